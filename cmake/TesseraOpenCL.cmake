@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+# OpenCL C: checked with clang where there is one, and embedded as text. The driver compiles it at run time.
+
+define_property(GLOBAL PROPERTY TESSERA_OPENCL_FILES)
+define_property(GLOBAL PROPERTY TESSERA_OPENCL_STAMPS)
+
+# What kernels may include; all of it is embedded, and a change to any of it repeats every check.
+file(GLOB_RECURSE TESSERA_KERNEL_HEADERS CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cl_kernels/*.clh")
+file(GLOB shared_headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/abi/*.h" "${PROJECT_SOURCE_DIR}/src/operations/*/*.h")
+list(APPEND TESSERA_KERNEL_HEADERS ${shared_headers})
+
+function(tessera_check_opencl group kernels)
+  foreach(kernel IN LISTS kernels)
+    tessera_parse_kernel(kernel "${kernel}")
+    set(source "${PROJECT_SOURCE_DIR}/cl_kernels/${kernel_FILE}")
+    if(NOT EXISTS "${source}")
+      message(WARNING "${group}: there is no cl_kernels/${kernel_FILE} yet; it is left out")
+      continue()
+    endif()
+    set_property(GLOBAL APPEND PROPERTY TESSERA_OPENCL_FILES "${kernel_FILE}")
+    if(NOT TESSERA_CLANG OR NOT PROJECT_IS_TOP_LEVEL)
+      continue()
+    endif()
+    set(defs)
+    foreach(def IN LISTS kernel_DEFS)
+      set(path "${PROJECT_SOURCE_DIR}/src/operations/${group}/${def}")
+      if(NOT EXISTS "${path}")
+        set(path "${PROJECT_SOURCE_DIR}/src/${def}")
+      endif()
+      list(APPEND defs "${path}")
+    endforeach()
+    if(NOT "${kernel_COMBINATIONS}" MATCHES "DTYPE=")
+      tessera_parse_kernel(kernel "${kernel}|DTYPE=0,1,2")
+    endif()
+    string(REPLACE ";" "|" combinations "${kernel_COMBINATIONS}")
+    string(REPLACE ";" "|" flags "${kernel_FLAGS}")
+    string(REPLACE ";" "|" def_files "${defs}")
+    set(stamp "${TESSERA_GENERATED_DIR}/checked/${kernel_FILE}.stamp")
+    add_custom_command(
+      OUTPUT "${stamp}"
+      COMMAND
+        "${CMAKE_COMMAND}" "-DCLANG=${TESSERA_CLANG}" "-DFILE=${source}" "-DINCLUDES=${PROJECT_SOURCE_DIR}"
+        "-DDEFS=${def_files}" "-DCOMBINATIONS=${combinations}" "-DFLAGS=${flags}" "-DSTAMP=${stamp}" -P
+        "${PROJECT_SOURCE_DIR}/cmake/scripts/check_opencl.cmake"
+      DEPENDS "${source}" ${defs} ${TESSERA_KERNEL_HEADERS} "${PROJECT_SOURCE_DIR}/cmake/scripts/check_opencl.cmake"
+      COMMENT "Checking OpenCL C ${kernel_FILE}"
+      VERBATIM)
+    set_property(GLOBAL APPEND PROPERTY TESSERA_OPENCL_STAMPS "${stamp}")
+  endforeach()
+endfunction()
+
+function(tessera_finish_opencl)
+  get_property(stamps GLOBAL PROPERTY TESSERA_OPENCL_STAMPS)
+  if(stamps)
+    add_custom_target(tessera_check_opencl ALL DEPENDS ${stamps})
+  endif()
+  if(NOT TESSERA_CLANG AND PROJECT_IS_TOP_LEVEL)
+    message(STATUS "tessera: no clang, so OpenCL C is not checked at build time")
+  endif()
+  get_property(registered GLOBAL PROPERTY TESSERA_OPENCL_FILES)
+  file(GLOB_RECURSE all CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/cl_kernels" "${PROJECT_SOURCE_DIR}/cl_kernels/*.cl")
+  foreach(file IN LISTS all)
+    if(NOT file IN_LIST registered)
+      message(WARNING "cl_kernels/${file} is not checked: no tessera_add_operation() in CMakeLists.txt names it")
+    endif()
+  endforeach()
+endfunction()
+
+# Adds generated code that defines `function`, from files whose embedded paths are relative to one of `roots`.
+function(tessera_embed function roots)
+  set(output "${TESSERA_GENERATED_DIR}/${function}.cpp")
+  set(list_file "${TESSERA_GENERATED_DIR}/${function}.list")
+  list(JOIN ARGN "\n" text)
+  file(CONFIGURE OUTPUT "${list_file}" CONTENT "${text}\n" @ONLY)
+  string(REPLACE ";" "|" root_list "${roots}")
+  add_custom_command(
+    OUTPUT "${output}"
+    COMMAND "${CMAKE_COMMAND}" "-DLIST=${list_file}" "-DROOTS=${root_list}" "-DFUNCTION=${function}"
+            "-DOUTPUT=${output}" -P "${PROJECT_SOURCE_DIR}/cmake/scripts/embed_text.cmake"
+    DEPENDS ${ARGN} "${list_file}" "${PROJECT_SOURCE_DIR}/cmake/scripts/embed_text.cmake"
+    COMMENT "Embedding ${function}"
+    VERBATIM)
+  target_sources(tessera_kernels PRIVATE "${output}")
+endfunction()
+
+function(tessera_embed_texts)
+  set(kernels)
+  if(TESSERA_HAVE_OPENCL)
+    file(GLOB_RECURSE kernels CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cl_kernels/*.cl")
+    list(APPEND kernels ${TESSERA_KERNEL_HEADERS})
+    list(SORT kernels)
+  endif()
+  tessera_embed(embedded_files "${PROJECT_SOURCE_DIR}/cl_kernels;${PROJECT_SOURCE_DIR}/src" ${kernels})
+  file(GLOB tuning CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tuning/*.json")
+  tessera_embed(embedded_tuning "${PROJECT_SOURCE_DIR}/tuning" ${tuning})
+endfunction()

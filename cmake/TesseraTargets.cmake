@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+# The library targets:
+#   tessera_flags     interface: warnings, sanitizers, private include paths, which backends there are
+#   tessera_objects   the library's own code
+#   tessera_kernels   generated code: embedded kernels, list of operations. Apart, so that a broken shader does not keep
+#                     the C++ from compiling.
+#   tessera_private   interface: tessera_flags and the libraries that the code uses
+#   tessera_internal  interface: all objects with their private headers, for the tool, the tests and the benchmarks
+#   tessera           the library, static or shared; the only one that is installed. Alias tessera::tessera.
+
+set(TESSERA_GENERATED_DIR "${PROJECT_BINARY_DIR}/generated")
+set(TESSERA_GENERATED_INCLUDE_DIR "${TESSERA_GENERATED_DIR}/include")
+
+add_library(tessera_flags INTERFACE)
+target_include_directories(
+  tessera_flags
+  INTERFACE "${PROJECT_SOURCE_DIR}/include" "${TESSERA_GENERATED_INCLUDE_DIR}" "${PROJECT_SOURCE_DIR}/src")
+target_compile_definitions(
+  tessera_flags
+  INTERFACE TESSERA_HAVE_OPENCL=${TESSERA_HAVE_OPENCL} TESSERA_HAVE_VULKAN=${TESSERA_HAVE_VULKAN}
+            TESSERA_HAVE_SHADERC=${TESSERA_HAVE_SHADERC} $<$<NOT:$<BOOL:${BUILD_SHARED_LIBS}>>:TESSERA_STATIC>)
+target_compile_options(
+  tessera_flags
+  INTERFACE $<$<CXX_COMPILER_ID:GNU,Clang,AppleClang>:-Wall -Wextra $<$<BOOL:${TESSERA_WERROR}>:-Werror>>)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # gcc 12 sees overlaps in std::string's operator+ that are not there (GCC bug 105651), and takes an atomic inside a
+  # null check for an atomic at address null.
+  target_compile_options(tessera_flags INTERFACE -Wno-restrict -Wno-stringop-overflow)
+endif()
+target_link_libraries(tessera_flags INTERFACE Threads::Threads)
+if(TESSERA_SANITIZE)
+  set(TESSERA_SANITIZE_OPTIONS -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  target_compile_options(tessera_flags INTERFACE ${TESSERA_SANITIZE_OPTIONS})
+  target_link_options(tessera_flags INTERFACE ${TESSERA_SANITIZE_OPTIONS})
+endif()
+
+# What the finished library links; the header-only dependencies stay out of it and so out of the exported package.
+set(TESSERA_LINK_LIBRARIES Threads::Threads ${CMAKE_DL_LIBS})
+if(TESSERA_HAVE_OPENCL)
+  list(APPEND TESSERA_LINK_LIBRARIES OpenCL::OpenCL)
+endif()
+if(TESSERA_HAVE_VULKAN)
+  list(APPEND TESSERA_LINK_LIBRARIES Vulkan::Vulkan)
+endif()
+if(TESSERA_HAVE_SHADERC)
+  list(APPEND TESSERA_LINK_LIBRARIES Shaderc::shaderc)
+endif()
+
+set(source_patterns)
+foreach(folder IN ITEMS base kernel selection runtime conformance)
+  list(APPEND source_patterns "${PROJECT_SOURCE_DIR}/src/${folder}/*.cpp")
+endforeach()
+list(APPEND source_patterns "${PROJECT_SOURCE_DIR}/src/device/*.cpp" "${PROJECT_SOURCE_DIR}/src/device/host/*.cpp")
+if(TESSERA_HAVE_OPENCL)
+  list(APPEND source_patterns "${PROJECT_SOURCE_DIR}/src/device/opencl/*.cpp")
+endif()
+if(TESSERA_HAVE_VULKAN)
+  list(APPEND source_patterns "${PROJECT_SOURCE_DIR}/src/device/vulkan/*.cpp")
+endif()
+file(GLOB sources CONFIGURE_DEPENDS ${source_patterns})
+
+# Usage requirements of code that sees Tessera's inside.
+add_library(tessera_private INTERFACE)
+target_link_libraries(tessera_private INTERFACE tessera_flags Eigen3::Eigen nlohmann_json::nlohmann_json
+                                                ${TESSERA_LINK_LIBRARIES})
+target_include_directories(tessera_private SYSTEM INTERFACE "${TESSERA_XXHASH_INCLUDE_DIR}")
+if(TESSERA_HAVE_OPENCL)
+  target_include_directories(tessera_private SYSTEM INTERFACE "${TESSERA_OPENCL_HPP_DIR}")
+endif()
+
+add_library(tessera_objects OBJECT ${sources})
+target_link_libraries(tessera_objects PRIVATE tessera_private)
+
+add_library(tessera_kernels OBJECT)
+target_link_libraries(tessera_kernels PRIVATE tessera_flags)
+
+add_library(tessera_internal INTERFACE)
+target_sources(tessera_internal INTERFACE $<TARGET_OBJECTS:tessera_objects> $<TARGET_OBJECTS:tessera_kernels>)
+target_link_libraries(tessera_internal INTERFACE tessera_private)
+
+add_library(tessera $<TARGET_OBJECTS:tessera_objects> $<TARGET_OBJECTS:tessera_kernels>)
+add_library(tessera::tessera ALIAS tessera)
+target_compile_features(tessera PUBLIC cxx_std_20)
+target_include_directories(
+  tessera PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<BUILD_INTERFACE:${TESSERA_GENERATED_INCLUDE_DIR}>
+                 $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_link_libraries(tessera PRIVATE ${TESSERA_LINK_LIBRARIES})
+# Before 1.0 a minor version may change the ABI, so it is part of the soname.
+set_target_properties(
+  tessera PROPERTIES LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION}
+                     SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+if(NOT BUILD_SHARED_LIBS)
+  target_compile_definitions(tessera PUBLIC TESSERA_STATIC)
+elseif(UNIX AND NOT APPLE)
+  # Hidden visibility alone leaves instantiations of std templates exported.
+  target_link_options(tessera PRIVATE "LINKER:--version-script=${PROJECT_SOURCE_DIR}/cmake/tessera.map")
+  set_property(TARGET tessera APPEND PROPERTY LINK_DEPENDS "${PROJECT_SOURCE_DIR}/cmake/tessera.map")
+endif()
+if(TESSERA_SANITIZE)
+  target_link_options(tessera PUBLIC $<BUILD_INTERFACE:${TESSERA_SANITIZE_OPTIONS}>)
+endif()
+
+configure_file("${PROJECT_SOURCE_DIR}/cmake/templates/version.hpp.in"
+               "${TESSERA_GENERATED_INCLUDE_DIR}/tessera/version.hpp" @ONLY)
+
+function(tessera_print_summary)
+  foreach(part IN ITEMS OPENCL VULKAN SHADERC)
+    if(TESSERA_HAVE_${part})
+      set(${part} yes)
+    else()
+      set(${part} no)
+    endif()
+  endforeach()
+  get_property(modules GLOBAL PROPERTY TESSERA_MODULE_NAMES)
+  list(LENGTH modules module_count)
+  message(STATUS "tessera ${PROJECT_VERSION}: OpenCL ${OPENCL}, Vulkan ${VULKAN}, GLSL at run time ${SHADERC}, "
+                 "${module_count} SPIR-V modules")
+  get_property(skipped GLOBAL PROPERTY TESSERA_SKIPPED_TEXT)
+  if(skipped AND NOT TESSERA_GLSLC)
+    list(LENGTH skipped count)
+    message(STATUS "tessera: skipped ${count} SPIR-V modules: glslc was not found")
+    return()
+  endif()
+  foreach(line IN LISTS skipped)
+    message(STATUS "tessera: skipped ${line}")
+  endforeach()
+endfunction()

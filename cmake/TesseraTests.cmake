@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+# tests/**/*_test.cpp become one GoogleTest program, tests/conformance/*.cpp the conformance runner. Labels: unit,
+# stress, conformance, packaging, style.
+
+# No test touches the user's caches, and all of them share what was compiled.
+set(TESSERA_TEST_CACHE "${PROJECT_BINARY_DIR}/test_cache")
+file(MAKE_DIRECTORY "${TESSERA_TEST_CACHE}/pocl" "${TESSERA_TEST_CACHE}/tessera")
+set(TESSERA_TEST_ENVIRONMENT PYTHONDONTWRITEBYTECODE=1 "POCL_CACHE_DIR=${TESSERA_TEST_CACHE}/pocl" "TESSERA_CACHE_DIR=${TESSERA_TEST_CACHE}/tessera")
+if(TESSERA_SANITIZE)
+  # Drivers keep what they allocated; only leaks of our own are errors.
+  list(APPEND TESSERA_TEST_ENVIRONMENT
+       "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/sanitizer/lsan.supp:print_suppressions=0"
+       "ASAN_OPTIONS=detect_stack_use_after_return=1"
+       "UBSAN_OPTIONS=print_stacktrace=1")
+endif()
+
+function(tessera_add_test name label)
+  add_test(NAME ${name} COMMAND ${ARGN})
+  set_tests_properties(${name} PROPERTIES LABELS ${label} ENVIRONMENT "${TESSERA_TEST_ENVIRONMENT}" TIMEOUT 600)
+endfunction()
+
+file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/*_test.cpp")
+list(FILTER sources EXCLUDE REGEX "/tests/conformance/")
+file(GLOB support CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/support/*.cpp")
+if(NOT TARGET tessera_tool_objects)
+  list(FILTER sources EXCLUDE REGEX "/tests/tools/")
+endif()
+if(sources)
+  find_package(GTest QUIET)
+  tessera_require(GTest_FOUND "GoogleTest" "libgtest-dev libgmock-dev")
+  add_executable(tessera_tests ${sources} ${support})
+  target_link_libraries(tessera_tests PRIVATE tessera_internal GTest::gmock GTest::gtest_main)
+  target_include_directories(tessera_tests PRIVATE "${PROJECT_SOURCE_DIR}/tests" "${PROJECT_SOURCE_DIR}/tools")
+  if(TARGET tessera_tool_objects)
+    target_sources(tessera_tests PRIVATE $<TARGET_OBJECTS:tessera_tool_objects>)
+  endif()
+  target_compile_definitions(
+    tessera_tests PRIVATE TESSERA_SOURCE_DIR="${PROJECT_SOURCE_DIR}" TESSERA_BINARY_DIR="${PROJECT_BINARY_DIR}")
+
+  # One ctest entry per file, whose suites are read from its text: nothing is launched to find out, and a file's tests
+  # share the start of the drivers.
+  foreach(source IN LISTS sources)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}")
+    file(STRINGS "${source}" lines REGEX "^(TEST|TEST_F|TEST_P|TYPED_TEST|TYPED_TEST_P)\\(")
+    set(patterns)
+    foreach(line IN LISTS lines)
+      string(REGEX MATCH "\\([ \t]*([A-Za-z0-9_]+)" _ "${line}")
+      list(APPEND patterns "${CMAKE_MATCH_1}.*" "${CMAKE_MATCH_1}/*" "*/${CMAKE_MATCH_1}.*" "*/${CMAKE_MATCH_1}/*")
+    endforeach()
+    list(REMOVE_DUPLICATES patterns)
+    list(JOIN patterns ":" filter)
+    cmake_path(RELATIVE_PATH source BASE_DIRECTORY "${PROJECT_SOURCE_DIR}/tests" OUTPUT_VARIABLE name)
+    string(REGEX REPLACE "_test\\.cpp$" "" name "${name}")
+    string(REPLACE "/" "." name "${name}")
+    if(name MATCHES "stress")
+      set(label stress)
+    else()
+      set(label unit)
+    endif()
+    tessera_add_test(${name} ${label} tessera_tests "--gtest_filter=${filter}" --gtest_brief=1)
+    set_tests_properties(${name} PROPERTIES FAIL_REGULAR_EXPRESSION "Running 0 tests")
+  endforeach()
+endif()
+
+file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/conformance/*.cpp")
+if(sources)
+  add_executable(tessera_conformance ${sources} ${support})
+  target_link_libraries(tessera_conformance PRIVATE tessera_internal)
+  target_include_directories(tessera_conformance PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+  tessera_add_test(conformance conformance tessera_conformance)
+  # The longest, so it is started first.
+  set_tests_properties(conformance PROPERTIES TIMEOUT 1800 COST 1000)
+endif()
+
+# The tool from outside: tests/tools/*_test.py, which take its path.
+find_package(Python3 QUIET COMPONENTS Interpreter)
+if(Python3_FOUND AND TARGET tessera_tool)
+  file(GLOB scripts CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/tools/*_test.py")
+  foreach(script IN LISTS scripts)
+    cmake_path(GET script STEM name)
+    string(REGEX REPLACE "_test$" "" name "${name}")
+    tessera_add_test(tools.${name} unit "${Python3_EXECUTABLE}" "${script}" "$<TARGET_FILE:tessera_tool>")
+  endforeach()
+endif()
+
+# ---- style -----------------------------------------------------------------------------------------------------------
+
+if(Python3_FOUND)
+  tessera_add_test(style.layers style "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tools/check_layers.py"
+                   "${PROJECT_SOURCE_DIR}")
+endif()
+tessera_add_test(style.format style sh "${PROJECT_SOURCE_DIR}/tools/check_format.sh")
+set_tests_properties(style.format PROPERTIES SKIP_RETURN_CODE 77)
+
+# ---- the package -----------------------------------------------------------------------------------------------------
+
+if(TESSERA_BUILD_EXAMPLES AND TESSERA_INSTALL)
+  include(TesseraPackagingTests)
+endif()

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every shader starts here. Constant ids 0-2 are the work-group size; a *.def file declares the
+// rest from 3 on.
+#ifndef TESSERA_LIB_PRELUDE_GLSL
+#define TESSERA_LIB_PRELUDE_GLSL
+#extension GL_EXT_control_flow_attributes : require
+#extension GL_EXT_shader_16bit_storage : require
+#include "abi/shared.h"
+
+layout(local_size_x_id = 0, local_size_y_id = 1, local_size_z_id = 2) in;
+#define WG_X gl_WorkGroupSize.x
+#define WG_Y gl_WorkGroupSize.y
+#define WG_Z gl_WorkGroupSize.z
+#define TUNABLE(id, name, fallback) layout(constant_id = id) const uint name = fallback;
+#define CONSTANT(id, name, fallback) layout(constant_id = id) const uint name = fallback;
+
+// Arguments of up to 128 bytes travel as push constants, larger ones in a buffer after the
+// operands.
+#define PUSH_ARGS(Type) layout(push_constant) uniform Push { Type args; }
+#define BUFFER_ARGS(Type, slot) \
+  layout(std430, binding = slot) readonly buffer ArgsBuffer { Type args; }
+
+// Storage of one tensor element, and of four that start at a multiple of four: a second view of the
+// same binding. Arithmetic is always float, and 16-bit types stand only next to a buffer access: no
+// 16-bit arithmetic feature is needed.
+#ifndef DTYPE
+#define DTYPE DTYPE_F32
+#endif
+#if DTYPE == DTYPE_F32
+#define scalar float
+#define scalar4 vec4
+#define load_scalar(element) (element)
+#define load_scalar4(elements) (elements)
+#define store_scalar(x) (x)
+#define store_scalar4(x) (x)
+#else
+#define scalar uint16_t
+#define scalar4 uvec2
+#define load_scalar(element) widen(uint(element)).x
+#define load_scalar4(elements) widen4(elements)
+#define store_scalar(x) uint16_t(narrow(x))
+#define store_scalar4(x) narrow4(x)
+#if DTYPE == DTYPE_F16
+vec2 widen(uint pair) { return unpackHalf2x16(pair); }
+// Half bits of x, round to nearest even. packHalf2x16 may truncate, and may flush subnormal halves.
+uint narrow(float x) {
+  const uint u = floatBitsToUint(x), sign = (u >> 16) & 0x8000u;
+  const uint magnitude = u & 0x7fffffffu, exponent = magnitude >> 23;
+  const bool normal = exponent > 112u;
+  const uint drop = normal ? 13u : min(126u - exponent, 25u);  // low bits that half has no room for
+  const uint exact = normal ? magnitude - 0x38000000u : (magnitude & 0x7fffffu) | 0x800000u;
+  const uint rounded = (exact + (1u << (drop - 1u)) - 1u + ((exact >> drop) & 1u)) >> drop;
+  return sign | (magnitude > 0x7f800000u ? 0x7e00u : min(rounded, 0x7c00u));
+}
+#else
+vec2 widen(uint pair) { return uintBitsToFloat(uvec2(pair << 16, pair & 0xffff0000u)); }
+// bfloat16 bits of x, round to nearest even; NaN stays NaN.
+uint narrow(float x) {
+  const uint u = floatBitsToUint(x);
+  const bool nan = (u & 0x7fffffffu) > 0x7f800000u;
+  return nan ? (u >> 16) | 0x40u : (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
+}
+#endif
+vec4 widen4(uvec2 pairs) { return vec4(widen(pairs.x), widen(pairs.y)); }
+uvec2 narrow4(vec4 x) {
+  return uvec2(narrow(x.x) | narrow(x.y) << 16, narrow(x.z) | narrow(x.w) << 16);
+}
+#endif
+
+#endif  // TESSERA_LIB_PRELUDE_GLSL

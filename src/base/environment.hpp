@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every environment variable that Tessera looks at; docs/environment.md is the same table for
+// users. Read once, in environment.cpp and nowhere else. A malformed value is an InvalidArgument
+// that names the variable. Nothing is read in a set-user-id process.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "tessera/device.hpp"
+
+namespace tessera {
+
+enum class LogLevel { kOff, kError, kWarning, kInfo, kDebug };
+
+struct Environment {
+  std::string device;  // TESSERA_DEVICE: selector
+  std::optional<std::string>
+      cache_directory;                // TESSERA_CACHE_DIR: "" or "off" = no persistent cache
+  bool autotune = false;              // TESSERA_AUTOTUNE_POLICY: autotune | heuristics
+  LogLevel log = LogLevel::kWarning;  // TESSERA_LOG: off | error | warning | info | debug
+  std::string kernel_directory;  // TESSERA_KERNEL_DIR: root of a source tree to read kernels from
+  Feature disabled = Feature::kNone;  // TESSERA_DISABLE: names of features, separated by ','
+  std::string home, xdg_cache_home;   // HOME, XDG_CACHE_HOME
+};
+
+const Environment& environment();
+Environment read_environment(const char* (*get)(const char* name));  // for tests
+
+}  // namespace tessera

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tessera/tensor.hpp"
+
+#include <algorithm>
+
+#include "tessera/error.hpp"
+
+namespace tessera {
+namespace {
+
+Shape row_major(const Shape& shape) {
+  Shape strides(shape.size());
+  std::int64_t stride = 1;
+  for (std::size_t axis = shape.size(); axis-- > 0;) {
+    strides[axis] = stride;
+    if (__builtin_mul_overflow(stride, std::max<std::int64_t>(shape[axis], 1), &stride)) {
+      throw InvalidArgument("a tensor's shape has more elements than 64 bits can count");
+    }
+  }
+  return strides;
+}
+
+std::string join(const Shape& values) {
+  std::string text;
+  for (const std::int64_t value : values) text += (text.empty() ? "" : ", ") + std::to_string(value);
+  return text;
+}
+
+}  // namespace
+
+TensorSpec TensorSpec::contiguous(DType dtype, Shape shape) {
+  for (const std::int64_t extent : shape) {
+    if (extent < 0) throw InvalidArgument("a tensor's shape [" + join(shape) + "] has a negative extent");
+  }
+  Shape strides = row_major(shape);
+  return {.dtype = dtype, .shape = std::move(shape), .strides = std::move(strides), .offset = 0};
+}
+
+std::int64_t TensorSpec::elements() const {
+  std::int64_t count = 1;
+  for (const std::int64_t extent : shape) {
+    if (__builtin_mul_overflow(count, extent, &count)) {
+      throw InvalidArgument("tensor " + to_string() + " has more elements than 64 bits can count");
+    }
+  }
+  return count;
+}
+
+std::int64_t TensorSpec::last_element() const {
+  if (std::ranges::any_of(shape, [](std::int64_t extent) { return extent == 0; })) return -1;
+  std::int64_t last = offset;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    std::int64_t reach = 0;
+    if (__builtin_mul_overflow(shape[axis] - 1, strides[axis], &reach) || __builtin_add_overflow(last, reach, &last)) {
+      throw InvalidArgument("tensor " + to_string() + " reaches beyond what 64 bits can address");
+    }
+  }
+  return last;
+}
+
+bool TensorSpec::is_contiguous() const {
+  std::int64_t stride = 1;
+  for (std::size_t axis = shape.size(); axis-- > 0;) {
+    if (shape[axis] == 0) return true;
+    if (shape[axis] != 1 && strides[axis] != stride) return false;
+    stride *= shape[axis];
+  }
+  return true;
+}
+
+std::string TensorSpec::to_string() const { return std::string(tessera::to_string(dtype)) + "[" + join(shape) + "]"; }
+
+Tensor Tensor::permute(const std::vector<int>& axes) const {
+  const std::size_t rank = spec_.shape.size();
+  std::vector<bool> seen(rank, false);
+  TensorSpec result = spec_;
+  bool valid = axes.size() == rank;
+  for (std::size_t i = 0; valid && i < rank; ++i) {
+    const auto axis = static_cast<std::size_t>(axes[i]);
+    valid = axes[i] >= 0 && axis < rank && !seen[axis];
+    if (!valid) break;
+    seen[axis] = true;
+    result.shape[i] = spec_.shape[axis];
+    result.strides[i] = spec_.strides[axis];
+  }
+  if (!valid) throw InvalidArgument("permute: the axes are no permutation of those of " + spec_.to_string());
+  return {std::move(result), buffer_};
+}
+
+Tensor Tensor::slice(int axis, std::int64_t begin, std::int64_t end) const {
+  const auto rank = static_cast<int>(spec_.shape.size());
+  const int at = axis < 0 ? axis + rank : axis;
+  if (at < 0 || at >= rank || begin < 0 || end < begin || end > spec_.shape[at]) {
+    throw InvalidArgument("slice [" + std::to_string(begin) + ", " + std::to_string(end) + ") of axis " +
+                          std::to_string(axis) + " does not lie in " + spec_.to_string());
+  }
+  TensorSpec result = spec_;
+  result.offset += begin * spec_.strides[at];
+  result.shape[at] = end - begin;
+  return {std::move(result), buffer_};
+}
+
+Tensor Tensor::reshape(Shape shape) const {
+  TensorSpec result = TensorSpec::contiguous(spec_.dtype, std::move(shape));
+  if (!spec_.is_contiguous() || result.elements() != spec_.elements()) {
+    throw InvalidArgument("reshape: " + spec_.to_string() + " is not contiguous or has not the elements of " +
+                          result.to_string());
+  }
+  result.offset = spec_.offset;
+  return {std::move(result), buffer_};
+}
+
+}  // namespace tessera

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The conformance table and the verified benchmark, from the records: operation × device × variant × dtype ×
+// configuration × case. ctest, `tessera check`, `tessera bench` and `tessera try` all run this.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tessera/context.hpp"
+
+namespace tessera::conformance {
+
+struct CheckOptions {
+  std::string only{};     // run cases whose name contains this
+  std::string variant{};  // empty = every variant
+  std::optional<DType> dtype{};
+  bool edge_cases = true;
+  std::size_t max_configs = 3;  // of a variant's space; all hand-written cases run on the first, edge cases on each
+};
+
+struct CheckResult {
+  std::string name;  // full name and case
+  bool passed = false;
+  bool skipped = false;
+  std::string detail;  // why it failed or was skipped
+  double worst = 0;    // error over bound
+};
+
+struct CheckSummary {
+  std::size_t passed = 0, failed = 0, skipped = 0;
+  std::vector<std::string> skip_reasons;  // each once
+};
+
+// Runs every case and reports each.
+CheckSummary check(const Context& context, const Operation& operation, const CheckOptions& options,
+                   const std::function<void(const CheckResult&)>& each);
+
+struct VerifiedRun {
+  Execution execution;
+  double worst = 0;     // error over bound
+  std::string failure;  // empty = right
+  double median_seconds = 0;
+  double spread = 0;  // (90th - 10th percentile) / median
+  double flops = 0, bytes = 0;
+  int rounds = 0;
+};
+
+// Runs a case as an application would have it chosen, checks it, and if it is right and `time` is set, times it by the
+// device's clock for at least `min_seconds`.
+VerifiedRun verify_and_time(const Executor& executor, const Operation& operation, const Case& shape, bool time,
+                            double min_seconds);
+
+// What the device reaches on loops that do nothing else: the limits that benchmarks stand beside. 0 = not measurable.
+struct Peaks {
+  double fma_flops = 0;              // float fused multiply-adds, two operations each
+  double copy_bytes_per_second = 0;  // read plus written
+};
+Peaks measure_peaks(const Context& context);
+
+}  // namespace tessera::conformance

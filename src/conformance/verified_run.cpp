@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <numeric>
+
+#include "conformance/conformance.hpp"
+#include "runtime/workbench.hpp"
+
+namespace tessera::conformance {
+namespace {
+
+constexpr int kLeastRounds = 5;
+constexpr int kMostRounds = 1000;
+// Beyond this the reference checks a sample of the rows: a benchmark shape must not wait minutes for the oracle.
+constexpr double kMaxReferenceFlops = 4e9;
+
+double operand_bytes(const Problem& problem) {
+  double bytes = 0;
+  for (const auto& spec : problem.operands) {
+    if (spec) bytes += static_cast<double>(spec->elements()) * static_cast<double>(size_of(spec->dtype));
+  }
+  return bytes;
+}
+
+}  // namespace
+
+VerifiedRun verify_and_time(const Executor& executor, const Operation& operation, const Case& shape, bool time,
+                            double min_seconds) {
+  runtime::ContextState& context = *executor.context().state();
+  runtime::Workbench bench(context, operation, shape, kMaxReferenceFlops);
+  const Problem& problem = bench.problem();
+  const auto plan = executor.plan(problem);
+
+  VerifiedRun run;
+  run.execution = *plan->execution;
+  run.flops = operation.workload.flops ? operation.workload.flops(problem) : 0;
+  run.bytes = operation.workload.bytes ? operation.workload.bytes(problem) : operand_bytes(problem);
+  bench.reset_outputs();
+  context.default_stream()->launch(*plan, bench.buffers());
+  const runtime::Verdict verdict = bench.verify();
+  run.worst = verdict.worst;
+  run.failure = verdict.failure;
+  if (!run.failure.empty() || !time) return run;
+
+  const device::BufferPtr scratch = plan->scratch_bytes > 0 ? context.create_buffer(plan->scratch_bytes) : nullptr;
+  std::vector<double> seconds;
+  double total = 0;
+  while ((total < min_seconds || seconds.size() < kLeastRounds) && seconds.size() < kMostRounds) {
+    seconds.push_back(context.default_stream()->use([&](device::Stream& stream) {
+      return stream.time([&] { runtime::launch(*plan, stream, bench.buffers(), scratch); });
+    }));
+    total += seconds.back();
+  }
+  std::ranges::sort(seconds);
+  const auto quantile = [&](double q) { return seconds[static_cast<std::size_t>(q * static_cast<double>(seconds.size() - 1))]; };
+  run.rounds = static_cast<int>(seconds.size());
+  run.median_seconds = quantile(0.5);
+  run.spread = run.median_seconds > 0 ? (quantile(0.9) - quantile(0.1)) / run.median_seconds : 0;
+  return run;
+}
+
+}  // namespace tessera::conformance

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/opencl/binary.hpp"
+
+#include <span>
+#include <vector>
+
+#include "base/hash.hpp"
+#include "base/log.hpp"
+#include "device/opencl/errors.hpp"
+#include "device/opencl/profile.hpp"
+
+namespace tessera::device::opencl {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+cl::Program from_binary(const ClDevice& device, std::span<const std::byte> binary,
+                        const std::string& options) {
+  const auto* bytes = reinterpret_cast<const unsigned char*>(binary.data());
+  const std::size_t size = binary.size();
+  const cl_device_id id = device.id();
+  cl_int accepted = CL_SUCCESS;
+  cl_int code = CL_SUCCESS;
+  cl::Program program(
+      clCreateProgramWithBinary(device.context(), 1, &id, &size, &bytes, &accepted, &code), false);
+  if (code == CL_SUCCESS) code = accepted;
+  if (code == CL_SUCCESS) {
+    code = clBuildProgram(program(), 1, &id, options.c_str(), nullptr, nullptr);
+  }
+  if (code == CL_SUCCESS) return program;
+  if (always_means_lost(code)) device.fail(code, "clBuildProgram");
+  log(LogLevel::kInfo, describe("opencl: a kept program binary was refused", code));
+  return {};
+}
+
+Bytes to_binary(const cl::Program& program) {
+  std::size_t size = 0;
+  if (clGetProgramInfo(program(), CL_PROGRAM_BINARY_SIZES, sizeof(size), &size, nullptr) !=
+          CL_SUCCESS ||
+      size == 0) {
+    return {};
+  }
+  Bytes binary(size);
+  std::byte* bytes = binary.data();
+  if (clGetProgramInfo(program(), CL_PROGRAM_BINARIES, sizeof(bytes), &bytes, nullptr) !=
+      CL_SUCCESS) {
+    return {};
+  }
+  return binary;
+}
+
+// PoCL compiles a kernel's machine code when it is first launched, once more when a binary is asked
+// for, and not at all for a program that came from a binary. Running the binary from the start
+// saves one of the two compilations (58 of 125 ms for a small kernel, PoCL 3.1) and gives the first
+// process the same code as all later ones.
+bool runs_better_from_binary(const DeviceProfile& profile) { return is_pocl(profile); }
+
+}  // namespace
+
+std::string blob_key(const ClDevice& device, const ProgramRequest& request,
+                     const std::string& options) {
+  std::string text;
+  text.reserve(request.source.size() + options.size() + request.entry.size() + 2);
+  text += request.source;
+  text += '\0';
+  text += options;
+  text += '\0';
+  text += request.entry;
+  return "opencl|" + device.fingerprint() + hash128(std::string_view(text));
+}
+
+cl::Program load_binary(const ClDevice& device, BlobStore& store, const std::string& key,
+                        const std::string& options) {
+  // The store has verified it: PoCL 3.1 crashes on a damaged binary instead of refusing it.
+  const Bytes binary = store.get(key);
+  if (binary.empty()) return {};
+  return from_binary(device, binary, options);
+}
+
+cl::Program keep_binary(const ClDevice& device, BlobStore& store, const std::string& key,
+                        const std::string& options, cl::Program built) {
+  // A rewrite of the binary before it is kept and run (NVIDIA's is PTX text, which can be pointed
+  // at a newer target) belongs here, between these two lines.
+  const Bytes binary = to_binary(built);
+  if (binary.empty()) return built;
+
+  if (runs_better_from_binary(device.profile())) {
+    cl::Program same = from_binary(device, binary, options);
+    if (same() == nullptr) return built;  // and not worth keeping either
+    built = std::move(same);
+  }
+  store.put(key, binary);
+  return built;
+}
+
+}  // namespace tessera::device::opencl

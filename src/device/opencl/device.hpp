@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "device/device.hpp"
+#include "device/opencl/cl.hpp"
+#include "device/opencl/fork.hpp"
+
+namespace tessera::device::opencl {
+
+// One context on one device.
+class ClDevice final : public Device, public std::enable_shared_from_this<ClDevice> {
+ public:
+  ClDevice(cl::Context context, cl_device_id device, DeviceProfile profile);
+  ~ClDevice() override;
+  ClDevice(const ClDevice&) = delete;
+  ClDevice& operator=(const ClDevice&) = delete;
+
+  const DeviceProfile& profile() const override { return profile_; }
+  BufferPtr create_buffer(std::uint64_t bytes) override;
+  std::unique_ptr<Stream> create_stream() override;
+  ProgramPtr build(const ProgramRequest& request, BlobStore& store) override;
+
+  cl_context context() const { return context_(); }
+  cl_device_id id() const { return device_; }
+  const std::string& fingerprint() const { return fingerprint_; }
+
+  // Every call starts here: throws DeviceLost once the device was lost, or in a child of the
+  // process that opened it.
+  void require_usable() const {
+    if (lost_.load(std::memory_order_acquire) || forked()) [[unlikely]]
+      throw_unusable();
+  }
+  bool forked() const noexcept { return fork_count() != forks_; }
+  bool lost() const noexcept { return lost_.load(std::memory_order_acquire); }
+
+  // Throws DeviceError, or DeviceLost where the code can mean nothing else.
+  void check(cl_int code, std::string_view call) const {
+    if (code != CL_SUCCESS) [[unlikely]]
+      fail(code, call);
+  }
+  // The same for calls that wait.
+  void check_wait(cl_int code, std::string_view call) const;
+  [[noreturn]] void fail(cl_int code, std::string_view call, std::string_view detail = {}) const;
+  // Remembers that the device is lost. Throws DeviceLost now and from every later call.
+  [[noreturn]] void lose(std::string why) const;
+
+ private:
+  [[noreturn]] void throw_unusable() const;
+
+  cl::Context context_;
+  cl_device_id device_;  // a root device: not counted
+  DeviceProfile profile_;
+  std::string fingerprint_;
+  unsigned forks_;
+  mutable std::atomic<bool> lost_{false};
+  mutable std::mutex mutex_;
+  mutable std::string why_lost_;
+};
+
+class ClBuffer final : public Buffer {
+ public:
+  ClBuffer(std::shared_ptr<const ClDevice> device, cl::Buffer memory, std::uint64_t size);
+  ~ClBuffer() override;
+  ClBuffer(const ClBuffer&) = delete;
+  ClBuffer& operator=(const ClBuffer&) = delete;
+
+  cl_mem memory() const { return memory_(); }
+  const ClDevice* device() const { return device_.get(); }
+
+ private:
+  std::shared_ptr<const ClDevice> device_;
+  cl::Buffer memory_;
+};
+
+// `forks`: fork_count() when the device was found.
+DevicePtr open_cl_device(cl_platform_id platform, cl_device_id device, const DeviceProfile& profile,
+                         unsigned forks);
+
+}  // namespace tessera::device::opencl

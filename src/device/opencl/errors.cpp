@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/opencl/errors.hpp"
+
+#include "tessera/error.hpp"
+
+namespace tessera::device::opencl {
+namespace {
+
+// NVIDIA's undocumented code for an illegal access by a kernel.
+constexpr cl_int kNvidiaIllegalAccess = -9999;
+
+struct CodeName {
+  cl_int code;
+  std::string_view name;
+};
+
+#define TESSERA_CL_CODE(name) \
+  CodeName { name, #name }
+constexpr CodeName kCodeNames[] = {
+    TESSERA_CL_CODE(CL_SUCCESS),
+    TESSERA_CL_CODE(CL_DEVICE_NOT_FOUND),
+    TESSERA_CL_CODE(CL_DEVICE_NOT_AVAILABLE),
+    TESSERA_CL_CODE(CL_COMPILER_NOT_AVAILABLE),
+    TESSERA_CL_CODE(CL_MEM_OBJECT_ALLOCATION_FAILURE),
+    TESSERA_CL_CODE(CL_OUT_OF_RESOURCES),
+    TESSERA_CL_CODE(CL_OUT_OF_HOST_MEMORY),
+    TESSERA_CL_CODE(CL_PROFILING_INFO_NOT_AVAILABLE),
+    TESSERA_CL_CODE(CL_MEM_COPY_OVERLAP),
+    TESSERA_CL_CODE(CL_IMAGE_FORMAT_MISMATCH),
+    TESSERA_CL_CODE(CL_IMAGE_FORMAT_NOT_SUPPORTED),
+    TESSERA_CL_CODE(CL_BUILD_PROGRAM_FAILURE),
+    TESSERA_CL_CODE(CL_MAP_FAILURE),
+    TESSERA_CL_CODE(CL_MISALIGNED_SUB_BUFFER_OFFSET),
+    TESSERA_CL_CODE(CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST),
+    TESSERA_CL_CODE(CL_COMPILE_PROGRAM_FAILURE),
+    TESSERA_CL_CODE(CL_LINKER_NOT_AVAILABLE),
+    TESSERA_CL_CODE(CL_LINK_PROGRAM_FAILURE),
+    TESSERA_CL_CODE(CL_DEVICE_PARTITION_FAILED),
+    TESSERA_CL_CODE(CL_KERNEL_ARG_INFO_NOT_AVAILABLE),
+    TESSERA_CL_CODE(CL_INVALID_VALUE),
+    TESSERA_CL_CODE(CL_INVALID_DEVICE_TYPE),
+    TESSERA_CL_CODE(CL_INVALID_PLATFORM),
+    TESSERA_CL_CODE(CL_INVALID_DEVICE),
+    TESSERA_CL_CODE(CL_INVALID_CONTEXT),
+    TESSERA_CL_CODE(CL_INVALID_QUEUE_PROPERTIES),
+    TESSERA_CL_CODE(CL_INVALID_COMMAND_QUEUE),
+    TESSERA_CL_CODE(CL_INVALID_HOST_PTR),
+    TESSERA_CL_CODE(CL_INVALID_MEM_OBJECT),
+    TESSERA_CL_CODE(CL_INVALID_IMAGE_FORMAT_DESCRIPTOR),
+    TESSERA_CL_CODE(CL_INVALID_IMAGE_SIZE),
+    TESSERA_CL_CODE(CL_INVALID_SAMPLER),
+    TESSERA_CL_CODE(CL_INVALID_BINARY),
+    TESSERA_CL_CODE(CL_INVALID_BUILD_OPTIONS),
+    TESSERA_CL_CODE(CL_INVALID_PROGRAM),
+    TESSERA_CL_CODE(CL_INVALID_PROGRAM_EXECUTABLE),
+    TESSERA_CL_CODE(CL_INVALID_KERNEL_NAME),
+    TESSERA_CL_CODE(CL_INVALID_KERNEL_DEFINITION),
+    TESSERA_CL_CODE(CL_INVALID_KERNEL),
+    TESSERA_CL_CODE(CL_INVALID_ARG_INDEX),
+    TESSERA_CL_CODE(CL_INVALID_ARG_VALUE),
+    TESSERA_CL_CODE(CL_INVALID_ARG_SIZE),
+    TESSERA_CL_CODE(CL_INVALID_KERNEL_ARGS),
+    TESSERA_CL_CODE(CL_INVALID_WORK_DIMENSION),
+    TESSERA_CL_CODE(CL_INVALID_WORK_GROUP_SIZE),
+    TESSERA_CL_CODE(CL_INVALID_WORK_ITEM_SIZE),
+    TESSERA_CL_CODE(CL_INVALID_GLOBAL_OFFSET),
+    TESSERA_CL_CODE(CL_INVALID_EVENT_WAIT_LIST),
+    TESSERA_CL_CODE(CL_INVALID_EVENT),
+    TESSERA_CL_CODE(CL_INVALID_OPERATION),
+    TESSERA_CL_CODE(CL_INVALID_GL_OBJECT),
+    TESSERA_CL_CODE(CL_INVALID_BUFFER_SIZE),
+    TESSERA_CL_CODE(CL_INVALID_MIP_LEVEL),
+    TESSERA_CL_CODE(CL_INVALID_GLOBAL_WORK_SIZE),
+    TESSERA_CL_CODE(CL_INVALID_PROPERTY),
+    TESSERA_CL_CODE(CL_INVALID_IMAGE_DESCRIPTOR),
+    TESSERA_CL_CODE(CL_INVALID_COMPILER_OPTIONS),
+    TESSERA_CL_CODE(CL_INVALID_LINKER_OPTIONS),
+    TESSERA_CL_CODE(CL_INVALID_DEVICE_PARTITION_COUNT),
+    {-69, "CL_INVALID_PIPE_SIZE"},
+    {-70, "CL_INVALID_DEVICE_QUEUE"},
+    {-71, "CL_INVALID_SPEC_ID"},
+    {-72, "CL_MAX_SIZE_RESTRICTION_EXCEEDED"},
+    {-1001, "CL_PLATFORM_NOT_FOUND_KHR"},
+    {kNvidiaIllegalAccess, "illegal read or write by a kernel"},
+};
+#undef TESSERA_CL_CODE
+
+}  // namespace
+
+std::string_view code_name(cl_int code) {
+  for (const CodeName& entry : kCodeNames) {
+    if (entry.code == code) return entry.name;
+  }
+  return "unknown code";
+}
+
+std::string describe(std::string_view call, cl_int code) {
+  std::string text(call);
+  text += ": ";
+  text += code_name(code);
+  text += " (" + std::to_string(code) + ")";
+  return text;
+}
+
+void check_code(cl_int code, std::string_view call) {
+  if (code != CL_SUCCESS) throw DeviceError(describe(call, code));
+}
+
+bool always_means_lost(cl_int code) {
+  return code == CL_DEVICE_NOT_AVAILABLE || code == CL_INVALID_CONTEXT ||
+         code == CL_INVALID_COMMAND_QUEUE || code == kNvidiaIllegalAccess;
+}
+
+bool means_lost_when_waiting(cl_int code) {
+  return always_means_lost(code) || code == CL_OUT_OF_RESOURCES;
+}
+
+bool means_out_of_memory(cl_int code) {
+  return code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_RESOURCES ||
+         code == CL_OUT_OF_HOST_MEMORY || code == CL_INVALID_BUFFER_SIZE;
+}
+
+}  // namespace tessera::device::opencl

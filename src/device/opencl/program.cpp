@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/opencl/program.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <chrono>
+#include <string_view>
+
+#include "base/log.hpp"
+#include "device/opencl/binary.hpp"
+#include "device/opencl/errors.hpp"
+#include "tessera/error.hpp"
+
+namespace tessera::device::opencl {
+namespace {
+
+constexpr std::size_t kLongestLog = std::size_t{64} * 1024;
+
+std::string build_log(const cl::Program& program, cl_device_id device) {
+  std::size_t size = 0;
+  if (clGetProgramBuildInfo(program(), device, CL_PROGRAM_BUILD_LOG, 0, nullptr, &size) !=
+      CL_SUCCESS) {
+    return "(the driver gives no log)";
+  }
+  std::string text(size, '\0');
+  clGetProgramBuildInfo(program(), device, CL_PROGRAM_BUILD_LOG, size, text.data(), nullptr);
+  text.erase(std::find(text.begin(), text.end(), '\0'), text.end());
+  return text;
+}
+
+// The first errors explain the later ones, so the end is what goes.
+std::string shorten(std::string text) {
+  constexpr std::string_view kNote = "\n(the rest of the log was cut off)";
+  if (text.size() <= kLongestLog) return text;
+  text.resize(kLongestLog - kNote.size());
+  return text.append(kNote);
+}
+
+[[noreturn]] void throw_build_error(std::string_view name, std::string_view device,
+                                    std::string_view options, std::string_view why,
+                                    std::string_view build_log) {
+  std::string text = "kernel " + std::string(name) + " does not build on " + std::string(device);
+  text.append(": ").append(why);
+  text.append("\noptions: ").append(options);
+  if (!build_log.empty()) text.append("\nlog:\n").append(build_log);
+  throw BuildError(text);
+}
+
+cl::Program build_from_source(const ClDevice& device, const ProgramRequest& request,
+                              const std::string& options) {
+  const char* text = request.source.c_str();
+  const std::size_t size = request.source.size();
+  const cl_device_id id = device.id();
+  cl_int code = CL_SUCCESS;
+  cl::Program program(clCreateProgramWithSource(device.context(), 1, &text, &size, &code), false);
+  device.check(code, "clCreateProgramWithSource");
+  code = clBuildProgram(program(), 1, &id, options.c_str(), nullptr, nullptr);
+  if (always_means_lost(code)) device.fail(code, "clBuildProgram");
+  if (code != CL_SUCCESS) {
+    throw_build_error(request.name, device.profile().name, options,
+                      describe("clBuildProgram", code), shorten(build_log(program, id)));
+  }
+  if (log_enabled(LogLevel::kDebug)) {
+    const std::string notes = build_log(program, id);
+    if (notes.find_first_not_of(" \n") != std::string::npos) {
+      log(LogLevel::kDebug, "opencl: log of " + request.name + ":\n" + shorten(notes));
+    }
+  }
+  return program;
+}
+
+bool is_identifier(std::string_view name) {
+  const auto is_word = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
+  return !name.empty() && std::isdigit(static_cast<unsigned char>(name[0])) == 0 &&
+         std::all_of(name.begin(), name.end(), is_word);
+}
+
+class Stopwatch {
+ public:
+  std::string milliseconds() const {
+    const auto taken = std::chrono::round<std::chrono::milliseconds>(Clock::now() - start_);
+    return std::to_string(taken.count()) + " ms";
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start_ = Clock::now();
+};
+
+}  // namespace
+
+std::string build_options(const ProgramRequest& request) {
+  // No optimisation flags: -cl-fast-relaxed-math breaks the exponent trick of the softmax, the
+  // others gain nothing.
+  std::string options = "-cl-std=CL1.2";
+  const auto define = [&](std::string_view name, std::uint32_t value) {
+    if (!is_identifier(name)) {
+      throw InvalidArgument("kernel " + request.name + ": '" + std::string(name) +
+                            "' can't be the name of a macro");
+    }
+    options.append(" -D").append(name).append("=").append(std::to_string(value));
+  };
+  for (const Define& entry : request.defines) define(entry.name, entry.value);
+  const std::array<std::pair<std::string_view, std::uint32_t>, 3> group = {
+      {{"WG_X", request.group.x}, {"WG_Y", request.group.y}, {"WG_Z", request.group.z}}};
+  for (const auto& [name, value] : group) {
+    const bool given = std::any_of(request.defines.begin(), request.defines.end(),
+                                   [name = name](const Define& d) { return d.name == name; });
+    if (!given) define(name, value);
+  }
+  return options;
+}
+
+ProgramPtr build_program(const std::shared_ptr<const ClDevice>& device,
+                         const ProgramRequest& request, BlobStore& store) {
+  if (request.source.empty()) {
+    throw InvalidArgument("kernel " + request.name + " has no OpenCL C source");
+  }
+  const std::string options = build_options(request);
+  const std::string key = blob_key(*device, request, options);
+  const Stopwatch stopwatch;
+
+  if (const cl::Program kept = load_binary(*device, store, key, options); kept() != nullptr) {
+    try {
+      auto program = std::make_shared<ClProgram>(device, kept, request);
+      if (log_enabled(LogLevel::kDebug)) {
+        log(LogLevel::kDebug,
+            "opencl: " + request.name + " from its kept binary in " + stopwatch.milliseconds());
+      }
+      return program;
+    } catch (const DeviceLost&) {
+      throw;
+    } catch (const Error& error) {
+      log(LogLevel::kInfo, std::string("opencl: a kept program binary is not what it should be, "
+                                       "building from source: ") +
+                               error.what());
+    }
+  }
+
+  cl::Program built = build_from_source(*device, request, options);
+  auto program = std::make_shared<ClProgram>(
+      device, keep_binary(*device, store, key, options, std::move(built)), request);
+  if (log_enabled(LogLevel::kDebug)) {
+    log(LogLevel::kDebug,
+        "opencl: " + request.name + " from source in " + stopwatch.milliseconds());
+  }
+  return program;
+}
+
+ClProgram::ClProgram(std::shared_ptr<const ClDevice> device, cl::Program program,
+                     const ProgramRequest& request)
+    : device_(std::move(device)),
+      program_(std::move(program)),
+      name_(request.name),
+      entry_(request.entry),
+      bindings_(request.bindings),
+      argument_bytes_(request.argument_bytes) {
+  cl_int code = CL_SUCCESS;
+  cl::Kernel kernel = create_kernel(code);
+  if (always_means_lost(code)) device_->fail(code, "clCreateKernel");
+  const auto refuse = [&](const std::string& why) {
+    throw_build_error(name_, device_->profile().name, build_options(request), why, {});
+  };
+  if (code != CL_SUCCESS) {
+    refuse("kernel function '" + entry_ + "': " + describe("clCreateKernel", code));
+  }
+
+  cl_uint arguments = 0;
+  device_->check(
+      clGetKernelInfo(kernel(), CL_KERNEL_NUM_ARGS, sizeof(arguments), &arguments, nullptr),
+      "clGetKernelInfo(CL_KERNEL_NUM_ARGS)");
+  const std::uint32_t expected = bindings_ + (argument_bytes_ > 0 ? 1 : 0);
+  if (arguments != expected) {
+    refuse("kernel function '" + entry_ + "' takes " + std::to_string(arguments) +
+           " arguments, but " + std::to_string(bindings_) + " buffers and " +
+           (argument_bytes_ > 0 ? "an" : "no") + " argument struct were declared");
+  }
+
+  // Registers can allow fewer work-items than the device's general limit. Drivers report that at
+  // the launch with the same code as a lost device, so find out now.
+  std::size_t most = 0;
+  device_->check(clGetKernelWorkGroupInfo(kernel(), device_->id(), CL_KERNEL_WORK_GROUP_SIZE,
+                                          sizeof(most), &most, nullptr),
+                 "clGetKernelWorkGroupInfo(CL_KERNEL_WORK_GROUP_SIZE)");
+  const std::uint64_t wanted = std::uint64_t{request.group.x} * request.group.y * request.group.z;
+  if (most != 0 && wanted > most) {
+    refuse("a work-group has " + std::to_string(wanted) + " work-items, this kernel allows " +
+           std::to_string(most));
+  }
+  give_back(std::move(kernel));
+}
+
+ClProgram::~ClProgram() {
+  if (!device_->forked()) return;
+  for (cl::Kernel& kernel : spare_) abandon(kernel);
+  abandon(program_);
+}
+
+cl::Kernel ClProgram::create_kernel(cl_int& code) const {
+  {
+    const std::lock_guard lock(mutex_);
+    spare_.reserve(kernels_ + 1);
+    ++kernels_;
+  }
+  return cl::Kernel(clCreateKernel(program_(), entry_.c_str(), &code), false);
+}
+
+ClProgram::Lease ClProgram::borrow() const {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!spare_.empty()) {
+      cl::Kernel kernel = std::move(spare_.back());
+      spare_.pop_back();
+      return {*this, std::move(kernel)};
+    }
+  }
+  cl_int code = CL_SUCCESS;
+  cl::Kernel kernel = create_kernel(code);
+  device_->check(code, "clCreateKernel");
+  return {*this, std::move(kernel)};
+}
+
+void ClProgram::give_back(cl::Kernel kernel) const noexcept {
+  const std::lock_guard lock(mutex_);
+  spare_.push_back(std::move(kernel));
+}
+
+}  // namespace tessera::device::opencl

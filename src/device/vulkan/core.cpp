@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/vulkan/core.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/log.hpp"
+#include "tessera/error.hpp"
+
+namespace tessera::device::vulkan {
+namespace {
+
+// What the profile offers, and nothing else.
+void choose_features(const PhysicalDevice& physical, FeatureChain& chain) {
+  const auto offered = [&](Feature feature) -> VkBool32 {
+    return has(physical.profile.features, feature) ? VK_TRUE : VK_FALSE;
+  };
+  chain.base.features.shaderFloat64 = offered(Feature::kFp64);
+  chain.storage16.storageBuffer16BitAccess = offered(Feature::kStorage16);
+  chain.float16.shaderFloat16 = offered(Feature::kFp16Arithmetic);
+  chain.integer_dot.shaderIntegerDotProduct = offered(Feature::kIntegerDot);
+  chain.cooperative_matrix.cooperativeMatrix = offered(Feature::kCooperativeMatrix);
+  chain.memory_model.vulkanMemoryModel = offered(Feature::kCooperativeMatrix);
+  chain.maintenance4.maintenance4 = physical.local_size_id ? VK_TRUE : VK_FALSE;
+  chain.subgroup_size.subgroupSizeControl = physical.require_subgroups ? VK_TRUE : VK_FALSE;
+  chain.subgroup_size.computeFullSubgroups = physical.full_subgroups ? VK_TRUE : VK_FALSE;
+}
+
+}  // namespace
+
+std::shared_ptr<Core> Core::open(std::shared_ptr<const PhysicalDevice> physical) {
+  require_usable_driver();
+  std::shared_ptr<Core> core(new Core(std::move(physical)));
+  core->create();
+  return core;
+}
+
+void Core::create() {
+  FeatureChain features(physical_->known);
+  choose_features(*physical_, features);
+  const float priority = 1.0F;
+  const VkDeviceQueueCreateInfo queue{.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+                                      .pNext = nullptr,
+                                      .flags = 0,
+                                      .queueFamilyIndex = physical_->queue_family,
+                                      .queueCount = 1,
+                                      .pQueuePriorities = &priority};
+  VkDeviceCreateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
+  info.pNext = &features.base;
+  info.queueCreateInfoCount = 1;
+  info.pQueueCreateInfos = &queue;
+  info.enabledExtensionCount = static_cast<std::uint32_t>(physical_->extensions.size());
+  info.ppEnabledExtensionNames = physical_->extensions.data();
+  check(vkCreateDevice(physical_->handle, &info, nullptr, &handle_), "vkCreateDevice");
+  register_device(handle_, queue_mutex_);
+  vkGetDeviceQueue(handle_, physical_->queue_family, 0, &queue_);
+
+  const Instance& instance = *physical_->instance;
+  if (instance.debug_utils()) {
+    set_name_ = instance.function<PFN_vkSetDebugUtilsObjectNameEXT>("vkSetDebugUtilsObjectNameEXT");
+    begin_label_ =
+        instance.function<PFN_vkCmdBeginDebugUtilsLabelEXT>("vkCmdBeginDebugUtilsLabelEXT");
+    end_label_ = instance.function<PFN_vkCmdEndDebugUtilsLabelEXT>("vkCmdEndDebugUtilsLabelEXT");
+  }
+  log(LogLevel::kDebug, "vulkan: opened " + profile().name + ", " + profile().driver);
+}
+
+Core::~Core() {
+  if (handle_ == VK_NULL_HANDLE) return;
+  unregister_device(handle_);
+  if (driver_usable()) vkDestroyDevice(handle_, nullptr);
+}
+
+void Core::check(VkResult result, const char* call) {
+  if (result == VK_SUCCESS) return;
+  const std::string what = std::string(call) + ": " + name_of(result) + " on " + profile().name;
+  if (result == VK_ERROR_DEVICE_LOST) {
+    lost_in_ = call;
+    throw DeviceLost(what);
+  }
+  if (result == VK_ERROR_OUT_OF_DEVICE_MEMORY)
+    throw OutOfDeviceMemory(what, 0, profile().global_memory);
+  throw DeviceError(what);
+}
+
+void Core::require_alive() const {
+  if (const char* call = lost_in_.load()) {
+    throw DeviceLost(profile().name + " was lost earlier: " + call + " gave VK_ERROR_DEVICE_LOST");
+  }
+  require_usable_driver();
+}
+
+void Core::submit(VkCommandBuffer commands, VkFence fence) {
+  VkSubmitInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
+  info.commandBufferCount = 1;
+  info.pCommandBuffers = &commands;
+  const std::lock_guard lock(queue_mutex_);
+  check(vkQueueSubmit(queue_, 1, &info, fence), "vkQueueSubmit");
+}
+
+void Core::wait(VkFence fence) {
+  const VkResult result =
+      vkWaitForFences(handle_, 1, &fence, VK_TRUE, kWaitSeconds * 1'000'000'000);
+  if (result == VK_TIMEOUT) {
+    throw DeviceError("vkWaitForFences: VK_TIMEOUT, " + profile().name + " is not done after " +
+                      std::to_string(kWaitSeconds) + " seconds");
+  }
+  check(result, "vkWaitForFences");
+}
+
+bool Core::count_allocation() {
+  if (++allocations_ <= physical_->limits.maxMemoryAllocationCount) return true;
+  --allocations_;
+  return false;
+}
+
+void Core::name_pipeline(VkPipeline pipeline, const std::string& name) const {
+  if (set_name_ == nullptr) return;
+  VkDebugUtilsObjectNameInfoEXT info{};
+  info.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_OBJECT_NAME_INFO_EXT;
+  info.objectType = VK_OBJECT_TYPE_PIPELINE;
+  // A pointer on some machines, an integer on others.
+  std::memcpy(&info.objectHandle, &pipeline,
+              sizeof(pipeline));  // NOLINT(bugprone-sizeof-expression)
+  info.pObjectName = name.c_str();
+  set_name_(handle_, &info);
+}
+
+void Core::begin_label(VkCommandBuffer commands, const std::string& name) const {
+  if (begin_label_ == nullptr) return;
+  VkDebugUtilsLabelEXT label{};
+  label.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_LABEL_EXT;
+  label.pLabelName = name.c_str();
+  begin_label_(commands, &label);
+}
+
+void Core::end_label(VkCommandBuffer commands) const {
+  if (end_label_ != nullptr) end_label_(commands);
+}
+
+}  // namespace tessera::device::vulkan

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <set>
+
+#include "kernel/builtin.hpp"
+#include "tessera/error.hpp"
+#include "tessera/record.hpp"
+
+namespace tessera {
+namespace {
+
+constexpr std::string_view kReferenceVariant = "reference";
+
+void require(bool condition, const std::string& record, const std::string& sentence) {
+  if (!condition) throw InvalidArgument(record + ": " + sentence);
+}
+
+bool is_identifier(std::string_view name) {
+  const auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  return !name.empty() && std::ranges::all_of(name, allowed);
+}
+
+void check_variant(const Operation& operation, const Variant& variant) {
+  const std::string who = operation.name + "." + variant.name;
+  require(is_identifier(variant.name), who, "a variant's name has letters, digits and underscores only");
+  require(!variant.passes.empty(), who, "a variant needs at least one pass");
+  require(static_cast<bool>(variant.space), who, "a variant needs a configuration space");
+  std::set<std::uint32_t> ids;
+  for (const Tunable& tunable : variant.tunables) {
+    require(tunable.id >= 3, who, tunable.name + " has constant id " + std::to_string(tunable.id) +
+                                      "; 0 to 2 are the work-group size");
+    require(ids.insert(tunable.id).second, who, "constant id " + std::to_string(tunable.id) + " is used twice");
+  }
+  for (const Pass& pass : variant.passes) {
+    require(!pass.opencl.empty() || !pass.vulkan.empty() || pass.host, who,
+            "pass '" + pass.name + "' has no source for any backend");
+    require(pass.host || pass.groups, who, "pass '" + pass.name + "' does not say its work-groups");
+    for (const std::size_t slot : pass.bindings) {
+      require(slot == kScratch || slot < operation.operands.size(), who,
+              "pass '" + pass.name + "' binds an operand that the operation does not have");
+    }
+  }
+}
+
+void check_operation(const Operation& operation) {
+  const std::string& who = operation.name;
+  require(is_identifier(operation.name), who, "an operation's name has letters, digits and underscores only");
+  require(!operation.operands.empty(), who, "an operation needs operands");
+  require(static_cast<bool>(operation.validate), who, "an operation needs validate()");
+  require(static_cast<bool>(operation.reference), who, "an operation needs a reference");
+  std::set<std::string> names;
+  for (const Operand& operand : operation.operands) {
+    require(names.insert(operand.name).second, who, "two operands are called '" + operand.name + "'");
+  }
+  std::set<std::string> variants;
+  for (const Variant& variant : operation.variants) {
+    require(variants.insert(variant.name).second, who, "two variants are called '" + variant.name + "'");
+    check_variant(operation, variant);
+  }
+  for (const Rule& rule : operation.rules) {
+    require(variants.contains(rule.variant), who, "a rule names the unknown variant '" + rule.variant + "'");
+  }
+}
+
+// The definition itself as a variant: what the host backend runs.
+Variant reference_variant(const Operation& operation) {
+  std::vector<std::size_t> bindings(operation.operands.size());
+  for (std::size_t slot = 0; slot < bindings.size(); ++slot) bindings[slot] = slot;
+  return {.name = std::string(kReferenceVariant),
+          .idea = "the definition: slow, obvious, double precision",
+          .needs = {.backends = {Backend::kHost}},
+          .passes = {{.name = "reference", .host = operation.reference, .bindings = std::move(bindings)}},
+          .space = [](const Problem&, const DeviceProfile&) { return std::vector<Config>{Config{}}; }};
+}
+
+// Records never change once they are visible: adding a variant publishes a new version of the operation and keeps the
+// old one alive, since problems and cached plans point to it.
+class Registry {
+ public:
+  static Registry& instance() {
+    static Registry registry;
+    return registry;
+  }
+
+  std::vector<const Operation*> all() {
+    const std::lock_guard lock(mutex_);
+    return current_;
+  }
+
+  const Operation* find(std::string_view name) {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::ranges::find(current_, name, &Operation::name);
+    return found == current_.end() ? nullptr : *found;
+  }
+
+  const Operation& add(Operation operation) {
+    if (operation.find_variant(kReferenceVariant) == nullptr) {
+      operation.variants.push_back(reference_variant(operation));
+    }
+    check_operation(operation);
+    const std::lock_guard lock(mutex_);
+    require(std::ranges::find(current_, operation.name, &Operation::name) == current_.end(), operation.name,
+            "an operation of this name is registered already");
+    current_.push_back(keep(std::move(operation)));
+    return *current_.back();
+  }
+
+  void extend(std::string_view name, Variant variant, std::vector<Rule> rules) {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::ranges::find(current_, name, &Operation::name);
+    require(found != current_.end(), std::string(name), "no operation of this name is registered");
+    Operation next = **found;
+    next.variants.push_back(std::move(variant));
+    // An application's rules speak about its own variant, so they come first.
+    next.rules.insert(next.rules.begin(), rules.begin(), rules.end());
+    check_operation(next);
+    *found = keep(std::move(next));
+  }
+
+ private:
+  Registry() {
+    for (Operation& operation : kernel::builtin_operations()) add(std::move(operation));
+  }
+
+  const Operation* keep(Operation operation) {
+    versions_.push_back(std::make_unique<const Operation>(std::move(operation)));
+    return versions_.back().get();
+  }
+
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<const Operation>> versions_;
+  std::vector<const Operation*> current_;
+};
+
+}  // namespace
+
+std::size_t Operation::slot(std::string_view operand) const {
+  const auto found = std::ranges::find(operands, operand, &Operand::name);
+  if (found != operands.end()) return static_cast<std::size_t>(found - operands.begin());
+  std::string known;
+  for (const Operand& candidate : operands) known += (known.empty() ? "" : ", ") + candidate.name;
+  throw InvalidArgument(name + " has no operand '" + std::string(operand) + "'; it has " + known);
+}
+
+const Variant* Operation::find_variant(std::string_view variant) const {
+  const auto found = std::ranges::find(variants, variant, &Variant::name);
+  return found == variants.end() ? nullptr : &*found;
+}
+
+std::vector<const Operation*> all_operations() { return Registry::instance().all(); }
+
+const Operation& find_operation(std::string_view name) {
+  if (const Operation* found = Registry::instance().find(name)) return *found;
+  std::string known;
+  for (const Operation* operation : all_operations()) known += (known.empty() ? "" : ", ") + operation->name;
+  throw InvalidArgument("there is no operation '" + std::string(name) + "'; there are " + known);
+}
+
+const Operation& register_operation(Operation operation) { return Registry::instance().add(std::move(operation)); }
+
+void register_variant(std::string_view operation, Variant variant, std::vector<Rule> rules) {
+  Registry::instance().extend(operation, std::move(variant), std::move(rules));
+}
+
+}  // namespace tessera

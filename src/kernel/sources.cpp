@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel/sources.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+#include <set>
+#include <sstream>
+
+#include "base/environment.hpp"
+#include "kernel/embedded.hpp"
+#include "tessera/error.hpp"
+
+namespace tessera::kernel {
+namespace {
+
+std::optional<std::string> read_file(const std::string& path) {
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream) return std::nullopt;
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+std::string load(std::string_view path) {
+  const std::string& root = environment().kernel_directory;
+  if (!root.empty()) {
+    for (const char* folder : {"/cl_kernels/", "/src/"}) {
+      if (auto text = read_file(root + folder + std::string(path))) return *std::move(text);
+    }
+    throw BuildError("TESSERA_KERNEL_DIR=" + root + " holds neither cl_kernels/" + std::string(path) + " nor src/" +
+                     std::string(path));
+  }
+  const auto files = embedded_files();
+  const auto found = std::ranges::find(files, path, &EmbeddedFile::path);
+  if (found == files.end()) throw BuildError("no kernel source '" + std::string(path) + "' was built in");
+  return std::string(found->text);
+}
+
+// The path of an `#include "path"` line, or nothing.
+std::optional<std::string> included_path(std::string_view line) {
+  const std::size_t hash = line.find_first_not_of(" \t");
+  if (hash == std::string_view::npos || line[hash] != '#') return std::nullopt;
+  const std::size_t word = line.find_first_not_of(" \t", hash + 1);
+  if (word == std::string_view::npos || !line.substr(word).starts_with("include")) return std::nullopt;
+  const std::size_t open = line.find('"', word);
+  const std::size_t close = line.find('"', open + 1);
+  if (open == std::string_view::npos || close == std::string_view::npos) return std::nullopt;
+  return std::string(line.substr(open + 1, close - open - 1));
+}
+
+void append(std::string_view path, std::set<std::string, std::less<>>& seen, std::string& out) {
+  const std::string text = load(path);
+  const auto mark = [&](std::size_t line) {
+    out += "#line " + std::to_string(line) + " \"" + std::string(path) + "\"\n";
+  };
+  mark(1);
+  std::istringstream lines(text);
+  std::string line;
+  for (std::size_t number = 1; std::getline(lines, line); ++number) {
+    if (const auto inner = included_path(line)) {
+      if (seen.insert(*inner).second) append(*inner, seen, out);
+      mark(number + 1);
+      continue;
+    }
+    out += line + "\n";
+  }
+}
+
+}  // namespace
+
+std::string flatten(std::string_view file) {
+  std::string out;
+  std::set<std::string, std::less<>> seen{std::string(file)};
+  append(file, seen, out);
+  return out;
+}
+
+std::string module_name(std::string_view file, std::vector<Define> axes) {
+  std::ranges::sort(axes, {}, &Define::name);
+  std::string name = std::string(file) + "[";
+  for (const Define& axis : axes) {
+    name += (name.back() == '[' ? "" : ",") + axis.name + "=" + std::to_string(axis.value);
+  }
+  return name + "]";
+}
+
+ModuleLookup find_module(std::string_view name) {
+  const auto modules = embedded_modules();
+  const auto found = std::ranges::find(modules, name, &EmbeddedModule::name);
+  if (found != modules.end()) return {.words = found->words, .why_not = {}};
+  const auto skipped = skipped_modules();
+  const auto reason = std::ranges::find(skipped, name, &SkippedModule::name);
+  if (reason != skipped.end()) {
+    return {.words = {}, .why_not = "the build left " + std::string(name) + " out: " + std::string(reason->why)};
+  }
+  return {.words = {}, .why_not = "no module " + std::string(name) + " was built in"};
+}
+
+}  // namespace tessera::kernel

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/context_state.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "base/environment.hpp"
+#include "base/log.hpp"
+#include "selection/overlay.hpp"
+#include "tessera/error.hpp"
+
+namespace tessera::runtime {
+namespace {
+
+// More distinct calls than this and the cache starts over: plans are small, but an application with ever-changing
+// lengths must not grow without end.
+constexpr std::size_t kMaxPlans = 4096;
+
+class NoBlobStore final : public device::BlobStore {
+ public:
+  std::vector<std::byte> get(std::string_view /*key*/) override { return {}; }
+  void put(std::string_view /*key*/, std::span<const std::byte> /*blob*/) override {}
+};
+
+template <class T>
+void append(std::string& key, const T& value) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  key.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+// Everything that a plan depends on, exactly: no bucketing here.
+std::string plan_key(const Operation& operation, const std::vector<std::optional<TensorSpec>>& operands,
+                     const Options& options, const std::vector<bool>& requested, const CallOptions& call,
+                     const Policy& policy) {
+  std::string key;
+  key.reserve(512);
+  append(key, &operation);
+  for (const auto& spec : operands) {
+    append(key, spec ? static_cast<int>(spec->shape.size()) : -1);
+    if (!spec) continue;
+    append(key, spec->dtype);
+    append(key, spec->offset);
+    for (const std::int64_t extent : spec->shape) append(key, extent);
+    for (const std::int64_t stride : spec->strides) append(key, stride);
+  }
+  for (const bool wanted : requested) append(key, wanted);
+  for (const auto& [name, value] : options) {
+    key += name;
+    append(key, value.index());
+    key += to_string(value) + ";";
+  }
+  key += "|" + call.override_choice.variant + "|";
+  if (call.override_choice.config) key += "{" + call.override_choice.config->to_string() + "}";
+  append(key, policy.autotune);
+  append(key, policy.heuristics);
+  if (call.tiers) {
+    for (const Tier tier : *call.tiers) append(key, tier);
+  }
+  return key;
+}
+
+// By context, for the calling thread.
+std::map<const ContextState*, std::shared_ptr<const Execution>>& last_executions() {
+  thread_local std::map<const ContextState*, std::shared_ptr<const Execution>> executions;
+  return executions;
+}
+
+}  // namespace
+
+void StreamState::launch(const Plan& plan, std::span<const device::BufferPtr> buffers) {
+  const std::lock_guard lock(mutex_);
+  if (plan.scratch_bytes > 0 && (!scratch_ || scratch_->size() < plan.scratch_bytes)) {
+    scratch_ = device_.create_buffer(plan.scratch_bytes);
+  }
+  runtime::launch(plan, *stream_, buffers, scratch_);
+  stream_->flush();
+}
+
+ContextState::ContextState(DeviceInfo info, const ContextOptions& options)
+    : info_(std::move(info)),
+      device_(device::open_device(info_.index)),
+      fingerprint_(selection::fingerprint(info_.profile)),
+      default_policy_{.autotune = options.use_environment && environment().autotune},
+      blobs_(open_caches(options)),
+      default_stream_(std::make_shared<StreamState>(*device_)),
+      programs_(*device_, *blobs_),
+      shipped_(selection::shipped_database(info_.profile)) {
+  selector_ = std::make_unique<selection::Selector>(
+      selection::Tiers{.memory = &memory_,
+                       .persistent = persistent_.get(),
+                       .shipped = shipped_.get(),
+                       .tune =
+                           [this](const Problem& problem, const Policy& policy) {
+                             Case shape{.name = "autotune", .operands = problem.operands, .options = problem.options};
+                             return tune(problem, shape, policy, {});
+                           }},
+      [this](const Event& event) { emit(event); });
+}
+
+ContextState::~ContextState() { last_executions().erase(this); }
+
+device::BufferPtr ContextState::create_buffer(std::uint64_t bytes) {
+  device::BufferPtr buffer = device_->create_buffer(bytes);
+  buffer->set_owner(this);
+  return buffer;
+}
+
+Tensor ContextState::create_tensor(const TensorSpec& spec) {
+  const auto elements = static_cast<std::uint64_t>(spec.last_element() + 1);
+  std::uint64_t bytes = 0;
+  if (__builtin_mul_overflow(elements, size_of(spec.dtype), &bytes)) {
+    throw InvalidArgument("tensor " + spec.to_string() + " has more bytes than 64 bits can count");
+  }
+  return {spec, create_buffer(bytes)};
+}
+
+// Opens persistent_ and returns the program store, or one that forgets.
+std::unique_ptr<device::BlobStore> ContextState::open_caches(const ContextOptions& options) {
+  const auto directory = selection::open_cache_directory(options.cache_directory, options.use_environment);
+  if (directory.path.empty()) {
+    log(LogLevel::kInfo, "no persistent cache: " + directory.why_not);
+    return std::make_unique<NoBlobStore>();
+  }
+  persistent_ = std::make_unique<selection::PersistentCache>(directory.path, fingerprint_, info_.profile);
+  return std::make_unique<selection::FileBlobStore>(directory.path);
+}
+
+Policy ContextState::policy_of(const CallOptions& call) const {
+  if (call.policy) return *call.policy;
+  return selection::scoped_policy().value_or(default_policy_);
+}
+
+selection::Request ContextState::request(const Problem& problem, const CallOptions& call) const {
+  return {.problem = &problem,
+          .profile = &info_.profile,
+          .override_choice = call.override_choice,
+          .policy = policy_of(call),
+          .allowed = call.tiers};
+}
+
+std::shared_ptr<const Plan> ContextState::plan(const Operation& operation,
+                                               std::vector<std::optional<TensorSpec>> operands, Options options,
+                                               std::vector<bool> requested, const CallOptions& call) {
+  const Policy policy = policy_of(call);
+  // An overlay belongs to a scope of one thread, so what it decides must not outlive it.
+  const bool cacheable = !selection::overlays_active();
+  std::string key;
+  if (cacheable) {
+    key = plan_key(operation, operands, options, requested, call, policy);
+    const std::lock_guard lock(plans_mutex_);
+    const auto found = plans_.find(key);
+    if (found != plans_.end()) return found->second;
+  }
+  Problem problem = make_problem(operation, std::move(operands), std::move(options), std::move(requested));
+  const Choice choice = selector_->choose(request(problem, call));
+  std::shared_ptr<const Plan> plan = make_plan(std::move(problem), choice, info_.profile, programs_);
+  if (cacheable) {
+    const std::lock_guard lock(plans_mutex_);
+    if (plans_.size() >= kMaxPlans) plans_.clear();
+    plans_.insert_or_assign(std::move(key), plan);
+  }
+  return plan;
+}
+
+Explanation ContextState::explain(const Problem& problem, const CallOptions& call) {
+  auto [choice, refused] = selector_->explain(request(problem, call));
+  const Variant* variant = problem.operation->find_variant(choice.variant);
+  Explanation explanation;
+  explanation.refused = std::move(refused);
+  explanation.execution = {.operation = problem.operation->name,
+                           .key = problem.key,
+                           .device = info_.profile.name,
+                           .name = full_name(*problem.operation, *variant, choice.config, problem.dtype, info_.profile),
+                           .choice = std::move(choice)};
+  return explanation;
+}
+
+TuneReport ContextState::tune(const Problem& problem, const Case& shape, const Policy& policy,
+                              const EventSink& progress) {
+  const EventSink both = [&](const Event& event) {
+    emit(event);
+    if (progress) progress(event);
+  };
+  TuneReport report =
+      selection::tune(problem, selection::candidates(problem, info_.profile), trial_factory(*this, problem, shape),
+                      {.budget_seconds = policy.tune_seconds}, both);
+  if (!report.best) return report;
+  const auto measured = std::ranges::find_if(report.measurements, [&](const Measurement& measurement) {
+    return measurement.variant == report.best->variant && measurement.config == report.best->config;
+  });
+  const selection::Entry entry = selection::new_entry(*report.best, *measured);
+  const std::string key = selection::entry_key(problem);
+  memory_.put(key, entry);
+  if (policy.persist && persistent_) persistent_->put(key, entry);
+  // Plans made from an older choice of this key are stale now.
+  const std::lock_guard lock(plans_mutex_);
+  plans_.clear();
+  return report;
+}
+
+void ContextState::set_last_execution(std::shared_ptr<const Execution> execution) const {
+  last_executions()[this] = std::move(execution);
+}
+
+Execution ContextState::last_execution() const {
+  const auto found = last_executions().find(this);
+  if (found == last_executions().end()) throw InvalidArgument("this thread has not run anything on this context yet");
+  return *found->second;
+}
+
+void ContextState::set_event_sink(EventSink sink) {
+  const std::lock_guard lock(sink_mutex_);
+  sink_ = std::move(sink);
+}
+
+void ContextState::emit(const Event& event) {
+  EventSink sink;
+  {
+    const std::lock_guard lock(sink_mutex_);
+    sink = sink_;
+  }
+  if (sink) sink(event);
+  if (log_enabled(LogLevel::kDebug)) {
+    log(LogLevel::kDebug, event.name + " " + event.operation + " " + event.key + " " + event.variant + " {" +
+                              event.config + "} " + event.detail);
+  }
+}
+
+}  // namespace tessera::runtime

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a Context shares: one opened device, its programs, its choices and its plans.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "device/device.hpp"
+#include "runtime/plan.hpp"
+#include "runtime/program_cache.hpp"
+#include "selection/cache.hpp"
+#include "selection/selector.hpp"
+#include "selection/tuner.hpp"
+#include "tessera/context.hpp"
+
+namespace tessera::runtime {
+
+// A device stream with what its launches need. The default stream is shared by threads, so every use takes the lock.
+class StreamState {
+ public:
+  explicit StreamState(device::Device& device) : device_(device), stream_(device.create_stream()) {}
+
+  template <class Work>
+  auto use(Work work) {
+    const std::lock_guard lock(mutex_);
+    return work(*stream_);
+  }
+  // Launches a plan; the scratch buffer grows as needed and is safe to share: launches of one stream run in order.
+  void launch(const Plan& plan, std::span<const device::BufferPtr> buffers);
+
+ private:
+  device::Device& device_;
+  std::mutex mutex_;
+  std::unique_ptr<device::Stream> stream_;
+  device::BufferPtr scratch_;
+};
+
+// How one call wants to be chosen.
+struct CallOptions {
+  selection::Override override_choice;
+  std::optional<Policy> policy;
+  std::optional<std::vector<Tier>> tiers;
+};
+
+class ContextState {
+ public:
+  ContextState(DeviceInfo info, const ContextOptions& options);
+  ~ContextState();
+  ContextState(const ContextState&) = delete;
+  ContextState& operator=(const ContextState&) = delete;
+
+  const DeviceInfo& info() const { return info_; }
+  const DeviceProfile& profile() const { return info_.profile; }
+  const std::string& fingerprint() const { return fingerprint_; }
+  device::Device& device() { return *device_; }
+  const std::shared_ptr<StreamState>& default_stream() const { return default_stream_; }
+  ProgramCache& programs() { return programs_; }
+
+  device::BufferPtr create_buffer(std::uint64_t bytes);
+  Tensor create_tensor(const TensorSpec& spec);
+
+  // The plan for a call; from the plan cache when the same call was made before under the same rules.
+  std::shared_ptr<const Plan> plan(const Operation& operation, std::vector<std::optional<TensorSpec>> operands,
+                                   Options options, std::vector<bool> requested, const CallOptions& call);
+  Explanation explain(const Problem& problem, const CallOptions& call);
+  // Remembers the best candidate in memory and, if the policy says so, on disk.
+  TuneReport tune(const Problem& problem, const Case& shape, const Policy& policy, const EventSink& progress);
+
+  void set_last_execution(std::shared_ptr<const Execution> execution) const;
+  Execution last_execution() const;
+  void set_event_sink(EventSink sink);
+
+ private:
+  Policy policy_of(const CallOptions& call) const;
+  selection::Request request(const Problem& problem, const CallOptions& call) const;
+  std::unique_ptr<device::BlobStore> open_caches(const ContextOptions& options);
+  void emit(const Event& event);
+
+  DeviceInfo info_;
+  device::DevicePtr device_;
+  std::string fingerprint_;
+  Policy default_policy_;
+  std::unique_ptr<selection::PersistentCache> persistent_;
+  std::unique_ptr<device::BlobStore> blobs_;
+  std::shared_ptr<StreamState> default_stream_;
+  ProgramCache programs_;
+  selection::MemoryCache memory_;
+  std::unique_ptr<selection::EntrySource> shipped_;
+  std::unique_ptr<selection::Selector> selector_;
+  std::mutex plans_mutex_;
+  std::unordered_map<std::string, std::shared_ptr<const Plan>> plans_;
+  std::mutex sink_mutex_;
+  EventSink sink_;
+};
+
+// Times and checks the candidates of one problem on made-up operands of the case.
+selection::MakeTrial trial_factory(ContextState& context, const Problem& problem, const Case& shape);
+
+}  // namespace tessera::runtime

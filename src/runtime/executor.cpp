@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "runtime/context_state.hpp"
+#include "tessera/context.hpp"
+
+namespace tessera {
+namespace {
+
+struct Bound {
+  std::vector<std::optional<TensorSpec>> specs;
+  std::vector<device::BufferPtr> buffers;
+  std::vector<bool> requested;
+};
+
+// First and last byte of a tensor in its buffer.
+std::pair<std::int64_t, std::int64_t> byte_range(const TensorSpec& spec) {
+  const auto size = static_cast<std::int64_t>(size_of(spec.dtype));
+  return {spec.offset * size, (spec.last_element() + 1) * size};
+}
+
+void check_buffer(const Operation& operation, const std::string& name, const Tensor& tensor, const void* owner) {
+  const std::string who = operation.name + ": " + name + " " + tensor.spec().to_string();
+  if (tensor.buffer()->owner() != owner) throw InvalidArgument(who + " belongs to another context");
+  const auto end = static_cast<std::uint64_t>(byte_range(tensor.spec()).second);
+  if (tensor.spec().last_element() >= 0 && end > tensor.buffer()->size()) {
+    throw InvalidArgument(who + " reaches byte " + std::to_string(end) + " of a buffer of " +
+                          std::to_string(tensor.buffer()->size()));
+  }
+}
+
+Bound bind_operands(const Operation& operation, const Tensors& tensors, const std::vector<std::string>& wanted,
+           const void* owner) {
+  Bound bound;
+  bound.specs.resize(operation.operands.size());
+  bound.buffers.resize(operation.operands.size());
+  bound.requested.resize(operation.operands.size(), false);
+  for (const auto& [name, tensor] : tensors) {
+    const std::size_t slot = operation.slot(name);
+    if (!tensor) {
+      if (operation.operands[slot].optional) continue;
+      throw InvalidArgument(operation.name + ": " + name + " is an empty tensor");
+    }
+    check_buffer(operation, name, tensor, owner);
+    bound.specs[slot] = tensor.spec();
+    bound.buffers[slot] = tensor.buffer();
+  }
+  for (const std::string& name : wanted) {
+    const std::size_t slot = operation.slot(name);
+    if (operation.operands[slot].role != Role::kOutput) {
+      throw InvalidArgument(operation.name + ": '" + name + "' is an input and can't be asked for");
+    }
+    bound.requested[slot] = true;
+  }
+  return bound;
+}
+
+// An output may share a buffer with other operands but no bytes with them.
+void check_overlap(const Operation& operation, const Bound& bound) {
+  for (std::size_t out = 0; out < bound.specs.size(); ++out) {
+    if (!bound.specs[out] || operation.operands[out].role != Role::kOutput) continue;
+    const auto [begin, end] = byte_range(*bound.specs[out]);
+    for (std::size_t other = 0; other < bound.specs.size(); ++other) {
+      if (other == out || !bound.specs[other] || bound.buffers[other] != bound.buffers[out]) continue;
+      const auto [other_begin, other_end] = byte_range(*bound.specs[other]);
+      if (begin < other_end && other_begin < end) {
+        throw InvalidArgument(operation.name + ": output '" + operation.operands[out].name + "' overlaps '" +
+                              operation.operands[other].name + "'");
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Executor::Executor(const Context& context) : context_(context), stream_(context.state()->default_stream()) {}
+
+Executor Executor::on(const Stream& stream) const {
+  Executor copy = *this;
+  copy.stream_ = stream.state_;
+  return copy;
+}
+Executor Executor::with_variant(std::string variant) const {
+  Executor copy = *this;
+  copy.variant_ = std::move(variant);
+  return copy;
+}
+Executor Executor::with_config(Config config) const {
+  Executor copy = *this;
+  copy.config_ = std::move(config);
+  return copy;
+}
+Executor Executor::with_policy(Policy policy) const {
+  Executor copy = *this;
+  copy.policy_ = policy;
+  return copy;
+}
+Executor Executor::with_tiers(std::vector<Tier> tiers) const {
+  Executor copy = *this;
+  copy.tiers_ = std::move(tiers);
+  return copy;
+}
+
+runtime::CallOptions Executor::call_options() const {
+  return {.override_choice = {.variant = variant_, .config = config_}, .policy = policy_, .tiers = tiers_};
+}
+
+Tensors Executor::run(std::string_view operation_name, const Tensors& inputs, Options options,
+                      const std::vector<std::string>& wanted) const {
+  runtime::ContextState& context = *context_.state();
+  const Operation& operation = find_operation(operation_name);
+  Bound bound = bind_operands(operation, inputs, wanted, &context);
+  check_overlap(operation, bound);
+  const auto plan =
+      context.plan(operation, std::move(bound.specs), std::move(options), std::move(bound.requested), call_options());
+
+  Tensors outputs;
+  const Problem& problem = plan->problem;
+  for (std::size_t slot = 0; slot < operation.operands.size(); ++slot) {
+    if (operation.operands[slot].role != Role::kOutput || !problem.has(slot)) continue;
+    if (!bound.buffers[slot]) bound.buffers[slot] = context.create_tensor(problem.spec(slot)).buffer();
+    outputs.emplace(operation.operands[slot].name, Tensor(problem.spec(slot), bound.buffers[slot]));
+  }
+  stream_->launch(*plan, bound.buffers);
+  context.set_last_execution(plan->execution);
+  return outputs;
+}
+
+Explanation Executor::explain(std::string_view operation_name, const Tensors& inputs, Options options,
+                              const std::vector<std::string>& wanted) const {
+  const Operation& operation = find_operation(operation_name);
+  Bound bound = bind_operands(operation, inputs, wanted, context_.state().get());
+  return explain(make_problem(operation, std::move(bound.specs), std::move(options), std::move(bound.requested)));
+}
+
+Explanation Executor::explain(const Problem& problem) const {
+  return context_.state()->explain(problem, call_options());
+}
+
+std::shared_ptr<const runtime::Plan> Executor::plan(const Problem& problem) const {
+  return context_.state()->plan(*problem.operation, problem.operands, problem.options, problem.requested,
+                                call_options());
+}
+
+TuneReport Executor::tune(const Case& shape, std::string_view operation, const EventSink& progress) const {
+  const Problem problem = make_problem(find_operation(operation), shape.operands, shape.options);
+  return context_.state()->tune(problem, shape, policy_.value_or(current_policy()), progress);
+}
+
+}  // namespace tessera

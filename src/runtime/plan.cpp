@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/plan.hpp"
+
+#include "selection/selector.hpp"
+#include "tessera/error.hpp"
+
+namespace tessera::runtime {
+
+std::shared_ptr<const Plan> make_plan(Problem problem, const Choice& choice, const DeviceProfile& profile,
+                                      ProgramCache& programs) {
+  const Operation& operation = *problem.operation;
+  const Variant* variant = operation.find_variant(choice.variant);
+  if (variant == nullptr) throw InvalidArgument(operation.name + " has no variant '" + choice.variant + "'");
+  if (const Refusal no = selection::refusal(problem, *variant, choice.config, profile)) {
+    throw Unsupported(operation.name + "." + variant->name + "{" + choice.config.to_string() + "}: " + *no);
+  }
+  auto plan = std::make_shared<Plan>();
+  for (const Pass& pass : variant->passes) {
+    Step step;
+    const bool on_host = profile.backend == Backend::kHost;
+    if (!on_host) {
+      step.groups = pass.groups(problem, choice.config);
+      if (step.groups.x == 0 || step.groups.y == 0 || step.groups.z == 0) continue;
+    }
+    step.group = pass.group_size ? pass.group_size(choice.config) : choice.config.group();
+    step.bindings = pass.bindings;
+    if (pass.args) step.arguments = pass.args(problem, choice.config);
+    step.program = programs.get(problem, *variant, pass, choice.config, profile);
+    plan->steps.push_back(std::move(step));
+  }
+  if (variant->scratch_bytes) plan->scratch_bytes = variant->scratch_bytes(problem, choice.config);
+  plan->execution = std::make_shared<const Execution>(Execution{
+      .operation = operation.name,
+      .key = problem.key,
+      .device = profile.name,
+      .name = full_name(operation, *variant, choice.config, problem.dtype, profile),
+      .choice = choice});
+  plan->problem = std::move(problem);
+  return plan;
+}
+
+void launch(const Plan& plan, device::Stream& stream, std::span<const device::BufferPtr> buffers,
+            const device::BufferPtr& scratch) {
+  std::vector<device::BufferPtr> bound;
+  for (const Step& step : plan.steps) {
+    bound.clear();
+    for (const std::size_t slot : step.bindings) bound.push_back(slot == kScratch ? scratch : buffers[slot]);
+    stream.launch({.program = step.program.get(),
+                   .buffers = bound,
+                   .arguments = step.arguments,
+                   .groups = step.groups,
+                   .group = step.group,
+                   .problem = &plan.problem});
+  }
+}
+
+}  // namespace tessera::runtime

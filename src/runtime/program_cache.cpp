@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/program_cache.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "kernel/sources.hpp"
+#include "runtime/glsl.hpp"
+#include "tessera/error.hpp"
+
+namespace tessera::runtime {
+namespace {
+
+std::vector<Define> call(const std::function<std::vector<Define>(const Problem&, const Config&)>& function,
+                         const Problem& problem, const Config& config) {
+  return function ? function(problem, config) : std::vector<Define>{};
+}
+
+// Values of all tunables and constants of the variant, by the name that the kernel uses.
+std::vector<Define> values_of(const Problem& problem, const Variant& variant, const Pass& pass,
+                              const Config& config) {
+  const std::vector<Define> constants = call(pass.constants, problem, config);
+  std::vector<Define> values;
+  for (const Tunable& tunable : variant.tunables) {
+    const auto constant = std::ranges::find(constants, tunable.name, &Define::name);
+    values.push_back({tunable.name, constant != constants.end() ? constant->value
+                                                                 : config.get(tunable.name, tunable.fallback)});
+  }
+  return values;
+}
+
+std::string key_of(const device::ProgramRequest& request, const Source& source) {
+  std::string key = request.name + "|" + source.file + "|" + request.entry;
+  for (const Define& define : request.defines) key += "|" + define.name + "=" + std::to_string(define.value);
+  return key;
+}
+
+}  // namespace
+
+device::ProgramPtr ProgramCache::get(const Problem& problem, const Variant& variant, const Pass& pass,
+                                     const Config& config, const DeviceProfile& profile) {
+  device::ProgramRequest request;
+  request.name = problem.operation->name + "." + variant.name + (pass.name.empty() ? "" : "." + pass.name);
+  request.group = pass.group_size ? pass.group_size(config) : config.group();
+  request.bindings = static_cast<std::uint32_t>(pass.bindings.size());
+  request.argument_bytes = pass.args ? static_cast<std::uint32_t>(pass.args(problem, config).size()) : 0;
+  const std::vector<Define> axes = pass.axes ? pass.axes(problem, profile) : std::vector<Define>{};
+  const std::vector<Define> values = values_of(problem, variant, pass, config);
+  request.defines = axes;
+  request.defines.insert(request.defines.end(), values.begin(), values.end());
+  request.defines.insert(request.defines.end(),
+                         {{"WG_X", request.group.x}, {"WG_Y", request.group.y}, {"WG_Z", request.group.z}});
+
+  switch (profile.backend) {
+    case Backend::kHost: {
+      request.host = pass.host;
+      return device_.build(request, store_);
+    }
+    case Backend::kOpenCL: {
+      request.entry = pass.opencl.entry;
+      const std::string key = key_of(request, pass.opencl);
+      request.source = pass.opencl.text.empty() ? kernel::flatten(pass.opencl.file) : pass.opencl.text;
+      return build_once(key, request);
+    }
+    case Backend::kVulkan: {
+      request.entry = pass.vulkan.entry.empty() ? "main" : pass.vulkan.entry;
+      for (const Define& value : values) {
+        const auto tunable = std::ranges::find(variant.tunables, value.name, &Tunable::name);
+        request.specialization.emplace_back(tunable->id, value.value);
+      }
+      std::vector<std::uint32_t> compiled;
+      if (!pass.vulkan.spirv.empty()) {
+        request.spirv = pass.vulkan.spirv;
+      } else if (!pass.vulkan.text.empty()) {
+        compiled = compile_glsl(request.name, pass.vulkan.text, axes);
+        request.spirv = compiled;
+      } else {
+        const kernel::ModuleLookup module = kernel::find_module(kernel::module_name(pass.vulkan.file, axes));
+        if (module.words.empty()) throw BuildError(request.name + ": " + module.why_not);
+        request.spirv = module.words;
+      }
+      return build_once(key_of(request, pass.vulkan), request);
+    }
+  }
+  throw Unsupported(request.name + ": unknown backend");
+}
+
+device::ProgramPtr ProgramCache::build_once(const std::string& key, const device::ProgramRequest& request) {
+  std::promise<device::ProgramPtr> promise;
+  std::shared_future<device::ProgramPtr> ours;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto [entry, inserted] = programs_.try_emplace(key);
+    if (!inserted) {
+      ours = entry->second;
+    } else {
+      entry->second = promise.get_future().share();
+    }
+  }
+  if (ours.valid()) return ours.get();
+  try {
+    device::ProgramPtr program = device_.build(request, store_);
+    promise.set_value(program);
+    return program;
+  } catch (...) {
+    promise.set_exception(std::current_exception());
+    // A later attempt may fare better (memory, a fixed kernel file): forget the failure.
+    const std::lock_guard lock(mutex_);
+    programs_.erase(key);
+    throw;
+  }
+}
+
+}  // namespace tessera::runtime

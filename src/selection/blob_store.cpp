@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <chrono>
+#include <cstddef>
+#include <cstring>
+#include <exception>
+#include <string>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+
+#include "base/hash.hpp"
+#include "base/log.hpp"
+#include "selection/blob_file.hpp"
+#include "selection/cache.hpp"
+#include "selection/files.hpp"
+
+namespace tessera::selection {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kMaxFileBytes = std::uint64_t{256} << 20;
+constexpr std::size_t kMaxKeyBytes = 64 << 10;
+constexpr std::chrono::hours kAbandoned{1};  // no write takes this long
+
+// In the byte order of the machine: a file from another kind of machine has another format number.
+struct Header {
+  char magic[8] = {'t', 'e', 's', 's', 'p', 'r', 'g', '\n'};
+  std::uint32_t format = 1;
+  std::uint32_t key_bytes = 0;
+  std::uint64_t blob_bytes = 0;
+  char digest[32] = {};  // of this header with an empty digest, the key and the blob
+};
+static_assert(sizeof(Header) == 56 && std::is_trivially_copyable_v<Header>);
+
+std::string_view bytes_of(const Header& header) {
+  return {reinterpret_cast<const char*>(&header), sizeof header};
+}
+
+std::string with_header(std::string_view key, std::string_view blob) {
+  Header header;
+  header.key_bytes = static_cast<std::uint32_t>(key.size());
+  header.blob_bytes = blob.size();
+  std::string file;
+  file.reserve(sizeof header + key.size() + blob.size());
+  file.append(bytes_of(header)).append(key).append(blob);
+  const std::string digest = hash128(file);
+  std::memcpy(header.digest, digest.data(), sizeof header.digest);
+  file.replace(0, sizeof header, bytes_of(header));
+  return file;
+}
+
+// Where the blob begins, or a reason not to give it out. An empty key stands for any.
+std::size_t check_blob(std::string& file, std::string_view key, std::string& problem) {
+  Header header;
+  const Header expected;
+  if (file.size() < sizeof header) {
+    problem = "it is too short";
+    return 0;
+  }
+  std::memcpy(&header, file.data(), sizeof header);
+  if (std::memcmp(header.magic, expected.magic, sizeof header.magic) != 0) {
+    problem = "it is no program of Tessera";
+  } else if (header.format != expected.format) {
+    problem = "it has another format";
+  } else if (header.key_bytes > kMaxKeyBytes || header.blob_bytes > kMaxFileBytes ||
+             sizeof header + header.key_bytes + header.blob_bytes != file.size()) {
+    problem = "its size is not what its header says";
+  }
+  if (!problem.empty()) return 0;
+  std::memset(file.data() + offsetof(Header, digest), 0, sizeof header.digest);
+  if (hash128(file) != std::string_view(header.digest, sizeof header.digest)) {
+    problem = "it is damaged";
+    return 0;
+  }
+  if (!key.empty() && std::string_view(file).substr(sizeof header, header.key_bytes) != key) {
+    problem = "it belongs to another key";
+    return 0;
+  }
+  return sizeof header + header.key_bytes;
+}
+
+// A process that is killed while it writes leaves its temporary file. Others may be writing right
+// now, so only old ones are removed.
+void sweep(const fs::path& directory) {
+  std::error_code error;
+  const auto now = fs::file_time_type::clock::now();
+  for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
+       entry.increment(error)) {
+    std::error_code gone;
+    const auto written = fs::last_write_time(entry->path(), gone);
+    if (!gone && is_temporary(entry->path()) && now - written > kAbandoned) {
+      fs::remove(entry->path(), gone);
+    }
+  }
+}
+
+}  // namespace
+
+FileBlobStore::FileBlobStore(std::filesystem::path directory)
+    : directory_(std::move(directory) / "programs") {}
+
+std::vector<std::byte> FileBlobStore::get(std::string_view key) {
+  if (key.empty()) return {};
+  const fs::path file = directory_ / (hash128(key) + ".bin");
+  FileContent content = read_file(file, kMaxFileBytes, Trust::kOurs);
+  if (!content.exists) return {};
+  std::string problem = content.problem;
+  if (problem.empty()) problem = make_private_directory(directory_).value_or("");
+  std::size_t begin = 0;
+  if (problem.empty()) begin = check_blob(content.bytes, key, problem);
+  if (!problem.empty()) {
+    log(LogLevel::kInfo, "program file " + file.string() + " is not used: " + problem);
+    return {};
+  }
+  const auto blob = std::as_bytes(std::span(content.bytes)).subspan(begin);
+  return {blob.begin(), blob.end()};
+}
+
+void FileBlobStore::put(std::string_view key, std::span<const std::byte> blob) {
+  if (key.empty() || key.size() > kMaxKeyBytes || blob.empty()) return;
+  if (blob.size() > kMaxFileBytes - kMaxKeyBytes - sizeof(Header)) return;
+  try {
+    auto problem = make_private_directory(directory_);
+    if (!problem) {
+      std::call_once(swept_, [&] { sweep(directory_); });
+      const std::string_view text(reinterpret_cast<const char*>(blob.data()), blob.size());
+      // Without waiting for the disk: what a power cut leaves of it does not pass the check.
+      problem = write_file(directory_ / (hash128(key) + ".bin"), with_header(key, text), false);
+    }
+    if (problem) log(LogLevel::kInfo, "program cache " + directory_.string() + ": " + *problem);
+  } catch (const std::exception& error) {
+    log(LogLevel::kInfo, std::string("program cache: ") + error.what());
+  }
+}
+
+std::string problem_of_program(const fs::path& path) {
+  FileContent content = read_file(path, kMaxFileBytes, Trust::kOurs);
+  if (!content.problem.empty()) return content.problem;
+  std::string problem;
+  check_blob(content.bytes, {}, problem);
+  return problem;
+}
+
+}  // namespace tessera::selection

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "selection/overlay.hpp"
+
+#include <algorithm>
+#include <ranges>
+#include <utility>
+
+#include "base/environment.hpp"
+#include "tessera/error.hpp"
+
+namespace tessera {
+namespace {
+
+// A scope is taken away by its owner's address and not from the top: an object that dies out of
+// order, or on another thread, takes nobody else's scope with it.
+template <class T>
+struct Scope {
+  const void* owner;
+  T value;
+};
+
+template <class T>
+std::vector<Scope<T>>& scopes() {
+  thread_local std::vector<Scope<T>> stack;
+  return stack;
+}
+
+using Entries = std::vector<OverlayEntry>;
+
+template <class T>
+void leave(const void* owner) {
+  std::erase_if(scopes<T>(), [&](const Scope<T>& scope) { return scope.owner == owner; });
+}
+
+// Within one scope an entry for this very key goes before one for every key.
+const OverlayEntry* find_in(const Entries& entries, const Problem& problem) {
+  const OverlayEntry* every = nullptr;
+  for (const OverlayEntry& entry : entries) {
+    if (entry.operation != problem.operation->name) continue;
+    if (entry.key == problem.key) return &entry;
+    if (entry.key == "*" && every == nullptr) every = &entry;
+  }
+  return every;
+}
+
+}  // namespace
+
+std::string_view to_string(Tier tier) {
+  switch (tier) {
+    case Tier::kOverride:
+      return "override";
+    case Tier::kOverlay:
+      return "overlay";
+    case Tier::kMemory:
+      return "memory";
+    case Tier::kPersistent:
+      return "persistent";
+    case Tier::kShipped:
+      return "shipped";
+    case Tier::kAutotune:
+      return "autotune";
+    case Tier::kHeuristics:
+      return "heuristics";
+  }
+  return "unknown";
+}
+
+ScopedOverlay::ScopedOverlay(std::vector<OverlayEntry> entries) {
+  for (const OverlayEntry& entry : entries) {
+    if (entry.operation.empty()) throw InvalidArgument("overlay entry: it names no operation");
+    if (entry.variant.empty()) {
+      throw InvalidArgument("overlay entry for " + entry.operation + ": it names no variant");
+    }
+  }
+  scopes<Entries>().push_back({this, std::move(entries)});
+}
+
+ScopedOverlay::~ScopedOverlay() { leave<Entries>(this); }
+
+ScopedPolicy::ScopedPolicy(Policy policy) { scopes<Policy>().push_back({this, policy}); }
+
+ScopedPolicy::~ScopedPolicy() { leave<Policy>(this); }
+
+Policy current_policy() {
+  if (const auto policy = selection::scoped_policy()) return *policy;
+  return {.autotune = environment().autotune};
+}
+
+namespace selection {
+
+bool overlays_active() { return !scopes<Entries>().empty(); }
+
+std::optional<OverlayEntry> find_overlay(const Problem& problem) {
+  const auto& stack = scopes<Entries>();
+  for (auto scope = stack.rbegin(); scope != stack.rend(); ++scope) {
+    if (const OverlayEntry* entry = find_in(scope->value, problem)) return *entry;
+  }
+  return std::nullopt;
+}
+
+std::optional<Policy> scoped_policy() {
+  if (scopes<Policy>().empty()) return std::nullopt;
+  return scopes<Policy>().back().value;
+}
+
+}  // namespace selection
+}  // namespace tessera

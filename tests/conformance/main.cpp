@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// The conformance table as a program of its own: tessera_conformance [DEVICE [OPERATION]]. Prints failures, what was
+// skipped and why, and the variants that no device ran.
+#include <cstdio>
+#include <map>
+#include <set>
+#include <string>
+
+#include "conformance/conformance.hpp"
+#include "tessera/error.hpp"
+
+namespace {
+
+using tessera::conformance::CheckResult;
+using tessera::conformance::CheckSummary;
+
+struct Totals {
+  std::size_t passed = 0, failed = 0, skipped = 0;
+  std::set<std::string> unused;  // variants that no device has run yet
+};
+
+void check_device(const tessera::DeviceInfo& device, const std::string& only_operation, Totals& totals) {
+  std::printf("%d %s\n", device.index, summary(device.profile).c_str());
+  const auto context = tessera::Context::open(std::to_string(device.index));
+  for (const tessera::Operation* operation : tessera::all_operations()) {
+    if (!only_operation.empty() && only_operation != operation->name) continue;
+    std::map<std::string, std::map<std::string, std::size_t>> skips;  // reason, variant, count
+    double worst = 0;
+    std::string worst_name;
+    const CheckSummary summary = tessera::conformance::check(context, *operation, {}, [&](const CheckResult& result) {
+      const std::string variant = result.name.substr(0, result.name.find('/'));
+      if (result.skipped) {
+        ++skips[result.detail][variant];
+      } else if (!result.passed) {
+        std::printf("  FAILED %s: %s\n", result.name.c_str(), result.detail.c_str());
+      } else {
+        totals.unused.erase(variant);
+        if (result.worst > worst) {
+          worst = result.worst;
+          worst_name = result.name;
+        }
+      }
+    });
+    std::printf("  %s: %zu passed, %zu failed, %zu skipped", operation->name.c_str(), summary.passed, summary.failed,
+                summary.skipped);
+    if (!worst_name.empty()) std::printf("; worst error %.2f of its bound: %s", worst, worst_name.c_str());
+    std::printf("\n");
+    for (const auto& [why, variants] : skips) {
+      for (const auto& [variant, count] : variants) {
+        std::printf("    skipped %zu of %s: %s\n", count, variant.c_str(), why.c_str());
+      }
+    }
+    totals.passed += summary.passed;
+    totals.failed += summary.failed;
+    totals.skipped += summary.skipped;
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string selector = argc > 1 ? argv[1] : "";
+  const std::string operation = argc > 2 ? argv[2] : "";
+  Totals totals;
+  for (const tessera::Operation* record : tessera::all_operations()) {
+    if (!operation.empty() && operation != record->name) continue;
+    for (const tessera::Variant& variant : record->variants) totals.unused.insert(record->name + "." + variant.name);
+  }
+  try {
+    const tessera::Probe& probe = tessera::probe_devices();
+    for (const tessera::ProbeFailure& failure : probe.failures) {
+      std::printf("not probed: %s: %s\n", failure.where.c_str(), failure.why.c_str());
+    }
+    auto devices = select_devices(probe, selector);
+    if (selector.empty()) {
+      for (const tessera::DeviceInfo& host : select_devices(probe, "host")) devices.push_back(host);
+    }
+    if (devices.empty()) {
+      std::printf("no device matches '%s'\n", selector.c_str());
+      return 1;
+    }
+    for (const tessera::DeviceInfo& device : devices) check_device(device, operation, totals);
+  } catch (const tessera::Error& error) {
+    std::printf("error: %s\n", error.what());
+    return 1;
+  }
+  for (const std::string& variant : totals.unused) std::printf("%s ran on no device here\n", variant.c_str());
+  std::printf("conformance: %zu passed, %zu failed, %zu skipped\n", totals.passed, totals.failed, totals.skipped);
+  return totals.failed == 0 && totals.passed > 0 ? 0 : 1;
+}

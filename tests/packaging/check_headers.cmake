@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+# cmake -DCXX=<compiler> -DINCLUDE=<installed include dir> -DWORK=<scratch dir> -P check_headers.cmake
+# Every installed header compiles alone and twice, without warnings, and reaches nothing but Tessera's own headers and
+# the standard library's. interop/ holds the headers that name vendor types on purpose.
+file(MAKE_DIRECTORY "${WORK}")
+file(GLOB_RECURSE headers RELATIVE "${INCLUDE}" "${INCLUDE}/*.hpp")
+list(FILTER headers EXCLUDE REGEX "/interop/")
+if(NOT headers)
+  message(FATAL_ERROR "${INCLUDE} holds no headers")
+endif()
+set(source "${WORK}/alone.cpp")
+foreach(header IN LISTS headers)
+  file(WRITE "${source}" "#include \"${header}\"\n#include \"${header}\"\nint main() {}\n")
+  set(compile "${CXX}" -std=c++20 -Wall -Wextra -Wpedantic -Werror "-I${INCLUDE}" "${source}")
+  execute_process(COMMAND ${compile} -fsyntax-only RESULT_VARIABLE result ERROR_VARIABLE errors)
+  if(NOT result EQUAL 0)
+    message(SEND_ERROR "${header} does not compile alone:\n${errors}")
+    continue()
+  endif()
+  execute_process(COMMAND ${compile} -M OUTPUT_VARIABLE dependencies COMMAND_ERROR_IS_FATAL ANY)
+  string(REGEX MATCHALL "[^ \\\n]+/(CL|vulkan|eigen3|Eigen|nlohmann|CLI|shaderc)/[^ \\\n]+|[^ \\\n]+/xxhash\\.h" foreign
+         "${dependencies}")
+  if(foreign)
+    list(GET foreign 0 first)
+    message(SEND_ERROR "${header} includes ${first}")
+  endif()
+  message(STATUS "${header}: alone, standard library only")
+endforeach()

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// tessera bench
+#include <cstdio>
+#include <iostream>
+
+#include "bench_json.hpp"
+#include "commands.hpp"
+#include "file_io.hpp"
+#include "measure.hpp"
+#include "progress.hpp"
+#include "report.hpp"
+#include "table.hpp"
+#include "targets.hpp"
+#include "usage.hpp"
+
+namespace tessera::tool {
+namespace {
+
+constexpr double kRegression = 1.05;  // slower than the compared run by more than this is flagged
+
+struct Arguments {
+  std::string operation, only, dtype, variant, json_file, compare_file;
+  std::vector<std::string> devices;
+  double min_time = 0.5;
+};
+
+class Bench {
+ public:
+  explicit Bench(const Arguments& arguments) : arguments_(arguments) {}
+
+  int run() {
+    const std::vector<const Operation*> operations = target_operations(arguments_.operation);
+    parse_dtype_option(arguments_.dtype);
+    if (!arguments_.compare_file.empty()) before_ = read_bench_json(arguments_.compare_file);
+    const std::vector<Call> calls = calls_for(operations);
+    if (calls.empty()) {
+      throw UsageError("there is no benchmark for this operation, dtype, variant and --only");
+    }
+    for (const DeviceInfo& device : target_devices(arguments_.devices)) {
+      try {
+        bench_device(device, calls);
+      } catch (const Error& error) {  // one broken device hides no other
+        progress_.milestone("tessera: " + device_label(device) + ": " + error.what());
+        failed_ = true;
+      }
+    }
+    progress_.wipe();
+    print_table();
+    if (!arguments_.json_file.empty()) {
+      write_file(arguments_.json_file, dump(bench_json(devices_, rows_)) + '\n');
+    }
+    const bool slower = !arguments_.compare_file.empty() && compare();
+    return failed_ || slower ? 1 : 0;
+  }
+
+ private:
+  struct Call {
+    const Operation* operation;
+    Case shape;
+    DType dtype;
+  };
+
+  void bench_device(const DeviceInfo& device, const std::vector<Call>& calls) {
+    const Context context = open_device(device);
+    progress_.update(device_label(device) + ": measuring its peaks");
+    std::string no_peaks;
+    const conformance::Peaks peaks = peaks_of(context, no_peaks);
+    devices_.push_back({device, peaks, context.fingerprint()});
+    progress_.wipe();
+    std::cout << device_label(device) << "\n    " << peaks_text(peaks)
+              << (no_peaks.empty() ? "" : ": ") << no_peaks << std::endl;
+    Executor executor(context);
+    if (!arguments_.variant.empty()) executor = executor.with_variant(arguments_.variant);
+    std::size_t done = 0;
+    for (const Call& call : calls) {
+      const std::string what =
+          call.operation->name + '/' + call.shape.name + '/' + std::string(to_string(call.dtype));
+      progress_.update(device_tag(device) + ' ' + what,
+                       static_cast<double>(done++) / static_cast<double>(calls.size()));
+      rows_.push_back(measure(executor, device, *call.operation, call.shape, call.dtype, peaks,
+                              arguments_.min_time));
+      if (!rows_.back().run.failure.empty()) {
+        progress_.milestone("tessera: " + rows_.back().name() + ": " + rows_.back().run.failure);
+        failed_ = true;
+      }
+    }
+    progress_.wipe();
+  }
+
+  std::vector<Call> calls_for(const std::vector<const Operation*>& operations) const {
+    std::vector<Call> calls;
+    for (const Operation* operation : operations) {
+      const bool asked_for = operations.size() == 1;
+      if (!arguments_.variant.empty()) {
+        if (asked_for) find_variant(*operation, arguments_.variant);
+        if (operation->find_variant(arguments_.variant) == nullptr) continue;
+      }
+      for (const DType dtype : target_dtypes(*operation, arguments_.dtype)) {
+        for (const Case& shape : benchmark_cases(*operation, dtype, arguments_.only)) {
+          calls.push_back({operation, shape, dtype});
+        }
+      }
+    }
+    return calls;
+  }
+
+  void print_table() const {
+    Table table({{"device"},
+                 {"benchmark"},
+                 {"dtype"},
+                 {"variant"},
+                 {"configuration"},
+                 {"tier"},
+                 {"ms", true},
+                 {"spread", true},
+                 {"rate", true},
+                 {"of peak", true},
+                 {"error/bound", true}});
+    for (const Measured& row : rows_) {
+      if (!row.run.failure.empty()) {
+        table.add({device_tag(row.device), row.operation->name + '/' + row.shape.name,
+                   std::string(to_string(row.dtype)), row.run.execution.choice.variant,
+                   row.run.execution.choice.config.to_string(), "FAILED"});
+        continue;
+      }
+      table.add({device_tag(row.device), row.operation->name + '/' + row.shape.name,
+                 std::string(to_string(row.dtype)), row.run.execution.choice.variant,
+                 row.run.execution.choice.config.to_string(), row.tier,
+                 milliseconds(row.run.median_seconds), fixed(100 * row.run.spread, 1) + " %",
+                 rate_text(row), percent_text(row), error_text(row)});
+    }
+    std::cout << table.text();
+  }
+
+  // Prints new over old time of every benchmark that both runs have. True if any became too slow.
+  bool compare() const {
+    Table table({{"benchmark"}, {"before ms", true}, {"now ms", true}, {"ratio", true}, {""}});
+    std::size_t slower = 0;
+    std::size_t unmatched = 0;
+    for (const Measured& row : rows_) {
+      const auto before = before_.find(row.name());
+      if (!row.run.failure.empty()) continue;
+      if (before == before_.end()) {
+        ++unmatched;
+        continue;
+      }
+      const double ratio = row.run.median_seconds / before->second;
+      const bool regressed = !(ratio <= kRegression);
+      slower += regressed ? 1 : 0;
+      table.add({row.name(), milliseconds(before->second), milliseconds(row.run.median_seconds),
+                 fixed(ratio, 3),
+                 regressed                 ? "REGRESSION"
+                 : ratio < 1 / kRegression ? "faster"
+                                           : ""});
+    }
+    std::cout << "\ncompared with " << arguments_.compare_file << ":\n"
+              << table.text() << slower << " slower by more than 5 %";
+    if (unmatched > 0) std::cout << ", " << unmatched << " not in that file";
+    std::cout << '\n';
+    return slower > 0;
+  }
+
+  const Arguments& arguments_;
+  Progress progress_;
+  std::map<std::string, double> before_;
+  std::vector<MeasuredDevice> devices_;
+  std::vector<Measured> rows_;
+  bool failed_ = false;
+};
+
+}  // namespace
+
+Command add_bench(CLI::App& tool) {
+  CLI::App* app = tool.add_subcommand("bench", "Check, then time, with the device's own clock.");
+  const auto arguments = std::make_shared<Arguments>();
+  Arguments& a = *arguments;
+  app->add_option("operation", a.operation, "Only this operation");
+  app->add_option("--device", a.devices,
+                  "Index, platform, kind, name or UUID; may be repeated (default: all but host)")
+      ->allow_extra_args(false);
+  app->add_option("--only", a.only, "Only benchmarks whose name contains this");
+  app->add_option("--dtype", a.dtype, "Only f32, f16 or bf16");
+  app->add_option("--variant", a.variant, "This variant instead of the chosen one");
+  app->add_option("--min-time", a.min_time, "Seconds to time each benchmark for")
+      ->check(CLI::Range(0.0, 3600.0))
+      ->capture_default_str();
+  app->add_option("--json", a.json_file, "Write the results, in Google Benchmark's schema")
+      ->type_name("FILE");
+  app->add_option("--compare", a.compare_file, "Compare with the results in this file")
+      ->type_name("FILE");
+  app->footer(
+      "Exit code 1 if a result was wrong or, with --compare, slower by more than 5 %.\n"
+      "Percentages are of the f32 FMA rate or the copy bandwidth that the tool measures first,\n"
+      "whichever limits the call.\n\n"
+      "Examples:\n"
+      "  tessera bench flash_attention --device opencl --dtype f32\n"
+      "  tessera bench --json before.json\n"
+      "  tessera bench --compare before.json");
+  return {app, [arguments] { return Bench(*arguments).run(); }};
+}
+
+}  // namespace tessera::tool

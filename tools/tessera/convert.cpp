@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convert.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+namespace tessera::tool {
+namespace {
+
+bool is_floating(DType dtype) { return tool::is_floating(element_type(dtype)); }
+
+template <class T>
+T load(const std::byte* from) {
+  T value;
+  std::memcpy(&value, from, sizeof(T));
+  return value;
+}
+
+template <class T, class Use>
+void each(const FileTensor& tensor, Use use) {
+  for (std::size_t at = 0; at < tensor.bytes.size(); at += sizeof(T)) {
+    use(load<T>(tensor.bytes.data() + at));
+  }
+}
+
+// Calls use(double) or, for integers, use(std::int64_t) or use(std::uint64_t), for each element.
+template <class Use>
+void each_value(const FileTensor& tensor, Use use) {
+  const auto signed_value = [&](auto value) { use(static_cast<std::int64_t>(value)); };
+  const auto unsigned_value = [&](auto value) { use(static_cast<std::uint64_t>(value)); };
+  const auto real = [&](auto value) { use(static_cast<double>(value)); };
+  switch (tensor.type) {
+    case ElementType::kBool:
+      return each<std::uint8_t>(tensor, [&](std::uint8_t v) { unsigned_value(v != 0 ? 1U : 0U); });
+    case ElementType::kI8:
+      return each<std::int8_t>(tensor, signed_value);
+    case ElementType::kU8:
+      return each<std::uint8_t>(tensor, unsigned_value);
+    case ElementType::kI16:
+      return each<std::int16_t>(tensor, signed_value);
+    case ElementType::kU16:
+      return each<std::uint16_t>(tensor, unsigned_value);
+    case ElementType::kI32:
+      return each<std::int32_t>(tensor, signed_value);
+    case ElementType::kU32:
+      return each<std::uint32_t>(tensor, unsigned_value);
+    case ElementType::kI64:
+      return each<std::int64_t>(tensor, signed_value);
+    case ElementType::kU64:
+      return each<std::uint64_t>(tensor, unsigned_value);
+    case ElementType::kF16:
+      return each<std::uint16_t>(tensor, [&](std::uint16_t v) { real(from_half_bits(v)); });
+    case ElementType::kBF16:
+      return each<std::uint16_t>(tensor, [&](std::uint16_t v) { real(from_bfloat16_bits(v)); });
+    case ElementType::kF32:
+      return each<float>(tensor, real);
+    case ElementType::kF64:
+      return each<double>(tensor, real);
+  }
+}
+
+// Appends values of one target type.
+template <class T>
+class Sink {
+ public:
+  explicit Sink(const FileTensor& tensor) {
+    result_.bytes.resize(tensor.bytes.size() / size_of(tensor.type) * sizeof(T));
+  }
+  void put(T value) {
+    std::memcpy(result_.bytes.data() + at_, &value, sizeof(T));
+    at_ += sizeof(T);
+  }
+  void count_overflow() { ++result_.overflowed; }
+  Converted take() { return std::move(result_); }
+
+ private:
+  Converted result_;
+  std::size_t at_ = 0;
+};
+
+template <class T, class Round>
+Converted to_floating(const FileTensor& tensor, Round round) {
+  Sink<T> sink(tensor);
+  each_value(tensor, [&](auto value) {
+    const auto wide = static_cast<double>(value);
+    const auto [stored, seen] = round(wide);
+    if (std::isinf(seen) && std::isfinite(wide)) sink.count_overflow();
+    sink.put(stored);
+  });
+  return sink.take();
+}
+
+template <class T>
+Converted to_integer(const FileTensor& tensor, const std::string& what) {
+  Sink<T> sink(tensor);
+  each_value(tensor, [&](auto value) {
+    if constexpr (std::is_integral_v<decltype(value)>) {
+      if (!std::in_range<T>(value)) {
+        throw InvalidArgument(what + " holds " + std::to_string(value) + ", which does not fit " +
+                              std::string(to_string(kDTypeOf<T>)));
+      }
+      sink.put(static_cast<T>(value));
+    }
+  });
+  return sink.take();
+}
+
+}  // namespace
+
+ElementType element_type(DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+      return ElementType::kF32;
+    case DType::kF16:
+      return ElementType::kF16;
+    case DType::kBF16:
+      return ElementType::kBF16;
+    case DType::kI32:
+      return ElementType::kI32;
+    case DType::kU8:
+      return ElementType::kU8;
+    case DType::kF64:
+      return ElementType::kF64;
+  }
+  throw InvalidArgument("a dtype that files have no name for");
+}
+
+Converted convert(const FileTensor& tensor, DType target, const std::string& what) {
+  if (tensor.type == element_type(target)) return {tensor.bytes, 0};
+  if (!is_floating(target) && tool::is_floating(tensor.type)) {
+    throw InvalidArgument(what + " holds " + std::string(to_string(tensor.type)) + "; " +
+                          std::string(to_string(target)) + " is needed");
+  }
+  switch (target) {
+    case DType::kF32:
+      return to_floating<float>(tensor, [](double value) {
+        const auto stored = static_cast<float>(value);
+        return std::pair(stored, static_cast<double>(stored));
+      });
+    case DType::kF16:
+      return to_floating<std::uint16_t>(tensor, [](double value) {
+        const std::uint16_t bits = to_half_bits(value);
+        return std::pair(bits, static_cast<double>(from_half_bits(bits)));
+      });
+    case DType::kBF16:
+      return to_floating<std::uint16_t>(tensor, [](double value) {
+        const std::uint16_t bits = to_bfloat16_bits(value);
+        return std::pair(bits, static_cast<double>(from_bfloat16_bits(bits)));
+      });
+    case DType::kF64:
+      return to_floating<double>(tensor, [](double value) { return std::pair(value, value); });
+    case DType::kI32:
+      return to_integer<std::int32_t>(tensor, what);
+    case DType::kU8:
+      return to_integer<std::uint8_t>(tensor, what);
+  }
+  throw InvalidArgument(what + " has a dtype that files have no name for");
+}
+
+DType operand_dtype(const Operand& operand, ElementType file, DType wanted) {
+  const auto allows = [&](DType dtype) {
+    return operand.dtypes.empty() ||
+           std::find(operand.dtypes.begin(), operand.dtypes.end(), dtype) != operand.dtypes.end();
+  };
+  const bool narrow = file == ElementType::kBool || file == ElementType::kU8;
+  std::vector<DType> order;
+  if (!tool::is_floating(file)) {
+    order = narrow ? std::vector{DType::kU8, DType::kI32} : std::vector{DType::kI32, DType::kU8};
+  }
+  order.insert(order.end(), {wanted, DType::kF32, DType::kF64, DType::kF16, DType::kBF16});
+  for (const DType dtype : order) {
+    if (allows(dtype)) return dtype;
+  }
+  std::string allowed;
+  for (const DType dtype : operand.dtypes) {
+    allowed += (allowed.empty() ? "" : ", ") + std::string(to_string(dtype));
+  }
+  throw InvalidArgument("operand '" + operand.name + "' takes " + allowed + ", not " +
+                        std::string(to_string(file)));
+}
+
+FileTensor to_file(std::vector<std::byte> bytes, DType dtype, Shape shape) {
+  return {element_type(dtype), std::move(shape), std::move(bytes)};
+}
+
+FileTensor widen_bfloat16(const FileTensor& tensor) {
+  return {ElementType::kF32, tensor.shape, convert(tensor, DType::kF32, "").bytes};
+}
+
+}  // namespace tessera::tool

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Between what files hold and what the library computes with.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tensor_files.hpp"
+#include "tessera/dtype.hpp"
+#include "tessera/record.hpp"
+
+namespace tessera::tool {
+
+struct Converted {
+  std::vector<std::byte> bytes;
+  std::size_t overflowed = 0;  // finite values that became infinite
+};
+
+// The elements of `tensor` as `target`, rounded to nearest even. Throws InvalidArgument, starting
+// with `what`, for an integer that does not fit and for a floating value where an integer is asked
+// for.
+Converted convert(const FileTensor& tensor, DType target, const std::string& what);
+
+ElementType element_type(DType dtype);
+
+// What an operand becomes, given what its file holds and the dtype of the call: `wanted` where the
+// operand allows it, else f32 for floating operands; u8 or i32 for integer operands. Throws
+// InvalidArgument where nothing fits.
+DType operand_dtype(const Operand& operand, ElementType file, DType wanted);
+
+// A tensor that the library computed, for a file.
+FileTensor to_file(std::vector<std::byte> bytes, DType dtype, Shape shape);
+// bf16 as f32, exactly.
+FileTensor widen_bfloat16(const FileTensor& tensor);
+
+}  // namespace tessera::tool

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// tessera devices
+#include <cstdio>
+#include <iostream>
+#include <map>
+
+#include "commands.hpp"
+#include "kernel/embedded.hpp"
+#include "report.hpp"
+#include "selection/cache.hpp"
+#include "selection/selector.hpp"
+#include "targets.hpp"
+
+namespace tessera::tool {
+namespace {
+
+struct Arguments {
+  std::vector<std::string> devices;
+  bool verbose = false;
+  bool json = false;
+};
+
+// Whether a variant takes an operation in one dtype, judged on the operation's own benchmark and
+// conformance cases.
+struct Acceptance {
+  const Operation* operation;
+  const Variant* variant;
+  DType dtype;
+  std::string why_not;  // empty = takes at least one of them
+};
+
+std::vector<Problem> sample_problems(const Operation& operation, DType dtype) {
+  std::vector<Case> cases = benchmark_cases(operation, dtype, "");
+  if (operation.workload.cases) {
+    const std::vector<Case> more = operation.workload.cases(dtype);
+    cases.insert(cases.end(), more.begin(), more.end());
+  }
+  std::vector<Problem> problems;
+  for (const Case& shape : cases) {
+    try {
+      problems.push_back(problem_of(operation, shape));
+    } catch (const Error&) {
+      // A case may be there to be refused.
+    }
+  }
+  return problems;
+}
+
+Acceptance judge(const Operation& operation, const Variant& variant, DType dtype,
+                 const std::vector<Problem>& problems, const DeviceProfile& profile) {
+  Acceptance result{&operation, &variant, dtype,
+                    problems.empty() ? "no sample call to ask with" : ""};
+  for (const Problem& problem : problems) {
+    const Refusal refusal = selection::refusal(problem, variant, profile);
+    if (!refusal) return {&operation, &variant, dtype, ""};
+    if (result.why_not.empty()) result.why_not = *refusal;
+  }
+  return result;
+}
+
+using Samples = std::map<std::pair<const Operation*, DType>, std::vector<Problem>>;
+
+Samples all_samples() {
+  Samples samples;
+  for (const Operation* operation : all_operations()) {
+    for (const DType dtype : storage_dtypes(*operation)) {
+      samples[{operation, dtype}] = sample_problems(*operation, dtype);
+    }
+  }
+  return samples;
+}
+
+std::vector<Acceptance> judge_all(const Samples& samples, const DeviceProfile& profile) {
+  std::vector<Acceptance> result;
+  for (const Operation* operation : all_operations()) {
+    for (const Variant& variant : operation->variants) {
+      for (const DType dtype : storage_dtypes(*operation)) {
+        result.push_back(
+            judge(*operation, variant, dtype, samples.at({operation, dtype}), profile));
+      }
+    }
+  }
+  return result;
+}
+
+std::string kernels_text(const std::vector<Acceptance>& verdicts) {
+  std::string text;
+  for (std::size_t i = 0; i < verdicts.size();) {
+    const Variant* variant = verdicts[i].variant;
+    std::string taken;
+    std::vector<std::pair<std::string, std::string>> refused;  // reason, dtypes
+    for (; i < verdicts.size() && verdicts[i].variant == variant; ++i) {
+      const std::string dtype(to_string(verdicts[i].dtype));
+      if (verdicts[i].why_not.empty()) {
+        taken += ' ' + dtype;
+      } else if (!refused.empty() && refused.back().first == verdicts[i].why_not) {
+        refused.back().second += ' ' + dtype;
+      } else {
+        refused.emplace_back(verdicts[i].why_not, dtype);
+      }
+    }
+    const std::string name = verdicts[i - 1].operation->name + '.' + variant->name;
+    if (!taken.empty()) text += "      takes   " + name + ":" + taken + '\n';
+    for (const auto& [why, dtypes] : refused) {
+      text += "      refuses " + name + ": " + dtypes + ": " + why + '\n';
+    }
+  }
+  return text;
+}
+
+std::string number(std::uint64_t value, const char* unit = "") {
+  return value == 0 ? "unknown" : std::to_string(value) + unit;
+}
+
+std::string size(std::uint64_t value) { return value == 0 ? "unknown" : bytes_text(value); }
+
+std::string details(const DeviceInfo& device, const Samples& samples) {
+  const DeviceProfile& p = device.profile;
+  std::string features;
+  for (const FeatureName& known : feature_names()) {
+    features += (features.empty() ? "" : ", ") + std::string(known.name) +
+                (has(p.features, known.feature) ? ": yes" : ": no");
+  }
+  const auto line = [](const char* title, const std::string& value) {
+    return value.empty() ? "" : "    " + std::string(title) + ": " + value + '\n';
+  };
+  std::array<char, 32> ids{};
+  std::snprintf(ids.data(), ids.size(), "%04x:%04x", p.vendor_id, p.device_id);
+  return line("vendor", p.vendor + " (" + ids.data() + ")") + line("driver", p.driver) +
+         line("interface", p.api_version) + line("compiler", p.compiler) + line("UUID", p.uuid) +
+         line("PCI address", p.pci_address) + line("fingerprint", selection::fingerprint(p)) +
+         line("features", features) + line("compute units", number(p.compute_units)) +
+         line("sub-group", number(p.subgroup_size, " lanes")) +
+         line("largest work-group", number(p.max_group_size, " work-items")) +
+         line("most work-groups", number(p.max_groups[0]) + " x " + number(p.max_groups[1]) +
+                                      " x " + number(p.max_groups[2])) +
+         line("local memory", size(p.local_memory)) + line("memory", size(p.global_memory)) +
+         line("largest buffer", size(p.max_allocation)) +
+         line("largest binding", size(p.max_binding)) + "    kernels:\n" +
+         kernels_text(judge_all(samples, p));
+}
+
+std::string routes(const DeviceInfo& device) {
+  std::string text;
+  for (const int other : device.same_as) text += (text.empty() ? "" : ", ") + std::to_string(other);
+  return text.empty() ? "" : " (same device as " + text + ")";
+}
+
+std::vector<DeviceInfo> listed_devices(const Arguments& arguments) {
+  return arguments.devices.empty() ? probe_devices().devices : target_devices(arguments.devices);
+}
+
+void print_text(const Arguments& arguments) {
+  const Samples samples = arguments.verbose ? all_samples() : Samples{};
+  for (const DeviceInfo& device : listed_devices(arguments)) {
+    std::cout << device.index << ' ' << summary(device.profile) << routes(device) << '\n';
+    if (arguments.verbose) std::cout << details(device, samples);
+  }
+  for (const ProbeFailure& failure : probe_devices().failures) {
+    std::cout << "not usable: " << failure.where << ": " << failure.why << '\n';
+  }
+  const auto skipped = kernel::skipped_modules();
+  if (skipped.empty()) return;
+  if (!arguments.verbose) {
+    std::cout << skipped.size() << " kernels were not built by this build; -v lists them\n";
+    return;
+  }
+  for (const kernel::SkippedModule& module : skipped) {
+    std::cout << "not built: " << module.name << ": " << module.why << '\n';
+  }
+}
+
+void print_json(const Arguments& arguments) {
+  const Samples samples = all_samples();
+  Json devices = Json::array();
+  for (const DeviceInfo& device : listed_devices(arguments)) {
+    Json json = profile_json(device);
+    json["fingerprint"] = selection::fingerprint(device.profile);
+    Json kernels = Json::array();
+    for (const Acceptance& verdict : judge_all(samples, device.profile)) {
+      Json entry{{"operation", verdict.operation->name},
+                 {"variant", verdict.variant->name},
+                 {"dtype", to_string(verdict.dtype)},
+                 {"takes", verdict.why_not.empty()}};
+      if (!verdict.why_not.empty()) entry["why_not"] = verdict.why_not;
+      kernels.push_back(entry);
+    }
+    json["kernels"] = kernels;
+    devices.push_back(json);
+  }
+  Json failures = Json::array();
+  for (const ProbeFailure& failure : probe_devices().failures) {
+    failures.push_back({{"where", failure.where}, {"why", failure.why}});
+  }
+  Json skipped = Json::array();
+  for (const kernel::SkippedModule& module : kernel::skipped_modules()) {
+    skipped.push_back({{"name", module.name}, {"why", module.why}});
+  }
+  std::cout << dump({{"devices", devices}, {"failures", failures}, {"not_built", skipped}}) << '\n';
+}
+
+}  // namespace
+
+Command add_devices(CLI::App& tool) {
+  CLI::App* app = tool.add_subcommand("devices", "List the devices of all platforms.");
+  const auto arguments = std::make_shared<Arguments>();
+  app->add_option("--device", arguments->devices,
+                  "Only these: index, platform, kind, name or UUID");
+  app->add_flag("-v,--verbose", arguments->verbose,
+                "Limits, features, fingerprint, and which kernels each device takes or refuses");
+  app->add_flag("--json", arguments->json, "As JSON, with everything that -v tells");
+  app->footer(
+      "Examples:\n"
+      "  tessera devices\n"
+      "  tessera devices -v --device vulkan:llvmpipe\n"
+      "  tessera devices --json | jq '.devices[].name'");
+  return {app, [arguments] {
+            if (arguments->json) {
+              print_json(*arguments);
+            } else {
+              print_text(*arguments);
+            }
+            return 0;
+          }};
+}
+
+}  // namespace tessera::tool

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <iostream>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "base/environment.hpp"
+#include "commands.hpp"
+#include "tessera/version.hpp"
+#include "usage.hpp"
+
+namespace tessera::tool {
+namespace {
+
+constexpr int kFailure = 1;
+constexpr int kWrongUsage = 2;
+
+// A list over several lines, as the library writes refusals, as one sentence.
+std::string one_line(const std::string& text) {
+  std::string line;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\n') {
+      line += text[i];
+      continue;
+    }
+    i = std::min(text.find_first_not_of(" \n", i), text.size()) - 1;
+    if (i + 1 < text.size()) line += line.ends_with(':') ? " " : "; ";
+  }
+  return line;
+}
+
+int complain(const std::string& what, int code) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "tessera: %s\n", what.c_str());
+  return code;
+}
+
+int dispatch(int argc, char** argv) {
+  CLI::App tool("Deep-learning kernels on every OpenCL and Vulkan device.", "tessera");
+  tool.set_version_flag("--version", std::string("tessera ") + kVersion);
+  tool.require_subcommand(1);
+  tool.footer(
+      "Examples:\n"
+      "  tessera devices                 what is there\n"
+      "  tessera run --list              what can be run on it\n"
+      "  tessera run flash_attention --input query=q.npy key=k.npy value=v.npy \\\n"
+      "      --set causal=true --output output=o.npy\n"
+      "  tessera try                     flash attention on every device, checked and timed\n\n"
+      "Exit codes: 0 all went well, 1 something failed, 2 wrong usage.\n"
+      "'tessera COMMAND --help' tells more. Environment variables: docs/environment.md.");
+  const std::vector<Command> commands{add_devices(tool), add_run(tool),  add_check(tool),
+                                      add_bench(tool),   add_tune(tool), add_cache(tool),
+                                      add_try(tool)};
+  try {
+    tool.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return tool.exit(error);  // --help, --version
+    std::string scope;
+    for (const CLI::App* app = &tool; !app->get_subcommands().empty();) {
+      app = app->get_subcommands().front();
+      scope += app->get_name() + ' ';
+    }
+    return complain(one_line(error.what()) + " (see 'tessera " + scope + "--help')", kWrongUsage);
+  }
+  as_usage([] { environment(); });  // a malformed variable is found before anything is done
+  for (const Command& command : commands) {
+    if (!command.app->parsed()) continue;
+    const int code = command.run();
+    std::cout.flush();
+    if (!std::cout) return complain("standard output cannot be written", kFailure);
+    return code;
+  }
+  return kFailure;
+}
+
+int guarded(int argc, char** argv) {
+  try {
+    return dispatch(argc, argv);
+  } catch (const UsageError& error) {
+    return complain(one_line(error.what()), kWrongUsage);
+  } catch (const std::bad_alloc&) {
+    return complain("out of memory", kFailure);
+  } catch (const BuildError& error) {
+    return complain(error.what(), kFailure);  // with the compiler's log as it is
+  } catch (const std::exception& error) {
+    return complain(one_line(error.what()), kFailure);
+  } catch (...) {
+    return complain("an unknown exception", kFailure);
+  }
+}
+
+}  // namespace
+}  // namespace tessera::tool
+
+int main(int argc, char** argv) { return tessera::tool::guarded(argc, argv); }

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure.hpp"
+
+#include <algorithm>
+
+#include "report.hpp"
+
+namespace tessera::tool {
+
+Limit percent_of_peak(double flops, double bytes, double seconds, const conformance::Peaks& peaks) {
+  const auto least = [](double amount, double rate) {
+    return amount > 0 && rate > 0 ? amount / rate : 0;
+  };
+  const double arithmetic = least(flops, peaks.fma_flops);
+  const double memory = least(bytes, peaks.copy_bytes_per_second);
+  Limit limit;
+  limit.arithmetic = memory > 0 || arithmetic > 0 ? arithmetic >= memory : flops > 0;
+  if (seconds > 0) limit.percent = 100 * std::max(arithmetic, memory) / seconds;
+  return limit;
+}
+
+std::string Measured::name() const {
+  return operation->name + '/' + shape.name + '/' + std::string(to_string(dtype)) + '@' +
+         std::string(to_string(device.profile.backend)) + ':' + device.profile.name;
+}
+
+Measured measure(const Executor& executor, const DeviceInfo& device, const Operation& operation,
+                 const Case& shape, DType dtype, const conformance::Peaks& peaks, double min_time) {
+  Measured measured{device, &operation, shape, dtype, {}, {}, {}};
+  try {
+    measured.run = conformance::verify_and_time(executor, operation, shape, true, min_time);
+  } catch (const DeviceLost&) {
+    throw;
+  } catch (const Error& error) {
+    measured.run.failure = error.what();
+  }
+  measured.limit =
+      percent_of_peak(measured.run.flops, measured.run.bytes, measured.run.median_seconds, peaks);
+  measured.tier = tier_text(measured.run.execution.choice);
+  return measured;
+}
+
+std::string rate_text(const Measured& measured) {
+  const double seconds = measured.run.median_seconds;
+  if (!(seconds > 0)) return "–";
+  if (measured.limit.arithmetic)
+    return significant(measured.run.flops / seconds * 1e-9) + " GFLOP/s";
+  return significant(measured.run.bytes / seconds * 1e-9) + " GB/s";
+}
+
+std::string percent_text(const Measured& measured) {
+  return measured.limit.percent > 0 ? fixed(measured.limit.percent, 1) + " %" : "–";
+}
+
+std::string error_text(const Measured& measured) { return fixed(measured.run.worst, 3); }
+
+conformance::Peaks peaks_of(const Context& context, std::string& why_not) {
+  try {
+    return conformance::measure_peaks(context);
+  } catch (const DeviceLost&) {
+    throw;
+  } catch (const Error& error) {
+    why_not = error.what();
+    return {};
+  }
+}
+
+std::string peaks_text(const conformance::Peaks& peaks) {
+  const auto rate = [](double value, const char* unit) {
+    return value > 0 ? significant(value * 1e-9) + unit : std::string("not measurable");
+  };
+  return "measured peak: f32 FMA " + rate(peaks.fma_flops, " GFLOP/s") + ", copy " +
+         rate(peaks.copy_bytes_per_second, " GB/s");
+}
+
+}  // namespace tessera::tool

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+// tessera run
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+#include <set>
+
+#include "catalogue.hpp"
+#include "commands.hpp"
+#include "convert.hpp"
+#include "report.hpp"
+#include "targets.hpp"
+#include "tensor_files.hpp"
+#include "usage.hpp"
+
+namespace tessera::tool {
+namespace {
+
+struct Arguments {
+  std::string operation;
+  std::vector<std::string> inputs, input_files, outputs, wanted, options;
+  std::string output_file, dtype, device, variant, config;
+  bool explain = false, json = false, list = false, markdown = false;
+};
+
+using Path = std::filesystem::path;
+using NamedFiles = std::map<std::string, Path, std::less<>>;
+
+void note(const std::string& text) { std::fprintf(stderr, "tessera: %s\n", text.c_str()); }
+
+// NAME=FILE words, each naming an operand of the given role, once.
+NamedFiles named_files(const Operation& operation, const std::vector<std::string>& words, Role role,
+                       const char* option) {
+  NamedFiles files;
+  for (const std::string& word : words) {
+    const auto [name, file] = split_word(word, option);
+    const std::size_t slot = as_usage([&, &name = name] { return operation.slot(name); });
+    if (operation.operands[slot].role != role) {
+      throw UsageError(std::string(option) + ": '" + name + "' is an " +
+                       (role == Role::kInput ? "output" : "input") + " of " + operation.name);
+    }
+    if (!files.emplace(name, file).second) {
+      throw UsageError(std::string(option) + " names '" + name + "' twice");
+    }
+  }
+  return files;
+}
+
+// Tensors by operand slot.
+using Inputs = std::map<std::size_t, FileTensor>;
+
+void add_input(const Operation& operation, Inputs& inputs, const std::string& name,
+               FileTensor tensor) {
+  if (!inputs.emplace(operation.slot(name), std::move(tensor)).second) {
+    throw UsageError("input '" + name + "' is given twice");
+  }
+}
+
+Inputs read_inputs(const Operation& operation, const Arguments& arguments) {
+  Inputs inputs;
+  const NamedFiles files = named_files(operation, arguments.inputs, Role::kInput, "--input");
+  for (const auto& [name, file] : files) add_input(operation, inputs, name, read_npy(file));
+  for (const std::string& file : arguments.input_files) {
+    for (auto& [name, tensor] : read_safetensors(file)) {
+      const auto found = std::find_if(
+          operation.operands.begin(), operation.operands.end(),
+          [&, &name = name](const Operand& o) { return o.name == name && o.role == Role::kInput; });
+      if (found == operation.operands.end()) {
+        note("tensor " + quote(name) + " of " + quote(file) + " is no input of " + operation.name +
+             " and is not used");
+      } else {
+        add_input(operation, inputs, name, std::move(tensor));
+      }
+    }
+  }
+  for (std::size_t slot = 0; slot < operation.operands.size(); ++slot) {
+    const Operand& operand = operation.operands[slot];
+    if (operand.role == Role::kInput && !operand.optional && !inputs.contains(slot)) {
+      throw UsageError(operation.name + " needs input '" + operand.name + "' " + operand.shape +
+                       "; give --input " + operand.name + "=FILE.npy");
+    }
+  }
+  return inputs;
+}
+
+// The dtype that was asked for, or that of the first floating input in the order of the operands.
+DType call_dtype(const Operation& operation, const Inputs& inputs, const std::string& asked) {
+  if (const std::optional<DType> dtype = parse_dtype_option(asked)) {
+    const std::vector<DType> known = storage_dtypes(operation);
+    if (std::find(known.begin(), known.end(), *dtype) == known.end()) {
+      throw UsageError(operation.name + " does not compute in " + asked);
+    }
+    return *dtype;
+  }
+  for (const auto& [slot, tensor] : inputs) {
+    switch (tensor.type) {
+      case ElementType::kF16:
+        return DType::kF16;
+      case ElementType::kBF16:
+        return DType::kBF16;
+      case ElementType::kF32:
+      case ElementType::kF64:
+        return DType::kF32;
+      default:
+        break;
+    }
+  }
+  return DType::kF32;
+}
+
+struct HostInput {
+  DType dtype;
+  Shape shape;
+  std::vector<std::byte> bytes;
+};
+
+std::map<std::size_t, HostInput> convert_inputs(const Operation& operation, Inputs inputs,
+                                                DType dtype) {
+  std::map<std::size_t, HostInput> converted;
+  for (auto& [slot, tensor] : inputs) {
+    const Operand& operand = operation.operands[slot];
+    const DType target = operand_dtype(operand, tensor.type, dtype);
+    Converted result;
+    if (tensor.type == element_type(target)) {
+      result.bytes = std::move(tensor.bytes);
+    } else {
+      result = convert(tensor, target, "input '" + operand.name + "'");
+    }
+    if (result.overflowed > 0) {
+      note(std::to_string(result.overflowed) + " values of input '" + operand.name +
+           "' are infinite as " + std::string(to_string(target)));
+    }
+    tensor.bytes = {};
+    converted.emplace(slot, HostInput{target, std::move(tensor.shape), std::move(result.bytes)});
+  }
+  return converted;
+}
+
+struct Targets {
+  NamedFiles files;                 // .npy by output
+  Path safetensors;                 // empty = none
+  std::vector<std::string> wanted;  // optional outputs to ask for
+  std::set<std::string> in_file;    // outputs that go to `safetensors`
+  bool any() const { return !files.empty() || !safetensors.empty(); }
+};
+
+Targets parse_targets(const Operation& operation, const Arguments& arguments) {
+  Targets targets{named_files(operation, arguments.outputs, Role::kOutput, "--output"),
+                  arguments.output_file,
+                  arguments.wanted,
+                  {arguments.wanted.begin(), arguments.wanted.end()}};
+  if (!arguments.wanted.empty() && arguments.output_file.empty() && !arguments.explain) {
+    throw UsageError("--want says what else goes to --outputs FILE.safetensors; give that too");
+  }
+  for (const Operand& operand : operation.operands) {
+    if (operand.role == Role::kOutput && !operand.optional) targets.in_file.insert(operand.name);
+  }
+  std::set<Path> seen{targets.safetensors.lexically_normal()};
+  for (const auto& [name, file] : targets.files) {
+    targets.wanted.push_back(name);
+    const bool fresh = seen.insert(file.lexically_normal()).second;
+    if (!fresh && !std::filesystem::is_character_file(file)) {
+      throw UsageError("two outputs go to " + quote(file.string()));
+    }
+  }
+  for (const std::string& name : targets.wanted) {
+    const std::size_t slot = as_usage([&] { return operation.slot(name); });
+    if (operation.operands[slot].role != Role::kOutput) {
+      throw UsageError("--want: '" + name + "' is an input of " + operation.name);
+    }
+  }
+  if (!targets.any() && !arguments.explain) {
+    throw UsageError(
+        "nothing to write: give --output NAME=FILE.npy or --outputs "
+        "FILE.safetensors, or --explain to only see what would run");
+  }
+  return targets;
+}
+
+// Writes the outputs; returns what was written, by name.
+Json write_outputs(const Context& context, const Tensors& results, const Targets& targets) {
+  Json written = Json::object();
+  FileTensors all;
+  for (const auto& [name, tensor] : results) {
+    const auto file = targets.files.find(name);
+    const bool in_file = !targets.safetensors.empty() && targets.in_file.contains(name);
+    if (file == targets.files.end() && !in_file) continue;
+    FileTensor host = to_file(context.download_bytes(tensor), tensor.dtype(), tensor.shape());
+    Json& entry = written[name];
+    entry = {{"dtype", to_string(tensor.dtype())}, {"shape", tensor.shape()}};
+    if (file != targets.files.end()) {
+      entry["file"] = file->second.string();
+      if (host.type == ElementType::kBF16) {
+        note(".npy has no bf16: " + quote(file->second.string()) + " is written as f32");
+        write_npy(file->second, widen_bfloat16(host));
+      } else {
+        write_npy(file->second, host);
+      }
+    }
+    if (in_file) {
+      entry["safetensors"] = targets.safetensors.string();
+      all.emplace(name, std::move(host));
+    }
+  }
+  if (!targets.safetensors.empty()) write_safetensors(targets.safetensors, all);
+  return written;
+}
+
+void print_explanation(const Explanation& explanation) {
+  const Execution& execution = explanation.execution;
+  std::cout << execution.name << "\n  chosen by: " << tier_text(execution.choice)
+            << (execution.choice.why.empty() ? "" : ": ") << execution.choice.why
+            << "\n  key: " << execution.key << '\n';
+  for (const Refused& refused : explanation.refused) {
+    std::cout << "  not " << refused.variant << ": " << refused.why << '\n';
+  }
+}
+
+void print_written(const Json& written) {
+  for (const auto& [name, entry] : written.items()) {
+    for (const char* kind : {"file", "safetensors"}) {
+      if (!entry.contains(kind)) continue;
+      std::cout << "  " << name << ' ' << entry["dtype"].get<std::string>()
+                << dump(entry["shape"], -1) << " -> " << entry[kind].get<std::string>() << '\n';
+    }
+  }
+}
+
+int run_operation(const Arguments& arguments) {
+  if (arguments.operation.empty()) {
+    throw UsageError("name an operation; 'tessera run --list' shows them");
+  }
+  const Operation& operation = *target_operations(arguments.operation).front();
+  const Options options = parse_options(operation, arguments.options);
+  const Targets targets = parse_targets(operation, arguments);
+  const Config config = as_usage([&] { return Config::parse(arguments.config); });
+  if (!arguments.variant.empty()) find_variant(operation, arguments.variant);
+
+  Inputs files = read_inputs(operation, arguments);
+  const DType dtype = call_dtype(operation, files, arguments.dtype);
+  const std::map<std::size_t, HostInput> inputs =
+      convert_inputs(operation, std::move(files), dtype);
+
+  std::vector<std::string> selectors;
+  if (!arguments.device.empty()) selectors.push_back(arguments.device);
+  const Context context = open_device(target_devices(selectors).front());
+  Executor executor(context);
+  if (!arguments.variant.empty()) executor = executor.with_variant(arguments.variant);
+  if (!arguments.config.empty()) executor = executor.with_config(config);
+
+  Tensors tensors;
+  for (const auto& [slot, input] : inputs) {
+    tensors.emplace(operation.operands[slot].name,
+                    context.upload_bytes(input.bytes, input.dtype, input.shape));
+  }
+  Json json = Json::object();
+  if (arguments.explain) {
+    const Explanation explanation =
+        executor.explain(operation.name, tensors, options, targets.wanted);
+    json = execution_json(explanation.execution);
+    json["refused"] = Json::array();
+    for (const Refused& refused : explanation.refused) {
+      json["refused"].push_back({{"variant", refused.variant}, {"why", refused.why}});
+    }
+    if (!arguments.json) print_explanation(explanation);
+  }
+  if (targets.any()) {
+    const Tensors results = executor.run(operation.name, tensors, options, targets.wanted);
+    const Execution execution = context.last_execution();
+    const Json written = write_outputs(context, results, targets);
+    json.update(execution_json(execution));
+    json["outputs"] = written;
+    if (!arguments.json) {
+      if (!arguments.explain) {
+        std::cout << execution.name << ", chosen by " << tier_text(execution.choice) << '\n';
+      }
+      print_written(written);
+    }
+  }
+  if (arguments.json) std::cout << dump(json) << '\n';
+  return 0;
+}
+
+int run(const Arguments& arguments) {
+  if (!arguments.list) {
+    if (arguments.markdown) throw UsageError("--markdown goes with --list");
+    return run_operation(arguments);
+  }
+  if (!arguments.operation.empty()) throw UsageError("--list takes no operation");
+  if (arguments.markdown && arguments.json) throw UsageError("--json or --markdown, not both");
+  std::cout << (arguments.json       ? catalogue_json()
+                : arguments.markdown ? catalogue_markdown()
+                                     : catalogue_text());
+  return 0;
+}
+
+}  // namespace
+
+Command add_run(CLI::App& tool) {
+  CLI::App* app = tool.add_subcommand("run", "Run an operation on tensors from files.");
+  const auto arguments = std::make_shared<Arguments>();
+  Arguments& a = *arguments;
+  app->add_option("operation", a.operation, "Name of an operation, see --list");
+  app->add_option("--input", a.inputs, "Operands, one .npy file each")->type_name("NAME=FILE.npy");
+  app->add_option("--inputs", a.input_files, "Operands, by name, from a safetensors file")
+      ->type_name("FILE.safetensors")
+      ->allow_extra_args(false);
+  app->add_option("--output", a.outputs, "Where an output goes; asks for it if it is optional")
+      ->type_name("NAME=FILE.npy");
+  app->add_option("--outputs", a.output_file, "Every required output, and those of --want")
+      ->type_name("FILE.safetensors");
+  app->add_option("--want", a.wanted, "Optional outputs to write with --outputs")
+      ->type_name("NAME");
+  app->add_option("--set", a.options, "Options of the operation")->type_name("OPTION=VALUE");
+  app->add_option("--dtype", a.dtype, "Compute in f32, f16 or bf16 (default: as the first file)");
+  app->add_option("--device", a.device, "Index, platform, kind, name or UUID (default: the best)");
+  app->add_option("--variant", a.variant, "This variant or an error");
+  app->add_option("--config", a.config, "This configuration or an error")->type_name("KEY=VALUE,…");
+  app->add_flag("--explain", a.explain, "What is chosen, by which tier, and why not the others");
+  app->add_flag("--list", a.list, "Every operation: operands, shapes, options, variants");
+  app->add_flag("--json", a.json, "Print JSON");
+  app->add_flag("--markdown", a.markdown, "With --list: operations × platforms as a table");
+  app->footer(
+      "Files are converted: floating operands to --dtype, integers and booleans to the operand's "
+      "own\n"
+      "integer type, checked. .npy can't hold bf16: such an output is written as f32.\n\n"
+      "Examples:\n"
+      "  tessera run flash_attention --input query=q.npy key=k.npy value=v.npy --output "
+      "output=o.npy\n"
+      "  tessera run flash_attention --inputs qkv.safetensors --outputs out.safetensors \\\n"
+      "      --want log_sum_exp --set causal=true softmax_scale=0.125 --dtype bf16 --device "
+      "vulkan\n"
+      "  tessera run flash_attention --inputs qkv.safetensors --explain\n"
+      "  tessera run --list");
+  return {app, [arguments] { return run(*arguments); }};
+}
+
+}  // namespace tessera::tool

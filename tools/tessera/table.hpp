@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text tables with aligned columns.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tessera::tool {
+
+struct Column {
+  std::string title;
+  bool right = false;  // numbers
+};
+
+class Table {
+ public:
+  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+  void add(std::vector<std::string> cells);  // missing cells are empty
+  bool empty() const { return rows_.empty(); }
+  std::string text() const;  // lines, each with its newline, headed by the titles
+  std::string markdown() const;
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+// Columns that a UTF-8 text takes on a terminal, near enough: its code points.
+std::size_t display_width(std::string_view text);
+
+}  // namespace tessera::tool

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "targets.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <set>
+
+#include "base/environment.hpp"
+#include "tensor_files.hpp"
+#include "tessera/error.hpp"
+#include "usage.hpp"
+
+namespace tessera::tool {
+namespace {
+
+bool is_storage(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
+}
+
+std::string list(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+Shape parse_shape(const std::string& operand, std::string_view text) {
+  Shape shape;
+  while (true) {
+    const std::size_t cross = text.find('x');
+    const std::string_view digits = text.substr(0, cross);
+    std::int64_t extent = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), extent);
+    if (error != std::errc{} || end != digits.data() + digits.size() || extent < 0) {
+      throw UsageError("--shapes: " + quote(digits) + " is not an extent of operand '" + operand +
+                       "'; a shape is written 4x128x64");
+    }
+    shape.push_back(extent);
+    if (cross == std::string_view::npos) break;
+    text.remove_prefix(cross + 1);
+  }
+  if (shape.size() > kMaxRank || !checked_bytes(ElementType::kF64, shape)) {
+    throw UsageError("--shapes: the shape of operand '" + operand + "' is too large");
+  }
+  return shape;
+}
+
+Case explicit_case(const Operation& operation, DType dtype, const std::string& word,
+                   const Options& options) {
+  Case result{.name = word, .why = "asked for", .operands = {}, .options = options};
+  result.operands.resize(operation.operands.size());
+  std::string_view rest = word;
+  while (!rest.empty()) {
+    const std::size_t comma = rest.find(',');
+    const auto [name, shape] = split_word(std::string(rest.substr(0, comma)), "--shapes");
+    const std::size_t slot = as_usage([&, &name = name] { return operation.slot(name); });
+    const std::vector<DType>& allowed = operation.operands[slot].dtypes;
+    const bool takes_it =
+        allowed.empty() || std::find(allowed.begin(), allowed.end(), dtype) != allowed.end();
+    result.operands[slot] =
+        TensorSpec::contiguous(takes_it ? dtype : allowed.front(), parse_shape(name, shape));
+    rest = comma == std::string_view::npos ? "" : rest.substr(comma + 1);
+  }
+  as_usage([&] { problem_of(operation, result); });
+  return result;
+}
+
+}  // namespace
+
+std::vector<DeviceInfo> target_devices(const std::vector<std::string>& selectors) {
+  const Probe& probe = probe_devices();
+  std::vector<std::string> words = selectors;
+  if (words.empty()) words.push_back(environment().device);
+  std::vector<DeviceInfo> devices;
+  for (const std::string& word : words) {
+    const std::vector<DeviceInfo> found = select_devices(probe, word);
+    if (found.empty() && !word.empty()) {
+      std::vector<std::string> known;
+      for (const DeviceInfo& device : probe.devices) known.push_back(device_label(device));
+      throw NoDevice("no device matches " + quote(word) + "; there are " + list(known));
+    }
+    for (const DeviceInfo& device : found) {
+      const auto same = [&](const DeviceInfo& other) { return other.index == device.index; };
+      if (std::none_of(devices.begin(), devices.end(), same)) devices.push_back(device);
+    }
+  }
+  if (devices.empty()) {
+    devices = select_devices(probe, "host");
+    std::fputs("tessera: no OpenCL or Vulkan device was found: using the host reference\n", stderr);
+  }
+  return devices;
+}
+
+Context open_device(const DeviceInfo& device) {
+  return Context::open(std::to_string(device.index));
+}
+
+std::string device_label(const DeviceInfo& device) {
+  return "[" + std::to_string(device.index) + "] " +
+         std::string(to_string(device.profile.backend)) + ":" + device.profile.name;
+}
+
+std::string device_tag(const DeviceInfo& device) {
+  return std::to_string(device.index) + ":" + std::string(to_string(device.profile.backend));
+}
+
+std::vector<const Operation*> target_operations(const std::string& name) {
+  if (name.empty()) return all_operations();
+  return {as_usage([&] { return &find_operation(name); })};
+}
+
+const Variant& find_variant(const Operation& operation, const std::string& name) {
+  if (const Variant* variant = operation.find_variant(name)) return *variant;
+  std::vector<std::string> known;
+  for (const Variant& variant : operation.variants) known.push_back(variant.name);
+  throw UsageError(operation.name + " has no variant " + quote(name) + "; it has " + list(known));
+}
+
+std::optional<DType> parse_dtype_option(const std::string& name) {
+  if (name.empty()) return std::nullopt;
+  const DType dtype = as_usage([&] { return parse_dtype(name); });
+  if (!is_storage(dtype)) throw UsageError("--dtype takes f32, f16 or bf16, not " + quote(name));
+  return dtype;
+}
+
+std::vector<DType> storage_dtypes(const Operation& operation) {
+  std::vector<DType> dtypes;
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
+    const bool used = std::any_of(
+        operation.operands.begin(), operation.operands.end(), [&](const Operand& operand) {
+          return operand.role == Role::kInput &&
+                 std::find(operand.dtypes.begin(), operand.dtypes.end(), dtype) !=
+                     operand.dtypes.end();
+        });
+    if (used) dtypes.push_back(dtype);
+  }
+  return dtypes;
+}
+
+std::vector<DType> target_dtypes(const Operation& operation, const std::string& name) {
+  const std::optional<DType> dtype = parse_dtype_option(name);
+  std::vector<DType> known = storage_dtypes(operation);
+  if (!dtype) return known;
+  if (std::find(known.begin(), known.end(), *dtype) == known.end()) return {};
+  return {*dtype};
+}
+
+std::pair<std::string, std::string> split_word(const std::string& word, const char* option) {
+  const std::size_t equals = word.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == word.size()) {
+    throw UsageError(std::string(option) + " takes NAME=VALUE, not " + quote(word));
+  }
+  return {word.substr(0, equals), word.substr(equals + 1)};
+}
+
+Options parse_options(const Operation& operation, const std::vector<std::string>& words) {
+  Options options;
+  for (const std::string& word : words) {
+    const auto [name, text] = split_word(word, "--set");
+    const auto found =
+        std::find_if(operation.options.begin(), operation.options.end(),
+                     [&, &name = name](const OptionInfo& o) { return o.name == name; });
+    if (found == operation.options.end()) {
+      std::vector<std::string> known;
+      for (const OptionInfo& option : operation.options) known.push_back(option.name);
+      throw UsageError(operation.name + " has no option " + quote(name) + "; it has " +
+                       (known.empty() ? "none" : list(known)));
+    }
+    // An option without a default says what it takes in `type` only; without this, "2" would be an
+    // integer.
+    OptionValue like = found->fallback;
+    if (like.index() == 0) {
+      if (found->type == "float") like = 0.0;
+      if (found->type == "int") like = std::int64_t{0};
+      if (found->type == "bool") like = false;
+    }
+    const OptionValue value =
+        as_usage([&, &name = name, &text = text] { return parse_option(name, text, like); });
+    if (!options.emplace(name, value).second) {
+      throw UsageError("--set names option '" + name + "' twice");
+    }
+  }
+  return options;
+}
+
+Problem problem_of(const Operation& operation, const Case& shape) {
+  std::vector<bool> requested(operation.operands.size(), false);
+  for (std::size_t slot = 0; slot < shape.operands.size() && slot < requested.size(); ++slot) {
+    requested[slot] = operation.operands[slot].role == Role::kOutput && shape.operands[slot];
+  }
+  return make_problem(operation, shape.operands, shape.options, requested);
+}
+
+std::vector<Case> benchmark_cases(const Operation& operation, DType dtype,
+                                  const std::string& only) {
+  std::vector<Case> cases;
+  if (operation.workload.benchmarks) cases = operation.workload.benchmarks(dtype);
+  std::erase_if(cases, [&](const Case& c) { return c.name.find(only) == std::string::npos; });
+  return cases;
+}
+
+std::vector<Case> shape_cases(const Operation& operation, DType dtype,
+                              const std::vector<std::string>& words, const Options& options) {
+  std::vector<Case> cases;
+  for (const std::string& word : words) {
+    std::vector<Case> found;
+    if (word.find('=') != std::string::npos) {
+      found.push_back(explicit_case(operation, dtype, word, options));
+    } else {
+      found = benchmark_cases(operation, dtype, word);
+      for (Case& c : found) {
+        for (const auto& [name, value] : options) c.options.insert_or_assign(name, value);
+      }
+    }
+    cases.insert(cases.end(), found.begin(), found.end());
+  }
+  return cases;
+}
+
+}  // namespace tessera::tool

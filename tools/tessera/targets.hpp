@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a command works on: devices, operations, dtypes and cases, from the words of the command
+// line.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tessera/context.hpp"
+#include "tessera/device.hpp"
+#include "tessera/record.hpp"
+
+namespace tessera::tool {
+
+// The devices that the selectors name, each once. Without a selector TESSERA_DEVICE, else every
+// device but the host; where nothing but the host exists, the host, and stderr says so. Throws
+// NoDevice.
+std::vector<DeviceInfo> target_devices(const std::vector<std::string>& selectors);
+Context open_device(const DeviceInfo& device);
+std::string device_label(const DeviceInfo& device);  // "[0] opencl:NAME"
+std::string device_tag(const DeviceInfo& device);    // "0:opencl", for narrow columns
+
+// One operation, or all where `name` is empty. Throws UsageError.
+std::vector<const Operation*> target_operations(const std::string& name);
+const Variant& find_variant(const Operation& operation,
+                            const std::string& name);  // throws UsageError
+
+// The dtype of that name, or every storage type that the operation's operands may have. Throws
+// UsageError.
+std::optional<DType> parse_dtype_option(const std::string& name);
+std::vector<DType> storage_dtypes(const Operation& operation);
+std::vector<DType> target_dtypes(const Operation& operation, const std::string& name);
+
+// NAME=VALUE words as options of the operation. Throws UsageError.
+Options parse_options(const Operation& operation, const std::vector<std::string>& words);
+// The two sides of NAME=VALUE. Throws UsageError naming the option that holds the word.
+std::pair<std::string, std::string> split_word(const std::string& word, const char* option);
+
+// The call that a case makes up. Throws what Operation::validate throws.
+Problem problem_of(const Operation& operation, const Case& shape);
+
+// The benchmark cases whose name contains `only`.
+std::vector<Case> benchmark_cases(const Operation& operation, DType dtype, const std::string& only);
+// Cases from the words of --shapes: a part of a benchmark case's name, or
+// OPERAND=4x128x64,OPERAND=… for every required input. Throws UsageError.
+std::vector<Case> shape_cases(const Operation& operation, DType dtype,
+                              const std::vector<std::string>& words, const Options& options);
+
+}  // namespace tessera::tool

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+// tessera try: flash attention on every device, from probe to table.
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <iostream>
+#include <map>
+
+#include "commands.hpp"
+#include "measure.hpp"
+#include "progress.hpp"
+#include "report.hpp"
+#include "selection/cache.hpp"
+#include "table.hpp"
+#include "targets.hpp"
+#include "tessera/version.hpp"
+#include "tuning.hpp"
+#include "usage.hpp"
+
+namespace tessera::tool {
+namespace {
+
+constexpr const char* kOperation = "flash_attention";
+// The large shape may take a device this long at its measured peak. Software devices reach a tenth
+// of theirs, and the tuner runs every shape a hundred times.
+constexpr double kLargeSeconds = 0.05;
+constexpr double kSlowestPeak = 1e9;  // where no peak could be measured
+
+struct Arguments {
+  std::vector<std::string> devices;
+  double budget = 120;
+  double min_time = 0.2;
+};
+
+struct Sizes {
+  std::int64_t batch, q_len, kv_len, heads, kv_heads, dim, value_dim;
+};
+
+Case make_case(const Operation& operation, const std::string& name, DType dtype, const Sizes& s,
+               bool causal) {
+  Case result{.name = name + (causal ? " causal" : ""), .why = "", .operands = {}, .options = {}};
+  result.operands.resize(operation.operands.size());
+  const auto set = [&](const char* operand, Shape shape) {
+    result.operands[operation.slot(operand)] = TensorSpec::contiguous(dtype, std::move(shape));
+  };
+  set("query", {s.batch, s.q_len, s.heads, s.dim});
+  set("key", {s.batch, s.kv_len, s.kv_heads, s.dim});
+  set("value", {s.batch, s.kv_len, s.kv_heads, s.value_dim});
+  result.options["causal"] = causal;
+  if (causal && s.q_len != s.kv_len) {
+    result.options["causal_alignment"] = std::string("bottom_right");
+  }
+  return result;
+}
+
+constexpr Sizes large_sizes(std::int64_t sequence) { return {1, sequence, sequence, 8, 8, 64, 64}; }
+
+// The longest sequence whose attention fits the time that the large shape may take.
+std::int64_t large_sequence(const Operation& operation, const conformance::Peaks& peaks) {
+  const double peak = peaks.fma_flops > 0 ? peaks.fma_flops : kSlowestPeak;
+  std::int64_t chosen = 256;
+  for (std::int64_t sequence = chosen; sequence <= 16384; sequence *= 2) {
+    const Problem problem =
+        problem_of(operation, make_case(operation, "", DType::kF32, large_sizes(sequence), false));
+    const double length = static_cast<double>(sequence);
+    const double flops =
+        operation.workload.flops ? operation.workload.flops(problem) : 4 * 8 * 64 * length * length;
+    if (flops <= peak * kLargeSeconds) chosen = sequence;
+  }
+  return chosen;
+}
+
+std::vector<std::pair<DType, Case>> cases_for(const Operation& operation, std::int64_t sequence) {
+  std::vector<std::pair<DType, Case>> cases;
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
+    for (const bool causal : {false, true}) {
+      Sizes grouped = large_sizes(sequence / 2);
+      grouped.kv_heads = 2;
+      const Sizes odd{2, 131, 197, 6, 3, 40, 24};
+      cases.emplace_back(dtype,
+                         make_case(operation, "large", dtype, large_sizes(sequence), causal));
+      cases.emplace_back(dtype, make_case(operation, "grouped", dtype, grouped, causal));
+      cases.emplace_back(dtype, make_case(operation, "odd", dtype, odd, causal));
+    }
+  }
+  return cases;
+}
+
+std::string shape_text(const Case& shape, const Operation& operation) {
+  std::string text;
+  for (const char* name : {"query", "key", "value"}) {
+    const Shape& extents = shape.operands[operation.slot(name)]->shape;
+    text += (text.empty() ? "" : " ") + std::string(name) + ' ';
+    for (std::size_t i = 0; i < extents.size(); ++i) {
+      text += (i == 0 ? "" : "x") + std::to_string(extents[i]);
+    }
+  }
+  return text;
+}
+
+// How many configurations came from where, over all devices and keys.
+struct Origins {
+  std::map<std::string, std::size_t> from;
+  std::size_t tuned = 0;
+
+  void add(Tier tier, std::size_t number) {
+    from[tier == Tier::kPersistent ? "from the persistent cache"
+         : tier == Tier::kShipped  ? "from the shipped database"
+                                   : "by heuristics"] += number;
+  }
+
+  std::string text() const {
+    std::string text = "configurations: ";
+    for (const auto& [origin, number] : from) {
+      text += std::to_string(number) + ' ' + origin + ", ";
+    }
+    return text + std::to_string(tuned) + " tuned";
+  }
+};
+
+class Trial {
+ public:
+  explicit Trial(const Arguments& arguments)
+      : arguments_(arguments), operation_(find_operation(kOperation)) {}
+
+  int run() {
+    std::cout << "tessera " << kVersion << '\n';
+    for (const DeviceInfo& device : probe_devices().devices) {
+      std::cout << "  " << device.index << ' ' << summary(device.profile) << '\n';
+    }
+    for (const ProbeFailure& failure : probe_devices().failures) {
+      std::cout << "  not usable: " << failure.where << ": " << failure.why << '\n';
+    }
+    std::cout << std::endl;
+    const selection::CacheDirectory cache = selection::open_cache_directory(std::nullopt, true);
+    prepare();
+    tune();
+    measure_all();
+    progress_.wipe();
+    std::cout << '\n' << origins_.text() << '\n';
+    if (cache.path.empty()) {
+      std::cout << "nothing is remembered: no persistent cache: " << cache.why_not << '\n';
+    } else if (origins_.tuned > 0) {
+      std::cout << "remembered in " << cache.path.string() << " for the next run\n";
+    }
+    std::cout << '\n' << table();
+    std::cout << "\nof peak: of the device's f32 FMA rate as measured above (f16 and bf16 may pass "
+                 "it where there\nare matrix units); error/bound: the worst element's error over "
+                 "what rounding allows, 1 is the most\n";
+    for (const std::string& failure : failures_) std::cout << "FAILED " << failure << '\n';
+    return failures_.empty() ? 0 : 1;
+  }
+
+ private:
+  struct Call {
+    DType dtype;
+    Case shape;
+    std::string key;
+  };
+  struct Target {
+    DeviceInfo device;
+    Context context;
+    conformance::Peaks peaks;
+    std::vector<Call> calls;
+    std::vector<TuneJob> jobs;                // calls whose key has no tuned configuration
+    std::map<std::string, std::string> tier;  // by key: what chose it in this run
+  };
+
+  void fail(const std::string& text) {
+    progress_.wipe();
+    failures_.push_back(text);
+  }
+
+  // Opens each device, measures its peaks, and asks which configurations are known.
+  void prepare() {
+    for (const DeviceInfo& device : target_devices(arguments_.devices)) {
+      try {
+        progress_.update(device_label(device) + ": measuring its peaks");
+        const Context context = open_device(device);
+        std::string no_peaks;
+        Target target{device, context, peaks_of(context, no_peaks), {}, {}, {}};
+        const std::int64_t sequence = large_sequence(operation_, target.peaks);
+        progress_.wipe();
+        std::cout << device_label(device) << "\n    " << peaks_text(target.peaks)
+                  << (no_peaks.empty() ? "" : ": ") << no_peaks << '\n';
+        for (auto& [dtype, shape] : cases_for(operation_, sequence)) {
+          add_call(target, dtype, std::move(shape));
+        }
+        targets_.push_back(std::move(target));
+      } catch (const Error& error) {  // one broken device hides no other
+        fail(device_label(device) + ": " + error.what());
+      }
+    }
+  }
+
+  void add_call(Target& target, DType dtype, Case shape) {
+    const Problem problem = problem_of(operation_, shape);
+    if (dtype == DType::kF32 && shape.name.find("causal") == std::string::npos) {
+      std::cout << "    " << shape.name << ": " << shape_text(shape, operation_) << std::endl;
+    }
+    target.calls.push_back({dtype, shape, problem.key});
+    if (target.tier.contains(problem.key)) return;
+    Choice choice;
+    try {
+      choice = Executor(target.context).explain(problem).execution.choice;
+    } catch (const Unsupported&) {
+      return;  // the row will say so
+    }
+    target.tier[problem.key] = tier_text(choice);
+    if (choice.origin == Tier::kAutotune || choice.tier == Tier::kShipped ||
+        target.device.profile.backend == Backend::kHost) {
+      origins_.add(choice.tier, 1);
+    } else {
+      target.jobs.push_back({&operation_, std::move(shape), dtype, problem.key});
+    }
+  }
+
+  // The large calls of every device come first: what the budget does not reach matters least.
+  void tune() {
+    struct Pending {
+      Target* target;
+      const TuneJob* job;
+      std::size_t rank;
+    };
+    std::vector<Pending> pending;
+    for (Target& target : targets_) {
+      for (const TuneJob& job : target.jobs) {
+        const auto first =
+            std::find_if(target.calls.begin(), target.calls.end(),
+                         [&](const Call& c) { return c.shape.name == job.shape.name; });
+        pending.push_back({&target, &job, static_cast<std::size_t>(first - target.calls.begin())});
+      }
+    }
+    if (pending.empty()) return;
+    std::stable_sort(pending.begin(), pending.end(),
+                     [](const Pending& a, const Pending& b) { return a.rank < b.rank; });
+    std::cout << "\nautotuning " << pending.size() << " configurations within "
+              << fixed(arguments_.budget, 0) << " s; a candidate must be right before it is timed"
+              << std::endl;
+    Budget budget(arguments_.budget, pending.size());
+    const double step = 1.0 / static_cast<double>(pending.size());
+    for (std::size_t i = 0; i < pending.size(); ++i) {
+      if (budget.used_up()) {
+        origins_.add(Tier::kHeuristics, pending.size() - i);
+        progress_.milestone("the budget is used up: " + std::to_string(pending.size() - i) +
+                            " configurations are left to the heuristics; run again to tune them");
+        return;
+      }
+      tune_one(*pending[i].target, *pending[i].job, budget, static_cast<double>(i) * step, step);
+    }
+  }
+
+  void tune_one(Target& target, const TuneJob& job, Budget& budget, double part, double step) {
+    const std::string device = device_tag(target.device);
+    try {
+      const TuneReport report =
+          tune_job(Executor(target.context), device, job, budget, progress_, part, step);
+      if (report.best) {
+        target.tier[job.key] = "autotune";
+        ++origins_.tuned;
+        return;
+      }
+    } catch (const Error& error) {
+      fail(device + ' ' + job_name(job) + ": " + error.what());
+    }
+    origins_.add(Tier::kHeuristics, 1);
+  }
+
+  void measure_all() {
+    std::size_t total = 0;
+    for (const Target& target : targets_) total += target.calls.size();
+    std::size_t done = 0;
+    for (const Target& target : targets_) {
+      Policy policy = current_policy();
+      policy.autotune = false;
+      const Executor executor = Executor(target.context).with_policy(policy);
+      for (const Call& call : target.calls) {
+        progress_.update("checking and timing " + device_tag(target.device) + ' ' +
+                             call.shape.name + ' ' + std::string(to_string(call.dtype)),
+                         static_cast<double>(done++) / static_cast<double>(total));
+        try {
+          rows_.push_back(measure(executor, target.device, operation_, call.shape, call.dtype,
+                                  target.peaks, arguments_.min_time));
+        } catch (const DeviceLost& error) {
+          fail(device_label(target.device) + ": " + error.what());
+          break;
+        }
+        const auto tier = target.tier.find(call.key);
+        if (tier != target.tier.end()) rows_.back().tier = tier->second;
+        if (!rows_.back().run.failure.empty()) {
+          fail(rows_.back().name() + ": " + rows_.back().run.failure);
+        }
+      }
+    }
+  }
+
+  std::string table() const {
+    Table table({{"device"},
+                 {"call"},
+                 {"dtype"},
+                 {"variant"},
+                 {"configuration"},
+                 {"tier"},
+                 {"ms", true},
+                 {"GFLOP/s", true},
+                 {"of peak", true},
+                 {"error/bound", true}});
+    for (const Measured& row : rows_) {
+      const conformance::VerifiedRun& run = row.run;
+      const Choice& choice = run.execution.choice;
+      const bool failed = !run.failure.empty();
+      const bool timed = !failed && run.median_seconds > 0;
+      table.add({device_tag(row.device), row.shape.name, std::string(to_string(row.dtype)),
+                 choice.variant, choice.config.to_string(), failed ? "FAILED" : row.tier,
+                 timed ? milliseconds(run.median_seconds) : "–",
+                 timed ? significant(run.flops / run.median_seconds * 1e-9) : "–",
+                 timed ? percent_text(row) : "–", failed ? "–" : error_text(row)});
+    }
+    return table.text();
+  }
+
+  const Arguments& arguments_;
+  const Operation& operation_;
+  Progress progress_;
+  std::vector<Target> targets_;
+  std::vector<Measured> rows_;
+  std::vector<std::string> failures_;
+  Origins origins_;
+};
+
+}  // namespace
+
+Command add_try(CLI::App& tool) {
+  CLI::App* app = tool.add_subcommand(
+      "try", "Flash attention on every device: tuned once, checked, timed, in one table.");
+  const auto arguments = std::make_shared<Arguments>();
+  Arguments& a = *arguments;
+  app->add_option("--device", a.devices,
+                  "Index, platform, kind, name or UUID; may be repeated (default: all but host)")
+      ->allow_extra_args(false);
+  app->add_option("--budget", a.budget, "Seconds for autotuning, all devices together")
+      ->check(CLI::Range(0.1, 1e6))
+      ->capture_default_str();
+  app->add_option("--min-time", a.min_time, "Seconds to time each call for")
+      ->check(CLI::Range(0.0, 3600.0))
+      ->capture_default_str();
+  app->footer(
+      "f32, f16 and bf16, causal and not; a large shape, one with grouped heads and an odd one. "
+      "The\n"
+      "large shape is chosen by the device's measured peak. The second run finds the "
+      "configurations\n"
+      "of the first in the cache.\n\n"
+      "Examples:\n"
+      "  tessera try\n"
+      "  tessera try --device vulkan --budget 30");
+  return {app, [arguments] { return Trial(*arguments).run(); }};
+}
+
+}  // namespace tessera::tool

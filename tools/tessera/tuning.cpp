@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tuning.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "report.hpp"
+
+namespace tessera::tool {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::string outcome(const TuneReport& report) {
+  const Tally tally = count(report);
+  std::string text = std::to_string(tally.tried) + " of " +
+                     std::to_string(report.measurements.size()) + " candidates tried";
+  if (tally.failed > 0) text += ", " + std::to_string(tally.failed) + " failed";
+  text += ", " + fixed(report.seconds, 1) + " s";
+  if (report.out_of_budget) text += ", budget used up";
+  return text;
+}
+
+}  // namespace
+
+Tally count(const TuneReport& report) {
+  Tally tally;
+  for (const Measurement& m : report.measurements) {
+    if (m.failure.starts_with("not tried")) continue;
+    ++tally.tried;
+    if (!m.failure.empty()) ++tally.failed;
+  }
+  return tally;
+}
+
+std::string job_name(const TuneJob& job) {
+  return job.operation->name + '/' + job.shape.name + '/' + std::string(to_string(job.dtype));
+}
+
+TuneReport tune_job(const Executor& executor, const std::string& device, const TuneJob& job,
+                    Budget& budget, Progress& progress, double part, double step) {
+  const std::string what = device + ' ' + job_name(job);
+  Policy policy = current_policy();
+  policy.tune_seconds = budget.next();
+  const Clock::time_point start = Clock::now();
+  double best = 0;
+  const auto show = [&](const Event& event) {
+    if (event.name != "autotune_candidate") return;
+    if (event.milliseconds > 0 && (best == 0 || event.milliseconds < best)) {
+      best = event.milliseconds;
+    }
+    const double share =
+        policy.tune_seconds > 0 ? std::min(1.0, seconds_since(start) / policy.tune_seconds) : 1;
+    progress.update(what + ": " + event.detail.substr(0, event.detail.find(':')) +
+                        (best > 0 ? ", best " + significant(best) + " ms" : ""),
+                    part + step * share);
+  };
+  progress.update(what, part);
+  TuneReport report =
+      executor.with_policy(policy).tune(job.shape, job.operation->name, EventSink(show));
+  budget.spend(seconds_since(start));
+  std::string text = what + ": ";
+  if (report.best) {
+    const auto chosen = std::find_if(
+        report.measurements.begin(), report.measurements.end(), [&](const Measurement& m) {
+          return m.variant == report.best->variant && m.config == report.best->config;
+        });
+    text += report.best->variant + '{' + report.best->config.to_string() + '}';
+    if (chosen != report.measurements.end()) {
+      text += ' ' + significant(chosen->milliseconds) + " ms";
+    }
+  } else {
+    text += "no configuration found";
+  }
+  progress.milestone("tuned " + text + " (" + outcome(report) + ")");
+  return report;
+}
+
+}  // namespace tessera::tool

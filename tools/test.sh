@@ -1,0 +1,13 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Builds Tessera with all its tests and runs them. Arguments go to ctest: `sh tools/test.sh -L unit`.
+set -eu
+root=$(CDPATH= cd -- "$(dirname -- "$0")/.." && pwd)
+build=$root/build/ci
+
+sh "$root/tools/setup.sh"
+(cd "$root" && cmake --preset ci) # --preset looks for the presets in the working directory
+cmake --build "$build"
+# The tests set the cache directories for themselves (cmake/TesseraTests.cmake); this is for what they may start.
+export POCL_CACHE_DIR="$build/test_cache/pocl" TESSERA_CACHE_DIR="$build/test_cache/tessera"
+exec ctest --test-dir "$build" -j2 --output-on-failure "$@"
