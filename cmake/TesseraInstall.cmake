@@ -32,8 +32,8 @@ if(TESSERA_IS_STATIC AND TESSERA_HAVE_SHADERC)
   install(FILES "${PROJECT_SOURCE_DIR}/cmake/FindShaderc.cmake" DESTINATION "${TESSERA_CMAKE_DIR}")
 endif()
 
-# pkg-config. A shared libtessera needs nothing else on the link line. With a static one every user links what it is made
-# of, `--static` or not, so its needs are public there: `pkg-config --cflags --libs tessera` works with both.
+# pkg-config. A shared libtessera needs nothing else, neither to compile nor to link. With a static one every user links
+# what it is made of, `--static` or not, so its needs are public: `pkg-config --cflags --libs tessera` works with both.
 set(PC_REQUIRES)
 if(TESSERA_HAVE_OPENCL)
   list(APPEND PC_REQUIRES OpenCL)
@@ -61,10 +61,10 @@ if(CMAKE_DL_LIBS)
 endif()
 if(TESSERA_IS_STATIC)
   set(PC_CFLAGS " -DTESSERA_STATIC")
-  set(PC_DEPENDENCIES "Requires: ${PC_REQUIRES}\nLibs: -L\${libdir} -ltessera ${PC_LIBS}")
+  set(PC_LINES "Requires: ${PC_REQUIRES}\nLibs: -L\${libdir} -ltessera ${PC_LIBS}")
 else()
   set(PC_CFLAGS "")
-  set(PC_DEPENDENCIES "Requires.private: ${PC_REQUIRES}\nLibs: -L\${libdir} -ltessera\nLibs.private: ${PC_LIBS}")
+  set(PC_LINES "Libs: -L\${libdir} -ltessera")
 endif()
 # Relative to the file itself, so that an install tree can be moved and `cmake --install --prefix` can choose it.
 set(PC_DIR "${CMAKE_INSTALL_LIBDIR}/pkgconfig")

@@ -16,7 +16,7 @@ endif()
 
 function(tessera_add_test name label)
   add_test(NAME ${name} COMMAND ${ARGN})
-  set_tests_properties(${name} PROPERTIES LABELS ${label} ENVIRONMENT "${TESSERA_TEST_ENVIRONMENT}" TIMEOUT 600)
+  set_tests_properties(${name} PROPERTIES LABELS ${label} ENVIRONMENT "${TESSERA_TEST_ENVIRONMENT}" TIMEOUT 900)
 endfunction()
 
 file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/*_test.cpp")
@@ -58,7 +58,7 @@ if(sources)
       set(label unit)
     endif()
     tessera_add_test(${name} ${label} tessera_tests "--gtest_filter=${filter}" --gtest_brief=1)
-    set_tests_properties(${name} PROPERTIES FAIL_REGULAR_EXPRESSION "Running 0 tests")
+    set_tests_properties(${name} PROPERTIES FAIL_REGULAR_EXPRESSION "\\] 0 tests from")
   endforeach()
 endif()
 
@@ -81,6 +81,11 @@ if(Python3_FOUND AND TARGET tessera_tool)
     string(REGEX REPLACE "_test$" "" name "${name}")
     tessera_add_test(tools.${name} unit "${Python3_EXECUTABLE}" "${script}" "$<TARGET_FILE:tessera_tool>")
   endforeach()
+endif()
+
+if(Python3_FOUND AND TARGET tessera_tool)
+  tessera_add_test(docs.readme style "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tools/update_docs.py"
+                   "$<TARGET_FILE:tessera_tool>" --check)
 endif()
 
 # ---- style -----------------------------------------------------------------------------------------------------------

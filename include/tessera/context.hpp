@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A Context is one opened device with its caches; an Executor says where and how calls run on it.
 //
-// Threads: Context and Executor may be used from many threads. A Stream, and the Executors bound to it, belong to one
-// thread at a time. Calls on a Context itself share its default stream and take turns on it.
+// Threads: Context and Executor may be used from many threads. A Stream, and the Executors bound to
+// it, belong to one thread at a time. Calls on a Context itself share its default stream and take
+// turns on it.
 #pragma once
 
 #include <cstdint>
@@ -45,9 +46,10 @@ struct Explanation {
 };
 
 struct ContextOptions {
-  std::string device{};                         // selector, see select_devices(); empty: TESSERA_DEVICE, then the best
-  std::optional<std::string> cache_directory{};  // "" = no persistent cache; unset: TESSERA_CACHE_DIR, then XDG
-  bool use_environment = true;                // false: no environment variable is looked at
+  std::string device{};  // selector, see select_devices(); empty: TESSERA_DEVICE, then the best
+  std::optional<std::string>
+      cache_directory{};        // "" = no persistent cache; unset: TESSERA_CACHE_DIR, then XDG
+  bool use_environment = true;  // false: no environment variable is looked at
 };
 
 // An in-order queue of work on a context's device.
@@ -63,17 +65,19 @@ class TESSERA_API Stream {
 
 class TESSERA_API Context {
  public:
-  static Context open();                            // the best device; TESSERA_DEVICE decides otherwise
-  static Context open(std::string_view device);     // see select_devices()
+  static Context open();  // the best device; TESSERA_DEVICE decides otherwise
+  static Context open(std::string_view device);  // see select_devices()
   static Context open(const ContextOptions& options);
 
   const DeviceProfile& device() const;
   int device_index() const;
-  std::string fingerprint() const;  // of device, driver, compiler and kernel sources: the cache's key
+  std::string fingerprint()
+      const;  // of device, driver, compiler and kernel sources: the cache's key
 
   Tensor empty(DType dtype, Shape shape) const;  // uninitialised
   Tensor upload_bytes(std::span<const std::byte> bytes, DType dtype, Shape shape) const;
-  std::vector<std::byte> download_bytes(const Tensor& tensor) const;  // row-major; waits for the default stream
+  std::vector<std::byte> download_bytes(
+      const Tensor& tensor) const;  // row-major; waits for the default stream
   template <class T>
   Tensor upload(std::span<const T> values, Shape shape) const {
     return upload_bytes(std::as_bytes(values), kDTypeOf<T>, std::move(shape));
@@ -108,27 +112,30 @@ class TESSERA_API Context {
 // Named tensors of one call.
 using Tensors = std::map<std::string, Tensor, std::less<>>;
 
-// Where and how to run: a context's stream, the tiers in force, a policy, and perhaps the caller's own choice. A small
-// value; every typed function takes one, and a Context converts to it.
+// Where and how to run: a context's stream, the tiers in force, a policy, and perhaps the caller's
+// own choice. A small value; every typed function takes one, and a Context converts to it.
 class TESSERA_API Executor {
  public:
-  Executor(const Context& context);  // NOLINT(google-explicit-constructor): a Context is where to run
+  Executor(
+      const Context& context);  // NOLINT(google-explicit-constructor): a Context is where to run
   Executor on(const Stream& stream) const;
-  Executor with_variant(std::string variant) const;                // that variant or an error
-  Executor with_config(Config config) const;                       // that configuration or an error
+  Executor with_variant(std::string variant) const;  // that variant or an error
+  Executor with_config(Config config) const;         // that configuration or an error
   Executor with_policy(Policy policy) const;
-  Executor with_tiers(std::vector<Tier> tiers) const;              // only these, in the fixed order
+  Executor with_tiers(std::vector<Tier> tiers) const;  // only these, in the fixed order
 
-  // Runs any registered operation. `inputs` may also hold output tensors to write into; other outputs are allocated,
-  // optional ones if `wanted` names them. Returns the outputs.
+  // Runs any registered operation. `inputs` may also hold output tensors to write into; other
+  // outputs are allocated, optional ones if `wanted` names them. Returns the outputs.
   Tensors run(std::string_view operation, const Tensors& inputs, Options options = {},
               const std::vector<std::string>& wanted = {}) const;
   // What run() would do, without doing it. Never tunes.
   Explanation explain(std::string_view operation, const Tensors& inputs, Options options = {},
                       const std::vector<std::string>& wanted = {}) const;
   Explanation explain(const Problem& problem) const;
-  // Measures the candidates for a problem on made-up inputs and stores the best in memory and, by policy, on disk.
-  TuneReport tune(const Case& shape, std::string_view operation, const EventSink& progress = {}) const;
+  // Measures the candidates for a problem on made-up inputs and stores the best in memory and, by
+  // policy, on disk.
+  TuneReport tune(const Case& shape, std::string_view operation,
+                  const EventSink& progress = {}) const;
 
   const Context& context() const { return context_; }
   // The checked, chosen and built form of a call; for the library's own tools.

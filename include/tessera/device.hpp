@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of a device. A DeviceProfile is plain data: selection is a pure function of it, so tests hold profiles
-// of machines that nobody here owns.
+// What is known of a device. A DeviceProfile is plain data: selection is a pure function of it, so
+// tests hold profiles of machines that nobody here owns.
 #pragma once
 
 #include <array>
@@ -17,9 +17,11 @@ enum class Backend : std::uint8_t { kOpenCL, kVulkan, kHost };
 enum class DeviceKind : std::uint8_t { kDiscreteGpu, kIntegratedGpu, kCpu, kAccelerator, kOther };
 
 TESSERA_API std::string_view to_string(Backend backend);  // "opencl", "vulkan", "host"
-TESSERA_API std::string_view to_string(DeviceKind kind);  // "gpu", "igpu", "cpu", "accelerator", "other"
+TESSERA_API std::string_view to_string(
+    DeviceKind kind);  // "gpu", "igpu", "cpu", "accelerator", "other"
 
-// Optional abilities of a device. TESSERA_DISABLE takes these names and makes the devices appear without them.
+// Optional abilities of a device. TESSERA_DISABLE takes these names and makes the devices appear
+// without them.
 enum class Feature : std::uint32_t {
   kNone = 0,
   kStorage16 = 1U << 0,           // 16-bit elements in storage buffers
@@ -46,31 +48,32 @@ struct FeatureName {
   Feature feature{};
   std::string_view name{};
 };
-TESSERA_API const std::vector<FeatureName>& feature_names();  // "storage16", "fp16", "subgroups", "coopmat" …
+TESSERA_API const std::vector<FeatureName>&
+feature_names();  // "storage16", "fp16", "subgroups", "coopmat" …
 
 struct DeviceProfile {
   Backend backend = Backend::kHost;
   DeviceKind kind = DeviceKind::kOther;
-  std::string name{};              // as the driver says it
-  std::string vendor{};            // "NVIDIA", "AMD", "Intel", … as the driver says it
-  std::uint32_t vendor_id = 0;   // PCI vendor, or Khronos vendor id
+  std::string name{};           // as the driver says it
+  std::string vendor{};         // "NVIDIA", "AMD", "Intel", … as the driver says it
+  std::uint32_t vendor_id = 0;  // PCI vendor, or Khronos vendor id
   std::uint32_t device_id = 0;
-  std::string driver{};            // driver's name and version
-  std::string api_version{};       // "OpenCL 3.0", "Vulkan 1.3.230"
-  std::string compiler{};          // what compiles kernels, where the driver tells
-  std::string uuid{};              // 32 hex digits, empty = unknown
-  std::string pci_address{};       // "0000:3b:00.0", empty = unknown
+  std::string driver{};       // driver's name and version
+  std::string api_version{};  // "OpenCL 3.0", "Vulkan 1.3.230"
+  std::string compiler{};     // what compiles kernels, where the driver tells
+  std::string uuid{};         // 32 hex digits, empty = unknown
+  std::string pci_address{};  // "0000:3b:00.0", empty = unknown
   Feature features = Feature::kNone;
-  std::uint32_t compute_units = 0;           // 0 = unknown
-  std::uint32_t subgroup_size = 0;           // 0 = unknown
-  std::uint32_t native_float_width = 0;      // preferred lanes of a float vector on a CPU
-  std::uint32_t max_group_size = 0;          // work-items in one work-group
+  std::uint32_t compute_units = 0;            // 0 = unknown
+  std::uint32_t subgroup_size = 0;            // 0 = unknown
+  std::uint32_t native_float_width = 0;       // preferred lanes of a float vector on a CPU
+  std::uint32_t max_group_size = 0;           // work-items in one work-group
   std::array<std::uint32_t, 3> max_groups{};  // work-groups along each axis
-  std::uint64_t local_memory = 0;            // bytes for one work-group
-  std::uint64_t global_memory = 0;           // bytes
-  std::uint64_t max_allocation = 0;          // bytes of one buffer
-  std::uint64_t max_binding = 0;             // bytes that one kernel argument can reach
-  std::uint32_t max_push_constants = 0;      // bytes, Vulkan
+  std::uint64_t local_memory = 0;             // bytes for one work-group
+  std::uint64_t global_memory = 0;            // bytes
+  std::uint64_t max_allocation = 0;           // bytes of one buffer
+  std::uint64_t max_binding = 0;              // bytes that one kernel argument can reach
+  std::uint32_t max_push_constants = 0;       // bytes, Vulkan
 };
 
 TESSERA_API bool is_cpu(const DeviceProfile& profile);
@@ -82,7 +85,8 @@ TESSERA_API std::string summary(const DeviceProfile& profile);
 struct DeviceInfo {
   int index = 0;
   DeviceProfile profile{};
-  std::vector<int> same_as{};  // indices of other routes (drivers, platforms) to the same physical device
+  std::vector<int>
+      same_as{};  // indices of other routes (drivers, platforms) to the same physical device
 };
 
 struct ProbeFailure {
@@ -95,13 +99,14 @@ struct Probe {
   std::vector<ProbeFailure> failures{};
 };
 
-// Asks every platform once per process; later calls return the same answer. Never throws for a broken driver: that
-// driver is reported in `failures` and hides no other.
+// Asks every platform once per process; later calls return the same answer. Never throws for a
+// broken driver: that driver is reported in `failures` and hides no other.
 TESSERA_API const Probe& probe_devices();
 
-// The devices that a selector names, best first. A selector is an index ("0"), a platform ("opencl", "vulkan", "host"),
-// a kind ("gpu", "igpu", "cpu", "accelerator"), a UUID, or a part of a name in any case; several joined by ':' must all
-// hold ("vulkan:llvmpipe"). Empty = every device but the host's.
+// The devices that a selector names, best first. A selector is an index ("0"), a platform
+// ("opencl", "vulkan", "host"), a kind ("gpu", "igpu", "cpu", "accelerator"), a UUID, or a part of
+// a name in any case; several joined by ':' must all hold ("vulkan:llvmpipe"). Empty = every device
+// but the host's.
 TESSERA_API std::vector<DeviceInfo> select_devices(const Probe& probe, std::string_view selector);
 
 }  // namespace tessera

@@ -13,9 +13,9 @@ namespace tessera {
 enum class DType : std::uint8_t { kF32, kF16, kBF16, kI32, kU8, kF64 };
 
 TESSERA_API std::size_t size_of(DType dtype);
-TESSERA_API std::string_view to_string(DType dtype);       // "f32", "f16", "bf16", "i32", "u8", "f64"
-TESSERA_API DType parse_dtype(std::string_view name);      // throws InvalidArgument
-TESSERA_API std::uint16_t to_half_bits(double value);      // IEEE binary16, round to nearest even
+TESSERA_API std::string_view to_string(DType dtype);   // "f32", "f16", "bf16", "i32", "u8", "f64"
+TESSERA_API DType parse_dtype(std::string_view name);  // throws InvalidArgument
+TESSERA_API std::uint16_t to_half_bits(double value);  // IEEE binary16, round to nearest even
 TESSERA_API float from_half_bits(std::uint16_t bits);
 TESSERA_API std::uint16_t to_bfloat16_bits(double value);  // round to nearest even
 TESSERA_API float from_bfloat16_bits(std::uint16_t bits);
@@ -41,10 +41,10 @@ inline constexpr bool kIsElement = false;
 template <class T>
 inline constexpr DType kDTypeOf = DType::kF32;
 
-#define TESSERA_ELEMENT(Type, Value)       \
-  template <>                              \
+#define TESSERA_ELEMENT(Type, Value)             \
+  template <>                                    \
   inline constexpr bool kIsElement<Type> = true; \
-  template <>                              \
+  template <>                                    \
   inline constexpr DType kDTypeOf<Type> = Value;
 TESSERA_ELEMENT(float, DType::kF32)
 TESSERA_ELEMENT(Half, DType::kF16)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that Tessera throws derives from Error. A call that throws before its launch has changed nothing:
-// outputs, caches and streams are as they were.
+// Everything that Tessera throws derives from Error. A call that throws before its launch has
+// changed nothing: outputs, caches and streams are as they were.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The records: what an operation computes, and the variants that compute it. Built-in operations and operations that an
-// application registers at run time are described by the same records, and get validation, selection, caching, tuning,
-// checking and benchmarking from them. ARCHITECTURE.md has the picture, CONTRIBUTING.md the steps.
+// The records: what an operation computes, and the variants that compute it. Built-in operations
+// and operations that an application registers at run time are described by the same records, and
+// get validation, selection, caching, tuning, checking and benchmarking from them. ARCHITECTURE.md
+// has the picture, CONTRIBUTING.md the steps.
 #pragma once
 
 #include <array>
@@ -29,7 +30,8 @@ namespace tessera {
 
 struct Operation;
 
-// ---- what an operation takes -----------------------------------------------------------------------------------------
+// ---- what an operation takes
+// -----------------------------------------------------------------------------------------
 
 enum class Role : std::uint8_t { kInput, kOutput };
 
@@ -37,8 +39,8 @@ struct Operand {
   std::string name{};
   Role role = Role::kInput;
   bool optional = false;
-  std::string shape{};           // "[batch, q_len, heads, head_dim]"
-  std::vector<DType> dtypes{};   // that this operand may have
+  std::string shape{};          // "[batch, q_len, heads, head_dim]"
+  std::vector<DType> dtypes{};  // that this operand may have
   std::string doc{};
 };
 
@@ -49,21 +51,23 @@ struct OptionInfo {
   std::string doc{};
 };
 
-// One call, without its data: the specs of operands by slot (the order of Operation::operands), and the options.
-// After Operation::validate it also holds the inferred outputs, the storage type, the key and the operation's own
-// parsed form. Immutable from then on.
+// One call, without its data: the specs of operands by slot (the order of Operation::operands), and
+// the options. After Operation::validate it also holds the inferred outputs, the storage type, the
+// key and the operation's own parsed form. Immutable from then on.
 struct TESSERA_API Problem {
   const Operation* operation = nullptr;
-  std::vector<std::optional<TensorSpec>> operands{};  // absent = an optional operand that this call does not have
-  std::vector<bool> requested{};                      // by slot: this output is wanted
-  Options options{};                                  // complete: defaults are filled in
-  DType dtype = DType::kF32;                        // storage type: the build axis of the kernels
-  std::string key{};                                  // shape bucket and everything that changes the kernel
-  std::shared_ptr<const void> details{};              // what validate() parsed, see as()
+  std::vector<std::optional<TensorSpec>>
+      operands{};                 // absent = an optional operand that this call does not have
+  std::vector<bool> requested{};  // by slot: this output is wanted
+  Options options{};              // complete: defaults are filled in
+  DType dtype = DType::kF32;      // storage type: the build axis of the kernels
+  std::string key{};              // shape bucket and everything that changes the kernel
+  std::shared_ptr<const void> details{};  // what validate() parsed, see as()
 
   bool has(std::size_t slot) const { return operands[slot].has_value(); }
   const TensorSpec& spec(std::size_t slot) const { return *operands[slot]; }
-  const OptionValue& option(std::string_view name) const;  // throws InvalidArgument for an unknown name
+  const OptionValue& option(
+      std::string_view name) const;  // throws InvalidArgument for an unknown name
   template <class T>
   const T& as() const {
     return *static_cast<const T*>(details.get());
@@ -72,12 +76,13 @@ struct TESSERA_API Problem {
   void set_details(T value) {
     details = std::make_shared<const T>(std::move(value));
   }
-  // For validate(): declares the dtype and shape of a requested output. An output tensor that the caller brought is
-  // checked against them, otherwise a contiguous one will be allocated.
+  // For validate(): declares the dtype and shape of a requested output. An output tensor that the
+  // caller brought is checked against them, otherwise a contiguous one will be allocated.
   void infer_output(std::size_t slot, DType dtype, Shape shape);
 };
 
-// ---- configurations --------------------------------------------------------------------------------------------------
+// ---- configurations
+// --------------------------------------------------------------------------------------------------
 
 struct Dim3 {
   std::uint32_t x = 1, y = 1, z = 1;
@@ -89,10 +94,11 @@ struct Dim3 {
 class TESSERA_API Config {
  public:
   Config() = default;
-  Config(std::initializer_list<std::pair<const std::string, std::uint32_t>> values) : values_(values) {}
+  Config(std::initializer_list<std::pair<const std::string, std::uint32_t>> values)
+      : values_(values) {}
   static Config parse(std::string_view text);  // throws InvalidArgument
   std::string to_string() const;
-  std::uint32_t at(std::string_view name) const;                        // throws InvalidArgument for an unknown name
+  std::uint32_t at(std::string_view name) const;  // throws InvalidArgument for an unknown name
   std::uint32_t get(std::string_view name, std::uint32_t fallback) const;
   void set(std::string_view name, std::uint32_t value);
   bool empty() const { return values_.empty(); }
@@ -104,8 +110,8 @@ class TESSERA_API Config {
   std::map<std::string, std::uint32_t, std::less<>> values_;
 };
 
-// A number that a kernel is specialised on: a -D in OpenCL C, a specialization constant in SPIR-V. A tunable takes its
-// value from the configuration, a constant from the problem.
+// A number that a kernel is specialised on: a -D in OpenCL C, a specialization constant in SPIR-V.
+// A tunable takes its value from the configuration, a constant from the problem.
 struct Tunable {
   std::uint32_t id = 0;  // specialization constant; 0-2 are the work-group size
   std::string name{};
@@ -118,52 +124,58 @@ struct Define {
   std::uint32_t value = 0;
 };
 
-// ---- variants --------------------------------------------------------------------------------------------------------
+// ---- variants
+// --------------------------------------------------------------------------------------------------------
 
 // A tensor in host memory, as the reference sees it: any dtype, read and written as double.
 struct TESSERA_API HostTensor {
   TensorSpec spec{};
   std::byte* data = nullptr;  // of element 0; null = this call does not have the operand
 
-  std::vector<double> read() const;              // all elements, row-major
-  void write(std::span<const double> values);    // all elements, row-major, rounded to nearest even
+  std::vector<double> read() const;            // all elements, row-major
+  void write(std::span<const double> values);  // all elements, row-major, rounded to nearest even
 };
 
 using HostKernel = std::function<void(const Problem&, std::span<HostTensor>)>;
 
-// Where a pass gets its kernel from. Built-in kernels name an embedded file; user kernels bring text or SPIR-V words.
-// Empty = the pass is not offered on that backend.
+// Where a pass gets its kernel from. Built-in kernels name an embedded file; user kernels bring
+// text or SPIR-V words. Empty = the pass is not offered on that backend.
 struct Source {
-  std::string file{};                  // "attention/tile_forward.cl"
-  std::string text{};                  // OpenCL C; for Vulkan: GLSL, if Tessera was built with libshaderc
+  std::string file{};  // "attention/tile_forward.cl"
+  std::string text{};  // OpenCL C; for Vulkan: GLSL, if Tessera was built with libshaderc
   std::vector<std::uint32_t> spirv{};  // Vulkan only
   std::string entry{};                 // kernel name; "main" for Vulkan
   bool empty() const { return file.empty() && text.empty() && spirv.empty(); }
 };
 
-inline constexpr std::size_t kScratch = ~std::size_t{0};  // as a binding: the variant's scratch buffer
+inline constexpr std::size_t kScratch =
+    ~std::size_t{0};  // as a binding: the variant's scratch buffer
 
-// One dispatch. Geometry, arguments and scratch are computed here and nowhere else: launcher and tuner call the same
-// functions.
+// One dispatch. Geometry, arguments and scratch are computed here and nowhere else: launcher and
+// tuner call the same functions.
 struct Pass {
   std::string name{};
   Source opencl{}, vulkan{};
   HostKernel host{};
-  std::vector<std::size_t> bindings{};  // operand slots or kScratch: OpenCL argument i, GLSL binding i
-  // Build-time axes: types and extensions. -D in OpenCL C; in Vulkan they pick one of the compiled modules.
+  std::vector<std::size_t>
+      bindings{};  // operand slots or kScratch: OpenCL argument i, GLSL binding i
+  // Build-time axes: types and extensions. -D in OpenCL C; in Vulkan they pick one of the compiled
+  // modules.
   std::function<std::vector<Define>(const Problem&, const DeviceProfile&)> axes{};
   // Values of the constants in Variant::tunables.
   std::function<std::vector<Define>(const Problem&, const Config&)> constants{};
-  std::function<Dim3(const Problem&, const Config&)> groups{};  // work-groups; a zero = nothing to launch
-  std::function<Dim3(const Config&)> group_size{};              // empty: Config::group()
-  std::function<std::vector<std::byte>(const Problem&, const Config&)> args{};  // scalars of 4 bytes, see src/abi
+  std::function<Dim3(const Problem&, const Config&)>
+      groups{};                                     // work-groups; a zero = nothing to launch
+  std::function<Dim3(const Config&)> group_size{};  // empty: Config::group()
+  std::function<std::vector<std::byte>(const Problem&, const Config&)>
+      args{};  // scalars of 4 bytes, see src/abi
 };
 
 struct Requirements {
-  std::vector<Backend> backends{};      // empty = every backend that the passes have a source for
-  std::vector<DeviceKind> kinds{};      // empty = any
+  std::vector<Backend> backends{};  // empty = every backend that the passes have a source for
+  std::vector<DeviceKind> kinds{};  // empty = any
   Feature features = Feature::kNone;
-  std::uint32_t vendor_id = 0;        // 0 = any
+  std::uint32_t vendor_id = 0;  // 0 = any
 };
 
 using Refusal = std::optional<std::string>;  // a sentence, or nothing
@@ -175,14 +187,15 @@ struct Variant {
   std::vector<DType> dtypes{};
   std::vector<Tunable> tunables{};
   std::vector<Pass> passes{};
-  // What the tuner may try on this device, most promising first; every entry is subject to `rejects`.
+  // What the tuner may try on this device, most promising first; every entry is subject to
+  // `rejects`.
   std::function<std::vector<Config>(const Problem&, const DeviceProfile&)> space{};
   // Bytes of work-group memory; checked against the device. Empty = none.
   std::function<std::uint64_t(const Problem&, const Config&)> local_bytes{};
   // Bytes of the scratch buffer that bindings name as kScratch. Empty = none.
   std::function<std::uint64_t(const Problem&, const Config&)> scratch_bytes{};
-  // Why this variant can't run this problem with this configuration on this device. Asked for every configuration,
-  // whichever tier it came from, before every first launch. Empty = never refuses.
+  // Why this variant can't run this problem with this configuration on this device. Asked for every
+  // configuration, whichever tier it came from, before every first launch. Empty = never refuses.
   std::function<Refusal(const Problem&, const Config&, const DeviceProfile&)> rejects{};
 };
 
@@ -194,15 +207,17 @@ struct Rule {
   std::function<Config(const Problem&, const DeviceProfile&)> config{};
 };
 
-// ---- operations ------------------------------------------------------------------------------------------------------
+// ---- operations
+// ------------------------------------------------------------------------------------------------------
 
 // One line of a conformance or benchmark table: a call that can be made up from a seed.
 struct Case {
   std::string name{};
-  std::string why{};                                  // the reason that this case exists
-  std::vector<std::optional<TensorSpec>> operands{};  // by slot; a present optional output = it is wanted
+  std::string why{};  // the reason that this case exists
+  std::vector<std::optional<TensorSpec>>
+      operands{};  // by slot; a present optional output = it is wanted
   Options options{};
-  std::string data = "normal";                      // operation-specific kind of input
+  std::string data = "normal";  // operation-specific kind of input
   std::uint64_t seed = 1;
 };
 
@@ -223,14 +238,16 @@ struct Workload {
   std::function<std::vector<Case>(DType)> benchmarks{};
   // Writes the inputs. Empty = independent normal numbers.
   std::function<void(const Problem&, const Case&, std::span<HostTensor>)> fill{};
-  // What the requested outputs must be, given the inputs. May spot-check rows where computing all of them would take
-  // more than `max_flops` operations. Empty = Operation::reference, with the rounding of the storage type plus 32 float
-  // roundings of the output's largest magnitude as the bound.
-  std::function<std::vector<Expectation>(const Problem&, std::span<HostTensor>, const DeviceProfile&,
-                                         double max_flops)>
+  // What the requested outputs must be, given the inputs. May spot-check rows where computing all
+  // of them would take more than `max_flops` operations. Empty = Operation::reference, with the
+  // rounding of the storage type plus 32 float roundings of the output's largest magnitude as the
+  // bound.
+  std::function<std::vector<Expectation>(const Problem&, std::span<HostTensor>,
+                                         const DeviceProfile&, double max_flops)>
       expect{};
   std::function<double(const Problem&)> flops{};  // counted operations, empty = none
-  std::function<double(const Problem&)> bytes{};  // memory that must move at least, empty = sum of the operands
+  std::function<double(const Problem&)>
+      bytes{};  // memory that must move at least, empty = sum of the operands
 };
 
 struct Operation {
@@ -239,9 +256,11 @@ struct Operation {
   std::string formula{};
   std::vector<Operand> operands{};
   std::vector<OptionInfo> options{};
-  // Checks the call, infers outputs, sets dtype, key and details. Throws InvalidArgument or Unsupported.
+  // Checks the call, infers outputs, sets dtype, key and details. Throws InvalidArgument or
+  // Unsupported.
   std::function<void(Problem&)> validate{};
-  // The definition, in double precision. It is also what the host backend runs, as variant "reference".
+  // The definition, in double precision. It is also what the host backend runs, as variant
+  // "reference".
   HostKernel reference{};
   std::vector<Variant> variants{};
   std::vector<Rule> rules{};
@@ -251,18 +270,25 @@ struct Operation {
   TESSERA_API const Variant* find_variant(std::string_view name) const;
 };
 
-// ---- registry --------------------------------------------------------------------------------------------------------
+// ---- registry
+// --------------------------------------------------------------------------------------------------------
 
-// Every operation there is, built-in ones first, in a fixed order. References stay valid for the life of the process.
+// Every operation there is, built-in ones first, in a fixed order. References stay valid for the
+// life of the process.
 TESSERA_API std::vector<const Operation*> all_operations();
-TESSERA_API const Operation& find_operation(std::string_view name);  // throws InvalidArgument, listing the names
-// Thread-safe. Throws InvalidArgument for a name that is taken or a record that is inconsistent, saying how.
+TESSERA_API const Operation& find_operation(
+    std::string_view name);  // throws InvalidArgument, listing the names
+// Thread-safe. Throws InvalidArgument for a name that is taken or a record that is inconsistent,
+// saying how.
 TESSERA_API const Operation& register_operation(Operation operation);
-TESSERA_API void register_variant(std::string_view operation, Variant variant, std::vector<Rule> rules = {});
+TESSERA_API void register_variant(std::string_view operation, Variant variant,
+                                  std::vector<Rule> rules = {});
 
-// Checks a call and completes it: defaults, unknown options, missing operands, then Operation::validate.
-TESSERA_API Problem make_problem(const Operation& operation, std::vector<std::optional<TensorSpec>> operands,
-                                 Options options, std::vector<bool> requested = {});
+// Checks a call and completes it: defaults, unknown options, missing operands, then
+// Operation::validate.
+TESSERA_API Problem make_problem(const Operation& operation,
+                                 std::vector<std::optional<TensorSpec>> operands, Options options,
+                                 std::vector<bool> requested = {});
 
 // The bytes of an argument struct of 4-byte scalars.
 template <class T>
@@ -274,8 +300,8 @@ std::vector<std::byte> argument_bytes(const T& args) {
 }
 
 // A name that says everything: "flash_attention.tile/f16@vulkan:llvmpipe{BLOCK_Q=32,WG_X=128}".
-TESSERA_API std::string full_name(const Operation& operation, const Variant& variant, const Config& config,
-                                  DType dtype, const DeviceProfile& profile);
+TESSERA_API std::string full_name(const Operation& operation, const Variant& variant,
+                                  const Config& config, DType dtype, const DeviceProfile& profile);
 struct FullName {
   std::string operation, variant, dtype, backend, device{};
   Config config{};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a variant and its configuration are chosen:
 //   override → overlay → memory → persistent → shipped database → autotune → heuristics → error
-// Every choice, from whatever tier, is checked against the actual problem and device before it is launched. An invalid
-// override or overlay is an error; an invalid entry of a later tier is a miss.
+// Every choice, from whatever tier, is checked against the actual problem and device before it is
+// launched. An invalid override or overlay is an error; an invalid entry of a later tier is a miss.
 #pragma once
 
 #include <chrono>
@@ -34,8 +34,9 @@ struct Choice {
   std::string variant{};
   Config config{};
   Tier tier = Tier::kHeuristics;  // that answered this time
-  Tier origin = Tier::kHeuristics;  // that the answer came from at first: a memory hit may be of tuned origin
-  std::string why{};                // a rule's reason, a cache entry's date and time
+  Tier origin =
+      Tier::kHeuristics;  // that the answer came from at first: a memory hit may be of tuned origin
+  std::string why{};      // a rule's reason, a cache entry's date and time
 };
 
 struct Refused {
@@ -43,11 +44,12 @@ struct Refused {
   std::string why{};
 };
 
-// What may happen on a miss. ScopedPolicy changes it for a scope of one thread, Executor::with_policy for one executor.
+// What may happen on a miss. ScopedPolicy changes it for a scope of one thread,
+// Executor::with_policy for one executor.
 struct Policy {
-  bool autotune = false;    // time the candidates on a miss; default from TESSERA_AUTOTUNE_POLICY
-  bool heuristics = true;   // use the rules on a miss; both false: a miss is an error
-  bool persist = true;      // write tuned results to the user's cache
+  bool autotune = false;     // time the candidates on a miss; default from TESSERA_AUTOTUNE_POLICY
+  bool heuristics = true;    // use the rules on a miss; both false: a miss is an error
+  bool persist = true;       // write tuned results to the user's cache
   double tune_seconds = 10;  // budget for tuning one key
 };
 TESSERA_API Policy current_policy();
@@ -60,8 +62,8 @@ class TESSERA_API ScopedPolicy {
   ScopedPolicy& operator=(const ScopedPolicy&) = delete;
 };
 
-// Choices by key, in force on this thread while the object lives; the innermost wins. Keys are those of
-// Explanation::key; "*" stands for every key of the operation.
+// Choices by key, in force on this thread while the object lives; the innermost wins. Keys are
+// those of Explanation::key; "*" stands for every key of the operation.
 struct OverlayEntry {
   std::string operation{};
   std::string key = "*";
@@ -78,8 +80,8 @@ class TESSERA_API ScopedOverlay {
 
 // Something that the selection did; see Context::on_event.
 struct Event {
-  std::string name{};  // "override", "overlay_hit", "cache_hit", "cache_invalid", "autotune_start", "autotune_candidate",
-                     // "autotune_finish", "heuristics", "error"
+  std::string name{};  // "override", "overlay_hit", "cache_hit", "cache_invalid", "autotune_start",
+                       // "autotune_candidate", "autotune_finish", "heuristics", "error"
   std::string operation, key, device, variant, config, detail{};
   double milliseconds = 0;  // of an autotune candidate
 };

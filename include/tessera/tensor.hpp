@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Tensor is a shared handle: a device buffer, and how to read it. Copies and views share the elements.
+// A Tensor is a shared handle: a device buffer, and how to read it. Copies and views share the
+// elements.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +23,11 @@ struct TensorSpec {
   std::int64_t offset = 0;
 
   static TESSERA_API TensorSpec contiguous(DType dtype, Shape shape);
-  TESSERA_API std::int64_t elements() const;       // product of the shape
-  TESSERA_API std::int64_t last_element() const;   // largest element index that is touched, offset included; -1 = none
+  TESSERA_API std::int64_t elements() const;  // product of the shape
+  TESSERA_API std::int64_t last_element()
+      const;  // largest element index that is touched, offset included; -1 = none
   TESSERA_API bool is_contiguous() const;
-  TESSERA_API std::string to_string() const;       // "f16[2, 1024, 8, 64]"
+  TESSERA_API std::string to_string() const;  // "f16[2, 1024, 8, 64]"
   friend bool operator==(const TensorSpec&, const TensorSpec&) = default;
 };
 
@@ -36,18 +38,22 @@ class Buffer;
 class TESSERA_API Tensor {
  public:
   Tensor() = default;
-  Tensor(TensorSpec spec, std::shared_ptr<device::Buffer> buffer) : spec_(std::move(spec)), buffer_(std::move(buffer)) {}
+  Tensor(TensorSpec spec, std::shared_ptr<device::Buffer> buffer)
+      : spec_(std::move(spec)), buffer_(std::move(buffer)) {}
 
   explicit operator bool() const { return buffer_ != nullptr; }
   const TensorSpec& spec() const { return spec_; }
   DType dtype() const { return spec_.dtype; }
   const Shape& shape() const { return spec_.shape; }
-  std::int64_t dim(int axis) const { return spec_.shape.at(axis < 0 ? axis + spec_.shape.size() : axis); }
+  std::int64_t dim(int axis) const {
+    return spec_.shape.at(axis < 0 ? axis + spec_.shape.size() : axis);
+  }
   const std::shared_ptr<device::Buffer>& buffer() const { return buffer_; }
 
-  Tensor permute(const std::vector<int>& axes) const;                          // axis i of the result is axes[i] here
-  Tensor slice(int axis, std::int64_t begin, std::int64_t end) const;          // [begin, end) along one axis
-  Tensor reshape(Shape shape) const;                                           // contiguous tensors only
+  Tensor permute(const std::vector<int>& axes) const;  // axis i of the result is axes[i] here
+  Tensor slice(int axis, std::int64_t begin,
+               std::int64_t end) const;  // [begin, end) along one axis
+  Tensor reshape(Shape shape) const;     // contiguous tensors only
 
  private:
   TensorSpec spec_;

@@ -8,7 +8,8 @@
 #define DTYPE_F16 1
 #define DTYPE_BF16 2
 
-// Index bounds "minus infinity" and "plus infinity" that can be added to any index without overflow.
+// Index bounds "minus infinity" and "plus infinity" that can be added to any index without
+// overflow.
 #define INDEX_MIN (-1073741824)
 #define INDEX_MAX 1073741823
 

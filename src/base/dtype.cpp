@@ -19,14 +19,16 @@ struct DTypeRow {
   std::size_t size;
 };
 constexpr std::array kDTypes{
-    DTypeRow{DType::kF32, "f32", 4}, DTypeRow{DType::kF16, "f16", 2}, DTypeRow{DType::kBF16, "bf16", 2},
-    DTypeRow{DType::kI32, "i32", 4}, DTypeRow{DType::kU8, "u8", 1},   DTypeRow{DType::kF64, "f64", 8},
+    DTypeRow{DType::kF32, "f32", 4},   DTypeRow{DType::kF16, "f16", 2},
+    DTypeRow{DType::kBF16, "bf16", 2}, DTypeRow{DType::kI32, "i32", 4},
+    DTypeRow{DType::kU8, "u8", 1},     DTypeRow{DType::kF64, "f64", 8},
 };
 
 const DTypeRow& row(DType dtype) { return kDTypes.at(static_cast<std::size_t>(dtype)); }
 
-// A double rounded once, to nearest even, to `mantissa` explicit bits with the given exponent range; the result is the
-// bit pattern of a format of 1 + exponent + mantissa bits. Going through float first would round twice.
+// A double rounded once, to nearest even, to `mantissa` explicit bits with the given exponent
+// range; the result is the bit pattern of a format of 1 + exponent + mantissa bits. Going through
+// float first would round twice.
 std::uint16_t round_to_bits(double value, int mantissa, int min_exponent, int max_exponent) {
   const auto sign = static_cast<std::uint16_t>(std::signbit(value) ? 0x8000U : 0U);
   const int bias = max_exponent;
@@ -38,9 +40,12 @@ std::uint16_t round_to_bits(double value, int mantissa, int min_exponent, int ma
   if (std::isinf(magnitude)) return sign | infinity;
   if (magnitude == 0) return sign;
   const int exponent = std::max(std::ilogb(magnitude), min_exponent);
-  // The unit in the last place is 2^(exponent - mantissa); the quotient is exact, nearbyint rounds to even.
-  const auto units = static_cast<std::uint32_t>(std::nearbyint(std::ldexp(magnitude, mantissa - exponent)));
-  // Subnormals have no hidden bit; for normals the hidden bit adds one to the biased exponent field.
+  // The unit in the last place is 2^(exponent - mantissa); the quotient is exact, nearbyint rounds
+  // to even.
+  const auto units =
+      static_cast<std::uint32_t>(std::nearbyint(std::ldexp(magnitude, mantissa - exponent)));
+  // Subnormals have no hidden bit; for normals the hidden bit adds one to the biased exponent
+  // field.
   const auto field = static_cast<std::uint32_t>(exponent - min_exponent) << mantissa;
   const std::uint32_t bits = field + units;
   return static_cast<std::uint16_t>(sign | std::min<std::uint32_t>(bits, infinity));
@@ -68,7 +73,8 @@ float from_half_bits(std::uint16_t bits) {
   const int exponent = (bits >> 10) & 0x1F;
   const int mantissa = bits & 0x3FF;
   if (exponent == 0x1F) {
-    return std::bit_cast<float>((bits & 0x8000U) << 16 | 0x7F800000U | static_cast<std::uint32_t>(mantissa) << 13);
+    return std::bit_cast<float>((bits & 0x8000U) << 16 | 0x7F800000U |
+                                static_cast<std::uint32_t>(mantissa) << 13);
   }
   if (exponent == 0) return sign * std::ldexp(static_cast<float>(mantissa), -24);
   return sign * std::ldexp(static_cast<float>(mantissa + 1024), exponent - 25);

@@ -36,9 +36,11 @@ std::optional<std::vector<std::int64_t>> parse_list(std::string_view text) {
 }
 
 template <class T>
-OptionValue expect(std::string_view name, std::string_view text, const std::optional<T>& value, const char* what) {
+OptionValue expect(std::string_view name, std::string_view text, const std::optional<T>& value,
+                   const char* what) {
   if (value) return *value;
-  throw InvalidArgument("option '" + std::string(name) + "' takes " + what + ", not '" + std::string(text) + "'");
+  throw InvalidArgument("option '" + std::string(name) + "' takes " + what + ", not '" +
+                        std::string(text) + "'");
 }
 
 OptionValue guess(std::string_view text) {
@@ -74,11 +76,13 @@ std::string to_string(const OptionValue& value) {
 
 OptionValue parse_option(std::string_view name, std::string_view text, const OptionValue& like) {
   if (text == "none") return std::monostate{};
-  if (std::holds_alternative<bool>(like)) return expect(name, text, parse_bool(text), "true or false");
+  if (std::holds_alternative<bool>(like))
+    return expect(name, text, parse_bool(text), "true or false");
   if (std::holds_alternative<std::int64_t>(like)) {
     return expect(name, text, parse_number<std::int64_t>(text), "an integer");
   }
-  if (std::holds_alternative<double>(like)) return expect(name, text, parse_number<double>(text), "a number");
+  if (std::holds_alternative<double>(like))
+    return expect(name, text, parse_number<double>(text), "a number");
   if (std::holds_alternative<std::vector<std::int64_t>>(like)) {
     return expect(name, text, parse_list(text), "integers separated by commas");
   }

@@ -14,7 +14,8 @@ namespace tessera {
 // Calls work(i) for i in [0, count) on all cores, in no order; rethrows the first exception.
 template <class Work>
 void parallel_for(std::size_t count, Work work) {
-  const std::size_t threads = std::min<std::size_t>(std::max(1U, std::thread::hardware_concurrency()), count);
+  const std::size_t threads =
+      std::min<std::size_t>(std::max(1U, std::thread::hardware_concurrency()), count);
   std::atomic<std::size_t> next{0};
   std::exception_ptr failure;
   std::mutex failure_mutex;

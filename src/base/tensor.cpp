@@ -22,7 +22,8 @@ Shape row_major(const Shape& shape) {
 
 std::string join(const Shape& values) {
   std::string text;
-  for (const std::int64_t value : values) text += (text.empty() ? "" : ", ") + std::to_string(value);
+  for (const std::int64_t value : values)
+    text += (text.empty() ? "" : ", ") + std::to_string(value);
   return text;
 }
 
@@ -30,7 +31,8 @@ std::string join(const Shape& values) {
 
 TensorSpec TensorSpec::contiguous(DType dtype, Shape shape) {
   for (const std::int64_t extent : shape) {
-    if (extent < 0) throw InvalidArgument("a tensor's shape [" + join(shape) + "] has a negative extent");
+    if (extent < 0)
+      throw InvalidArgument("a tensor's shape [" + join(shape) + "] has a negative extent");
   }
   Shape strides = row_major(shape);
   return {.dtype = dtype, .shape = std::move(shape), .strides = std::move(strides), .offset = 0};
@@ -51,7 +53,8 @@ std::int64_t TensorSpec::last_element() const {
   std::int64_t last = offset;
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
     std::int64_t reach = 0;
-    if (__builtin_mul_overflow(shape[axis] - 1, strides[axis], &reach) || __builtin_add_overflow(last, reach, &last)) {
+    if (__builtin_mul_overflow(shape[axis] - 1, strides[axis], &reach) ||
+        __builtin_add_overflow(last, reach, &last)) {
       throw InvalidArgument("tensor " + to_string() + " reaches beyond what 64 bits can address");
     }
   }
@@ -68,7 +71,9 @@ bool TensorSpec::is_contiguous() const {
   return true;
 }
 
-std::string TensorSpec::to_string() const { return std::string(tessera::to_string(dtype)) + "[" + join(shape) + "]"; }
+std::string TensorSpec::to_string() const {
+  return std::string(tessera::to_string(dtype)) + "[" + join(shape) + "]";
+}
 
 Tensor Tensor::permute(const std::vector<int>& axes) const {
   const std::size_t rank = spec_.shape.size();
@@ -83,7 +88,8 @@ Tensor Tensor::permute(const std::vector<int>& axes) const {
     result.shape[i] = spec_.shape[axis];
     result.strides[i] = spec_.strides[axis];
   }
-  if (!valid) throw InvalidArgument("permute: the axes are no permutation of those of " + spec_.to_string());
+  if (!valid)
+    throw InvalidArgument("permute: the axes are no permutation of those of " + spec_.to_string());
   return {std::move(result), buffer_};
 }
 
@@ -91,8 +97,9 @@ Tensor Tensor::slice(int axis, std::int64_t begin, std::int64_t end) const {
   const auto rank = static_cast<int>(spec_.shape.size());
   const int at = axis < 0 ? axis + rank : axis;
   if (at < 0 || at >= rank || begin < 0 || end < begin || end > spec_.shape[at]) {
-    throw InvalidArgument("slice [" + std::to_string(begin) + ", " + std::to_string(end) + ") of axis " +
-                          std::to_string(axis) + " does not lie in " + spec_.to_string());
+    throw InvalidArgument("slice [" + std::to_string(begin) + ", " + std::to_string(end) +
+                          ") of axis " + std::to_string(axis) + " does not lie in " +
+                          spec_.to_string());
   }
   TensorSpec result = spec_;
   result.offset += begin * spec_.strides[at];
@@ -103,8 +110,8 @@ Tensor Tensor::slice(int axis, std::int64_t begin, std::int64_t end) const {
 Tensor Tensor::reshape(Shape shape) const {
   TensorSpec result = TensorSpec::contiguous(spec_.dtype, std::move(shape));
   if (!spec_.is_contiguous() || result.elements() != spec_.elements()) {
-    throw InvalidArgument("reshape: " + spec_.to_string() + " is not contiguous or has not the elements of " +
-                          result.to_string());
+    throw InvalidArgument("reshape: " + spec_.to_string() +
+                          " is not contiguous or has not the elements of " + result.to_string());
   }
   result.offset = spec_.offset;
   return {std::move(result), buffer_};

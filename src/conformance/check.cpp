@@ -15,7 +15,11 @@ class Checker {
  public:
   Checker(const Context& context, const Operation& operation, const CheckOptions& options,
           const std::function<void(const CheckResult&)>& each)
-      : context_(context), state_(*context.state()), operation_(operation), options_(options), each_(each) {}
+      : context_(context),
+        state_(*context.state()),
+        operation_(operation),
+        options_(options),
+        each_(each) {}
 
   CheckSummary run() {
     for (const Variant& variant : operation_.variants) {
@@ -36,25 +40,29 @@ class Checker {
   }
 
   void check_variant(const Variant& variant, DType dtype) {
-    const std::vector<Case> cases = operation_.workload.cases ? operation_.workload.cases(dtype) : std::vector<Case>{};
+    const std::vector<Case> cases =
+        operation_.workload.cases ? operation_.workload.cases(dtype) : std::vector<Case>{};
     std::vector<Config> tried;
     for (const Case& shape : cases) {
       const Problem problem = make_problem(operation_, shape.operands, shape.options);
       const std::vector<Config> configs = accepted(problem, variant);
       if (configs.empty()) {
-        skip(variant, dtype, shape, selection::refusal(problem, variant, context_.device()).value_or("no configuration"));
+        skip(variant, dtype, shape,
+             selection::refusal(problem, variant, context_.device()).value_or("no configuration"));
         continue;
       }
       check_case(variant, configs.front(), shape);
       for (const Config& config : configs) {
-        if (tried.size() < options_.max_configs && std::ranges::find(tried, config) == tried.end()) {
+        if (tried.size() < options_.max_configs &&
+            std::ranges::find(tried, config) == tried.end()) {
           tried.push_back(config);
         }
       }
     }
     if (!options_.edge_cases || !operation_.workload.edge_cases) return;
     for (const Config& config : tried) {
-      for (const Case& shape : operation_.workload.edge_cases(dtype, config)) check_case(variant, config, shape);
+      for (const Case& shape : operation_.workload.edge_cases(dtype, config))
+        check_case(variant, config, shape);
     }
   }
 
@@ -71,24 +79,30 @@ class Checker {
     CheckResult result;
     try {
       runtime::Workbench bench(state_, operation_, shape, kNoLimit);
-      result.name = full_name(operation_, variant, config, bench.problem().dtype, context_.device()) + " " + shape.name;
-      if (const Refusal no = selection::refusal(bench.problem(), variant, config, context_.device())) {
+      result.name =
+          full_name(operation_, variant, config, bench.problem().dtype, context_.device()) + " " +
+          shape.name;
+      if (const Refusal no =
+              selection::refusal(bench.problem(), variant, config, context_.device())) {
         result.skipped = true;
         result.detail = *no;
       } else {
         run_twice(bench, variant, config, result);
       }
     } catch (const Error& error) {
-      if (result.name.empty()) result.name = operation_.name + "." + variant.name + " " + shape.name;
+      if (result.name.empty())
+        result.name = operation_.name + "." + variant.name + " " + shape.name;
       result.detail = error.what();
     }
     report(result);
   }
 
   // Same bits from both runs, and both right.
-  void run_twice(runtime::Workbench& bench, const Variant& variant, const Config& config, CheckResult& result) {
-    const auto plan = runtime::make_plan(bench.problem(), {.variant = variant.name, .config = config},
-                                         context_.device(), state_.programs());
+  void run_twice(runtime::Workbench& bench, const Variant& variant, const Config& config,
+                 CheckResult& result) {
+    const auto plan =
+        runtime::make_plan(bench.problem(), {.variant = variant.name, .config = config},
+                           context_.device(), state_.programs());
     std::string first_bits;
     for (int round = 0; round < 2; ++round) {
       bench.reset_outputs();
@@ -108,7 +122,8 @@ class Checker {
 
   void skip(const Variant& variant, DType dtype, const Case& shape, const std::string& why) {
     if (!options_.only.empty() && shape.name.find(options_.only) == std::string::npos) return;
-    report({.name = operation_.name + "." + variant.name + "/" + std::string(to_string(dtype)) + " " + shape.name,
+    report({.name = operation_.name + "." + variant.name + "/" + std::string(to_string(dtype)) +
+                    " " + shape.name,
             .passed = false,
             .skipped = true,
             .detail = why,

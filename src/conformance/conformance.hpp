@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The conformance table and the verified benchmark, from the records: operation × device × variant × dtype ×
-// configuration × case. ctest, `tessera check`, `tessera bench` and `tessera try` all run this.
+// The conformance table and the verified benchmark, from the records: operation × device × variant
+// × dtype × configuration × case. ctest, `tessera check`, `tessera bench` and `tessera try` all run
+// this.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +19,8 @@ struct CheckOptions {
   std::string variant{};  // empty = every variant
   std::optional<DType> dtype{};
   bool edge_cases = true;
-  std::size_t max_configs = 3;  // of a variant's space; all hand-written cases run on the first, edge cases on each
+  std::size_t max_configs =
+      3;  // of a variant's space; all hand-written cases run on the first, edge cases on each
 };
 
 struct CheckResult {
@@ -48,12 +50,13 @@ struct VerifiedRun {
   int rounds = 0;
 };
 
-// Runs a case as an application would have it chosen, checks it, and if it is right and `time` is set, times it by the
-// device's clock for at least `min_seconds`.
-VerifiedRun verify_and_time(const Executor& executor, const Operation& operation, const Case& shape, bool time,
-                            double min_seconds);
+// Runs a case as an application would have it chosen, checks it, and if it is right and `time` is
+// set, times it by the device's clock for at least `min_seconds`.
+VerifiedRun verify_and_time(const Executor& executor, const Operation& operation, const Case& shape,
+                            bool time, double min_seconds);
 
-// What the device reaches on loops that do nothing else: the limits that benchmarks stand beside. 0 = not measurable.
+// What the device reaches on loops that do nothing else: the limits that benchmarks stand beside. 0
+// = not measurable.
 struct Peaks {
   double fma_flops = 0;              // float fused multiply-adds, two operations each
   double copy_bytes_per_second = 0;  // read plus written

@@ -10,21 +10,23 @@ namespace {
 
 constexpr int kLeastRounds = 5;
 constexpr int kMostRounds = 1000;
-// Beyond this the reference checks a sample of the rows: a benchmark shape must not wait minutes for the oracle.
+// Beyond this the reference checks a sample of the rows: a benchmark shape must not wait minutes
+// for the oracle.
 constexpr double kMaxReferenceFlops = 4e9;
 
 double operand_bytes(const Problem& problem) {
   double bytes = 0;
   for (const auto& spec : problem.operands) {
-    if (spec) bytes += static_cast<double>(spec->elements()) * static_cast<double>(size_of(spec->dtype));
+    if (spec)
+      bytes += static_cast<double>(spec->elements()) * static_cast<double>(size_of(spec->dtype));
   }
   return bytes;
 }
 
 }  // namespace
 
-VerifiedRun verify_and_time(const Executor& executor, const Operation& operation, const Case& shape, bool time,
-                            double min_seconds) {
+VerifiedRun verify_and_time(const Executor& executor, const Operation& operation, const Case& shape,
+                            bool time, double min_seconds) {
   runtime::ContextState& context = *executor.context().state();
   runtime::Workbench bench(context, operation, shape, kMaxReferenceFlops);
   const Problem& problem = bench.problem();
@@ -41,7 +43,8 @@ VerifiedRun verify_and_time(const Executor& executor, const Operation& operation
   run.failure = verdict.failure;
   if (!run.failure.empty() || !time) return run;
 
-  const device::BufferPtr scratch = plan->scratch_bytes > 0 ? context.create_buffer(plan->scratch_bytes) : nullptr;
+  const device::BufferPtr scratch =
+      plan->scratch_bytes > 0 ? context.create_buffer(plan->scratch_bytes) : nullptr;
   std::vector<double> seconds;
   double total = 0;
   while ((total < min_seconds || seconds.size() < kLeastRounds) && seconds.size() < kMostRounds) {
@@ -51,7 +54,9 @@ VerifiedRun verify_and_time(const Executor& executor, const Operation& operation
     total += seconds.back();
   }
   std::ranges::sort(seconds);
-  const auto quantile = [&](double q) { return seconds[static_cast<std::size_t>(q * static_cast<double>(seconds.size() - 1))]; };
+  const auto quantile = [&](double q) {
+    return seconds[static_cast<std::size_t>(q * static_cast<double>(seconds.size() - 1))];
+  };
   run.rounds = static_cast<int>(seconds.size());
   run.median_seconds = quantile(0.5);
   run.spread = run.median_seconds > 0 ? (quantile(0.9) - quantile(0.1)) / run.median_seconds : 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One interface to every platform. Implementations: opencl/, vulkan/, host/. Nothing above this layer names a vendor API.
+// One interface to every platform. Implementations: opencl/, vulkan/, host/. Nothing above this
+// layer names a vendor API.
 #pragma once
 
 #include <cstddef>
@@ -36,15 +37,16 @@ using BufferPtr = std::shared_ptr<Buffer>;
 
 // Everything that makes one compiled kernel. Two equal requests on one device give the same code.
 struct ProgramRequest {
-  std::string name;                        // for logs and debug labels
+  std::string name;  // for logs and debug labels
   std::string entry;
   std::string source;                      // OpenCL C; empty for the others
   std::span<const std::uint32_t> spirv{};  // Vulkan; must outlive the call only
   HostKernel host;                         // host
   std::vector<Define> defines;             // axes, constants and tunables by name: OpenCL's -D
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> specialization;  // constant id, value: Vulkan's
+  std::vector<std::pair<std::uint32_t, std::uint32_t>>
+      specialization;  // constant id, value: Vulkan's
   Dim3 group;
-  std::uint32_t bindings = 0;       // buffers that the kernel takes
+  std::uint32_t bindings = 0;        // buffers that the kernel takes
   std::uint32_t argument_bytes = 0;  // of the by-value struct that follows them
 };
 
@@ -54,7 +56,8 @@ class Program {
 };
 using ProgramPtr = std::shared_ptr<Program>;
 
-// Keeps what drivers compiled, by key, across processes. get() returns nothing for a missing or damaged entry.
+// Keeps what drivers compiled, by key, across processes. get() returns nothing for a missing or
+// damaged entry.
 class BlobStore {
  public:
   virtual ~BlobStore() = default;
@@ -64,27 +67,31 @@ class BlobStore {
 
 struct Launch {
   const Program* program = nullptr;
-  std::span<const BufferPtr> buffers;   // a null pointer = an operand that this call does not have
+  std::span<const BufferPtr> buffers;  // a null pointer = an operand that this call does not have
   std::span<const std::byte> arguments;
   Dim3 groups;
   Dim3 group;
   const Problem* problem = nullptr;  // for the host platform, which binds every operand by slot
 };
 
-// An in-order queue. Not thread-safe. launch() and the copies may return before the work is done; synchronize() waits
-// and throws what went wrong since the last call. Destructors wait and never throw.
+// An in-order queue. Not thread-safe. launch() and the copies may return before the work is done;
+// synchronize() waits and throws what went wrong since the last call. Destructors wait and never
+// throw.
 class Stream {
  public:
   virtual ~Stream() = default;
   virtual void upload(Buffer& target, std::uint64_t offset, std::span<const std::byte> bytes) = 0;
-  virtual void download(const Buffer& source, std::uint64_t offset, std::span<std::byte> bytes) = 0;  // waits
-  virtual void copy(const Buffer& source, std::uint64_t source_offset, Buffer& target, std::uint64_t target_offset,
-                    std::uint64_t bytes) = 0;
-  virtual void fill(Buffer& target, std::uint64_t offset, std::uint64_t bytes, std::uint8_t value) = 0;
+  virtual void download(const Buffer& source, std::uint64_t offset,
+                        std::span<std::byte> bytes) = 0;  // waits
+  virtual void copy(const Buffer& source, std::uint64_t source_offset, Buffer& target,
+                    std::uint64_t target_offset, std::uint64_t bytes) = 0;
+  virtual void fill(Buffer& target, std::uint64_t offset, std::uint64_t bytes,
+                    std::uint8_t value) = 0;
   virtual void launch(const Launch& launch) = 0;
-  virtual void flush() = 0;        // hands everything recorded so far to the device
+  virtual void flush() = 0;  // hands everything recorded so far to the device
   virtual void synchronize() = 0;
-  // Seconds on the device's clock from the start of the first to the end of the last launch inside `work`; waits.
+  // Seconds on the device's clock from the start of the first to the end of the last launch inside
+  // `work`; waits.
   virtual double time(const std::function<void()>& work) = 0;
 };
 
@@ -93,9 +100,11 @@ class Device {
  public:
   virtual ~Device() = default;
   virtual const DeviceProfile& profile() const = 0;
-  virtual BufferPtr create_buffer(std::uint64_t bytes) = 0;  // throws OutOfDeviceMemory naming the limit
+  virtual BufferPtr create_buffer(
+      std::uint64_t bytes) = 0;  // throws OutOfDeviceMemory naming the limit
   virtual std::unique_ptr<Stream> create_stream() = 0;
-  virtual ProgramPtr build(const ProgramRequest& request, BlobStore& store) = 0;  // throws BuildError with the log
+  virtual ProgramPtr build(const ProgramRequest& request,
+                           BlobStore& store) = 0;  // throws BuildError with the log
 };
 using DevicePtr = std::shared_ptr<Device>;
 
@@ -109,7 +118,8 @@ struct PlatformProbe {
   std::vector<ProbeFailure> failures;
 };
 
-// One of each per build; a platform that was not built is absent from platforms(). Probing never throws.
+// One of each per build; a platform that was not built is absent from platforms(). Probing never
+// throws.
 PlatformProbe probe_opencl();
 PlatformProbe probe_vulkan();
 PlatformProbe probe_host();

@@ -9,30 +9,42 @@ namespace tessera {
 
 std::string_view to_string(Backend backend) {
   switch (backend) {
-    case Backend::kOpenCL: return "opencl";
-    case Backend::kVulkan: return "vulkan";
-    case Backend::kHost: return "host";
+    case Backend::kOpenCL:
+      return "opencl";
+    case Backend::kVulkan:
+      return "vulkan";
+    case Backend::kHost:
+      return "host";
   }
   return "unknown";
 }
 
 std::string_view to_string(DeviceKind kind) {
   switch (kind) {
-    case DeviceKind::kDiscreteGpu: return "gpu";
-    case DeviceKind::kIntegratedGpu: return "igpu";
-    case DeviceKind::kCpu: return "cpu";
-    case DeviceKind::kAccelerator: return "accelerator";
-    case DeviceKind::kOther: return "other";
+    case DeviceKind::kDiscreteGpu:
+      return "gpu";
+    case DeviceKind::kIntegratedGpu:
+      return "igpu";
+    case DeviceKind::kCpu:
+      return "cpu";
+    case DeviceKind::kAccelerator:
+      return "accelerator";
+    case DeviceKind::kOther:
+      return "other";
   }
   return "unknown";
 }
 
 const std::vector<FeatureName>& feature_names() {
   static const std::vector<FeatureName> names{
-      {Feature::kStorage16, "storage16"},        {Feature::kFp16Arithmetic, "fp16"},
-      {Feature::kSubgroupArithmetic, "subgroups"}, {Feature::kCooperativeMatrix, "coopmat"},
-      {Feature::kIntegerDot, "int_dot"},         {Feature::kCpuBf16Dot, "cpu_bf16"},
-      {Feature::kNvidiaPtx, "ptx"},              {Feature::kFp64, "fp64"},
+      {Feature::kStorage16, "storage16"},
+      {Feature::kFp16Arithmetic, "fp16"},
+      {Feature::kSubgroupArithmetic, "subgroups"},
+      {Feature::kCooperativeMatrix, "coopmat"},
+      {Feature::kIntegerDot, "int_dot"},
+      {Feature::kCpuBf16Dot, "cpu_bf16"},
+      {Feature::kNvidiaPtx, "ptx"},
+      {Feature::kFp64, "fp64"},
   };
   return names;
 }
@@ -44,11 +56,12 @@ bool is_gpu(const DeviceProfile& profile) {
 }
 
 std::string summary(const DeviceProfile& profile) {
-  std::string text = "[" + std::string(to_string(profile.backend)) + "] " + std::string(to_string(profile.kind)) +
-                     "  " + profile.name;
+  std::string text = "[" + std::string(to_string(profile.backend)) + "] " +
+                     std::string(to_string(profile.kind)) + "  " + profile.name;
   if (profile.compute_units != 0) text += " | " + std::to_string(profile.compute_units) + " units";
   if (profile.subgroup_size != 0) text += " | sub-group " + std::to_string(profile.subgroup_size);
-  if (profile.local_memory != 0) text += " | " + std::to_string(profile.local_memory / 1024) + " KiB local";
+  if (profile.local_memory != 0)
+    text += " | " + std::to_string(profile.local_memory / 1024) + " KiB local";
   std::string features;
   for (const FeatureName& known : feature_names()) {
     if (has(profile.features, known.feature)) features += " " + std::string(known.name);
@@ -61,8 +74,9 @@ namespace device {
 
 void check_allocation(const DeviceProfile& profile, std::uint64_t bytes) {
   const auto refuse = [&](const char* limit_name, std::uint64_t limit) {
-    throw OutOfDeviceMemory("a buffer of " + std::to_string(bytes) + " bytes exceeds the " + limit_name + " of " +
-                                profile.name + ", " + std::to_string(limit) + " bytes",
+    throw OutOfDeviceMemory("a buffer of " + std::to_string(bytes) + " bytes exceeds the " +
+                                limit_name + " of " + profile.name + ", " + std::to_string(limit) +
+                                " bytes",
                             bytes, limit);
   };
   if (profile.max_allocation != 0 && bytes > profile.max_allocation) {

@@ -7,7 +7,8 @@
 
 namespace tessera::kernel {
 
-// The operations of src/operations, in the order of CMakeLists.txt. The build generates the definition.
+// The operations of src/operations, in the order of CMakeLists.txt. The build generates the
+// definition.
 std::vector<Operation> builtin_operations();
 
 }  // namespace tessera::kernel

@@ -16,9 +16,11 @@ Config Config::parse(std::string_view text) {
     const std::string_view digits = equals == std::string_view::npos ? "" : item.substr(equals + 1);
     std::uint32_t value = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    const bool number = error == std::errc() && !digits.empty() && end == digits.data() + digits.size();
+    const bool number =
+        error == std::errc() && !digits.empty() && end == digits.data() + digits.size();
     if (equals == 0 || !number || config.values_.contains(item.substr(0, equals))) {
-      throw InvalidArgument("configuration '" + whole + "' is not of the form NAME=NUMBER,NAME=NUMBER");
+      throw InvalidArgument("configuration '" + whole +
+                            "' is not of the form NAME=NUMBER,NAME=NUMBER");
     }
     config.set(item.substr(0, equals), value);
     text = comma == std::string_view::npos ? "" : text.substr(comma + 1);
@@ -47,18 +49,22 @@ std::uint32_t Config::get(std::string_view name, std::uint32_t fallback) const {
   return found == values_.end() ? fallback : found->second;
 }
 
-void Config::set(std::string_view name, std::uint32_t value) { values_.insert_or_assign(std::string(name), value); }
+void Config::set(std::string_view name, std::uint32_t value) {
+  values_.insert_or_assign(std::string(name), value);
+}
 
-std::string full_name(const Operation& operation, const Variant& variant, const Config& config, DType dtype,
-                      const DeviceProfile& profile) {
+std::string full_name(const Operation& operation, const Variant& variant, const Config& config,
+                      DType dtype, const DeviceProfile& profile) {
   return operation.name + "." + variant.name + "/" + std::string(to_string(dtype)) + "@" +
-         std::string(to_string(profile.backend)) + ":" + profile.name + "{" + config.to_string() + "}";
+         std::string(to_string(profile.backend)) + ":" + profile.name + "{" + config.to_string() +
+         "}";
 }
 
 FullName parse_full_name(std::string_view name) {
   const auto fail = [&] {
-    return InvalidArgument("'" + std::string(name) +
-                           "' is not of the form operation.variant/dtype@backend:device{NAME=NUMBER,…}");
+    return InvalidArgument(
+        "'" + std::string(name) +
+        "' is not of the form operation.variant/dtype@backend:device{NAME=NUMBER,…}");
   };
   FullName parts;
   const std::size_t dot = name.find('.');
@@ -66,8 +72,9 @@ FullName parse_full_name(std::string_view name) {
   const std::size_t at = name.find('@', slash == std::string_view::npos ? 0 : slash);
   const std::size_t colon = name.find(':', at == std::string_view::npos ? 0 : at);
   const std::size_t brace = name.rfind('{');
-  if (dot == std::string_view::npos || slash == std::string_view::npos || at == std::string_view::npos ||
-      colon == std::string_view::npos || brace == std::string_view::npos || brace < colon || name.back() != '}') {
+  if (dot == std::string_view::npos || slash == std::string_view::npos ||
+      at == std::string_view::npos || colon == std::string_view::npos ||
+      brace == std::string_view::npos || brace < colon || name.back() != '}') {
     throw fail();
   }
   parts.operation = name.substr(0, dot);

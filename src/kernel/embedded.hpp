@@ -9,15 +9,17 @@
 
 namespace tessera::kernel {
 
-// Text that OpenCL C programs are made of: cl_kernels/**, src/abi/*.h, src/operations/*/*.h. Paths are as an #include
-// would write them: "attention/tile_forward.cl", "lib/prelude.clh", "operations/flash_attention/args.h".
+// Text that OpenCL C programs are made of: cl_kernels/**, src/abi/*.h, src/operations/*/*.h. Paths
+// are as an #include would write them: "attention/tile_forward.cl", "lib/prelude.clh",
+// "operations/flash_attention/args.h".
 struct EmbeddedFile {
   std::string_view path;
   std::string_view text;
 };
 std::span<const EmbeddedFile> embedded_files();
 
-// SPIR-V, one module per shader and set of build axes: "attention/tile_forward.comp[DTYPE=1,SUBGROUP=0]", names sorted.
+// SPIR-V, one module per shader and set of build axes:
+// "attention/tile_forward.comp[DTYPE=1,SUBGROUP=0]", names sorted.
 struct EmbeddedModule {
   std::string_view name;
   std::span<const std::uint32_t> words;

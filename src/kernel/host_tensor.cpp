@@ -8,7 +8,8 @@
 namespace tessera {
 namespace {
 
-// Calls visit(flat, element) for every element, row-major; `element` is the index in memory, offset included.
+// Calls visit(flat, element) for every element, row-major; `element` is the index in memory, offset
+// included.
 template <class Visit>
 void for_each_element(const TensorSpec& spec, Visit visit) {
   const std::size_t rank = spec.shape.size();
@@ -40,24 +41,36 @@ void store(std::byte* data, std::size_t element, T value) {
 
 double load_as_double(DType dtype, const std::byte* data, std::size_t element) {
   switch (dtype) {
-    case DType::kF32: return load<float>(data, element);
-    case DType::kF16: return from_half_bits(load<std::uint16_t>(data, element));
-    case DType::kBF16: return from_bfloat16_bits(load<std::uint16_t>(data, element));
-    case DType::kI32: return load<std::int32_t>(data, element);
-    case DType::kU8: return load<std::uint8_t>(data, element);
-    case DType::kF64: return load<double>(data, element);
+    case DType::kF32:
+      return load<float>(data, element);
+    case DType::kF16:
+      return from_half_bits(load<std::uint16_t>(data, element));
+    case DType::kBF16:
+      return from_bfloat16_bits(load<std::uint16_t>(data, element));
+    case DType::kI32:
+      return load<std::int32_t>(data, element);
+    case DType::kU8:
+      return load<std::uint8_t>(data, element);
+    case DType::kF64:
+      return load<double>(data, element);
   }
   throw InvalidArgument("a tensor has an unknown dtype");
 }
 
 void store_from_double(DType dtype, std::byte* data, std::size_t element, double value) {
   switch (dtype) {
-    case DType::kF32: return store(data, element, static_cast<float>(value));
-    case DType::kF16: return store(data, element, to_half_bits(value));
-    case DType::kBF16: return store(data, element, to_bfloat16_bits(value));
-    case DType::kI32: return store(data, element, static_cast<std::int32_t>(std::llrint(value)));
-    case DType::kU8: return store(data, element, static_cast<std::uint8_t>(std::llrint(value)));
-    case DType::kF64: return store(data, element, value);
+    case DType::kF32:
+      return store(data, element, static_cast<float>(value));
+    case DType::kF16:
+      return store(data, element, to_half_bits(value));
+    case DType::kBF16:
+      return store(data, element, to_bfloat16_bits(value));
+    case DType::kI32:
+      return store(data, element, static_cast<std::int32_t>(std::llrint(value)));
+    case DType::kU8:
+      return store(data, element, static_cast<std::uint8_t>(std::llrint(value)));
+    case DType::kF64:
+      return store(data, element, value);
   }
 }
 
@@ -73,7 +86,8 @@ std::vector<double> HostTensor::read() const {
 
 void HostTensor::write(std::span<const double> values) {
   if (values.size() != static_cast<std::size_t>(spec.elements())) {
-    throw InvalidArgument("HostTensor::write: " + std::to_string(values.size()) + " values for " + spec.to_string());
+    throw InvalidArgument("HostTensor::write: " + std::to_string(values.size()) + " values for " +
+                          spec.to_string());
   }
   for_each_element(spec, [&](std::size_t flat, std::size_t element) {
     store_from_double(spec.dtype, data, element, values[flat]);

@@ -14,9 +14,10 @@
 
 namespace tessera::kernel {
 
-[[noreturn]] inline void bad_option(const Problem& problem, std::string_view name, const std::string& what) {
-  throw InvalidArgument(problem.operation->name + ": option '" + std::string(name) + "' must be " + what + ", not '" +
-                        to_string(problem.option(name)) + "'");
+[[noreturn]] inline void bad_option(const Problem& problem, std::string_view name,
+                                    const std::string& what) {
+  throw InvalidArgument(problem.operation->name + ": option '" + std::string(name) + "' must be " +
+                        what + ", not '" + to_string(problem.option(name)) + "'");
 }
 
 // A finite number; an integer counts as one. Nothing when the option is not set.
@@ -25,7 +26,8 @@ inline std::optional<double> number_option(const Problem& problem, std::string_v
   std::optional<double> number;
   if (std::holds_alternative<std::monostate>(value)) return number;
   if (const auto* real = std::get_if<double>(&value)) number = *real;
-  if (const auto* integer = std::get_if<std::int64_t>(&value)) number = static_cast<double>(*integer);
+  if (const auto* integer = std::get_if<std::int64_t>(&value))
+    number = static_cast<double>(*integer);
   if (!number || !std::isfinite(*number)) bad_option(problem, name, "a finite number");
   return number;
 }
@@ -36,7 +38,8 @@ inline bool bool_option(const Problem& problem, std::string_view name) {
   return *value;
 }
 
-inline std::optional<std::vector<std::int64_t>> integers_option(const Problem& problem, std::string_view name) {
+inline std::optional<std::vector<std::int64_t>> integers_option(const Problem& problem,
+                                                                std::string_view name) {
   const OptionValue& value = problem.option(name);
   if (std::holds_alternative<std::monostate>(value)) return std::nullopt;
   if (const auto* one = std::get_if<std::int64_t>(&value)) return std::vector<std::int64_t>{*one};

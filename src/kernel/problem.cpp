@@ -9,7 +9,8 @@ namespace {
 
 std::string names_of(const Operation& operation) {
   std::string text;
-  for (const Operand& operand : operation.operands) text += (text.empty() ? "" : ", ") + operand.name;
+  for (const Operand& operand : operation.operands)
+    text += (text.empty() ? "" : ", ") + operand.name;
   return text;
 }
 
@@ -23,31 +24,37 @@ Options complete(const Operation& operation, Options given) {
     const OptionInfo* info = find_option(operation, name);
     if (info == nullptr) {
       std::string known;
-      for (const OptionInfo& option : operation.options) known += (known.empty() ? "" : ", ") + option.name;
+      for (const OptionInfo& option : operation.options)
+        known += (known.empty() ? "" : ", ") + option.name;
       throw InvalidArgument(operation.name + " has no option '" + name + "'; it has " +
                             (known.empty() ? "none" : known));
     }
     const bool same_type = value.index() == info->fallback.index();
     const bool unset = std::holds_alternative<std::monostate>(value) || info->fallback.index() == 0;
     if (!same_type && !unset) {
-      throw InvalidArgument(operation.name + ": option '" + name + "' takes " + info->type + ", not '" +
-                            to_string(value) + "'");
+      throw InvalidArgument(operation.name + ": option '" + name + "' takes " + info->type +
+                            ", not '" + to_string(value) + "'");
     }
   }
-  for (const OptionInfo& option : operation.options) given.try_emplace(option.name, option.fallback);
+  for (const OptionInfo& option : operation.options)
+    given.try_emplace(option.name, option.fallback);
   return given;
 }
 
 // What holds for every operand of every operation.
 void check_operand(const Operation& operation, const Operand& operand, const TensorSpec& spec) {
   const std::string who = operation.name + ": " + operand.name + " " + spec.to_string();
-  if (!operand.dtypes.empty() && std::ranges::find(operand.dtypes, spec.dtype) == operand.dtypes.end()) {
+  if (!operand.dtypes.empty() &&
+      std::ranges::find(operand.dtypes, spec.dtype) == operand.dtypes.end()) {
     std::string allowed;
-    for (const DType dtype : operand.dtypes) allowed += (allowed.empty() ? "" : ", ") + std::string(to_string(dtype));
+    for (const DType dtype : operand.dtypes)
+      allowed += (allowed.empty() ? "" : ", ") + std::string(to_string(dtype));
     throw InvalidArgument(who + " must be one of " + allowed);
   }
-  if (spec.strides.size() != spec.shape.size()) throw InvalidArgument(who + " has not one stride for each axis");
-  if (spec.offset < 0) throw InvalidArgument(who + " starts at the negative offset " + std::to_string(spec.offset));
+  if (spec.strides.size() != spec.shape.size())
+    throw InvalidArgument(who + " has not one stride for each axis");
+  if (spec.offset < 0)
+    throw InvalidArgument(who + " starts at the negative offset " + std::to_string(spec.offset));
   for (std::size_t axis = 0; axis < spec.shape.size(); ++axis) {
     const std::string at = " along axis " + std::to_string(axis);
     if (spec.shape[axis] < 0) throw InvalidArgument(who + " has a negative extent" + at);
@@ -63,7 +70,8 @@ void check_operand(const Operation& operation, const Operand& operand, const Ten
 
 const OptionValue& Problem::option(std::string_view name) const {
   const auto found = options.find(name);
-  if (found == options.end()) throw InvalidArgument(operation->name + " has no option '" + std::string(name) + "'");
+  if (found == options.end())
+    throw InvalidArgument(operation->name + " has no option '" + std::string(name) + "'");
   return found->second;
 }
 
@@ -80,11 +88,12 @@ void Problem::infer_output(std::size_t slot, DType dtype, Shape shape) {
   }
 }
 
-Problem make_problem(const Operation& operation, std::vector<std::optional<TensorSpec>> operands, Options options,
-                     std::vector<bool> requested) {
+Problem make_problem(const Operation& operation, std::vector<std::optional<TensorSpec>> operands,
+                     Options options, std::vector<bool> requested) {
   const std::size_t slots = operation.operands.size();
   if (operands.size() > slots) {
-    throw InvalidArgument(operation.name + " has " + std::to_string(slots) + " operands: " + names_of(operation));
+    throw InvalidArgument(operation.name + " has " + std::to_string(slots) +
+                          " operands: " + names_of(operation));
   }
   Problem problem{.operation = &operation};
   operands.resize(slots);
@@ -94,7 +103,8 @@ Problem make_problem(const Operation& operation, std::vector<std::optional<Tenso
     if (operand.role == Role::kOutput) {
       requested[slot] = requested[slot] || !operand.optional || operands[slot].has_value();
     } else if (!operands[slot] && !operand.optional) {
-      throw InvalidArgument(operation.name + ": input '" + operand.name + "' " + operand.shape + " is missing");
+      throw InvalidArgument(operation.name + ": input '" + operand.name + "' " + operand.shape +
+                            " is missing");
     }
     if (operands[slot]) check_operand(operation, operand, *operands[slot]);
   }

@@ -26,14 +26,17 @@ bool is_identifier(std::string_view name) {
 
 void check_variant(const Operation& operation, const Variant& variant) {
   const std::string who = operation.name + "." + variant.name;
-  require(is_identifier(variant.name), who, "a variant's name has letters, digits and underscores only");
+  require(is_identifier(variant.name), who,
+          "a variant's name has letters, digits and underscores only");
   require(!variant.passes.empty(), who, "a variant needs at least one pass");
   require(static_cast<bool>(variant.space), who, "a variant needs a configuration space");
   std::set<std::uint32_t> ids;
   for (const Tunable& tunable : variant.tunables) {
-    require(tunable.id >= 3, who, tunable.name + " has constant id " + std::to_string(tunable.id) +
-                                      "; 0 to 2 are the work-group size");
-    require(ids.insert(tunable.id).second, who, "constant id " + std::to_string(tunable.id) + " is used twice");
+    require(tunable.id >= 3, who,
+            tunable.name + " has constant id " + std::to_string(tunable.id) +
+                "; 0 to 2 are the work-group size");
+    require(ids.insert(tunable.id).second, who,
+            "constant id " + std::to_string(tunable.id) + " is used twice");
   }
   for (const Pass& pass : variant.passes) {
     require(!pass.opencl.empty() || !pass.vulkan.empty() || pass.host, who,
@@ -48,21 +51,25 @@ void check_variant(const Operation& operation, const Variant& variant) {
 
 void check_operation(const Operation& operation) {
   const std::string& who = operation.name;
-  require(is_identifier(operation.name), who, "an operation's name has letters, digits and underscores only");
+  require(is_identifier(operation.name), who,
+          "an operation's name has letters, digits and underscores only");
   require(!operation.operands.empty(), who, "an operation needs operands");
   require(static_cast<bool>(operation.validate), who, "an operation needs validate()");
   require(static_cast<bool>(operation.reference), who, "an operation needs a reference");
   std::set<std::string> names;
   for (const Operand& operand : operation.operands) {
-    require(names.insert(operand.name).second, who, "two operands are called '" + operand.name + "'");
+    require(names.insert(operand.name).second, who,
+            "two operands are called '" + operand.name + "'");
   }
   std::set<std::string> variants;
   for (const Variant& variant : operation.variants) {
-    require(variants.insert(variant.name).second, who, "two variants are called '" + variant.name + "'");
+    require(variants.insert(variant.name).second, who,
+            "two variants are called '" + variant.name + "'");
     check_variant(operation, variant);
   }
   for (const Rule& rule : operation.rules) {
-    require(variants.contains(rule.variant), who, "a rule names the unknown variant '" + rule.variant + "'");
+    require(variants.contains(rule.variant), who,
+            "a rule names the unknown variant '" + rule.variant + "'");
   }
 }
 
@@ -70,15 +77,18 @@ void check_operation(const Operation& operation) {
 Variant reference_variant(const Operation& operation) {
   std::vector<std::size_t> bindings(operation.operands.size());
   for (std::size_t slot = 0; slot < bindings.size(); ++slot) bindings[slot] = slot;
-  return {.name = std::string(kReferenceVariant),
-          .idea = "the definition: slow, obvious, double precision",
-          .needs = {.backends = {Backend::kHost}},
-          .passes = {{.name = "reference", .host = operation.reference, .bindings = std::move(bindings)}},
-          .space = [](const Problem&, const DeviceProfile&) { return std::vector<Config>{Config{}}; }};
+  return {
+      .name = std::string(kReferenceVariant),
+      .idea = "the definition: slow, obvious, double precision",
+      .needs = {.backends = {Backend::kHost}},
+      .passes = {{.name = "reference",
+                  .host = operation.reference,
+                  .bindings = std::move(bindings)}},
+      .space = [](const Problem&, const DeviceProfile&) { return std::vector<Config>{Config{}}; }};
 }
 
-// Records never change once they are visible: adding a variant publishes a new version of the operation and keeps the
-// old one alive, since problems and cached plans point to it.
+// Records never change once they are visible: adding a variant publishes a new version of the
+// operation and keeps the old one alive, since problems and cached plans point to it.
 class Registry {
  public:
   static Registry& instance() {
@@ -103,8 +113,8 @@ class Registry {
     }
     check_operation(operation);
     const std::lock_guard lock(mutex_);
-    require(std::ranges::find(current_, operation.name, &Operation::name) == current_.end(), operation.name,
-            "an operation of this name is registered already");
+    require(std::ranges::find(current_, operation.name, &Operation::name) == current_.end(),
+            operation.name, "an operation of this name is registered already");
     current_.push_back(keep(std::move(operation)));
     return *current_.back();
   }
@@ -156,11 +166,14 @@ std::vector<const Operation*> all_operations() { return Registry::instance().all
 const Operation& find_operation(std::string_view name) {
   if (const Operation* found = Registry::instance().find(name)) return *found;
   std::string known;
-  for (const Operation* operation : all_operations()) known += (known.empty() ? "" : ", ") + operation->name;
+  for (const Operation* operation : all_operations())
+    known += (known.empty() ? "" : ", ") + operation->name;
   throw InvalidArgument("there is no operation '" + std::string(name) + "'; there are " + known);
 }
 
-const Operation& register_operation(Operation operation) { return Registry::instance().add(std::move(operation)); }
+const Operation& register_operation(Operation operation) {
+  return Registry::instance().add(std::move(operation));
+}
 
 void register_variant(std::string_view operation, Variant variant, std::vector<Rule> rules) {
   Registry::instance().extend(operation, std::move(variant), std::move(rules));

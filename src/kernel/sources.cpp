@@ -28,12 +28,13 @@ std::string load(std::string_view path) {
     for (const char* folder : {"/cl_kernels/", "/src/"}) {
       if (auto text = read_file(root + folder + std::string(path))) return *std::move(text);
     }
-    throw BuildError("TESSERA_KERNEL_DIR=" + root + " holds neither cl_kernels/" + std::string(path) + " nor src/" +
-                     std::string(path));
+    throw BuildError("TESSERA_KERNEL_DIR=" + root + " holds neither cl_kernels/" +
+                     std::string(path) + " nor src/" + std::string(path));
   }
   const auto files = embedded_files();
   const auto found = std::ranges::find(files, path, &EmbeddedFile::path);
-  if (found == files.end()) throw BuildError("no kernel source '" + std::string(path) + "' was built in");
+  if (found == files.end())
+    throw BuildError("no kernel source '" + std::string(path) + "' was built in");
   return std::string(found->text);
 }
 
@@ -42,7 +43,8 @@ std::optional<std::string> included_path(std::string_view line) {
   const std::size_t hash = line.find_first_not_of(" \t");
   if (hash == std::string_view::npos || line[hash] != '#') return std::nullopt;
   const std::size_t word = line.find_first_not_of(" \t", hash + 1);
-  if (word == std::string_view::npos || !line.substr(word).starts_with("include")) return std::nullopt;
+  if (word == std::string_view::npos || !line.substr(word).starts_with("include"))
+    return std::nullopt;
   const std::size_t open = line.find('"', word);
   const std::size_t close = line.find('"', open + 1);
   if (open == std::string_view::npos || close == std::string_view::npos) return std::nullopt;
@@ -92,7 +94,8 @@ ModuleLookup find_module(std::string_view name) {
   const auto skipped = skipped_modules();
   const auto reason = std::ranges::find(skipped, name, &SkippedModule::name);
   if (reason != skipped.end()) {
-    return {.words = {}, .why_not = "the build left " + std::string(name) + " out: " + std::string(reason->why)};
+    return {.words = {},
+            .why_not = "the build left " + std::string(name) + " out: " + std::string(reason->why)};
   }
   return {.words = {}, .why_not = "no module " + std::string(name) + " was built in"};
 }

@@ -12,8 +12,8 @@
 
 namespace tessera::kernel {
 
-// The file with its includes in place, each once, and #line markers. Read from TESSERA_KERNEL_DIR where that is set,
-// else from what the build embedded. Throws BuildError when a file is missing.
+// The file with its includes in place, each once, and #line markers. Read from TESSERA_KERNEL_DIR
+// where that is set, else from what the build embedded. Throws BuildError when a file is missing.
 std::string flatten(std::string_view file);
 
 // "attention/tile_forward.comp[DTYPE=1,SUBGROUP=0]"; the brackets stay where there are no axes.

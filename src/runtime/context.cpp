@@ -11,12 +11,14 @@ namespace tessera {
 namespace {
 
 [[noreturn]] void no_device(const Probe& probe, const std::string& selector) {
-  std::string text = selector.empty() ? "no device was found" : "no device matches '" + selector + "'";
+  std::string text =
+      selector.empty() ? "no device was found" : "no device matches '" + selector + "'";
   text += "; probed:";
   for (const DeviceInfo& device : probe.devices) {
     text += "\n  " + std::to_string(device.index) + " " + summary(device.profile);
   }
-  for (const ProbeFailure& failure : probe.failures) text += "\n  " + failure.where + ": " + failure.why;
+  for (const ProbeFailure& failure : probe.failures)
+    text += "\n  " + failure.where + ": " + failure.why;
   throw NoDevice(text);
 }
 
@@ -27,7 +29,8 @@ DeviceInfo choose_device(const std::string& selector) {
   if (!selector.empty()) no_device(probe, selector);
   const auto host = select_devices(probe, "host");
   if (host.empty()) no_device(probe, selector);
-  log(LogLevel::kWarning, "no OpenCL or Vulkan device was found; running on the host's reference, which is slow");
+  log(LogLevel::kWarning,
+      "no OpenCL or Vulkan device was found; running on the host's reference, which is slow");
   return host.front();
 }
 
@@ -35,7 +38,9 @@ DeviceInfo choose_device(const std::string& selector) {
 
 Context Context::open() { return open(ContextOptions{}); }
 
-Context Context::open(std::string_view device) { return open(ContextOptions{.device = std::string(device)}); }
+Context Context::open(std::string_view device) {
+  return open(ContextOptions{.device = std::string(device)});
+}
 
 Context Context::open(const ContextOptions& options) {
   std::string selector = options.device;
@@ -57,11 +62,12 @@ Tensor Context::upload_bytes(std::span<const std::byte> bytes, DType dtype, Shap
   const TensorSpec spec = TensorSpec::contiguous(dtype, std::move(shape));
   const auto wanted = static_cast<std::uint64_t>(spec.elements()) * size_of(dtype);
   if (bytes.size() != wanted) {
-    throw InvalidArgument("upload: " + spec.to_string() + " takes " + std::to_string(wanted) + " bytes, not " +
-                          std::to_string(bytes.size()));
+    throw InvalidArgument("upload: " + spec.to_string() + " takes " + std::to_string(wanted) +
+                          " bytes, not " + std::to_string(bytes.size()));
   }
   Tensor tensor = state_->create_tensor(spec);
-  state_->default_stream()->use([&](device::Stream& stream) { stream.upload(*tensor.buffer(), 0, bytes); });
+  state_->default_stream()->use(
+      [&](device::Stream& stream) { stream.upload(*tensor.buffer(), 0, bytes); });
   return tensor;
 }
 
@@ -76,19 +82,23 @@ std::vector<std::byte> Context::download_bytes(const Tensor& tensor) const {
   std::vector<std::byte> result(count * size);
   if (count == 0) return result;
   const auto fetch = [&](std::uint64_t offset, std::span<std::byte> into) {
-    state_->default_stream()->use([&](device::Stream& stream) { stream.download(*tensor.buffer(), offset, into); });
+    state_->default_stream()->use(
+        [&](device::Stream& stream) { stream.download(*tensor.buffer(), offset, into); });
   };
   if (spec.is_contiguous()) {
     fetch(static_cast<std::uint64_t>(spec.offset) * size, result);
     return result;
   }
-  std::vector<std::byte> raw((static_cast<std::size_t>(spec.last_element() - spec.offset) + 1) * size);
+  std::vector<std::byte> raw((static_cast<std::size_t>(spec.last_element() - spec.offset) + 1) *
+                             size);
   fetch(static_cast<std::uint64_t>(spec.offset) * size, raw);
   std::vector<std::int64_t> index(spec.shape.size(), 0);
   for (std::size_t flat = 0; flat < count; ++flat) {
     std::int64_t element = 0;
-    for (std::size_t axis = 0; axis < index.size(); ++axis) element += index[axis] * spec.strides[axis];
-    std::memcpy(result.data() + flat * size, raw.data() + static_cast<std::size_t>(element) * size, size);
+    for (std::size_t axis = 0; axis < index.size(); ++axis)
+      element += index[axis] * spec.strides[axis];
+    std::memcpy(result.data() + flat * size, raw.data() + static_cast<std::size_t>(element) * size,
+                size);
     for (std::size_t axis = index.size(); axis-- > 0;) {
       if (++index[axis] < spec.shape[axis]) break;
       index[axis] = 0;
@@ -116,8 +126,8 @@ void Context::on_event(EventSink sink) const { state_->set_event_sink(std::move(
 
 void Context::check_element(const Tensor& tensor, DType dtype) {
   if (tensor.dtype() == dtype) return;
-  throw InvalidArgument("download: the tensor holds " + std::string(to_string(tensor.dtype())) + ", not " +
-                        std::string(to_string(dtype)));
+  throw InvalidArgument("download: the tensor holds " + std::string(to_string(tensor.dtype())) +
+                        ", not " + std::string(to_string(dtype)));
 }
 
 }  // namespace tessera

@@ -12,8 +12,8 @@
 namespace tessera::runtime {
 namespace {
 
-// More distinct calls than this and the cache starts over: plans are small, but an application with ever-changing
-// lengths must not grow without end.
+// More distinct calls than this and the cache starts over: plans are small, but an application with
+// ever-changing lengths must not grow without end.
 constexpr std::size_t kMaxPlans = 4096;
 
 class NoBlobStore final : public device::BlobStore {
@@ -29,8 +29,9 @@ void append(std::string& key, const T& value) {
 }
 
 // Everything that a plan depends on, exactly: no bucketing here.
-std::string plan_key(const Operation& operation, const std::vector<std::optional<TensorSpec>>& operands,
-                     const Options& options, const std::vector<bool>& requested, const CallOptions& call,
+std::string plan_key(const Operation& operation,
+                     const std::vector<std::optional<TensorSpec>>& operands, const Options& options,
+                     const std::vector<bool>& requested, const CallOptions& call,
                      const Policy& policy) {
   std::string key;
   key.reserve(512);
@@ -91,7 +92,9 @@ ContextState::ContextState(DeviceInfo info, const ContextOptions& options)
                        .shipped = shipped_.get(),
                        .tune =
                            [this](const Problem& problem, const Policy& policy) {
-                             Case shape{.name = "autotune", .operands = problem.operands, .options = problem.options};
+                             Case shape{.name = "autotune",
+                                        .operands = problem.operands,
+                                        .options = problem.options};
                              return tune(problem, shape, policy, {});
                            }},
       [this](const Event& event) { emit(event); });
@@ -116,12 +119,14 @@ Tensor ContextState::create_tensor(const TensorSpec& spec) {
 
 // Opens persistent_ and returns the program store, or one that forgets.
 std::unique_ptr<device::BlobStore> ContextState::open_caches(const ContextOptions& options) {
-  const auto directory = selection::open_cache_directory(options.cache_directory, options.use_environment);
+  const auto directory =
+      selection::open_cache_directory(options.cache_directory, options.use_environment);
   if (directory.path.empty()) {
     log(LogLevel::kInfo, "no persistent cache: " + directory.why_not);
     return std::make_unique<NoBlobStore>();
   }
-  persistent_ = std::make_unique<selection::PersistentCache>(directory.path, fingerprint_, info_.profile);
+  persistent_ =
+      std::make_unique<selection::PersistentCache>(directory.path, fingerprint_, info_.profile);
   return std::make_unique<selection::FileBlobStore>(directory.path);
 }
 
@@ -139,8 +144,9 @@ selection::Request ContextState::request(const Problem& problem, const CallOptio
 }
 
 std::shared_ptr<const Plan> ContextState::plan(const Operation& operation,
-                                               std::vector<std::optional<TensorSpec>> operands, Options options,
-                                               std::vector<bool> requested, const CallOptions& call) {
+                                               std::vector<std::optional<TensorSpec>> operands,
+                                               Options options, std::vector<bool> requested,
+                                               const CallOptions& call) {
   const Policy policy = policy_of(call);
   // An overlay belongs to a scope of one thread, so what it decides must not outlive it.
   const bool cacheable = !selection::overlays_active();
@@ -151,9 +157,11 @@ std::shared_ptr<const Plan> ContextState::plan(const Operation& operation,
     const auto found = plans_.find(key);
     if (found != plans_.end()) return found->second;
   }
-  Problem problem = make_problem(operation, std::move(operands), std::move(options), std::move(requested));
+  Problem problem =
+      make_problem(operation, std::move(operands), std::move(options), std::move(requested));
   const Choice choice = selector_->choose(request(problem, call));
-  std::shared_ptr<const Plan> plan = make_plan(std::move(problem), choice, info_.profile, programs_);
+  std::shared_ptr<const Plan> plan =
+      make_plan(std::move(problem), choice, info_.profile, programs_);
   if (cacheable) {
     const std::lock_guard lock(plans_mutex_);
     if (plans_.size() >= kMaxPlans) plans_.clear();
@@ -167,11 +175,12 @@ Explanation ContextState::explain(const Problem& problem, const CallOptions& cal
   const Variant* variant = problem.operation->find_variant(choice.variant);
   Explanation explanation;
   explanation.refused = std::move(refused);
-  explanation.execution = {.operation = problem.operation->name,
-                           .key = problem.key,
-                           .device = info_.profile.name,
-                           .name = full_name(*problem.operation, *variant, choice.config, problem.dtype, info_.profile),
-                           .choice = std::move(choice)};
+  explanation.execution = {
+      .operation = problem.operation->name,
+      .key = problem.key,
+      .device = info_.profile.name,
+      .name = full_name(*problem.operation, *variant, choice.config, problem.dtype, info_.profile),
+      .choice = std::move(choice)};
   return explanation;
 }
 
@@ -181,13 +190,15 @@ TuneReport ContextState::tune(const Problem& problem, const Case& shape, const P
     emit(event);
     if (progress) progress(event);
   };
-  TuneReport report =
-      selection::tune(problem, selection::candidates(problem, info_.profile), trial_factory(*this, problem, shape),
-                      {.budget_seconds = policy.tune_seconds}, both);
+  TuneReport report = selection::tune(problem, selection::candidates(problem, info_.profile),
+                                      trial_factory(*this, problem, shape),
+                                      {.budget_seconds = policy.tune_seconds}, both);
   if (!report.best) return report;
-  const auto measured = std::ranges::find_if(report.measurements, [&](const Measurement& measurement) {
-    return measurement.variant == report.best->variant && measurement.config == report.best->config;
-  });
+  const auto measured =
+      std::ranges::find_if(report.measurements, [&](const Measurement& measurement) {
+        return measurement.variant == report.best->variant &&
+               measurement.config == report.best->config;
+      });
   const selection::Entry entry = selection::new_entry(*report.best, *measured);
   const std::string key = selection::entry_key(problem);
   memory_.put(key, entry);
@@ -204,7 +215,8 @@ void ContextState::set_last_execution(std::shared_ptr<const Execution> execution
 
 Execution ContextState::last_execution() const {
   const auto found = last_executions().find(this);
-  if (found == last_executions().end()) throw InvalidArgument("this thread has not run anything on this context yet");
+  if (found == last_executions().end())
+    throw InvalidArgument("this thread has not run anything on this context yet");
   return *found->second;
 }
 
@@ -221,8 +233,8 @@ void ContextState::emit(const Event& event) {
   }
   if (sink) sink(event);
   if (log_enabled(LogLevel::kDebug)) {
-    log(LogLevel::kDebug, event.name + " " + event.operation + " " + event.key + " " + event.variant + " {" +
-                              event.config + "} " + event.detail);
+    log(LogLevel::kDebug, event.name + " " + event.operation + " " + event.key + " " +
+                              event.variant + " {" + event.config + "} " + event.detail);
   }
 }
 

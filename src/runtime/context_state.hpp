@@ -20,7 +20,8 @@
 
 namespace tessera::runtime {
 
-// A device stream with what its launches need. The default stream is shared by threads, so every use takes the lock.
+// A device stream with what its launches need. The default stream is shared by threads, so every
+// use takes the lock.
 class StreamState {
  public:
   explicit StreamState(device::Device& device) : device_(device), stream_(device.create_stream()) {}
@@ -30,7 +31,8 @@ class StreamState {
     const std::lock_guard lock(mutex_);
     return work(*stream_);
   }
-  // Launches a plan; the scratch buffer grows as needed and is safe to share: launches of one stream run in order.
+  // Launches a plan; the scratch buffer grows as needed and is safe to share: launches of one
+  // stream run in order.
   void launch(const Plan& plan, std::span<const device::BufferPtr> buffers);
 
  private:
@@ -64,12 +66,15 @@ class ContextState {
   device::BufferPtr create_buffer(std::uint64_t bytes);
   Tensor create_tensor(const TensorSpec& spec);
 
-  // The plan for a call; from the plan cache when the same call was made before under the same rules.
-  std::shared_ptr<const Plan> plan(const Operation& operation, std::vector<std::optional<TensorSpec>> operands,
-                                   Options options, std::vector<bool> requested, const CallOptions& call);
+  // The plan for a call; from the plan cache when the same call was made before under the same
+  // rules.
+  std::shared_ptr<const Plan> plan(const Operation& operation,
+                                   std::vector<std::optional<TensorSpec>> operands, Options options,
+                                   std::vector<bool> requested, const CallOptions& call);
   Explanation explain(const Problem& problem, const CallOptions& call);
   // Remembers the best candidate in memory and, if the policy says so, on disk.
-  TuneReport tune(const Problem& problem, const Case& shape, const Policy& policy, const EventSink& progress);
+  TuneReport tune(const Problem& problem, const Case& shape, const Policy& policy,
+                  const EventSink& progress);
 
   void set_last_execution(std::shared_ptr<const Execution> execution) const;
   Execution last_execution() const;
@@ -99,6 +104,7 @@ class ContextState {
 };
 
 // Times and checks the candidates of one problem on made-up operands of the case.
-selection::MakeTrial trial_factory(ContextState& context, const Problem& problem, const Case& shape);
+selection::MakeTrial trial_factory(ContextState& context, const Problem& problem,
+                                   const Case& shape);
 
 }  // namespace tessera::runtime

@@ -19,7 +19,8 @@ std::pair<std::int64_t, std::int64_t> byte_range(const TensorSpec& spec) {
   return {spec.offset * size, (spec.last_element() + 1) * size};
 }
 
-void check_buffer(const Operation& operation, const std::string& name, const Tensor& tensor, const void* owner) {
+void check_buffer(const Operation& operation, const std::string& name, const Tensor& tensor,
+                  const void* owner) {
   const std::string who = operation.name + ": " + name + " " + tensor.spec().to_string();
   if (tensor.buffer()->owner() != owner) throw InvalidArgument(who + " belongs to another context");
   const auto end = static_cast<std::uint64_t>(byte_range(tensor.spec()).second);
@@ -29,8 +30,8 @@ void check_buffer(const Operation& operation, const std::string& name, const Ten
   }
 }
 
-Bound bind_operands(const Operation& operation, const Tensors& tensors, const std::vector<std::string>& wanted,
-           const void* owner) {
+Bound bind_operands(const Operation& operation, const Tensors& tensors,
+                    const std::vector<std::string>& wanted, const void* owner) {
   Bound bound;
   bound.specs.resize(operation.operands.size());
   bound.buffers.resize(operation.operands.size());
@@ -61,11 +62,12 @@ void check_overlap(const Operation& operation, const Bound& bound) {
     if (!bound.specs[out] || operation.operands[out].role != Role::kOutput) continue;
     const auto [begin, end] = byte_range(*bound.specs[out]);
     for (std::size_t other = 0; other < bound.specs.size(); ++other) {
-      if (other == out || !bound.specs[other] || bound.buffers[other] != bound.buffers[out]) continue;
+      if (other == out || !bound.specs[other] || bound.buffers[other] != bound.buffers[out])
+        continue;
       const auto [other_begin, other_end] = byte_range(*bound.specs[other]);
       if (begin < other_end && other_begin < end) {
-        throw InvalidArgument(operation.name + ": output '" + operation.operands[out].name + "' overlaps '" +
-                              operation.operands[other].name + "'");
+        throw InvalidArgument(operation.name + ": output '" + operation.operands[out].name +
+                              "' overlaps '" + operation.operands[other].name + "'");
       }
     }
   }
@@ -73,7 +75,8 @@ void check_overlap(const Operation& operation, const Bound& bound) {
 
 }  // namespace
 
-Executor::Executor(const Context& context) : context_(context), stream_(context.state()->default_stream()) {}
+Executor::Executor(const Context& context)
+    : context_(context), stream_(context.state()->default_stream()) {}
 
 Executor Executor::on(const Stream& stream) const {
   Executor copy = *this;
@@ -102,7 +105,9 @@ Executor Executor::with_tiers(std::vector<Tier> tiers) const {
 }
 
 runtime::CallOptions Executor::call_options() const {
-  return {.override_choice = {.variant = variant_, .config = config_}, .policy = policy_, .tiers = tiers_};
+  return {.override_choice = {.variant = variant_, .config = config_},
+          .policy = policy_,
+          .tiers = tiers_};
 }
 
 Tensors Executor::run(std::string_view operation_name, const Tensors& inputs, Options options,
@@ -111,14 +116,15 @@ Tensors Executor::run(std::string_view operation_name, const Tensors& inputs, Op
   const Operation& operation = find_operation(operation_name);
   Bound bound = bind_operands(operation, inputs, wanted, &context);
   check_overlap(operation, bound);
-  const auto plan =
-      context.plan(operation, std::move(bound.specs), std::move(options), std::move(bound.requested), call_options());
+  const auto plan = context.plan(operation, std::move(bound.specs), std::move(options),
+                                 std::move(bound.requested), call_options());
 
   Tensors outputs;
   const Problem& problem = plan->problem;
   for (std::size_t slot = 0; slot < operation.operands.size(); ++slot) {
     if (operation.operands[slot].role != Role::kOutput || !problem.has(slot)) continue;
-    if (!bound.buffers[slot]) bound.buffers[slot] = context.create_tensor(problem.spec(slot)).buffer();
+    if (!bound.buffers[slot])
+      bound.buffers[slot] = context.create_tensor(problem.spec(slot)).buffer();
     outputs.emplace(operation.operands[slot].name, Tensor(problem.spec(slot), bound.buffers[slot]));
   }
   stream_->launch(*plan, bound.buffers);
@@ -126,11 +132,12 @@ Tensors Executor::run(std::string_view operation_name, const Tensors& inputs, Op
   return outputs;
 }
 
-Explanation Executor::explain(std::string_view operation_name, const Tensors& inputs, Options options,
-                              const std::vector<std::string>& wanted) const {
+Explanation Executor::explain(std::string_view operation_name, const Tensors& inputs,
+                              Options options, const std::vector<std::string>& wanted) const {
   const Operation& operation = find_operation(operation_name);
   Bound bound = bind_operands(operation, inputs, wanted, context_.state().get());
-  return explain(make_problem(operation, std::move(bound.specs), std::move(options), std::move(bound.requested)));
+  return explain(make_problem(operation, std::move(bound.specs), std::move(options),
+                              std::move(bound.requested)));
 }
 
 Explanation Executor::explain(const Problem& problem) const {
@@ -138,11 +145,12 @@ Explanation Executor::explain(const Problem& problem) const {
 }
 
 std::shared_ptr<const runtime::Plan> Executor::plan(const Problem& problem) const {
-  return context_.state()->plan(*problem.operation, problem.operands, problem.options, problem.requested,
-                                call_options());
+  return context_.state()->plan(*problem.operation, problem.operands, problem.options,
+                                problem.requested, call_options());
 }
 
-TuneReport Executor::tune(const Case& shape, std::string_view operation, const EventSink& progress) const {
+TuneReport Executor::tune(const Case& shape, std::string_view operation,
+                          const EventSink& progress) const {
   const Problem problem = make_problem(find_operation(operation), shape.operands, shape.options);
   return context_.state()->tune(problem, shape, policy_.value_or(current_policy()), progress);
 }

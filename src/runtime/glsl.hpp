@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GLSL that an application brings at run time, compiled by libshaderc where Tessera was built with it.
+// GLSL that an application brings at run time, compiled by libshaderc where Tessera was built with
+// it.
 #pragma once
 
 #include <cstdint>

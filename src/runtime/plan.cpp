@@ -6,13 +6,15 @@
 
 namespace tessera::runtime {
 
-std::shared_ptr<const Plan> make_plan(Problem problem, const Choice& choice, const DeviceProfile& profile,
-                                      ProgramCache& programs) {
+std::shared_ptr<const Plan> make_plan(Problem problem, const Choice& choice,
+                                      const DeviceProfile& profile, ProgramCache& programs) {
   const Operation& operation = *problem.operation;
   const Variant* variant = operation.find_variant(choice.variant);
-  if (variant == nullptr) throw InvalidArgument(operation.name + " has no variant '" + choice.variant + "'");
+  if (variant == nullptr)
+    throw InvalidArgument(operation.name + " has no variant '" + choice.variant + "'");
   if (const Refusal no = selection::refusal(problem, *variant, choice.config, profile)) {
-    throw Unsupported(operation.name + "." + variant->name + "{" + choice.config.to_string() + "}: " + *no);
+    throw Unsupported(operation.name + "." + variant->name + "{" + choice.config.to_string() +
+                      "}: " + *no);
   }
   auto plan = std::make_shared<Plan>();
   for (const Pass& pass : variant->passes) {
@@ -29,12 +31,12 @@ std::shared_ptr<const Plan> make_plan(Problem problem, const Choice& choice, con
     plan->steps.push_back(std::move(step));
   }
   if (variant->scratch_bytes) plan->scratch_bytes = variant->scratch_bytes(problem, choice.config);
-  plan->execution = std::make_shared<const Execution>(Execution{
-      .operation = operation.name,
-      .key = problem.key,
-      .device = profile.name,
-      .name = full_name(operation, *variant, choice.config, problem.dtype, profile),
-      .choice = choice});
+  plan->execution = std::make_shared<const Execution>(
+      Execution{.operation = operation.name,
+                .key = problem.key,
+                .device = profile.name,
+                .name = full_name(operation, *variant, choice.config, problem.dtype, profile),
+                .choice = choice});
   plan->problem = std::move(problem);
   return plan;
 }
@@ -44,7 +46,8 @@ void launch(const Plan& plan, device::Stream& stream, std::span<const device::Bu
   std::vector<device::BufferPtr> bound;
   for (const Step& step : plan.steps) {
     bound.clear();
-    for (const std::size_t slot : step.bindings) bound.push_back(slot == kScratch ? scratch : buffers[slot]);
+    for (const std::size_t slot : step.bindings)
+      bound.push_back(slot == kScratch ? scratch : buffers[slot]);
     stream.launch({.program = step.program.get(),
                    .buffers = bound,
                    .arguments = step.arguments,

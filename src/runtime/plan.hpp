@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan is a call that has been checked, chosen and built: everything that does not depend on the data.
+// A plan is a call that has been checked, chosen and built: everything that does not depend on the
+// data.
 #pragma once
 
 #include <cstddef>
@@ -29,9 +30,10 @@ struct Plan {
   std::shared_ptr<const Execution> execution;
 };
 
-// Builds what `choice` needs. Asks selection::refusal() first: nothing is launched that was not judged.
-std::shared_ptr<const Plan> make_plan(Problem problem, const Choice& choice, const DeviceProfile& profile,
-                                      ProgramCache& programs);
+// Builds what `choice` needs. Asks selection::refusal() first: nothing is launched that was not
+// judged.
+std::shared_ptr<const Plan> make_plan(Problem problem, const Choice& choice,
+                                      const DeviceProfile& profile, ProgramCache& programs);
 
 // `buffers` by operand slot; null for absent operands. `scratch` holds at least scratch_bytes.
 void launch(const Plan& plan, device::Stream& stream, std::span<const device::BufferPtr> buffers,

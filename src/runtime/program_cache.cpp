@@ -11,8 +11,9 @@
 namespace tessera::runtime {
 namespace {
 
-std::vector<Define> call(const std::function<std::vector<Define>(const Problem&, const Config&)>& function,
-                         const Problem& problem, const Config& config) {
+std::vector<Define> call(
+    const std::function<std::vector<Define>(const Problem&, const Config&)>& function,
+    const Problem& problem, const Config& config) {
   return function ? function(problem, config) : std::vector<Define>{};
 }
 
@@ -23,33 +24,39 @@ std::vector<Define> values_of(const Problem& problem, const Variant& variant, co
   std::vector<Define> values;
   for (const Tunable& tunable : variant.tunables) {
     const auto constant = std::ranges::find(constants, tunable.name, &Define::name);
-    values.push_back({tunable.name, constant != constants.end() ? constant->value
-                                                                 : config.get(tunable.name, tunable.fallback)});
+    values.push_back({tunable.name, constant != constants.end()
+                                        ? constant->value
+                                        : config.get(tunable.name, tunable.fallback)});
   }
   return values;
 }
 
 std::string key_of(const device::ProgramRequest& request, const Source& source) {
   std::string key = request.name + "|" + source.file + "|" + request.entry;
-  for (const Define& define : request.defines) key += "|" + define.name + "=" + std::to_string(define.value);
+  for (const Define& define : request.defines)
+    key += "|" + define.name + "=" + std::to_string(define.value);
   return key;
 }
 
 }  // namespace
 
-device::ProgramPtr ProgramCache::get(const Problem& problem, const Variant& variant, const Pass& pass,
-                                     const Config& config, const DeviceProfile& profile) {
+device::ProgramPtr ProgramCache::get(const Problem& problem, const Variant& variant,
+                                     const Pass& pass, const Config& config,
+                                     const DeviceProfile& profile) {
   device::ProgramRequest request;
-  request.name = problem.operation->name + "." + variant.name + (pass.name.empty() ? "" : "." + pass.name);
+  request.name =
+      problem.operation->name + "." + variant.name + (pass.name.empty() ? "" : "." + pass.name);
   request.group = pass.group_size ? pass.group_size(config) : config.group();
   request.bindings = static_cast<std::uint32_t>(pass.bindings.size());
-  request.argument_bytes = pass.args ? static_cast<std::uint32_t>(pass.args(problem, config).size()) : 0;
+  request.argument_bytes =
+      pass.args ? static_cast<std::uint32_t>(pass.args(problem, config).size()) : 0;
   const std::vector<Define> axes = pass.axes ? pass.axes(problem, profile) : std::vector<Define>{};
   const std::vector<Define> values = values_of(problem, variant, pass, config);
   request.defines = axes;
   request.defines.insert(request.defines.end(), values.begin(), values.end());
-  request.defines.insert(request.defines.end(),
-                         {{"WG_X", request.group.x}, {"WG_Y", request.group.y}, {"WG_Z", request.group.z}});
+  request.defines.insert(
+      request.defines.end(),
+      {{"WG_X", request.group.x}, {"WG_Y", request.group.y}, {"WG_Z", request.group.z}});
 
   switch (profile.backend) {
     case Backend::kHost: {
@@ -59,7 +66,8 @@ device::ProgramPtr ProgramCache::get(const Problem& problem, const Variant& vari
     case Backend::kOpenCL: {
       request.entry = pass.opencl.entry;
       const std::string key = key_of(request, pass.opencl);
-      request.source = pass.opencl.text.empty() ? kernel::flatten(pass.opencl.file) : pass.opencl.text;
+      request.source =
+          pass.opencl.text.empty() ? kernel::flatten(pass.opencl.file) : pass.opencl.text;
       return build_once(key, request);
     }
     case Backend::kVulkan: {
@@ -75,7 +83,8 @@ device::ProgramPtr ProgramCache::get(const Problem& problem, const Variant& vari
         compiled = compile_glsl(request.name, pass.vulkan.text, axes);
         request.spirv = compiled;
       } else {
-        const kernel::ModuleLookup module = kernel::find_module(kernel::module_name(pass.vulkan.file, axes));
+        const kernel::ModuleLookup module =
+            kernel::find_module(kernel::module_name(pass.vulkan.file, axes));
         if (module.words.empty()) throw BuildError(request.name + ": " + module.why_not);
         request.spirv = module.words;
       }
@@ -85,7 +94,8 @@ device::ProgramPtr ProgramCache::get(const Problem& problem, const Variant& vari
   throw Unsupported(request.name + ": unknown backend");
 }
 
-device::ProgramPtr ProgramCache::build_once(const std::string& key, const device::ProgramRequest& request) {
+device::ProgramPtr ProgramCache::build_once(const std::string& key,
+                                            const device::ProgramRequest& request) {
   std::promise<device::ProgramPtr> promise;
   std::shared_future<device::ProgramPtr> ours;
   {

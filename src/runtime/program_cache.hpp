@@ -15,10 +15,12 @@ namespace tessera::runtime {
 class ProgramCache {
  public:
   ProgramCache(device::Device& device, device::BlobStore& store) : device_(device), store_(store) {}
-  device::ProgramPtr get(const Problem& problem, const Variant& variant, const Pass& pass, const Config& config,
-                         const DeviceProfile& profile);
+  device::ProgramPtr get(const Problem& problem, const Variant& variant, const Pass& pass,
+                         const Config& config, const DeviceProfile& profile);
   // A program outside of any operation, not kept in memory.
-  device::ProgramPtr build(const device::ProgramRequest& request) { return device_.build(request, store_); }
+  device::ProgramPtr build(const device::ProgramRequest& request) {
+    return device_.build(request, store_);
+  }
 
  private:
   device::ProgramPtr build_once(const std::string& key, const device::ProgramRequest& request);

@@ -6,7 +6,8 @@
 namespace tessera::runtime {
 namespace {
 
-// More than this and the reference spot-checks: tuning a long sequence must not wait minutes for the oracle.
+// More than this and the reference spot-checks: tuning a long sequence must not wait minutes for
+// the oracle.
 constexpr double kMaxReferenceFlops = 4e9;
 
 class DeviceTrial final : public selection::Trial {
@@ -14,7 +15,8 @@ class DeviceTrial final : public selection::Trial {
   DeviceTrial(ContextState& context, Workbench& bench, const selection::Candidate& candidate)
       : context_(context),
         bench_(bench),
-        plan_(make_plan(bench.problem(), {.variant = candidate.variant->name, .config = candidate.config},
+        plan_(make_plan(bench.problem(),
+                        {.variant = candidate.variant->name, .config = candidate.config},
                         context.profile(), context.programs())) {}
 
   double verify() override {
@@ -35,7 +37,8 @@ class DeviceTrial final : public selection::Trial {
 
  private:
   device::BufferPtr scratch_buffer() {
-    if (plan_->scratch_bytes > 0 && !scratch_) scratch_ = context_.create_buffer(plan_->scratch_bytes);
+    if (plan_->scratch_bytes > 0 && !scratch_)
+      scratch_ = context_.create_buffer(plan_->scratch_bytes);
     return scratch_;
   }
 
@@ -55,7 +58,8 @@ class DeviceTrial final : public selection::Trial {
 
 }  // namespace
 
-selection::MakeTrial trial_factory(ContextState& context, const Problem& problem, const Case& shape) {
+selection::MakeTrial trial_factory(ContextState& context, const Problem& problem,
+                                   const Case& shape) {
   auto bench = std::make_shared<Workbench>(context, *problem.operation, shape, kMaxReferenceFlops);
   return [&context, bench](const selection::Candidate& candidate) {
     return std::make_unique<DeviceTrial>(context, *bench, candidate);

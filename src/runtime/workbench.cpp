@@ -19,10 +19,14 @@ constexpr std::byte kUntouched{0xFF};  // as f32, f16, bf16 or f64: NaN
 
 double rounding_unit(DType dtype) {
   switch (dtype) {
-    case DType::kF16: return 0x1p-11;
-    case DType::kBF16: return 0x1p-8;
-    case DType::kF32: return 0x1p-24;
-    default: return 0;
+    case DType::kF16:
+      return 0x1p-11;
+    case DType::kBF16:
+      return 0x1p-8;
+    case DType::kF32:
+      return 0x1p-24;
+    default:
+      return 0;
   }
 }
 
@@ -37,8 +41,10 @@ void fill_normal(const Problem& problem, const Case& shape, std::span<HostTensor
   }
 }
 
-// A double-precision copy of a problem's operands for the reference: inputs as stored, outputs in double.
-std::vector<Expectation> expect_by_reference(const Problem& problem, std::span<HostTensor> tensors) {
+// A double-precision copy of a problem's operands for the reference: inputs as stored, outputs in
+// double.
+std::vector<Expectation> expect_by_reference(const Problem& problem,
+                                             std::span<HostTensor> tensors) {
   const Operation& operation = *problem.operation;
   std::vector<HostTensor> operands(tensors.begin(), tensors.end());
   std::vector<std::vector<double>> outputs(operands.size());
@@ -47,7 +53,8 @@ std::vector<Expectation> expect_by_reference(const Problem& problem, std::span<H
     if (!problem.has(slot) || operation.operands[slot].role != Role::kOutput) continue;
     outputs[slot].resize(static_cast<std::size_t>(problem.spec(slot).elements()));
     wide.operands[slot] = TensorSpec::contiguous(DType::kF64, problem.spec(slot).shape);
-    operands[slot] = {.spec = wide.spec(slot), .data = reinterpret_cast<std::byte*>(outputs[slot].data())};
+    operands[slot] = {.spec = wide.spec(slot),
+                      .data = reinterpret_cast<std::byte*>(outputs[slot].data())};
   }
   operation.reference(wide, operands);
   std::vector<Expectation> expectations;
@@ -59,20 +66,24 @@ std::vector<Expectation> expect_by_reference(const Problem& problem, std::span<H
     }
     std::vector<double> bounds(outputs[slot].size());
     for (std::size_t i = 0; i < bounds.size(); ++i) {
-      bounds[i] = rounding_unit(problem.spec(slot).dtype) * std::fabs(outputs[slot][i]) + 32 * 0x1p-24 * largest;
+      bounds[i] = rounding_unit(problem.spec(slot).dtype) * std::fabs(outputs[slot][i]) +
+                  32 * 0x1p-24 * largest;
     }
-    expectations.push_back({.slot = slot, .values = std::move(outputs[slot]), .bounds = std::move(bounds)});
+    expectations.push_back(
+        {.slot = slot, .values = std::move(outputs[slot]), .bounds = std::move(bounds)});
   }
   return expectations;
 }
 
-// Error over bound of one element; infinite for anything that is not a number close to the expected one.
+// Error over bound of one element; infinite for anything that is not a number close to the expected
+// one.
 double badness(double got, double wanted, double bound) {
   if (std::isnan(wanted)) return std::isnan(got) ? 0 : std::numeric_limits<double>::infinity();
   if (got == wanted) return 0;
   const double error = std::fabs(got - wanted);
-  return error <= bound ? error / bound : bound > 0 && std::isfinite(error) ? error / bound
-                                                                            : std::numeric_limits<double>::infinity();
+  return error <= bound                      ? error / bound
+         : bound > 0 && std::isfinite(error) ? error / bound
+                                             : std::numeric_limits<double>::infinity();
 }
 
 std::string place(const TensorSpec& spec, std::size_t flat) {
@@ -100,8 +111,9 @@ Verdict compare(const Problem& problem, std::span<const HostTensor> tensors,
       if (!(bad <= 1)) {
         std::ostringstream text;
         text.precision(9);
-        text << problem.operation->operands[expected.slot].name << place(problem.spec(expected.slot), flat) << " is "
-             << got[flat] << " but must be " << expected.values[i] << " within " << expected.bounds[i];
+        text << problem.operation->operands[expected.slot].name
+             << place(problem.spec(expected.slot), flat) << " is " << got[flat] << " but must be "
+             << expected.values[i] << " within " << expected.bounds[i];
         verdict.failure = text.str();
       }
     }
@@ -109,21 +121,23 @@ Verdict compare(const Problem& problem, std::span<const HostTensor> tensors,
   return verdict;
 }
 
-std::vector<Expectation> expect(const Problem& problem, std::span<HostTensor> tensors, const DeviceProfile& profile,
-                                double max_flops) {
+std::vector<Expectation> expect(const Problem& problem, std::span<HostTensor> tensors,
+                                const DeviceProfile& profile, double max_flops) {
   const Workload& workload = problem.operation->workload;
   if (workload.expect) return workload.expect(problem, tensors, profile, max_flops);
   return expect_by_reference(problem, tensors);
 }
 
-Workbench::Workbench(ContextState& context, const Operation& operation, const Case& shape, double max_flops)
+Workbench::Workbench(ContextState& context, const Operation& operation, const Case& shape,
+                     double max_flops)
     : context_(context) {
   std::vector<std::optional<TensorSpec>> operands = shape.operands;
   for (auto& spec : operands) {
     if (spec) spec->offset += kGuardElements;
   }
   problem_ = make_problem(operation, operands, shape.options);
-  // Outputs that validate() added have no guard in front yet; a second pass gives every operand its place.
+  // Outputs that validate() added have no guard in front yet; a second pass gives every operand its
+  // place.
   operands = problem_.operands;
   for (auto& spec : operands) {
     if (spec && spec->offset < kGuardElements) spec->offset += kGuardElements;
@@ -137,7 +151,8 @@ Workbench::Workbench(ContextState& context, const Operation& operation, const Ca
     if (!problem_.has(slot)) continue;
     const TensorSpec& spec = problem_.spec(slot);
     const std::int64_t last = std::max(spec.last_element(), spec.offset);
-    images_[slot].assign(static_cast<std::size_t>(last + 1 + kGuardElements) * size_of(spec.dtype), kUntouched);
+    images_[slot].assign(static_cast<std::size_t>(last + 1 + kGuardElements) * size_of(spec.dtype),
+                         kUntouched);
     buffers_[slot] = context_.create_buffer(images_[slot].size());
     tensors[slot] = {.spec = spec, .data = images_[slot].data()};
   }
@@ -163,7 +178,8 @@ void Workbench::reset_outputs() {
   context_.default_stream()->use([&](device::Stream& stream) {
     for (std::size_t slot = 0; slot < buffers_.size(); ++slot) {
       if (!buffers_[slot] || problem_.operation->operands[slot].role != Role::kOutput) continue;
-      stream.fill(*buffers_[slot], 0, buffers_[slot]->size(), static_cast<std::uint8_t>(kUntouched));
+      stream.fill(*buffers_[slot], 0, buffers_[slot]->size(),
+                  static_cast<std::uint8_t>(kUntouched));
     }
   });
 }
@@ -184,7 +200,8 @@ Verdict Workbench::verify() {
     if (!buffers_[slot]) continue;
     const Operand& operand = operation.operands[slot];
     if (operand.role == Role::kInput) {
-      if (after[slot] != images_[slot]) return {.worst = 0, .failure = "the kernel changed input " + operand.name};
+      if (after[slot] != images_[slot])
+        return {.worst = 0, .failure = "the kernel changed input " + operand.name};
       continue;
     }
     bits += hash128(after[slot]);

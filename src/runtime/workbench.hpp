@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Made-up operands of one call on a device, and the comparison of what a kernel made of them with the reference. Tuner,
-// conformance table and benchmarks all verify through here.
+// Made-up operands of one call on a device, and the comparison of what a kernel made of them with
+// the reference. Tuner, conformance table and benchmarks all verify through here.
 #pragma once
 
 #include <cstddef>
@@ -18,15 +18,17 @@ struct Verdict {
   std::string failure;  // empty = passed; else the first element that is wrong, and by how much
 };
 
-// Compares the requested outputs with expectations. Written so that a NaN that was not expected fails.
+// Compares the requested outputs with expectations. Written so that a NaN that was not expected
+// fails.
 Verdict compare(const Problem& problem, std::span<const HostTensor> tensors,
                 std::span<const Expectation> expectations);
 
 // What the requested outputs must be, by the operation's workload or its reference.
-std::vector<Expectation> expect(const Problem& problem, std::span<HostTensor> tensors, const DeviceProfile& profile,
-                                double max_flops);
+std::vector<Expectation> expect(const Problem& problem, std::span<HostTensor> tensors,
+                                const DeviceProfile& profile, double max_flops);
 
-// Operands lie between guard bands. Inputs hold the case's data and NaN wherever no element is; outputs start as NaN.
+// Operands lie between guard bands. Inputs hold the case's data and NaN wherever no element is;
+// outputs start as NaN.
 class Workbench {
  public:
   // The problem of `shape` with every operand moved behind its guard band.
@@ -35,7 +37,8 @@ class Workbench {
   const Problem& problem() const { return problem_; }
   std::span<const device::BufferPtr> buffers() const { return buffers_; }
   void reset_outputs();  // to NaN, on the device
-  // Downloads everything: outputs against the expectations, bytes outside the elements and the inputs unchanged.
+  // Downloads everything: outputs against the expectations, bytes outside the elements and the
+  // inputs unchanged.
   Verdict verify();
   // Hash of the outputs' bytes as of the last verify().
   const std::string& output_bits() const { return output_bits_; }

@@ -97,8 +97,7 @@ void sweep(const fs::path& directory) {
 
 }  // namespace
 
-FileBlobStore::FileBlobStore(std::filesystem::path directory)
-    : directory_(std::move(directory) / "programs") {}
+FileBlobStore::FileBlobStore(const fs::path& directory) : directory_(directory / "programs") {}
 
 std::vector<std::byte> FileBlobStore::get(std::string_view key) {
   if (key.empty()) return {};

@@ -54,14 +54,13 @@ CacheDirectory open_cache_directory(const std::optional<std::string>& option, bo
 class PersistentCache final : public EntryStore {
  public:
   struct Counters {
-    std::uint64_t written =
-        0;  // writes that are on the disk; each also brought the entries of earlier failed ones
+    std::uint64_t written = 0;     // writes on the disk, with the entries of failed ones before
     std::uint64_t skipped = 0;     // writes given up for want of the lock
     std::uint64_t failed = 0;      // writes that failed for another reason
     std::uint64_t unreadable = 0;  // reads of a damaged, foreign or newer file
   };
 
-  PersistentCache(std::filesystem::path directory, std::string fingerprint,
+  PersistentCache(const std::filesystem::path& directory, std::string fingerprint,
                   const DeviceProfile& profile);
   ~PersistentCache() override;
   std::optional<Entry> find(const std::string& key) override;
@@ -85,7 +84,7 @@ std::unique_ptr<EntrySource> shipped_database(const DeviceProfile& profile,
 // hash finds damage; against other users the store relies on the ownership of directory and file.
 class FileBlobStore final : public device::BlobStore {
  public:
-  explicit FileBlobStore(std::filesystem::path directory);
+  explicit FileBlobStore(const std::filesystem::path& directory);
   std::vector<std::byte> get(std::string_view key) override;
   void put(std::string_view key, std::span<const std::byte> blob) override;
 

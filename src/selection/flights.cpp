@@ -27,8 +27,8 @@ Flights::Seat Flights::board(const std::string& key) {
   const auto [flight, first] = flights_.try_emplace(key, Flight{self, result});
   const bool leads = first;
   const bool nested = !first && flight->second.leader == self;
-  return Seat(*this, key, leads ? std::optional(std::move(promise)) : std::nullopt,
-              nested ? std::shared_future<std::optional<Entry>>{} : flight->second.result);
+  return {*this, key, leads ? std::optional(std::move(promise)) : std::nullopt,
+          nested ? std::shared_future<std::optional<Entry>>{} : flight->second.result};
 }
 
 bool Flights::landed(const std::string& key) const {

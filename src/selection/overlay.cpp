@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "selection/overlay.hpp"
 
-#include <algorithm>
-#include <ranges>
+#include <cstddef>
 #include <utility>
+#include <vector>
 
 #include "base/environment.hpp"
 #include "tessera/error.hpp"
@@ -92,8 +92,8 @@ bool overlays_active() { return !scopes<Entries>().empty(); }
 
 std::optional<OverlayEntry> find_overlay(const Problem& problem) {
   const auto& stack = scopes<Entries>();
-  for (auto scope = stack.rbegin(); scope != stack.rend(); ++scope) {
-    if (const OverlayEntry* entry = find_in(scope->value, problem)) return *entry;
+  for (std::size_t depth = stack.size(); depth-- > 0;) {
+    if (const OverlayEntry* entry = find_in(stack[depth].value, problem)) return *entry;
   }
   return std::nullopt;
 }

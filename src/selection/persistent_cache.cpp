@@ -100,7 +100,7 @@ struct PersistentCache::State {
   }
 };
 
-PersistentCache::PersistentCache(std::filesystem::path directory, std::string fingerprint,
+PersistentCache::PersistentCache(const std::filesystem::path& directory, std::string fingerprint,
                                  const DeviceProfile& profile)
     : state_(std::make_unique<State>()) {
   state_->file = choices_path(directory, fingerprint);

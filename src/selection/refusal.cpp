@@ -73,8 +73,7 @@ Refusal missing_vulkan_source(const Problem& problem, const Pass& pass,
   }
   if (source.file.empty()) return "has no Vulkan kernel for its pass " + in_quotes(pass.name);
   const std::vector<Define> axes = pass.axes ? pass.axes(problem, profile) : std::vector<Define>{};
-  const std::string name = axes.empty() ? source.file : kernel::module_name(source.file, axes);
-  const kernel::ModuleLookup found = kernel::find_module(name);
+  const kernel::ModuleLookup found = kernel::find_module(kernel::module_name(source.file, axes));
   if (found.words.empty()) return "lacks its SPIR-V: " + found.why_not;
   return std::nullopt;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The conformance table as a program of its own: tessera_conformance [DEVICE [OPERATION]]. Prints failures, what was
-// skipped and why, and the variants that no device ran.
+// The conformance table as a program of its own: tessera_conformance [DEVICE [OPERATION]]. Prints
+// failures, what was skipped and why, and the variants that no device ran.
 #include <cstdio>
 #include <map>
 #include <set>
@@ -19,7 +19,8 @@ struct Totals {
   std::set<std::string> unused;  // variants that no device has run yet
 };
 
-void check_device(const tessera::DeviceInfo& device, const std::string& only_operation, Totals& totals) {
+void check_device(const tessera::DeviceInfo& device, const std::string& only_operation,
+                  Totals& totals) {
   std::printf("%d %s\n", device.index, summary(device.profile).c_str());
   const auto context = tessera::Context::open(std::to_string(device.index));
   for (const tessera::Operation* operation : tessera::all_operations()) {
@@ -27,23 +28,25 @@ void check_device(const tessera::DeviceInfo& device, const std::string& only_ope
     std::map<std::string, std::map<std::string, std::size_t>> skips;  // reason, variant, count
     double worst = 0;
     std::string worst_name;
-    const CheckSummary summary = tessera::conformance::check(context, *operation, {}, [&](const CheckResult& result) {
-      const std::string variant = result.name.substr(0, result.name.find('/'));
-      if (result.skipped) {
-        ++skips[result.detail][variant];
-      } else if (!result.passed) {
-        std::printf("  FAILED %s: %s\n", result.name.c_str(), result.detail.c_str());
-      } else {
-        totals.unused.erase(variant);
-        if (result.worst > worst) {
-          worst = result.worst;
-          worst_name = result.name;
-        }
-      }
-    });
-    std::printf("  %s: %zu passed, %zu failed, %zu skipped", operation->name.c_str(), summary.passed, summary.failed,
-                summary.skipped);
-    if (!worst_name.empty()) std::printf("; worst error %.2f of its bound: %s", worst, worst_name.c_str());
+    const CheckSummary summary =
+        tessera::conformance::check(context, *operation, {}, [&](const CheckResult& result) {
+          const std::string variant = result.name.substr(0, result.name.find('/'));
+          if (result.skipped) {
+            ++skips[result.detail][variant];
+          } else if (!result.passed) {
+            std::printf("  FAILED %s: %s\n", result.name.c_str(), result.detail.c_str());
+          } else {
+            totals.unused.erase(variant);
+            if (result.worst > worst) {
+              worst = result.worst;
+              worst_name = result.name;
+            }
+          }
+        });
+    std::printf("  %s: %zu passed, %zu failed, %zu skipped", operation->name.c_str(),
+                summary.passed, summary.failed, summary.skipped);
+    if (!worst_name.empty())
+      std::printf("; worst error %.2f of its bound: %s", worst, worst_name.c_str());
     std::printf("\n");
     for (const auto& [why, variants] : skips) {
       for (const auto& [variant, count] : variants) {
@@ -64,7 +67,8 @@ int main(int argc, char** argv) {
   Totals totals;
   for (const tessera::Operation* record : tessera::all_operations()) {
     if (!operation.empty() && operation != record->name) continue;
-    for (const tessera::Variant& variant : record->variants) totals.unused.insert(record->name + "." + variant.name);
+    for (const tessera::Variant& variant : record->variants)
+      totals.unused.insert(record->name + "." + variant.name);
   }
   try {
     const tessera::Probe& probe = tessera::probe_devices();
@@ -84,7 +88,9 @@ int main(int argc, char** argv) {
     std::printf("error: %s\n", error.what());
     return 1;
   }
-  for (const std::string& variant : totals.unused) std::printf("%s ran on no device here\n", variant.c_str());
-  std::printf("conformance: %zu passed, %zu failed, %zu skipped\n", totals.passed, totals.failed, totals.skipped);
+  for (const std::string& variant : totals.unused)
+    std::printf("%s ran on no device here\n", variant.c_str());
+  std::printf("conformance: %zu passed, %zu failed, %zu skipped\n", totals.passed, totals.failed,
+              totals.skipped);
   return totals.failed == 0 && totals.passed > 0 ? 0 : 1;
 }

@@ -11,13 +11,15 @@ endif()
 set(source "${WORK}/alone.cpp")
 foreach(header IN LISTS headers)
   file(WRITE "${source}" "#include \"${header}\"\n#include \"${header}\"\nint main() {}\n")
-  set(compile "${CXX}" -std=c++20 -Wall -Wextra -Wpedantic -Werror "-I${INCLUDE}" "${source}")
-  execute_process(COMMAND ${compile} -fsyntax-only RESULT_VARIABLE result ERROR_VARIABLE errors)
+  execute_process(
+    COMMAND "${CXX}" -std=c++20 -Wall -Wextra -Wpedantic -Werror "-I${INCLUDE}" -fsyntax-only -MD -MF "${WORK}/alone.d"
+            "${source}"
+    RESULT_VARIABLE result ERROR_VARIABLE errors)
   if(NOT result EQUAL 0)
     message(SEND_ERROR "${header} does not compile alone:\n${errors}")
     continue()
   endif()
-  execute_process(COMMAND ${compile} -M OUTPUT_VARIABLE dependencies COMMAND_ERROR_IS_FATAL ANY)
+  file(READ "${WORK}/alone.d" dependencies)
   string(REGEX MATCHALL "[^ \\\n]+/(CL|vulkan|eigen3|Eigen|nlohmann|CLI|shaderc)/[^ \\\n]+|[^ \\\n]+/xxhash\\.h" foreign
          "${dependencies}")
   if(foreign)

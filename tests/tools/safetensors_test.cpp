@@ -136,20 +136,23 @@ TEST_F(Safetensors, RefusesBadEntries) {
           R"({"dtype":"F32","shape":[2],"data_offsets":[8,0]})",
           R"({"dtype":"F32","shape":[2],"data_offsets":[-8,0]})",
           R"({"dtype":"F32","shape":[2],"data_offsets":[1,9]})",
-          R"({"dtype":"F32","shape":[2],"data_offsets":[18446744073709551608,18446744073709551615]})",
+          R"({"dtype":"F32","shape":[2],"data_offsets":[18446744073709551607,18446744073709551615]})",
           R"({"dtype":"F32","shape":[2],"data_offsets":[0]})",
           R"({"dtype":"F32","shape":[2],"data_offsets":[0,8,8]})",
           R"({"dtype":"F32","shape":[2],"data_offsets":{"0":8}})",
           R"({"dtype":"F32","shape":[2]})",
           R"({"dtype":"F32","shape":[2],"data_offsets":[0,8],"more":1})",
           R"({"dtype":"F32","dtype":"F32","shape":[2],"data_offsets":[0,8]})",
-          R"({"dtype":"F32","shape":[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,2],"data_offsets":[0,8]})",
           R"([])",
           R"(null)",
           R"("F32")",
       }) {
     refusal(file_of("{\"a\":" + std::string(entry) + "}", data));
   }
+  std::string many = "2";
+  for (std::size_t i = 0; i < kMaxRank; ++i) many += ",1";
+  const std::string rest = R"(],"data_offsets":[0,8]}})";
+  refusal(file_of(R"({"a":{"dtype":"F32","shape":[)" + many + rest, data));
 }
 
 TEST_F(Safetensors, RefusesGapsOverlapsAndRepeatedNames) {

@@ -16,6 +16,7 @@
 namespace tessera::tool {
 namespace {
 
+constexpr std::size_t kCallsPerPeak = 8;  // between two measurements of the peaks
 constexpr double kRegression = 1.05;  // slower than the compared run by more than this is flagged
 
 struct Arguments {
@@ -62,29 +63,30 @@ class Bench {
 
   void bench_device(const DeviceInfo& device, const std::vector<Call>& calls) {
     const Context context = open_device(device);
-    progress_.update(device_label(device) + ": measuring its peaks");
-    std::string no_peaks;
-    const conformance::Peaks peaks = peaks_of(context, no_peaks);
-    devices_.push_back({device, peaks, context.fingerprint()});
     progress_.wipe();
-    std::cout << device_label(device) << "\n    " << peaks_text(peaks)
-              << (no_peaks.empty() ? "" : ": ") << no_peaks << std::endl;
+    std::cout << device_label(device) << std::endl;
     Executor executor(context);
     if (!arguments_.variant.empty()) executor = executor.with_variant(arguments_.variant);
-    std::size_t done = 0;
-    for (const Call& call : calls) {
-      const std::string what =
-          call.operation->name + '/' + call.shape.name + '/' + std::string(to_string(call.dtype));
-      progress_.update(device_tag(device) + ' ' + what,
-                       static_cast<double>(done++) / static_cast<double>(calls.size()));
-      rows_.push_back(measure(executor, device, *call.operation, call.shape, call.dtype, peaks,
-                              arguments_.min_time));
+    PeakMeter meter(context);
+    const std::size_t first = rows_.size();
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      const Call& call = calls[i];
+      if (i % kCallsPerPeak == 0) meter.measure();
+      progress_.update(device_tag(device) + ' ' + call.operation->name + '/' + call.shape.name +
+                           '/' + std::string(to_string(call.dtype)),
+                       static_cast<double>(i) / static_cast<double>(calls.size()));
+      rows_.push_back(
+          measure(executor, device, *call.operation, call.shape, call.dtype, arguments_.min_time));
       if (!rows_.back().run.failure.empty()) {
         progress_.milestone("tessera: " + rows_.back().name() + ": " + rows_.back().run.failure);
         failed_ = true;
       }
     }
+    meter.measure();
+    for (std::size_t i = first; i < rows_.size(); ++i) rows_[i].compare_with(meter.peaks());
     progress_.wipe();
+    std::cout << "    " << peaks_text(meter.peaks()) << std::endl;
+    devices_.push_back({device, meter.peaks(), context.fingerprint()});
   }
 
   std::vector<Call> calls_for(const std::vector<const Operation*>& operations) const {
@@ -190,7 +192,7 @@ Command add_bench(CLI::App& tool) {
       ->type_name("FILE");
   app->footer(
       "Exit code 1 if a result was wrong or, with --compare, slower by more than 5 %.\n"
-      "Percentages are of the f32 FMA rate or the copy bandwidth that the tool measures first,\n"
+      "Percentages are of the f32 FMA rate or the copy bandwidth that the tool measures,\n"
       "whichever limits the call.\n\n"
       "Examples:\n"
       "  tessera bench flash_attention --device opencl --dtype f32\n"

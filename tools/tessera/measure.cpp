@@ -25,7 +25,7 @@ std::string Measured::name() const {
 }
 
 Measured measure(const Executor& executor, const DeviceInfo& device, const Operation& operation,
-                 const Case& shape, DType dtype, const conformance::Peaks& peaks, double min_time) {
+                 const Case& shape, DType dtype, double min_time) {
   Measured measured{device, &operation, shape, dtype, {}, {}, {}};
   try {
     measured.run = conformance::verify_and_time(executor, operation, shape, true, min_time);
@@ -34,10 +34,12 @@ Measured measure(const Executor& executor, const DeviceInfo& device, const Opera
   } catch (const Error& error) {
     measured.run.failure = error.what();
   }
-  measured.limit =
-      percent_of_peak(measured.run.flops, measured.run.bytes, measured.run.median_seconds, peaks);
   measured.tier = tier_text(measured.run.execution.choice);
   return measured;
+}
+
+void Measured::compare_with(const conformance::Peaks& peaks) {
+  limit = percent_of_peak(run.flops, run.bytes, run.median_seconds, peaks);
 }
 
 std::string rate_text(const Measured& measured) {
@@ -54,15 +56,10 @@ std::string percent_text(const Measured& measured) {
 
 std::string error_text(const Measured& measured) { return fixed(measured.run.worst, 3); }
 
-conformance::Peaks peaks_of(const Context& context, std::string& why_not) {
-  try {
-    return conformance::measure_peaks(context);
-  } catch (const DeviceLost&) {
-    throw;
-  } catch (const Error& error) {
-    why_not = error.what();
-    return {};
-  }
+void PeakMeter::measure() {
+  const conformance::Peaks now = conformance::measure_peaks(context_);
+  peaks_.fma_flops = std::max(peaks_.fma_flops, now.fma_flops);
+  peaks_.copy_bytes_per_second = std::max(peaks_.copy_bytes_per_second, now.copy_bytes_per_second);
 }
 
 std::string peaks_text(const conformance::Peaks& peaks) {

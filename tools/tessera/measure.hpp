@@ -31,18 +31,29 @@ struct Measured {
   // Independent of the configuration, so that two runs can be compared:
   // "flash_attention/prefill/f16@opencl:NAME".
   std::string name() const;
+  void compare_with(const conformance::Peaks& peaks);  // sets `limit`
+};
+
+// The best that a device was seen to reach. Other work on the machine slows the probes like
+// everything else, so they are run again between the calls that stand beside them.
+class PeakMeter {
+ public:
+  explicit PeakMeter(const Context& context) : context_(context) {}
+  void measure();
+  const conformance::Peaks& peaks() const { return peaks_; }
+
+ private:
+  Context context_;
+  conformance::Peaks peaks_;
 };
 
 // Never throws for a call that fails: its failure is in the result.
 Measured measure(const Executor& executor, const DeviceInfo& device, const Operation& operation,
-                 const Case& shape, DType dtype, const conformance::Peaks& peaks, double min_time);
+                 const Case& shape, DType dtype, double min_time);
 
 std::string rate_text(const Measured& measured);     // "123 GFLOP/s" or "12.3 GB/s"
 std::string percent_text(const Measured& measured);  // "81.5 %", "–"
 std::string error_text(const Measured& measured);    // worst error over its bound
-
-// The device's peaks; where they can't be measured, zeros, and `why_not` says why.
-conformance::Peaks peaks_of(const Context& context, std::string& why_not);
 std::string peaks_text(const conformance::Peaks& peaks);
 
 }  // namespace tessera::tool

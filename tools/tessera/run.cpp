@@ -321,15 +321,15 @@ Command add_run(CLI::App& tool) {
   app->add_flag("--json", a.json, "Print JSON");
   app->add_flag("--markdown", a.markdown, "With --list: operations × platforms as a table");
   app->footer(
-      "Files are converted: floating operands to --dtype, integers and booleans to the operand's "
-      "own\n"
-      "integer type, checked. .npy can't hold bf16: such an output is written as f32.\n\n"
+      "Files are converted: floating operands to --dtype, integers and booleans, with a check\n"
+      "of their range, to the operand's own integer type. .npy can't hold bf16: such an output\n"
+      "is written as f32.\n\n"
       "Examples:\n"
-      "  tessera run flash_attention --input query=q.npy key=k.npy value=v.npy --output "
-      "output=o.npy\n"
+      "  tessera run flash_attention --input query=q.npy key=k.npy value=v.npy \\\n"
+      "      --output output=o.npy\n"
       "  tessera run flash_attention --inputs qkv.safetensors --outputs out.safetensors \\\n"
-      "      --want log_sum_exp --set causal=true softmax_scale=0.125 --dtype bf16 --device "
-      "vulkan\n"
+      "      --want log_sum_exp --set causal=true softmax_scale=0.125 \\\n"
+      "      --dtype bf16 --device vulkan\n"
       "  tessera run flash_attention --inputs qkv.safetensors --explain\n"
       "  tessera run --list");
   return {app, [arguments] { return run(*arguments); }};

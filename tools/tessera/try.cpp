@@ -73,15 +73,13 @@ std::int64_t large_sequence(const Operation& operation, const conformance::Peaks
 std::vector<std::pair<DType, Case>> cases_for(const Operation& operation, std::int64_t sequence) {
   std::vector<std::pair<DType, Case>> cases;
   for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
-    for (const bool causal : {false, true}) {
-      Sizes grouped = large_sizes(sequence / 2);
-      grouped.kv_heads = 2;
-      const Sizes odd{2, 131, 197, 6, 3, 40, 24};
-      cases.emplace_back(dtype,
-                         make_case(operation, "large", dtype, large_sizes(sequence), causal));
-      cases.emplace_back(dtype, make_case(operation, "grouped", dtype, grouped, causal));
-      cases.emplace_back(dtype, make_case(operation, "odd", dtype, odd, causal));
-    }
+    Sizes grouped = large_sizes(sequence / 2);
+    grouped.kv_heads = 2;
+    const Sizes odd{2, 131, 197, 6, 3, 40, 24};
+    cases.emplace_back(dtype, make_case(operation, "large", dtype, large_sizes(sequence), false));
+    cases.emplace_back(dtype, make_case(operation, "large", dtype, large_sizes(sequence), true));
+    cases.emplace_back(dtype, make_case(operation, "grouped heads", dtype, grouped, false));
+    cases.emplace_back(dtype, make_case(operation, "odd", dtype, odd, true));
   }
   return cases;
 }
@@ -143,10 +141,14 @@ class Trial {
     } else if (origins_.tuned > 0) {
       std::cout << "remembered in " << cache.path.string() << " for the next run\n";
     }
+    std::cout << '\n';
+    for (const Target& target : targets_) {
+      std::cout << device_label(target.device) << ": " << peaks_text(target.meter.peaks()) << '\n';
+    }
     std::cout << '\n' << table();
-    std::cout << "\nof peak: of the device's f32 FMA rate as measured above (f16 and bf16 may pass "
-                 "it where there\nare matrix units); error/bound: the worst element's error over "
-                 "what rounding allows, 1 is the most\n";
+    std::cout << "\nof peak: of the f32 FMA rate above; f16 and bf16 may pass it where there are "
+                 "matrix units\nerror/bound: the worst element's error over what rounding "
+                 "allows; 1 is the most\n";
     for (const std::string& failure : failures_) std::cout << "FAILED " << failure << '\n';
     return failures_.empty() ? 0 : 1;
   }
@@ -160,7 +162,7 @@ class Trial {
   struct Target {
     DeviceInfo device;
     Context context;
-    conformance::Peaks peaks;
+    PeakMeter meter;
     std::vector<Call> calls;
     std::vector<TuneJob> jobs;                // calls whose key has no tuned configuration
     std::map<std::string, std::string> tier;  // by key: what chose it in this run
@@ -177,12 +179,12 @@ class Trial {
       try {
         progress_.update(device_label(device) + ": measuring its peaks");
         const Context context = open_device(device);
-        std::string no_peaks;
-        Target target{device, context, peaks_of(context, no_peaks), {}, {}, {}};
-        const std::int64_t sequence = large_sequence(operation_, target.peaks);
+        PeakMeter meter(context);
+        meter.measure();
+        const std::int64_t sequence = large_sequence(operation_, meter.peaks());
+        Target target{device, context, meter, {}, {}, {}};
         progress_.wipe();
-        std::cout << device_label(device) << "\n    " << peaks_text(target.peaks)
-                  << (no_peaks.empty() ? "" : ": ") << no_peaks << '\n';
+        std::cout << device_label(device) << '\n';
         for (auto& [dtype, shape] : cases_for(operation_, sequence)) {
           add_call(target, dtype, std::move(shape));
         }
@@ -195,7 +197,7 @@ class Trial {
 
   void add_call(Target& target, DType dtype, Case shape) {
     const Problem problem = problem_of(operation_, shape);
-    if (dtype == DType::kF32 && shape.name.find("causal") == std::string::npos) {
+    if (dtype == DType::kF32 && shape.name != "large causal") {
       std::cout << "    " << shape.name << ": " << shape_text(shape, operation_) << std::endl;
     }
     target.calls.push_back({dtype, shape, problem.key});
@@ -269,29 +271,40 @@ class Trial {
   void measure_all() {
     std::size_t total = 0;
     for (const Target& target : targets_) total += target.calls.size();
-    std::size_t done = 0;
-    for (const Target& target : targets_) {
-      Policy policy = current_policy();
-      policy.autotune = false;
-      const Executor executor = Executor(target.context).with_policy(policy);
-      for (const Call& call : target.calls) {
-        progress_.update("checking and timing " + device_tag(target.device) + ' ' +
-                             call.shape.name + ' ' + std::string(to_string(call.dtype)),
-                         static_cast<double>(done++) / static_cast<double>(total));
-        try {
-          rows_.push_back(measure(executor, target.device, operation_, call.shape, call.dtype,
-                                  target.peaks, arguments_.min_time));
-        } catch (const DeviceLost& error) {
-          fail(device_label(target.device) + ": " + error.what());
-          break;
-        }
-        const auto tier = target.tier.find(call.key);
-        if (tier != target.tier.end()) rows_.back().tier = tier->second;
-        if (!rows_.back().run.failure.empty()) {
-          fail(rows_.back().name() + ": " + rows_.back().run.failure);
-        }
+    for (Target& target : targets_) {
+      const std::size_t first = rows_.size();
+      try {
+        measure_device(target, total);
+      } catch (const Error& error) {  // one broken device hides no other
+        fail(device_label(target.device) + ": " + error.what());
+      }
+      for (std::size_t i = first; i < rows_.size(); ++i) {
+        rows_[i].compare_with({target.meter.peaks().fma_flops, 0});
       }
     }
+  }
+
+  void measure_device(Target& target, std::size_t total) {
+    Policy policy = current_policy();
+    policy.autotune = false;
+    const Executor executor = Executor(target.context).with_policy(policy);
+    std::string dtype;
+    for (const Call& call : target.calls) {
+      const std::string name(to_string(call.dtype));
+      progress_.update(
+          "checking and timing " + device_tag(target.device) + ' ' + call.shape.name + ' ' + name,
+          static_cast<double>(rows_.size()) / static_cast<double>(total));
+      if (name != dtype) target.meter.measure();
+      dtype = name;
+      rows_.push_back(measure(executor, target.device, operation_, call.shape, call.dtype,
+                              arguments_.min_time));
+      const auto tier = target.tier.find(call.key);
+      if (tier != target.tier.end()) rows_.back().tier = tier->second;
+      if (!rows_.back().run.failure.empty()) {
+        fail(rows_.back().name() + ": " + rows_.back().run.failure);
+      }
+    }
+    target.meter.measure();
   }
 
   std::string table() const {
@@ -345,11 +358,9 @@ Command add_try(CLI::App& tool) {
       ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
   app->footer(
-      "f32, f16 and bf16, causal and not; a large shape, one with grouped heads and an odd one. "
-      "The\n"
-      "large shape is chosen by the device's measured peak. The second run finds the "
-      "configurations\n"
-      "of the first in the cache.\n\n"
+      "f32, f16 and bf16; a large shape, causal and not, one with grouped heads, an odd one.\n"
+      "The large shape is chosen by the device's measured peak. The second run finds the\n"
+      "configurations of the first in the cache.\n\n"
       "Examples:\n"
       "  tessera try\n"
       "  tessera try --device vulkan --budget 30");

@@ -237,8 +237,7 @@ Command add_tune(CLI::App& tool) {
   app->add_flag("-v,--verbose", a.verbose, "Print every candidate");
   app->add_flag("--json", a.json, "Print JSON");
   app->footer(
-      "A candidate must be right before it is timed. Results go to the cache: see tessera "
-      "cache.\n\n"
+      "A candidate must be right before it is timed. What wins goes to the cache.\n\n"
       "Examples:\n"
       "  tessera tune --budget 300\n"
       "  tessera tune flash_attention --device vulkan --dtype f16 --set causal=true \\\n"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host platform: runs the references on ordinary memory. Every call is finished when it returns.
+// The host platform: runs the references on ordinary memory. Every call is finished when it
+// returns.
 #include <sys/utsname.h>
 
 #include <algorithm>
@@ -15,7 +16,8 @@ namespace {
 
 class HostBuffer final : public Buffer {
  public:
-  explicit HostBuffer(std::uint64_t size) : Buffer(size), bytes_(new std::byte[std::max<std::uint64_t>(size, 1)]) {}
+  explicit HostBuffer(std::uint64_t size)
+      : Buffer(size), bytes_(new std::byte[std::max<std::uint64_t>(size, 1)]) {}
   std::byte* data() { return bytes_.get(); }
   const std::byte* data() const { return bytes_.get(); }
 
@@ -33,7 +35,9 @@ class HostProgram final : public Program {
 };
 
 std::byte* bytes_of(Buffer& buffer) { return static_cast<HostBuffer&>(buffer).data(); }
-const std::byte* bytes_of(const Buffer& buffer) { return static_cast<const HostBuffer&>(buffer).data(); }
+const std::byte* bytes_of(const Buffer& buffer) {
+  return static_cast<const HostBuffer&>(buffer).data();
+}
 
 class HostStream final : public Stream {
  public:
@@ -43,11 +47,12 @@ class HostStream final : public Stream {
   void download(const Buffer& source, std::uint64_t offset, std::span<std::byte> bytes) override {
     if (!bytes.empty()) std::memcpy(bytes.data(), bytes_of(source) + offset, bytes.size());
   }
-  void copy(const Buffer& source, std::uint64_t source_offset, Buffer& target, std::uint64_t target_offset,
-            std::uint64_t bytes) override {
+  void copy(const Buffer& source, std::uint64_t source_offset, Buffer& target,
+            std::uint64_t target_offset, std::uint64_t bytes) override {
     std::memmove(bytes_of(target) + target_offset, bytes_of(source) + source_offset, bytes);
   }
-  void fill(Buffer& target, std::uint64_t offset, std::uint64_t bytes, std::uint8_t value) override {
+  void fill(Buffer& target, std::uint64_t offset, std::uint64_t bytes,
+            std::uint8_t value) override {
     std::memset(bytes_of(target) + offset, value, bytes);
   }
   void launch(const Launch& launch) override {
@@ -90,7 +95,8 @@ class HostDevice final : public Device {
     try {
       return std::make_shared<HostBuffer>(bytes);
     } catch (const std::bad_alloc&) {
-      throw OutOfDeviceMemory("the host has no " + std::to_string(bytes) + " bytes for a buffer", bytes, 0);
+      throw OutOfDeviceMemory("the host has no " + std::to_string(bytes) + " bytes for a buffer",
+                              bytes, 0);
     }
   }
   std::unique_ptr<Stream> create_stream() override { return std::make_unique<HostStream>(); }
@@ -106,7 +112,8 @@ class HostDevice final : public Device {
 
 PlatformProbe probe_host() {
   PlatformProbe probe;
-  probe.found.push_back({.profile = host_profile(), .open = [] { return std::make_shared<HostDevice>(); }});
+  probe.found.push_back(
+      {.profile = host_profile(), .open = [] { return std::make_shared<HostDevice>(); }});
   return probe;
 }
 

@@ -5,8 +5,9 @@
 #include "abi/shared.h"
 TESSERA_ABI_BEGIN
 
-// Offsets and strides count elements; the feature axis is contiguous. Query row i sees key row j when
-// band_low <= j - i <= band_high: causal masks, their alignment and sliding windows all fold into the band.
+// Offsets and strides count elements; the feature axis is contiguous. Query row i sees key row j
+// when band_low <= j - i <= band_high: causal masks, their alignment and sliding windows all fold
+// into the band.
 struct FlashAttentionArgs {
   u32 q_len;      // query rows per (batch, head)
   u32 kv_len;     // key rows per (batch, kv head)

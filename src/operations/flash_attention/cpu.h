@@ -1,31 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// Geometry of attention/cpu_forward and cpu_backward, from VECTOR_WIDTH and the names of their .def files. OpenCL C and
-// the host read this same text: the host defines those names as integers in a function and evaluates CPU_... there.
+// Geometry of attention/cpu_forward, from VECTOR_WIDTH and the names of cpu.def. OpenCL C and the
+// host read this same text: the host defines those names as integers in a function and evaluates
+// CPU_... there.
 #ifndef TESSERA_OPERATIONS_FLASH_ATTENTION_CPU_H
 #define TESSERA_OPERATIONS_FLASH_ATTENTION_CPU_H
 
 #define CPU_ROUND_UP(n, multiple) (((n) + (multiple)-1) / (multiple) * (multiple))
-// A row of at least n floats that is an odd number of 64-byte lines: rows spread over all sets of a cache.
+// A row of n floats or more that is an odd number of 64-byte lines: such rows share few cache sets.
 #define CPU_SPREAD_ROW(n) ((((n) + 15) / 16 | 1) * 16)
 
 // A panel is LANES query rows, one per lane of VECTORS vectors; a work-item owns PANELS of them.
 #define LANES (VECTORS * VECTOR_WIDTH)
 #define PANELS (BLOCK_Q / LANES)
 
-// Features of the private copies, whole vectors and whole tiles, and the strides of the float tiles of keys and values.
+// Features of the panels of q and o: whole vectors and whole tiles. Strides of the rows of floats.
 #define HEAD_SPAN CPU_ROUND_UP(HEAD_DIM, VECTOR_WIDTH)
 #define VALUE_SPAN CPU_ROUND_UP(CPU_ROUND_UP(VALUE_DIM, VALUE_COLUMNS), VECTOR_WIDTH)
-// Rows of each that a panel asks for ahead of time, per tile of scores.
-#define ROWS_AHEAD ((KEY_ROWS + PANELS - 1) / PANELS)
 #define KEY_STRIDE CPU_SPREAD_ROW(HEAD_DIM)
 #define VALUE_STRIDE CPU_SPREAD_ROW(VALUE_SPAN)
+
+// Rows of k and of v that a panel asks for ahead of time, per tile of scores.
+#define ROWS_AHEAD ((KEY_ROWS + PANELS - 1) / PANELS)
 
 // Bytes on the stack of the thread that runs a work-item.
 #define CPU_PRIVATE_BYTES \
   (4 * (BLOCK_Q * (HEAD_SPAN + VALUE_SPAN + 2) + BLOCK_K * (KEY_STRIDE + VALUE_STRIDE + LANES)))
 
 // What the kernel takes for granted. The divisors must be positive before this is evaluated.
-#define CPU_VALID                                                                              \
+#define CPU_VALID                                                                            \
   ((VECTOR_WIDTH == 4 || VECTOR_WIDTH == 8 || VECTOR_WIDTH == 16) && BLOCK_Q % LANES == 0 && \
    BLOCK_K % KEY_ROWS == 0)
 

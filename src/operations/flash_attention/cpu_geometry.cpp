@@ -17,7 +17,8 @@ CpuGeometry cpu_geometry(const Config& config, std::uint32_t vector_width, std::
   const std::uint64_t HEAD_DIM = head_dim;
   const std::uint64_t VALUE_DIM = value_dim;
   constexpr std::uint64_t kMost = 4096;
-  for (const std::uint64_t value : {VECTOR_WIDTH, BLOCK_Q, BLOCK_K, VECTORS, KEY_ROWS, VALUE_COLUMNS}) {
+  for (const std::uint64_t value :
+       {VECTOR_WIDTH, BLOCK_Q, BLOCK_K, VECTORS, KEY_ROWS, VALUE_COLUMNS}) {
     if (value == 0 || value > kMost) return {};
   }
   if (!CPU_VALID) return {};

@@ -7,9 +7,13 @@
 namespace tessera::operations {
 namespace {
 
-std::uint32_t ceil_div(std::int64_t a, std::int64_t b) { return static_cast<std::uint32_t>((a + b - 1) / b); }
+std::uint32_t ceil_div(std::int64_t a, std::int64_t b) {
+  return static_cast<std::uint32_t>((a + b - 1) / b);
+}
 
-const FlashAttentionProblem& call_of(const Problem& problem) { return problem.as<FlashAttentionProblem>(); }
+const FlashAttentionProblem& call_of(const Problem& problem) {
+  return problem.as<FlashAttentionProblem>();
+}
 
 abi::FlashAttentionArgs arguments(const Problem& problem) {
   const FlashAttentionProblem& call = call_of(problem);
@@ -57,21 +61,28 @@ bool is_aligned(const Problem& problem) {
   const auto multiple_of_4 = [](std::int64_t n) { return n % 4 == 0; };
   for (const std::size_t slot : {kQuery, kKey, kValue, kOutput}) {
     const TensorSpec& spec = problem.spec(slot);
-    const bool ok = multiple_of_4(spec.offset) && multiple_of_4(spec.shape[3]) && multiple_of_4(spec.strides[0]) &&
-                    multiple_of_4(spec.strides[1]) && multiple_of_4(spec.strides[2]);
+    const bool ok = multiple_of_4(spec.offset) && multiple_of_4(spec.shape[3]) &&
+                    multiple_of_4(spec.strides[0]) && multiple_of_4(spec.strides[1]) &&
+                    multiple_of_4(spec.strides[2]);
     if (!ok) return false;
   }
   return true;
 }
 
 std::vector<Define> shape_constants(const Problem& problem, const Config& /*config*/) {
-  return {{"HEAD_DIM", head_dim(problem)}, {"VALUE_DIM", value_dim(problem)}, {"ALIGNED", is_aligned(problem) ? 1U : 0U}};
+  return {{"HEAD_DIM", head_dim(problem)},
+          {"VALUE_DIM", value_dim(problem)},
+          {"ALIGNED", is_aligned(problem) ? 1U : 0U}};
 }
 
 }  // namespace
 
-std::uint32_t head_dim(const Problem& problem) { return static_cast<std::uint32_t>(call_of(problem).head_dim); }
-std::uint32_t value_dim(const Problem& problem) { return static_cast<std::uint32_t>(call_of(problem).value_dim); }
+std::uint32_t head_dim(const Problem& problem) {
+  return static_cast<std::uint32_t>(call_of(problem).head_dim);
+}
+std::uint32_t value_dim(const Problem& problem) {
+  return static_cast<std::uint32_t>(call_of(problem).value_dim);
+}
 
 std::uint32_t dtype_axis(DType dtype) {
   return dtype == DType::kF16 ? DTYPE_F16 : dtype == DType::kBF16 ? DTYPE_BF16 : DTYPE_F32;
@@ -82,7 +93,8 @@ Refusal rejects_long_offsets(const Problem& problem) {
   for (std::size_t slot = 0; slot < problem.operands.size(); ++slot) {
     if (!problem.has(slot) || problem.spec(slot).last_element() < kMostElements) continue;
     return problem.operation->operands[slot].name + " " + problem.spec(slot).to_string() +
-           " reaches element " + std::to_string(problem.spec(slot).last_element()) + "; its kernels count to 2^31";
+           " reaches element " + std::to_string(problem.spec(slot).last_element()) +
+           "; its kernels count to 2^31";
   }
   return std::nullopt;
 }
@@ -96,7 +108,9 @@ Pass forward_pass() {
     return Dim3{ceil_div(call.q_len, config.at("BLOCK_Q")), static_cast<std::uint32_t>(call.heads),
                 static_cast<std::uint32_t>(call.batch)};
   };
-  pass.args = [](const Problem& problem, const Config&) { return argument_bytes(arguments(problem)); };
+  pass.args = [](const Problem& problem, const Config&) {
+    return argument_bytes(arguments(problem));
+  };
   return pass;
 }
 

@@ -13,7 +13,8 @@ std::uint32_t head_dim(const Problem& problem);
 std::uint32_t value_dim(const Problem& problem);
 std::uint32_t dtype_axis(DType dtype);  // the value of the build-time axis DTYPE
 
-// One work-group for each block of BLOCK_Q query rows of each head and batch; the caller adds sources and axes.
+// One work-group for each block of BLOCK_Q query rows of each head and batch; the caller adds
+// sources and axes.
 Pass forward_pass();
 
 // The kernels count elements in 32 bits.

@@ -15,14 +15,17 @@ namespace tessera::operations {
 enum FlashAttentionSlot : std::size_t { kQuery, kKey, kValue, kOutput, kLogSumExp };
 
 struct FlashAttentionProblem {
-  std::int64_t batch = 0, q_len = 0, kv_len = 0, heads = 0, kv_heads = 0, head_dim = 0, value_dim = 0;
+  std::int64_t batch = 0, q_len = 0, kv_len = 0, heads = 0, kv_heads = 0, head_dim = 0,
+               value_dim = 0;
   double scale = 1;
-  double soft_cap = 0;                          // 0 = none
-  std::int64_t band_low = 0, band_high = 0;     // row i sees key j when band_low <= j - i <= band_high
+  double soft_cap = 0;                       // 0 = none
+  std::int64_t band_low = 0, band_high = 0;  // row i sees key j when band_low <= j - i <= band_high
 
   std::int64_t group() const { return heads / kv_heads; }
   // The keys [first, last) that row i sees.
-  std::int64_t first_key(std::int64_t row) const { return std::max<std::int64_t>(0, row + band_low); }
+  std::int64_t first_key(std::int64_t row) const {
+    return std::max<std::int64_t>(0, row + band_low);
+  }
   std::int64_t last_key(std::int64_t row) const { return std::min(kv_len, row + band_high + 1); }
   // Visible (row, key) pairs of one head.
   double visible_pairs() const;

@@ -20,14 +20,15 @@ AttentionOracle::AttentionOracle(const Problem& problem, std::span<const HostTen
   value_ = to_heads(value, call_.kv_len, call_.kv_heads, call_.value_dim);
 }
 
-std::vector<Matrix> AttentionOracle::to_heads(const std::vector<double>& flat, std::int64_t rows, std::int64_t heads,
-                                              std::int64_t dim) const {
+std::vector<Matrix> AttentionOracle::to_heads(const std::vector<double>& flat, std::int64_t rows,
+                                              std::int64_t heads, std::int64_t dim) const {
   std::vector<Matrix> result(static_cast<std::size_t>(call_.batch * heads));
   for (std::int64_t batch = 0; batch < call_.batch; ++batch) {
     for (std::int64_t head = 0; head < heads; ++head) {
       const double* start = flat.data() + (batch * rows * heads + head) * dim;
       result[static_cast<std::size_t>(batch * heads + head)] =
-          Eigen::Map<const Matrix, 0, Eigen::OuterStride<>>(start, rows, dim, Eigen::OuterStride<>(heads * dim));
+          Eigen::Map<const Matrix, 0, Eigen::OuterStride<>>(start, rows, dim,
+                                                            Eigen::OuterStride<>(heads * dim));
     }
   }
   return result;
@@ -47,7 +48,8 @@ AttentionRow AttentionOracle::row(std::int64_t batch, std::int64_t head, std::in
   const auto v = value_[kv_index].middleRows(first, count);
 
   Eigen::VectorXd score = call_.scale * (k * q.transpose());
-  row.score_magnitude = std::fabs(call_.scale) * (k.cwiseAbs() * q.transpose().cwiseAbs()).maxCoeff();
+  row.score_magnitude =
+      std::fabs(call_.scale) * (k.cwiseAbs() * q.transpose().cwiseAbs()).maxCoeff();
   if (call_.soft_cap > 0) score = call_.soft_cap * (score / call_.soft_cap).array().tanh();
   const double maximum = score.maxCoeff();
   const Eigen::VectorXd weight = (score.array() - maximum).exp();

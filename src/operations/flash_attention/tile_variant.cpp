@@ -20,30 +20,35 @@ std::vector<Tunable> tunables() {
 #undef CONSTANT
 }
 
-Config make_config(std::uint32_t wg, std::uint32_t block_q, std::uint32_t block_k, std::uint32_t item_rows,
-                   std::uint32_t slice_d, std::uint32_t slice_k, std::uint32_t keep_q, std::uint32_t prefetch) {
-  return {{"WG_X", wg},           {"BLOCK_Q", block_q}, {"BLOCK_K", block_k}, {"ITEM_ROWS", item_rows},
-          {"SLICE_D", slice_d},   {"SLICE_K", slice_k}, {"KEEP_Q", keep_q},   {"PREFETCH", prefetch}};
+Config make_config(std::uint32_t wg, std::uint32_t block_q, std::uint32_t block_k,
+                   std::uint32_t item_rows, std::uint32_t slice_d, std::uint32_t slice_k,
+                   std::uint32_t keep_q, std::uint32_t prefetch) {
+  return {
+      {"WG_X", wg},         {"BLOCK_Q", block_q}, {"BLOCK_K", block_k}, {"ITEM_ROWS", item_rows},
+      {"SLICE_D", slice_d}, {"SLICE_K", slice_k}, {"KEEP_Q", keep_q},   {"PREFETCH", prefetch}};
 }
 
 bool fits(const Problem& problem, const Config& config, const DeviceProfile& profile) {
   const TileGeometry geometry = tile_geometry(config, head_dim(problem), value_dim(problem));
-  return geometry.valid && (profile.local_memory == 0 || geometry.local_bytes <= profile.local_memory) &&
+  return geometry.valid &&
+         (profile.local_memory == 0 || geometry.local_bytes <= profile.local_memory) &&
          (profile.max_group_size == 0 || config.group().x <= profile.max_group_size);
 }
 
-// Lanes along the value axis so that an item owns 8 columns, as many rows as fit its registers, and the longest slices
-// that fit local memory; smaller items, then smaller groups, where nothing fits. On a CPU the items of a group run one
-// after the other, so small groups do.
+// Lanes along the value axis so that an item owns 8 columns, as many rows as fit its registers, and
+// the longest slices that fit local memory; smaller items, then smaller groups, where nothing fits.
+// On a CPU the items of a group run one after the other, so small groups do.
 Config fitting_config(const Problem& problem, const DeviceProfile& profile) {
   const auto lanes_wanted = kernel::next_power_of_two((value_dim(problem) + 7) / 8);
   const auto lanes_k = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(lanes_wanted, 8, 64));
   const std::uint32_t most_items = is_cpu(profile) ? 4 * lanes_k : lanes_k >= 32 ? 256 : 128;
-  constexpr std::pair<std::uint32_t, std::uint32_t> kSlices[] = {{32, 16}, {16, 16}, {16, 8}, {8, 8}, {8, 4}, {4, 4}};
+  constexpr std::pair<std::uint32_t, std::uint32_t> kSlices[] = {{32, 16}, {16, 16}, {16, 8},
+                                                                 {8, 8},   {8, 4},   {4, 4}};
   for (std::uint32_t items = most_items; items >= lanes_k; items /= 2) {
     for (std::uint32_t rows = 8; rows >= 1; rows /= 2) {
       for (const auto& [slice_d, slice_k] : kSlices) {
-        const Config config = make_config(items, rows * items / lanes_k, 4 * lanes_k, rows, slice_d, slice_k, 0, 0);
+        const Config config =
+            make_config(items, rows * items / lanes_k, 4 * lanes_k, rows, slice_d, slice_k, 0, 0);
         if (fits(problem, config, profile)) return config;
       }
     }
@@ -51,17 +56,17 @@ Config fitting_config(const Problem& problem, const DeviceProfile& profile) {
   return make_config(16, 4, 64, 1, 4, 4, 0, 0);
 }
 
-// What measured best, or promises to, by the width of a value row. On an H200 through OpenCL the 64-wide f32 case
-// reached 33 of 64 TFLOP/s with {128, 64, 64, 4, 32, 16}.
+// What measured best, or promises to, by the width of a value row. On an H200 through OpenCL the
+// 64-wide f32 case reached 33 of 64 TFLOP/s with {128, 64, 64, 4, 32, 16}.
 std::vector<Config> gpu_configs(std::uint32_t value_dim) {
   if (value_dim <= 64) {
-    return {make_config(128, 64, 64, 4, 32, 16, 0, 0), make_config(128, 64, 64, 8, 32, 16, 0, 0),
+    return {make_config(128, 64, 64, 4, 32, 16, 0, 0),  make_config(128, 64, 64, 8, 32, 16, 0, 0),
             make_config(128, 128, 32, 8, 32, 16, 0, 0), make_config(128, 64, 64, 8, 16, 16, 0, 1),
-            make_config(128, 32, 64, 4, 32, 16, 0, 0), make_config(128, 64, 32, 4, 32, 16, 0, 0)};
+            make_config(128, 32, 64, 4, 32, 16, 0, 0),  make_config(128, 64, 32, 4, 32, 16, 0, 0)};
   }
   if (value_dim <= 128) {
-    return {make_config(128, 64, 64, 8, 32, 16, 0, 0),   make_config(128, 64, 64, 4, 32, 16, 0, 0),
-            make_config(128, 64, 64, 8, 16, 16, 0, 1),   make_config(128, 64, 128, 8, 16, 16, 0, 0),
+    return {make_config(128, 64, 64, 8, 32, 16, 0, 0),  make_config(128, 64, 64, 4, 32, 16, 0, 0),
+            make_config(128, 64, 64, 8, 16, 16, 0, 1),  make_config(128, 64, 128, 8, 16, 16, 0, 0),
             make_config(256, 128, 64, 8, 16, 16, 0, 0), make_config(128, 32, 64, 4, 16, 8, 0, 0)};
   }
   if (value_dim <= 256) {
@@ -84,7 +89,8 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   }
   add(fitting_config(problem, profile));
   if (is_cpu(profile)) {
-    for (const Config& config : {make_config(32, 16, 32, 4, 16, 16, 1, 0), make_config(16, 16, 32, 8, 16, 8, 0, 1)}) {
+    for (const Config& config :
+         {make_config(32, 16, 32, 4, 16, 16, 1, 0), make_config(16, 16, 32, 8, 16, 8, 0, 1)}) {
       if (fits(problem, config, profile)) add(config);
     }
   }
@@ -93,7 +99,8 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
 
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& /*profile*/) {
   const TileGeometry geometry = tile_geometry(config, head_dim(problem), value_dim(problem));
-  if (!geometry.valid) return "its work-group does not divide into tiles (operations/flash_attention/tile.h)";
+  if (!geometry.valid)
+    return "its work-group does not divide into tiles (operations/flash_attention/tile.h)";
   return rejects_long_offsets(problem);
 }
 
@@ -106,7 +113,8 @@ Variant tile(std::string name, std::string idea, bool subgroups) {
   Pass pass = forward_pass();
   pass.vulkan = {.file = "attention/tile_forward.comp", .entry = "main"};
   if (subgroups) {
-    variant.needs = {.backends = {Backend::kVulkan}, .features = Feature::kStorage16 | Feature::kSubgroupArithmetic};
+    variant.needs = {.backends = {Backend::kVulkan},
+                     .features = Feature::kStorage16 | Feature::kSubgroupArithmetic};
   } else {
     variant.needs = {.features = Feature::kStorage16};
     pass.opencl = {.file = "attention/tile_forward.cl", .entry = "flash_attention_tile"};
@@ -125,11 +133,12 @@ Variant tile(std::string name, std::string idea, bool subgroups) {
   return variant;
 }
 
-
 }  // namespace
 
 Variant tile_variant() {
-  return tile("tile", "K and V tiles in local memory, scores and outputs in registers, online softmax", false);
+  return tile("tile",
+              "K and V tiles in local memory, scores and outputs in registers, online softmax",
+              false);
 }
 
 Variant tile_subgroup_variant() {

@@ -4,12 +4,15 @@
 
 namespace tessera::operations {
 
-std::vector<Variant> flash_attention_variants() { return {cpu_variant(), tile_variant(), tile_subgroup_variant()}; }
+std::vector<Variant> flash_attention_variants() {
+  return {cpu_variant(), tile_variant(), tile_subgroup_variant()};
+}
 
 std::vector<Rule> flash_attention_rules() {
   return {
       {.why = "a CPU wants vectors in registers, not tiles in local memory",
-       .when = [](const Problem&, const DeviceProfile& p) { return p.backend == Backend::kOpenCL && is_cpu(p); },
+       .when = [](const Problem&,
+                  const DeviceProfile& p) { return p.backend == Backend::kOpenCL && is_cpu(p); },
        .variant = "cpu",
        .config = default_cpu_config},
       {.why = "sub-group shuffles save barriers",

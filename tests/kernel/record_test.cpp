@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// Configurations, names, problems and the registry: nothing here needs a device.
+#include "tessera/record.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tessera/error.hpp"
+
+namespace tessera {
+namespace {
+
+template <class Work>
+std::string message_of(Work work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+Operation scale_operation(const std::string& name) {
+  Operation operation;
+  operation.name = name;
+  operation.operands = {{.name = "x", .shape = "[n]", .dtypes = {DType::kF32}},
+                        {.name = "bias", .optional = true, .shape = "[n]", .dtypes = {DType::kF32}},
+                        {.name = "y", .role = Role::kOutput, .shape = "[n]"}};
+  operation.options = {{.name = "factor", .fallback = 2.0, .type = "float"},
+                       {.name = "axis", .fallback = std::int64_t{0}, .type = "int"}};
+  operation.validate = [](Problem& problem) {
+    problem.infer_output(2, DType::kF32, problem.spec(0).shape);
+  };
+  operation.reference = [](const Problem& problem, std::span<HostTensor> tensors) {
+    std::vector<double> values = tensors[0].read();
+    for (double& value : values) value *= std::get<double>(problem.option("factor"));
+    tensors[2].write(values);
+  };
+  return operation;
+}
+
+TEST(Config, TextFormIsSortedAndReadBack) {
+  const Config config{{"WG_X", 64}, {"BLOCK_Q", 32}};
+  EXPECT_EQ(config.to_string(), "BLOCK_Q=32,WG_X=64");
+  EXPECT_EQ(Config::parse(config.to_string()), config);
+  EXPECT_EQ(Config::parse(""), Config());
+  EXPECT_EQ(config.group(), (Dim3{64, 1, 1}));
+}
+
+TEST(Config, RefusesWhatIsNotAConfiguration) {
+  for (const char* text :
+       {"BLOCK", "=3", "A=", "A=x", "A=-1", "A=1,,B=2", "A=1,A=2", "A=99999999999"}) {
+    EXPECT_THROW(Config::parse(text), InvalidArgument) << text;
+  }
+  EXPECT_THROW((Config{{"A", 1}}.at("B")), InvalidArgument);
+}
+
+TEST(FullName, IsParsedAsItIsPrinted) {
+  const Operation operation = scale_operation("scale");
+  const Variant variant{.name = "tile"};
+  const DeviceProfile profile{.backend = Backend::kVulkan, .name = "llvmpipe (LLVM 15, 256 bits)"};
+  const Config config{{"WG_X", 8}};
+  const std::string name = full_name(operation, variant, config, DType::kF16, profile);
+  EXPECT_EQ(name, "scale.tile/f16@vulkan:llvmpipe (LLVM 15, 256 bits){WG_X=8}");
+  const FullName parts = parse_full_name(name);
+  EXPECT_EQ(parts.operation, "scale");
+  EXPECT_EQ(parts.variant, "tile");
+  EXPECT_EQ(parts.dtype, "f16");
+  EXPECT_EQ(parts.backend, "vulkan");
+  EXPECT_EQ(parts.device, profile.name);
+  EXPECT_EQ(parts.config, config);
+  for (const char* bad :
+       {"", "scale", "scale.tile", "scale.tile/f16@vulkan", "scale.tile/f16@vulkan:x{WG_X=}"}) {
+    EXPECT_THROW(parse_full_name(bad), InvalidArgument) << bad;
+  }
+}
+
+TEST(Problem, FillsInDefaultsAndInfersOutputs) {
+  const Operation operation = scale_operation("scale");
+  const Problem problem = make_problem(operation, {TensorSpec::contiguous(DType::kF32, {5})}, {});
+  EXPECT_EQ(problem.option("factor"), OptionValue(2.0));
+  ASSERT_TRUE(problem.has(2));
+  EXPECT_EQ(problem.spec(2), TensorSpec::contiguous(DType::kF32, {5}));
+  EXPECT_FALSE(problem.has(1));
+}
+
+TEST(Problem, EveryRefusalNamesWhatIsWrong) {
+  const Operation operation = scale_operation("scale");
+  const TensorSpec good = TensorSpec::contiguous(DType::kF32, {5});
+  const auto with = [&](auto change) {
+    TensorSpec spec = good;
+    change(spec);
+    return message_of([&] { make_problem(operation, {spec}, {}); });
+  };
+  EXPECT_EQ(message_of([&] { make_problem(operation, {}, {}); }),
+            "scale: input 'x' [n] is missing");
+  EXPECT_EQ(message_of([&] {
+              make_problem(operation, {good}, {{"speed", 1.0}});
+            }),
+            "scale has no option 'speed'; it has factor, axis");
+  EXPECT_EQ(message_of([&] {
+              make_problem(operation, {good}, {{"factor", std::string("big")}});
+            }),
+            "scale: option 'factor' takes float, not 'big'");
+  EXPECT_EQ(with([](TensorSpec& s) { s.dtype = DType::kI32; }),
+            "scale: x i32[5] must be one of f32");
+  EXPECT_EQ(with([](TensorSpec& s) { s.strides = {}; }),
+            "scale: x f32[5] has not one stride for each axis");
+  EXPECT_EQ(with([](TensorSpec& s) { s.offset = -1; }),
+            "scale: x f32[5] starts at the negative offset -1");
+  EXPECT_EQ(with([](TensorSpec& s) { s.strides = {-1}; }),
+            "scale: x f32[5] has a negative stride along axis 0");
+  EXPECT_EQ(with([](TensorSpec& s) { s.shape = {-5}; }),
+            "scale: x f32[-5] has a negative extent along axis 0");
+  EXPECT_EQ(with([](TensorSpec& s) { s.strides = {std::int64_t{1} << 62}; }),
+            "tensor f32[5] reaches beyond what 64 bits can address");
+  EXPECT_EQ(
+      message_of([&] {
+        make_problem(operation, {good, std::nullopt, TensorSpec::contiguous(DType::kF32, {4})}, {});
+      }),
+      "scale: y is f32[4] but must be f32[5]");
+  TensorSpec repeated = good;
+  repeated.strides = {0};
+  EXPECT_EQ(message_of([&] {
+              make_problem(operation, {good, std::nullopt, repeated}, {});
+            }),
+            "scale: y f32[5] is written to and has stride 0 along axis 0");
+}
+
+TEST(HostTensor, ReadsAndWritesEveryDTypeThroughStrides) {
+  for (const DType dtype :
+       {DType::kF32, DType::kF16, DType::kBF16, DType::kI32, DType::kU8, DType::kF64}) {
+    std::vector<std::byte> memory(64 * size_of(dtype));
+    // A transposed 2 x 3 view with a gap, three elements into the buffer.
+    HostTensor tensor{.spec = {.dtype = dtype, .shape = {2, 3}, .strides = {1, 4}, .offset = 3},
+                      .data = memory.data()};
+    const std::vector<double> values{1, 2, 3, 4, 5, 6};
+    tensor.write(values);
+    EXPECT_EQ(tensor.read(), values) << to_string(dtype);
+    const HostTensor flat{.spec = TensorSpec::contiguous(dtype, {64}), .data = memory.data()};
+    EXPECT_EQ(flat.read()[3 + 1 + 2 * 4], 6) << to_string(dtype);
+  }
+}
+
+TEST(Registry, RefusesInconsistentRecords) {
+  Operation operation = scale_operation("registry_test_bad");
+  operation.validate = nullptr;
+  EXPECT_EQ(message_of([&] { register_operation(operation); }),
+            "registry_test_bad: an operation needs validate()");
+  EXPECT_NE(
+      message_of([] { find_operation("no_such_operation"); }).find("there are flash_attention"),
+      std::string::npos);
+  EXPECT_NE(message_of([] {
+              register_operation(scale_operation("flash_attention"));
+            }).find("registered already"),
+            std::string::npos);
+}
+
+TEST(Registry, AVariantIsAddedWithoutChangingWhatCallersHold) {
+  register_operation(scale_operation("registry_test_scale"));
+  const Operation& before = find_operation("registry_test_scale");
+  const std::size_t count = before.variants.size();
+  Variant variant{.name = "fast"};
+  variant.passes = {{.host = before.reference, .bindings = {0, 2}}};
+  variant.space = [](const Problem&, const DeviceProfile&) {
+    return std::vector<Config>{Config{}};
+  };
+  register_variant("registry_test_scale", variant);
+  EXPECT_EQ(before.variants.size(), count);
+  EXPECT_NE(find_operation("registry_test_scale").find_variant("fast"), nullptr);
+  EXPECT_NE(
+      message_of([&] { register_variant("registry_test_scale", variant); }).find("two variants"),
+      std::string::npos);
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// The public path of a call, on the host's reference and on the best device of this machine.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <thread>
+
+#include "tessera/tessera.hpp"
+
+namespace tessera {
+namespace {
+
+Context open(const std::string& device) {
+  return Context::open({.device = device, .cache_directory = ""});
+}
+
+template <class Work>
+std::string message_of(Work work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// The best OpenCL or Vulkan device, or the reference where there is none.
+Context best() {
+  const auto devices = select_devices(probe_devices(), "");
+  return open(devices.empty() ? "host" : std::to_string(devices.front().index));
+}
+
+Tensor ramp(const Context& context, Shape shape) {
+  std::vector<float> values(
+      static_cast<std::size_t>(TensorSpec::contiguous(DType::kF32, shape).elements()));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<float>(i % 13) * 0.1F - 0.6F;
+  return context.upload(values, std::move(shape));
+}
+
+TEST(Executor, TheBestDeviceAgreesWithTheReference) {
+  const Context host = open("host"), device = best();
+  std::vector<std::vector<float>> outputs, sums;
+  for (const Context& context : {host, device}) {
+    const Tensor q = ramp(context, {2, 37, 4, 64}), kv = ramp(context, {2, 53, 2, 64});
+    const auto result = flash_attention_forward(context, q, kv, kv, {.causal = true});
+    outputs.push_back(context.download<float>(result.output));
+    sums.push_back(context.download<float>(result.log_sum_exp));
+  }
+  ASSERT_EQ(outputs[0].size(), outputs[1].size());
+  for (std::size_t i = 0; i < outputs[0].size(); ++i)
+    ASSERT_NEAR(outputs[0][i], outputs[1][i], 1e-5) << i;
+  for (std::size_t i = 0; i < sums[0].size(); ++i) ASSERT_NEAR(sums[0][i], sums[1][i], 1e-5) << i;
+}
+
+TEST(Executor, BothLayoutsGiveTheSame) {
+  const Context context = best();
+  const Tensor bshd = ramp(context, {1, 20, 3, 64});
+  const std::vector<float> values = context.download<float>(bshd.permute({0, 2, 1, 3}));
+  const Tensor bhsd = context.upload(values, {1, 3, 20, 64}).permute({0, 2, 1, 3});
+  const auto a = context.download<float>(flash_attention(context, bshd, bshd, bshd));
+  const auto b = context.download<float>(flash_attention(context, bhsd, bhsd, bhsd));
+  EXPECT_EQ(a, b);
+}
+
+TEST(Executor, TellsWhatRanAndWhy) {
+  const Context context = open("host");
+  EXPECT_NE(
+      message_of([&] { static_cast<void>(context.last_execution()); }).find("has not run anything"),
+      std::string::npos);
+  const Tensor q = ramp(context, {1, 4, 1, 8});
+  flash_attention(context, q, q, q);
+  const Execution execution = context.last_execution();
+  EXPECT_EQ(execution.name, "flash_attention.reference/f32@host:reference{}");
+  EXPECT_EQ(execution.choice.tier, Tier::kHeuristics);
+  const Explanation explanation =
+      Executor(context).explain("flash_attention", {{"query", q}, {"key", q}, {"value", q}});
+  EXPECT_EQ(explanation.execution.choice.variant, "reference");
+  EXPECT_EQ(explanation.refused.size(), find_operation("flash_attention").variants.size() - 1);
+  for (const Refused& refused : explanation.refused)
+    EXPECT_FALSE(refused.why.empty()) << refused.variant;
+}
+
+TEST(Executor, AnOverrideThatCannotRunIsAnError) {
+  const Context context = open("host");
+  const Tensor q = ramp(context, {1, 4, 1, 8});
+  EXPECT_NE(message_of([&] {
+              flash_attention(Executor(context).with_variant("fastest"), q, q, q);
+            }).find("fastest"),
+            std::string::npos);
+  EXPECT_NE(message_of([&] { flash_attention(Executor(context).with_variant("tile"), q, q, q); }),
+            "");
+  EXPECT_NE(message_of([&] {
+              flash_attention(Executor(context).with_config({{"BLOCK", 0}}), q, q, q);
+            }),
+            "");
+}
+
+TEST(Executor, TiersAndPoliciesAreObeyed) {
+  const Context context = open("host");
+  const Tensor q = ramp(context, {1, 4, 1, 8});
+  EXPECT_THROW(
+      flash_attention(Executor(context).with_policy({.autotune = false, .heuristics = false}), q, q,
+                      q),
+      Error);
+  EXPECT_THROW(flash_attention(Executor(context).with_tiers({Tier::kShipped}), q, q, q), Error);
+  {
+    const ScopedPolicy nothing({.autotune = false, .heuristics = false});
+    EXPECT_THROW(flash_attention(Executor(context).with_tiers({Tier::kHeuristics}), q, q, q),
+                 Error);
+  }
+  EXPECT_NO_THROW(flash_attention(context, q, q, q));
+}
+
+TEST(Executor, RefusesTensorsThatAreNotItsOwnOrLeaveTheirBuffer) {
+  const Context a = open("host"), b = open("host");
+  const Tensor q = ramp(a, {1, 4, 1, 8}), foreign = ramp(b, {1, 4, 1, 8});
+  EXPECT_EQ(message_of([&] { flash_attention(a, q, foreign, q); }),
+            "flash_attention: key f32[1, 4, 1, 8] belongs to another context");
+  TensorSpec longer = q.spec();
+  longer.shape[1] = 5;
+  EXPECT_EQ(message_of([&] {
+              flash_attention(a, q, Tensor(longer, q.buffer()), Tensor(longer, q.buffer()));
+            }),
+            "flash_attention: key f32[1, 5, 1, 8] reaches byte 160 of a buffer of 128");
+  EXPECT_EQ(message_of([&] { flash_attention(a, q, Tensor(), q); }),
+            "flash_attention: key is an empty tensor");
+  EXPECT_EQ(
+      message_of([&] {
+        Executor(a).run("flash_attention", {{"query", q}, {"key", q}, {"value", q}, {"output", q}});
+      }),
+      "flash_attention: output 'output' overlaps 'query'");
+}
+
+TEST(Executor, WritesIntoTheCallersTensor) {
+  const Context context = best();
+  const Tensor q = ramp(context, {1, 9, 2, 64});
+  const Tensor whole = context.empty(DType::kF32, {1, 9, 4, 64});
+  const Tensor half = whole.slice(2, 2, 4);
+  Executor(context).run("flash_attention",
+                        {{"query", q}, {"key", q}, {"value", q}, {"output", half}});
+  EXPECT_EQ(context.download<float>(half),
+            context.download<float>(flash_attention(context, q, q, q)));
+}
+
+TEST(Executor, ThreadsShareAContextAndOwnTheirStreams) {
+  const Context context = best();
+  const Tensor q = ramp(context, {1, 33, 2, 64});
+  const auto expected = context.download<float>(flash_attention(context, q, q, q));
+  std::vector<std::jthread> threads;
+  std::atomic<int> wrong{0};
+  for (int n = 0; n < 4; ++n) {
+    threads.emplace_back([&, n] {
+      Stream stream = context.create_stream();
+      const Executor on = n % 2 == 0 ? Executor(context) : Executor(context).on(stream);
+      for (int round = 0; round < 10; ++round) {
+        const Tensor out = flash_attention(on, q, q, q);
+        stream.synchronize();
+        if (context.download<float>(out) != expected) ++wrong;
+      }
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(Executor, EventsTellTheOriginOfEveryChoice) {
+  const Context context = open("host");
+  std::vector<std::string> names;
+  context.on_event([&](const Event& event) { names.push_back(event.name); });
+  const Tensor q = ramp(context, {1, 6, 1, 8});
+  flash_attention(context, q, q, q);
+  flash_attention(context, q, q, q, {.softmax_scale = 0.5F});  // another call of the same key
+  ASSERT_GE(names.size(), 2U);
+  EXPECT_EQ(names.front(), "heuristics");
+  EXPECT_EQ(names.back(), "cache_hit");
+}
+
+TEST(Executor, BuffersBeyondTheDevicesLimitAreRefusedByName) {
+  for (const DeviceInfo& device : select_devices(probe_devices(), "")) {
+    if (device.profile.max_allocation == 0) continue;
+    const Context context = open(std::to_string(device.index));
+    const auto bytes = static_cast<std::int64_t>(
+                           std::min(device.profile.max_allocation, device.profile.max_binding)) +
+                       1;
+    const std::string message = message_of([&] { context.empty(DType::kU8, {bytes}); });
+    EXPECT_NE(message.find(std::to_string(bytes - 1)), std::string::npos)
+        << device.profile.name << ": " << message;
+  }
+}
+
+TEST(Context, ErrorsListWhatWasProbed) {
+  const std::string message = message_of([] { Context::open("no-such-device"); });
+  EXPECT_NE(message.find("no device matches 'no-such-device'"), std::string::npos);
+  EXPECT_NE(message.find("reference"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tessera
