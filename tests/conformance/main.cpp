@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The conformance table as a program of its own: tessera_conformance [DEVICE [OPERATION]]. Prints
-// failures, what was skipped and why, and the variants that no device ran.
+// The conformance table as a program of its own: tessera_conformance [--full] [DEVICE [OPERATION]].
+// CPU devices through OpenCL get the quick table unless --full is given: their compiler takes
+// seconds for a kernel. Prints failures, what was skipped and why, and the variants that no device
+// ran.
 #include <cstdio>
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "conformance/conformance.hpp"
 #include "tessera/error.hpp"
@@ -19,17 +22,21 @@ struct Totals {
   std::set<std::string> unused;  // variants that no device has run yet
 };
 
-void check_device(const tessera::DeviceInfo& device, const std::string& only_operation,
+void check_device(const tessera::DeviceInfo& device, const std::string& only_operation, bool full,
                   Totals& totals) {
   std::printf("%d %s\n", device.index, summary(device.profile).c_str());
+  const bool quick =
+      !full && device.profile.backend == tessera::Backend::kOpenCL && is_cpu(device.profile);
+  if (quick)
+    std::printf("  quick table: every third case beyond the first dtype (--full for all)\n");
   const auto context = tessera::Context::open(std::to_string(device.index));
   for (const tessera::Operation* operation : tessera::all_operations()) {
     if (!only_operation.empty() && only_operation != operation->name) continue;
     std::map<std::string, std::map<std::string, std::size_t>> skips;  // reason, variant, count
     double worst = 0;
     std::string worst_name;
-    const CheckSummary summary =
-        tessera::conformance::check(context, *operation, {}, [&](const CheckResult& result) {
+    const CheckSummary summary = tessera::conformance::check(
+        context, *operation, {.quick = quick}, [&](const CheckResult& result) {
           const std::string variant = result.name.substr(0, result.name.find('/'));
           if (result.skipped) {
             ++skips[result.detail][variant];
@@ -62,8 +69,11 @@ void check_device(const tessera::DeviceInfo& device, const std::string& only_ope
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string selector = argc > 1 ? argv[1] : "";
-  const std::string operation = argc > 2 ? argv[2] : "";
+  const bool full = argc > 1 && std::string_view(argv[1]) == "--full";
+  const int first = full ? 2 : 1;
+  const std::string selector = argc > first ? argv[first] : "";
+  const std::string operation = argc > first + 1 ? argv[first + 1] : "";
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // progress shows when the output is a pipe, too
   Totals totals;
   for (const tessera::Operation* record : tessera::all_operations()) {
     if (!operation.empty() && operation != record->name) continue;
@@ -83,7 +93,7 @@ int main(int argc, char** argv) {
       std::printf("no device matches '%s'\n", selector.c_str());
       return 1;
     }
-    for (const tessera::DeviceInfo& device : devices) check_device(device, operation, totals);
+    for (const tessera::DeviceInfo& device : devices) check_device(device, operation, full, totals);
   } catch (const tessera::Error& error) {
     std::printf("error: %s\n", error.what());
     return 1;

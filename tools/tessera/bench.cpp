@@ -184,6 +184,7 @@ Command add_bench(CLI::App& tool) {
   app->add_option("--dtype", a.dtype, "Only f32, f16 or bf16");
   app->add_option("--variant", a.variant, "This variant instead of the chosen one");
   app->add_option("--min-time", a.min_time, "Seconds to time each benchmark for")
+      ->type_name("SECONDS")
       ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
   app->add_option("--json", a.json_file, "Write the results, in Google Benchmark's schema")

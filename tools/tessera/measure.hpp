@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "conformance/conformance.hpp"
 #include "json.hpp"
@@ -38,7 +39,7 @@ struct Measured {
 // everything else, so they are run again between the calls that stand beside them.
 class PeakMeter {
  public:
-  explicit PeakMeter(const Context& context) : context_(context) {}
+  explicit PeakMeter(Context context) : context_(std::move(context)) {}
   void measure();
   const conformance::Peaks& peaks() const { return peaks_; }
 

@@ -352,9 +352,11 @@ Command add_try(CLI::App& tool) {
                   "Index, platform, kind, name or UUID; may be repeated (default: all but host)")
       ->allow_extra_args(false);
   app->add_option("--budget", a.budget, "Seconds for autotuning, all devices together")
+      ->type_name("SECONDS")
       ->check(CLI::Range(0.1, 1e6))
       ->capture_default_str();
   app->add_option("--min-time", a.min_time, "Seconds to time each call for")
+      ->type_name("SECONDS")
       ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
   app->footer(

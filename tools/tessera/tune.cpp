@@ -226,6 +226,7 @@ Command add_tune(CLI::App& tool) {
                   "Index, platform, kind, name or UUID; may be repeated (default: all but host)")
       ->allow_extra_args(false);
   app->add_option("--budget", a.budget, "Seconds for everything, shared by the calls")
+      ->type_name("SECONDS")
       ->check(CLI::Range(0.1, 1e6))
       ->capture_default_str();
   app->add_option("--shapes", a.shapes,

@@ -45,7 +45,7 @@ Config fitting_config(const Problem& problem, const DeviceProfile& profile) {
   constexpr std::pair<std::uint32_t, std::uint32_t> kSlices[] = {{32, 16}, {16, 16}, {16, 8},
                                                                  {8, 8},   {8, 4},   {4, 4}};
   for (std::uint32_t items = most_items; items >= lanes_k; items /= 2) {
-    for (std::uint32_t rows = 8; rows >= 1; rows /= 2) {
+    for (std::uint32_t rows = is_cpu(profile) ? 4 : 8; rows >= 1; rows /= 2) {
       for (const auto& [slice_d, slice_k] : kSlices) {
         const Config config =
             make_config(items, rows * items / lanes_k, 4 * lanes_k, rows, slice_d, slice_k, 0, 0);
