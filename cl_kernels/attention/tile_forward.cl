@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What     o[i] = sum_j p[i,j] v[j], p[i,:] = softmax of score(q[i] . k[j]), visible j; lse.
-// Who      Group (x, y, z): BLOCK_Q rows, the last first; head; batch. Items as drawn below.
+// Who      Group (x, y, z): BLOCK_Q rows, the last first, and a share of their keys; head; batch.
 // Memory   k and v once per query tile, q once (KEEP_Q) or with every BLOCK_K keys.
 // Numerics Float; base-2 softmax with running maximum; keys in order; one rounding to DTYPE.
 // Assumes  TILE_VALID; ceil(q_len / BLOCK_Q) groups in x; lengths below 2^30; ALIGNED is no lie.
@@ -24,23 +24,28 @@
 //   K = BLOCK_K odd(SLICE_D / 4), P = BLOCK_Q odd(BLOCK_K / 4), V = SLICE_K LANES_K ITEM_VALUES,
 //   odd(n) = n | 1.
 // A value that is not finite reaches all rows of a group if one of them sees its key, else none.
-#include "lib/prelude.clh"
-#include "operations/flash_attention/args.h"
-#include "operations/flash_attention/score.h"
-#include "operations/flash_attention/tile.h"
+//
+// Rows are (query row, head) pairs where `pack` heads share keys. With splits, a group takes every
+// key of its share only, and leaves {sum, maximum, total} for attention/combine.
+#include "attention/policy.clh"
+#include "operations/attention/tile.h"
 
-// The rows of one (batch, head). Rows from `end` on are never read: memory may hold NaN there, and
-// 0 * NaN would show.
+// The rows of one (batch, kv head): row r of head r % pack. Rows from `end` on are never read:
+// memory may hold NaN there, and 0 * NaN would show.
 typedef struct {
   const global scalar* data;
   uint stride;
   uint features;
   int end;
+  uint pack, head_stride;
 } Rows;
 
 // Four features of a row; zero where there is none.
 INLINE float4 load_features(Rows rows, int row, uint feature) {
-  const global scalar* at = rows.data + (size_t)row * rows.stride;
+  const global scalar* at =
+      rows.data + (rows.pack == 1 ? (size_t)row * rows.stride
+                                  : (size_t)(row / rows.pack) * rows.stride +
+                                        row % rows.pack * rows.head_stride);
   float4 x = (float4)(0.0f);
   if (row >= rows.end) return x;
   if (ALIGNED) {
@@ -161,10 +166,73 @@ INLINE void reduce_rows(float* statistic, bool is_sum, local float4* weights, ui
   barrier(CLK_LOCAL_MEM_FENCE);
 }
 
-KERNEL void flash_attention_tile(const global scalar* restrict q, const global scalar* restrict k,
-                                 const global scalar* restrict v, global scalar* restrict output,
-                                 global float* restrict log_sum_exp,
-                                 const struct FlashAttentionArgs a) {
+// Keys [first, end) are seen by some row of the tile, [common_first, common_end) by all of them.
+typedef struct {
+  int first, end, common_first, common_end;
+} Interval;
+
+#if POLICY
+INLINE Interval interval_of(const Policies* policies, uint batch, int first_row, int last_row) {
+  Interval at = {INDEX_MAX, 0, 0, INDEX_MAX};
+  for (int row = first_row; row <= last_row; ++row) {
+    const int4 entry = ROW_ENTRY(RULE(rows) + batch * CORE(q_len) + row);
+    at.common_first = max(at.common_first, entry.s0);
+    at.common_end = min(at.common_end, entry.s1);
+    if (entry.s0 >= entry.s1) continue;
+    at.first = min(at.first, entry.s0);
+    at.end = max(at.end, entry.s1);
+  }
+  return at;
+}
+
+// What the map of tiles says about the tile at key `first`.
+INLINE uint tile_state(const Policies* policies, uint batch, uint head, int row, int first) {
+  if (!(RULE(features) & POLICY_MAP)) return MAP_SOME;
+  return ((const global uint*)policies->rows)[RULE(map) + batch * RULE(map_stride_batch) +
+                                              head / RULE(mask_group) * RULE(map_stride_head) +
+                                              row / BLOCK_Q * RULE(map_stride_row) +
+                                              first / BLOCK_K];
+}
+#else
+INLINE Interval interval_of(const struct AttentionArgs* a, int first_row, int last_row) {
+  Interval at = {max(first_row + a->band_low, 0), min(last_row + 1 + a->band_high, (int)a->kv_len),
+                 last_row + a->band_low, min(first_row + 1 + a->band_high, (int)a->kv_len)};
+  return at;
+}
+#endif
+
+#if POLICY
+// Factors of the four keys from `key` on.
+INLINE float4 keep_of(const Policies* policies, uint batch, uint head, uint row, int key) {
+  const RowPolicy at = policy_row(policies, batch, head, row);
+  return (float4)(policy_keep(policies, at, key), policy_keep(policies, at, key + 1),
+                  policy_keep(policies, at, key + 2), policy_keep(policies, at, key + 3));
+}
+#endif
+
+// One split's share of an interval, in whole tiles from multiples of BLOCK_K on: what a row adds up
+// in which order depends on nothing but its own keys and the number of splits.
+INLINE Interval share_of(Interval at, uint split, uint splits) {
+  at.first = at.first / (int)BLOCK_K * (int)BLOCK_K;
+  if (splits > 1) {
+    const int tiles = (at.end - at.first + (int)BLOCK_K - 1) / (int)BLOCK_K;
+    const int share = (max(tiles, 0) + (int)splits - 1) / (int)splits * (int)BLOCK_K;
+    at.first += (int)split * share;
+    at.end = min(at.end, at.first + share);
+  }
+  return at;
+}
+
+KERNEL void attention_tile(const global scalar* restrict q, const global scalar* restrict k,
+                           const global scalar* restrict v, global scalar* restrict output,
+                           global float* restrict log_sum_exp, global float* scratch,
+#if POLICY
+                           POLICY_KERNEL_PARAMETERS, const struct AttentionCall call) {
+  const Policies policy_operands = MAKE_POLICIES(call, scratch), *policies = &policy_operands;
+  const struct AttentionArgs a = call.core;
+#else
+                           const struct AttentionArgs a) {
+#endif
   local float4 memory[TILE_VECTORS];
   local float4* query_tile = memory;
   local float4* key_tile = memory + Q_AREA;
@@ -173,25 +241,29 @@ KERNEL void flash_attention_tile(const global scalar* restrict q, const global s
 
   const uint item = get_local_id(0), lane_q = item / LANES_K, lane_k = item % LANES_K;
   // Under a causal mask the last tiles take longest, so they start first.
-  const int first_row = (int)(get_num_groups(0) - 1 - get_group_id(0)) * (int)BLOCK_Q;
-  const int end_row = min(first_row + (int)BLOCK_Q, (int)a.q_len);
-  const size_t head = get_group_id(1), batch = get_group_id(2), kv_head = head / a.group;
+  const uint tiles = get_num_groups(0) / a.splits, split = get_group_id(0) / tiles;
+  const int first_row = (int)(tiles - 1 - get_group_id(0) % tiles) * (int)BLOCK_Q;
+  const int end_row = min(first_row + (int)BLOCK_Q, (int)(a.q_len * a.pack));
+  const size_t first_head = get_group_id(1) * a.pack, batch = get_group_id(2);
+  const size_t kv_head = first_head / a.group;
+#if POLICY
+  const Interval all = interval_of(policies, batch, first_row / a.pack, (end_row - 1) / a.pack);
+#else
+  const Interval all = interval_of(&a, first_row / a.pack, (end_row - 1) / a.pack);
+#endif
+  const Interval at = share_of(all, split, a.splits);
 
-  // Keys [first_key, end_key) are seen by some row of the tile, [first_common, end_common) by all.
-  const int first_key = max(first_row + a.band_low, 0), first_common = end_row - 1 + a.band_low;
-  const int end_key = min(end_row + a.band_high, (int)a.kv_len);
-  const int end_common = min(first_row + 1 + a.band_high, (int)a.kv_len);
-
-  const Rows queries = {q + a.q_offset + batch * a.q_stride_batch + head * a.q_stride_head,
-                        a.q_stride_row, HEAD_DIM, end_row};
+  const Rows queries = {q + a.q_offset + batch * a.q_stride_batch + first_head * a.q_stride_head,
+                        a.q_stride_row, HEAD_DIM, end_row, a.pack, a.q_stride_head};
   const Rows keys = {k + a.k_offset + batch * a.k_stride_batch + kv_head * a.k_stride_head,
-                     a.k_stride_row, HEAD_DIM, end_key};
+                     a.k_stride_row, HEAD_DIM, at.end, 1, 0};
   const Rows values = {v + a.v_offset + batch * a.v_stride_batch + kv_head * a.v_stride_head,
-                       a.v_stride_row, VALUE_DIM, end_key};
+                       a.v_stride_row, VALUE_DIM, at.end, 1, 0};
 
+#if !POLICY
   const bool capped = a.soft_cap > 0.0f;
   const float inner = capped ? a.scale / a.soft_cap : a.scale * LOG2_E, outer = a.soft_cap * LOG2_E;
-
+#endif
   float4 copies[TILE_COPIES], sum[ITEM_ROWS * ITEM_VALUES];
   float score[ITEM_ROWS * ITEM_KEYS], statistic[ITEM_ROWS], row_max[ITEM_ROWS], row_sum[ITEM_ROWS];
   UNROLL for (uint r = 0; r < ITEM_ROWS; ++r) {
@@ -206,11 +278,18 @@ KERNEL void flash_attention_tile(const global scalar* restrict q, const global s
       store_queries(query_tile, copies, slice, item);
     }
   if (PREFETCH) {
-    fetch_keys(copies, keys, first_key, 0, item);
+    fetch_keys(copies, keys, at.first, 0, item);
     if (!KEEP_Q) fetch_queries(copies, queries, first_row, 0, item);
   }
 
-  for (int first = first_key; first < end_key; first += BLOCK_K) {
+  for (int first = at.first; first < at.end; first += BLOCK_K) {
+#if POLICY
+    const uint state = tile_state(policies, batch, first_head, first_row, first);
+    if (state == MAP_NOTHING) {
+      if (PREFETCH) fetch_keys(copies, keys, first + (int)BLOCK_K, 0, item);
+      continue;
+    }
+#endif
     UNROLL for (uint i = 0; i < ITEM_ROWS * ITEM_KEYS; ++i) score[i] = 0.0f;
     for (uint slice = 0; slice < HEAD_SLICES; ++slice) {
       if (!PREFETCH) {
@@ -233,23 +312,47 @@ KERNEL void flash_attention_tile(const global scalar* restrict q, const global s
       barrier(CLK_LOCAL_MEM_FENCE);
     }
 
+    const bool all_visible = first >= at.common_first && first + (int)BLOCK_K <= at.common_end;
+#if POLICY
+    const uint features = call.policy.features;
+    const bool plain = all_visible && ((features & POLICY_HIDES) == 0 || state == MAP_ALL) &&
+                       (features & POLICY_ADDS) == 0 && a.soft_cap == 0.0f;
+    if (plain) {
+      UNROLL for (uint i = 0; i < ITEM_ROWS * ITEM_KEYS; ++i) score[i] *= a.scale * LOG2_E;
+    } else {
+      ROLLED for (uint r = 0; r < ITEM_ROWS; ++r) {
+        const uint row = first_row + lane_q + LANES_Q * r;
+        if ((int)row >= end_row) continue;
+        const RowPolicy policy =
+            policy_row(policies, batch, first_head + row % a.pack, row / a.pack);
+        ROLLED for (uint c = 0; c < ITEM_KEYS; ++c) {
+          const int key = first + (int)((lane_k + c / 4 * LANES_K) * 4 + c % 4);
+          const uint i = r * ITEM_KEYS + c;
+          score[i] = policy_sees(policies, policy, key)
+                         ? policy_score(policies, policy, key, score[i] * a.scale).s0
+                         : MASKED_SCORE;
+        }
+      }
+    }
+#else
     UNROLL for (uint i = 0; i < ITEM_ROWS * ITEM_KEYS; ++i) score[i] *= inner;
     if (capped) {
       UNROLL for (uint i = 0; i < ITEM_ROWS * ITEM_KEYS; ++i)
         score[i] = outer * saturating_tanh(score[i]);
     }
-    if (first < first_common || first + (int)BLOCK_K > end_common) {
-      const int key = first + (int)(lane_k * 4), distance = key - first_row - (int)lane_q;
+    if (!all_visible) {
+      const int key = first + (int)(lane_k * 4);
       UNROLL for (uint r = 0; r < ITEM_ROWS; ++r) {
+        const int row = (first_row + (int)(lane_q + LANES_Q * r)) / (int)a.pack;
         UNROLL for (uint c = 0; c < ITEM_KEYS; ++c) {
-          const int step = (int)(c / 4 * LANES_K * 4 + c % 4);
-          const int away = distance + step - (int)(LANES_Q * r);
+          const int step = (int)(c / 4 * LANES_K * 4 + c % 4), away = key + step - row;
           const bool visible =
               away >= a.band_low && away <= a.band_high && key + step < (int)a.kv_len;
           if (!visible) score[r * ITEM_KEYS + c] = MASKED_SCORE;
         }
       }
     }
+#endif
 
     UNROLL for (uint r = 0; r < ITEM_ROWS; ++r) {
       statistic[r] = row_max[r];
@@ -264,15 +367,21 @@ KERNEL void flash_attention_tile(const global scalar* restrict q, const global s
       UNROLL for (uint i = 0; i < ITEM_VALUES; ++i) sum[r * ITEM_VALUES + i] *= rescale;
       UNROLL for (uint g = 0; g < ITEM_KEYS / 4; ++g) {
         const float* s = score + r * ITEM_KEYS + g * 4;
-        const float4 weight = exp2((float4)(s[0], s[1], s[2], s[3]) - row_max[r]);
+        float4 weight = exp2((float4)(s[0], s[1], s[2], s[3]) - row_max[r]);
         row_sum[r] += (weight.s0 + weight.s1) + (weight.s2 + weight.s3);
+#if POLICY
+        const uint row = first_row + lane_q + LANES_Q * r;
+        if ((features & POLICY_DROPOUT) != 0 && (int)row < end_row)
+          weight *= keep_of(policies, batch, first_head + row % a.pack, row / a.pack,
+                            first + (int)((lane_k + LANES_K * g) * 4));
+#endif
         weight_tile[(lane_q + LANES_Q * r) * P_STRIDE + lane_k + LANES_K * g] = weight;
       }
     }
 
     // Slices that start behind the last visible key would add zeros.
     const uint slices =
-        min((uint)(end_key - first + SLICE_K - 1) / SLICE_K, (uint)(BLOCK_K / SLICE_K));
+        min((uint)(at.end - first + SLICE_K - 1) / SLICE_K, (uint)(BLOCK_K / SLICE_K));
     for (uint slice = 0; slice < slices; ++slice) {
       if (!PREFETCH) fetch_values(copies, values, first, slice, item);
       store_values(value_tile, copies, item);
@@ -292,12 +401,41 @@ KERNEL void flash_attention_tile(const global scalar* restrict q, const global s
 
   // A row that saw nothing has row_sum 0; a NaN in row_sum must show in both results.
   reduce_rows(row_sum, true, weight_tile, lane_q, lane_k);
-  output += a.o_offset + batch * a.o_stride_batch + head * a.o_stride_head;
+  const size_t batches = get_num_groups(2), rows = batches * a.heads * a.q_len;
+  global float* sums = scratch + a.partials;
+  global float* totals = sums + a.splits * rows * VALUE_DIM;
   UNROLL for (uint r = 0; r < ITEM_ROWS; ++r) {
-    const int row = first_row + (int)(lane_q + LANES_Q * r);
-    if (row >= end_row) continue;
-    const float norm = row_sum[r] == 0.0f ? 0.0f : 1.0f / row_sum[r];
-    global scalar* to = output + (size_t)row * a.o_stride_row;
+    const int packed_row = first_row + (int)(lane_q + LANES_Q * r);
+    if (packed_row >= end_row) continue;
+    const uint row = packed_row / a.pack, head = first_head + packed_row % a.pack;
+    if (a.splits > 1) {
+      const size_t part = split * rows + (batch * a.heads + head) * a.q_len + row;
+      UNROLL for (uint i = 0; i < ITEM_VALUES; ++i) {
+        const uint column = (lane_k + LANES_K * i) * 4;
+        const float4 o = sum[r * ITEM_VALUES + i];
+        if (column + 0 < VALUE_DIM) sums[part * VALUE_DIM + column + 0] = o.s0;
+        if (column + 1 < VALUE_DIM) sums[part * VALUE_DIM + column + 1] = o.s1;
+        if (column + 2 < VALUE_DIM) sums[part * VALUE_DIM + column + 2] = o.s2;
+        if (column + 3 < VALUE_DIM) sums[part * VALUE_DIM + column + 3] = o.s3;
+      }
+      if (lane_k == 0) {
+        totals[2 * part] = row_max[r];
+        totals[2 * part + 1] = row_sum[r];
+      }
+      continue;
+    }
+#if POLICY
+    const float2 total = policy_sinks(policies, head, row_max[r], row_sum[r]);
+    const float shrink = exp2(row_max[r] - total.s0);
+    const float norm = total.s1 == 0.0f                                  ? 0.0f
+                       : (call.policy.features & POLICY_UNNORMALIZED) != 0 ? shrink
+                                                                         : shrink / total.s1;
+#else
+    const float2 total = (float2)(row_max[r], row_sum[r]);
+    const float norm = total.s1 == 0.0f ? 0.0f : 1.0f / total.s1;
+#endif
+    global scalar* to = output + a.o_offset + batch * a.o_stride_batch + head * a.o_stride_head +
+                        (size_t)row * a.o_stride_row;
     UNROLL for (uint i = 0; i < ITEM_VALUES; ++i) {
       const uint column = (lane_k + LANES_K * i) * 4;
       const float4 o = sum[r * ITEM_VALUES + i] * norm;
@@ -312,6 +450,6 @@ KERNEL void flash_attention_tile(const global scalar* restrict q, const global s
     }
     if (a.write_lse && lane_k == 0)
       log_sum_exp[a.lse_offset + batch * a.lse_stride_batch + head * a.lse_stride_head + row] =
-          row_sum[r] == 0.0f ? -INFINITY : (row_max[r] + log2(row_sum[r])) * LN_2;
+          total.s1 == 0.0f ? -INFINITY : (total.s0 + log2(total.s1)) * LN_2;
   }
 }

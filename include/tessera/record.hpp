@@ -30,6 +30,11 @@ namespace tessera {
 
 struct Operation;
 
+// In place of an operand's slot. kScratch: the variant's scratch buffer. kNoOperand: this operation
+// has no such operand, and a kernel gets a null buffer.
+inline constexpr std::size_t kScratch = ~std::size_t{0};
+inline constexpr std::size_t kNoOperand = ~std::size_t{1};
+
 // ---- what an operation takes
 // -----------------------------------------------------------------------------------------
 
@@ -64,7 +69,7 @@ struct TESSERA_API Problem {
   std::string key{};              // shape bucket and everything that changes the kernel
   std::shared_ptr<const void> details{};  // what validate() parsed, see as()
 
-  bool has(std::size_t slot) const { return operands[slot].has_value(); }
+  bool has(std::size_t slot) const { return slot < operands.size() && operands[slot].has_value(); }
   const TensorSpec& spec(std::size_t slot) const { return *operands[slot]; }
   const OptionValue& option(
       std::string_view name) const;  // throws InvalidArgument for an unknown name
@@ -111,12 +116,14 @@ class TESSERA_API Config {
 };
 
 // A number that a kernel is specialised on: a -D in OpenCL C, a specialization constant in SPIR-V.
-// A tunable takes its value from the configuration, a constant from the problem.
+// A tunable takes its value from the configuration, a constant from the problem. A tunable that
+// only changes the launch, such as a number of work-groups, is no part of the kernel.
 struct Tunable {
   std::uint32_t id = 0;  // specialization constant; 0-2 are the work-group size
   std::string name{};
   std::uint32_t fallback = 0;
   bool is_constant = false;
+  bool launch_only = false;
 };
 
 struct Define {
@@ -148,9 +155,6 @@ struct Source {
   bool empty() const { return file.empty() && text.empty() && spirv.empty(); }
 };
 
-inline constexpr std::size_t kScratch =
-    ~std::size_t{0};  // as a binding: the variant's scratch buffer
-
 // One dispatch. Geometry, arguments and scratch are computed here and nowhere else: launcher and
 // tuner call the same functions.
 struct Pass {
@@ -158,10 +162,12 @@ struct Pass {
   Source opencl{}, vulkan{};
   HostKernel host{};
   std::vector<std::size_t>
-      bindings{};  // operand slots or kScratch: OpenCL argument i, GLSL binding i
+      bindings{};  // operand slots, kScratch, kNoOperand: OpenCL argument i, GLSL binding i
   // Build-time axes: types and extensions. -D in OpenCL C; in Vulkan they pick one of the compiled
   // modules.
   std::function<std::vector<Define>(const Problem&, const DeviceProfile&)> axes{};
+  // Names of Variant::tunables that this kernel is specialised on; unset = all of them.
+  std::optional<std::vector<std::string>> specialized_on{};
   // Values of the constants in Variant::tunables.
   std::function<std::vector<Define>(const Problem&, const Config&)> constants{};
   std::function<Dim3(const Problem&, const Config&)>

@@ -3,9 +3,11 @@
 #pragma once
 
 #include "tessera/context.hpp"
+#include "tessera/cu_seqlens.hpp"
 #include "tessera/device.hpp"
 #include "tessera/dtype.hpp"
 #include "tessera/error.hpp"
+#include "tessera/mask.hpp"
 #include "tessera/operations.hpp"
 #include "tessera/options.hpp"
 #include "tessera/record.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What     o[i] = sum_j p[i,j] v[j], p[i,:] = softmax of score(q[i] . k[j]), visible j; lse.
-// Who      Group (x, y, z): BLOCK_Q rows, the last first; head; batch. Items as drawn below.
+// Who      Group (x, y, z): BLOCK_Q rows, the last first, and a share of their keys; head; batch.
 // Memory   k and v once per query tile, q once (KEEP_Q) or with every BLOCK_K keys.
 // Numerics Float; base-2 softmax with running maximum; keys in order; one rounding to DTYPE.
 // Assumes  TILE_VALID; ceil(q_len / BLOCK_Q) groups in x; lengths below 2^30; ALIGNED is no lie;
@@ -25,6 +25,9 @@
 //   K = BLOCK_K odd(SLICE_D / 4), P = BLOCK_Q odd(BLOCK_K / 4), V = SLICE_K LANES_K ITEM_VALUES,
 //   odd(n) = n | 1.
 // A value that is not finite reaches all rows of a group if one of them sees its key, else none.
+//
+// Rows are (query row, head) pairs where `pack` heads share keys. With splits, a group takes every
+// key of its share only, and leaves {sum, maximum, total} for attention/combine.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #if SUBGROUP
@@ -32,10 +35,20 @@
 #extension GL_KHR_shader_subgroup_shuffle : require
 #endif
 #include "lib/prelude.glsl"
-#include "operations/flash_attention/args.h"
-#include "operations/flash_attention/score.h"
-#include "operations/flash_attention/tile.def"
-#include "operations/flash_attention/tile.h"
+#include "operations/attention/args.h"
+#include "operations/attention/tile.def"
+#include "operations/attention/tile.h"
+#define SCRATCH_BINDING 5
+#if POLICY
+#include "operations/attention/policy_args.h"
+BUFFER_ARGS(AttentionCall, 12);
+#include "attention/policy.glsl"
+#define CALL args.core
+#else
+#include "operations/attention/score.h"
+PUSH_ARGS(AttentionArgs);
+#define CALL args
+#endif
 
 layout(std430, binding = 0) readonly buffer Queries { scalar q[]; };
 layout(std430, binding = 0) readonly buffer QueryVectors { scalar4 q4[]; };
@@ -46,7 +59,10 @@ layout(std430, binding = 2) readonly buffer ValueVectors { scalar4 v4[]; };
 layout(std430, binding = 3) writeonly buffer Output { scalar o[]; };
 layout(std430, binding = 3) writeonly buffer OutputVectors { scalar4 o4[]; };
 layout(std430, binding = 4) writeonly buffer LogSumExp { float log_sum_exp[]; };
-PUSH_ARGS(FlashAttentionArgs);
+layout(std430, binding = SCRATCH_BINDING) buffer Parts { float parts[]; };
+#if POLICY
+layout(std430, binding = SCRATCH_BINDING) readonly buffer Map { uint map_words[]; };
+#endif
 
 shared vec4 memory[TILE_VECTORS];
 const uint kKeyTile = Q_AREA;
@@ -57,6 +73,7 @@ uint item, lane_q, lane_k;
 uint q_base, k_base, v_base;  // element 0 of this (batch, head)
 // Rows from there on are never read: memory may hold NaN there, and 0 * NaN would show.
 int end_row, end_key;
+uint first_head, batch;
 vec4 copies[TILE_COPIES];  // this item's share of the slice on its way
 float score[ITEM_ROWS * ITEM_KEYS];
 vec4 sum[ITEM_ROWS * ITEM_VALUES];
@@ -81,14 +98,20 @@ LOAD_FEATURES(load_query, q, q4)
 LOAD_FEATURES(load_key, k, k4)
 LOAD_FEATURES(load_value, v, v4)
 
+// Element 0 of a row of the tile's packed heads.
+uint query_start(uint row) {
+  return CALL.pack == 1u
+             ? q_base + row * CALL.q_stride_row
+             : q_base + row / CALL.pack * CALL.q_stride_row + row % CALL.pack * CALL.q_stride_head;
+}
+
 // fetch_x: this item's share of a slice, to registers. store_x: from there to the tile.
 void fetch_queries(int first_row, uint slice) {
   const uint feature = slice * SLICE_D + item % SLICE_VECTORS * 4u;
   [[unroll]] for (uint n = 0u; n < Q_COPIES; ++n) {
     const int row = first_row + int(item / SLICE_VECTORS + n * COPY_ROWS);
     copies[K_COPIES + n] =
-        row < end_row ? load_query(q_base + uint(row) * args.q_stride_row, feature, HEAD_DIM)
-                      : vec4(0.0);
+        row < end_row ? load_query(query_start(uint(row)), feature, HEAD_DIM) : vec4(0.0);
   }
 }
 
@@ -96,7 +119,7 @@ void fetch_keys(int first, uint slice) {
   const uint feature = slice * SLICE_D + item % SLICE_VECTORS * 4u;
   [[unroll]] for (uint n = 0u; n < K_COPIES; ++n) {
     const int key = first + int(item / SLICE_VECTORS + n * COPY_ROWS);
-    copies[n] = key < end_key ? load_key(k_base + uint(key) * args.k_stride_row, feature, HEAD_DIM)
+    copies[n] = key < end_key ? load_key(k_base + uint(key) * CALL.k_stride_row, feature, HEAD_DIM)
                               : vec4(0.0);
   }
 }
@@ -106,7 +129,7 @@ void fetch_values(int first, uint slice) {
     const int key = first + int(slice * SLICE_K + lane_q + n / ITEM_VALUES * LANES_Q);
     const uint column = (lane_k + n % ITEM_VALUES * LANES_K) * 4u;
     copies[n] = key < end_key
-                    ? load_value(v_base + uint(key) * args.v_stride_row, column, VALUE_DIM)
+                    ? load_value(v_base + uint(key) * CALL.v_stride_row, column, VALUE_DIM)
                     : vec4(0.0);
   }
 }
@@ -145,12 +168,12 @@ float dot_add(vec4 a, vec4 b, float sum) {
 void add_scores(uint query, uint key) {
   for (uint d = 0u; d < SLICE_VECTORS; ++d) {
     vec4 key_part[ITEM_KEYS];
-    [[unroll]] for (uint c = 0u; c < ITEM_KEYS; ++c)
-      key_part[c] = memory[key + (c % 4u * (BLOCK_K / 4u) + c / 4u * LANES_K) * K_STRIDE + d];
+    [[unroll]] for (uint c = 0u; c < ITEM_KEYS; ++c) key_part[c] =
+        memory[key + (c % 4u * (BLOCK_K / 4u) + c / 4u * LANES_K) * K_STRIDE + d];
     [[unroll]] for (uint r = 0u; r < ITEM_ROWS; ++r) {
       const vec4 query_part = memory[query + LANES_Q * r * Q_STRIDE + d];
-      [[unroll]] for (uint c = 0u; c < ITEM_KEYS; ++c)
-        score[r * ITEM_KEYS + c] = dot_add(query_part, key_part[c], score[r * ITEM_KEYS + c]);
+      [[unroll]] for (uint c = 0u; c < ITEM_KEYS; ++c) score[r * ITEM_KEYS + c] =
+          dot_add(query_part, key_part[c], score[r * ITEM_KEYS + c]);
     }
   }
 }
@@ -159,8 +182,8 @@ void add_scores(uint query, uint key) {
 void add_values(uint weight, uint value) {
   for (uint j = 0u; j < SLICE_K / 4u; ++j, value += 4u * V_STRIDE) {
     vec4 part[ITEM_ROWS];
-    [[unroll]] for (uint r = 0u; r < ITEM_ROWS; ++r)
-      part[r] = memory[weight + LANES_Q * r * P_STRIDE + j];
+    [[unroll]] for (uint r = 0u; r < ITEM_ROWS; ++r) part[r] =
+        memory[weight + LANES_Q * r * P_STRIDE + j];
     [[unroll]] for (uint i = 0u; i < ITEM_VALUES; ++i) {
       const vec4 value0 = memory[value + LANES_K * i];
       const vec4 value1 = memory[value + LANES_K * i + V_STRIDE];
@@ -192,8 +215,8 @@ void reduce_rows(bool is_sum, uint subgroup_lanes) {
   }
 #endif
   [[unroll]] for (uint r = 0u; r < ITEM_ROWS; ++r)
-    memory[kWeightTile + (lane_q + LANES_Q * r) * P_STRIDE + lane_k / 4u][lane_k % 4u] =
-        statistic[r];
+      memory[kWeightTile + (lane_q + LANES_Q * r) * P_STRIDE + lane_k / 4u][lane_k % 4u] =
+          statistic[r];
   barrier();
   [[unroll]] for (uint r = 0u; r < ITEM_ROWS; ++r) statistic[r] = is_sum ? 0.0 : LOWEST_MAXIMUM;
   // Unrolled, this would hold all of it in registers at once.
@@ -207,6 +230,60 @@ void reduce_rows(bool is_sum, uint subgroup_lanes) {
   barrier();
 }
 
+// Keys [first, end) are seen by some row of the tile, [common_first, common_end) by all of them.
+struct Interval {
+  int first, end, common_first, common_end;
+};
+
+#if POLICY
+Interval interval_of(int first_row, int last_row) {
+  Interval at = Interval(INDEX_MAX, 0, 0, INDEX_MAX);
+  for (int row = first_row; row <= last_row; ++row) {
+    const ivec4 entry = ROW_ENTRY(RULE(rows) + batch * CORE(q_len) + uint(row));
+    at.common_first = max(at.common_first, entry.x);
+    at.common_end = min(at.common_end, entry.y);
+    if (entry.x >= entry.y) continue;
+    at.first = min(at.first, entry.x);
+    at.end = max(at.end, entry.y);
+  }
+  return at;
+}
+
+// What the map of tiles says about the tile at key `first`.
+uint tile_state(int row, int first) {
+  if ((RULE(features) & POLICY_MAP) == 0u) return MAP_SOME;
+  return map_words[RULE(map) + batch * RULE(map_stride_batch) +
+                   first_head / RULE(mask_group) * RULE(map_stride_head) +
+                   uint(row) / BLOCK_Q * RULE(map_stride_row) + uint(first) / BLOCK_K];
+}
+
+// Factors of the four keys from `key` on.
+vec4 keep_of(uint head, uint row, int key) {
+  const RowPolicy at = policy_row(batch, head, row);
+  return vec4(policy_keep(at, key), policy_keep(at, key + 1), policy_keep(at, key + 2),
+              policy_keep(at, key + 3));
+}
+#else
+Interval interval_of(int first_row, int last_row) {
+  return Interval(max(first_row + args.band_low, 0),
+                  min(last_row + 1 + args.band_high, int(args.kv_len)), last_row + args.band_low,
+                  min(first_row + 1 + args.band_high, int(args.kv_len)));
+}
+#endif
+
+// One split's share of an interval, in whole tiles from multiples of BLOCK_K on: what a row adds up
+// in which order depends on nothing but its own keys and the number of splits.
+Interval share_of(Interval at, uint split, uint splits) {
+  at.first = at.first / int(BLOCK_K) * int(BLOCK_K);
+  if (splits > 1u) {
+    const int tiles = (at.end - at.first + int(BLOCK_K) - 1) / int(BLOCK_K);
+    const int share = (max(tiles, 0) + int(splits) - 1) / int(splits) * int(BLOCK_K);
+    at.first += int(split) * share;
+    at.end = min(at.end, at.first + share);
+  }
+  return at;
+}
+
 void main() {
   uint subgroup_lanes = 1u;
   item = gl_LocalInvocationIndex;
@@ -217,22 +294,24 @@ void main() {
   lane_q = item / LANES_K;
   lane_k = item % LANES_K;
   // Under a causal mask the last tiles take longest, so they start first.
-  const int first_row = int((gl_NumWorkGroups.x - 1u - gl_WorkGroupID.x) * BLOCK_Q);
-  const uint head = gl_WorkGroupID.y, batch = gl_WorkGroupID.z, kv_head = head / args.group;
+  const uint tiles = gl_NumWorkGroups.x / CALL.splits, split = gl_WorkGroupID.x / tiles;
+  const int first_row = int((tiles - 1u - gl_WorkGroupID.x % tiles) * BLOCK_Q);
+  end_row = min(first_row + int(BLOCK_Q), int(CALL.q_len * CALL.pack));
+  first_head = gl_WorkGroupID.y * CALL.pack;
+  batch = gl_WorkGroupID.z;
+  const uint kv_head = first_head / CALL.group;
+  const Interval at = share_of(
+      interval_of(first_row / int(CALL.pack), (end_row - 1) / int(CALL.pack)), split, CALL.splits);
+  end_key = at.end;
 
-  // Keys [first_key, end_key) are seen by some row of the tile, [first_common, end_common) by all.
-  end_row = min(first_row + int(BLOCK_Q), int(args.q_len));
-  const int first_key = max(first_row + args.band_low, 0);
-  const int first_common = end_row - 1 + args.band_low;
-  end_key = min(end_row + args.band_high, int(args.kv_len));
-  const int end_common = min(first_row + 1 + args.band_high, int(args.kv_len));
-
-  q_base = args.q_offset + batch * args.q_stride_batch + head * args.q_stride_head;
-  k_base = args.k_offset + batch * args.k_stride_batch + kv_head * args.k_stride_head;
-  v_base = args.v_offset + batch * args.v_stride_batch + kv_head * args.v_stride_head;
+  q_base = CALL.q_offset + batch * CALL.q_stride_batch + first_head * CALL.q_stride_head;
+  k_base = CALL.k_offset + batch * CALL.k_stride_batch + kv_head * CALL.k_stride_head;
+  v_base = CALL.v_offset + batch * CALL.v_stride_batch + kv_head * CALL.v_stride_head;
+#if !POLICY
   const bool capped = args.soft_cap > 0.0;
   const float inner = capped ? args.scale / args.soft_cap : args.scale * LOG2_E;
   const float outer = args.soft_cap * LOG2_E;
+#endif
 
   [[unroll]] for (uint r = 0u; r < ITEM_ROWS; ++r) {
     row_max[r] = LOWEST_MAXIMUM;
@@ -246,11 +325,18 @@ void main() {
       store_queries(slice);
     }
   if (PREFETCH != 0u) {
-    fetch_keys(first_key, 0u);
+    fetch_keys(at.first, 0u);
     if (KEEP_Q == 0u) fetch_queries(first_row, 0u);
   }
 
-  for (int first = first_key; first < end_key; first += int(BLOCK_K)) {
+  for (int first = at.first; first < at.end; first += int(BLOCK_K)) {
+#if POLICY
+    const uint state = tile_state(first_row, first);
+    if (state == MAP_NOTHING) {
+      if (PREFETCH != 0u) fetch_keys(first + int(BLOCK_K), 0u);
+      continue;
+    }
+#endif
     [[unroll]] for (uint i = 0u; i < ITEM_ROWS * ITEM_KEYS; ++i) score[i] = 0.0;
     for (uint slice = 0u; slice < HEAD_SLICES; ++slice) {
       if (PREFETCH == 0u) {
@@ -273,28 +359,50 @@ void main() {
       barrier();
     }
 
+    const bool all_visible = first >= at.common_first && first + int(BLOCK_K) <= at.common_end;
+#if POLICY
+    const uint features = args.policy.features;
+    const bool plain = all_visible && ((features & POLICY_HIDES) == 0u || state == MAP_ALL) &&
+                       (features & POLICY_ADDS) == 0u && CALL.soft_cap == 0.0;
+    if (plain) {
+      [[unroll]] for (uint i = 0u; i < ITEM_ROWS * ITEM_KEYS; ++i) score[i] *= CALL.scale * LOG2_E;
+    } else {
+      [[dont_unroll]] for (uint r = 0u; r < ITEM_ROWS; ++r) {
+        const uint row = uint(first_row) + lane_q + LANES_Q * r;
+        if (int(row) >= end_row) continue;
+        const RowPolicy policy = policy_row(batch, first_head + row % CALL.pack, row / CALL.pack);
+        [[dont_unroll]] for (uint c = 0u; c < ITEM_KEYS; ++c) {
+          const int key = first + int((lane_k + c / 4u * LANES_K) * 4u + c % 4u);
+          const uint i = r * ITEM_KEYS + c;
+          score[i] = policy_sees(policy, key) ? policy_score(policy, key, score[i] * CALL.scale).x
+                                              : MASKED_SCORE;
+        }
+      }
+    }
+#else
     [[unroll]] for (uint i = 0u; i < ITEM_ROWS * ITEM_KEYS; ++i) score[i] *= inner;
     if (capped) {
-      [[unroll]] for (uint i = 0u; i < ITEM_ROWS * ITEM_KEYS; ++i)
-        score[i] = outer * saturating_tanh(score[i]);
+      [[unroll]] for (uint i = 0u; i < ITEM_ROWS * ITEM_KEYS; ++i) score[i] =
+          outer * saturating_tanh(score[i]);
     }
-    if (first < first_common || first + int(BLOCK_K) > end_common) {
-      const int key = first + int(lane_k * 4u), distance = key - first_row - int(lane_q);
+    if (!all_visible) {
+      const int key = first + int(lane_k * 4u);
       [[unroll]] for (uint r = 0u; r < ITEM_ROWS; ++r) {
+        const int row = (first_row + int(lane_q + LANES_Q * r)) / int(args.pack);
         [[unroll]] for (uint c = 0u; c < ITEM_KEYS; ++c) {
-          const int step = int(c / 4u * LANES_K * 4u + c % 4u);
-          const int away = distance + step - int(LANES_Q * r);
+          const int step = int(c / 4u * LANES_K * 4u + c % 4u), away = key + step - row;
           const bool visible =
               away >= args.band_low && away <= args.band_high && key + step < int(args.kv_len);
           if (!visible) score[r * ITEM_KEYS + c] = MASKED_SCORE;
         }
       }
     }
+#endif
 
     [[unroll]] for (uint r = 0u; r < ITEM_ROWS; ++r) {
       statistic[r] = row_max[r];
-      [[unroll]] for (uint c = 0u; c < ITEM_KEYS; ++c)
-        statistic[r] = max(statistic[r], score[r * ITEM_KEYS + c]);
+      [[unroll]] for (uint c = 0u; c < ITEM_KEYS; ++c) statistic[r] =
+          max(statistic[r], score[r * ITEM_KEYS + c]);
     }
     reduce_rows(false, subgroup_lanes);
     [[unroll]] for (uint r = 0u; r < ITEM_ROWS; ++r) {
@@ -304,9 +412,15 @@ void main() {
       [[unroll]] for (uint i = 0u; i < ITEM_VALUES; ++i) sum[r * ITEM_VALUES + i] *= rescale;
       [[unroll]] for (uint g = 0u; g < ITEM_KEYS / 4u; ++g) {
         const uint c = r * ITEM_KEYS + g * 4u;
-        const vec4 weight =
+        vec4 weight =
             exp2(vec4(score[c], score[c + 1u], score[c + 2u], score[c + 3u]) - row_max[r]);
         row_sum[r] += (weight.x + weight.y) + (weight.z + weight.w);
+#if POLICY
+        const uint row = uint(first_row) + lane_q + LANES_Q * r;
+        if ((features & POLICY_DROPOUT) != 0u && int(row) < end_row)
+          weight *= keep_of(first_head + row % CALL.pack, row / CALL.pack,
+                            first + int((lane_k + LANES_K * g) * 4u));
+#endif
         memory[kWeightTile + (lane_q + LANES_Q * r) * P_STRIDE + lane_k + LANES_K * g] = weight;
       }
     }
@@ -333,27 +447,52 @@ void main() {
   // A row that saw nothing has row_sum 0; a NaN in row_sum must show in both results.
   [[unroll]] for (uint r = 0u; r < ITEM_ROWS; ++r) statistic[r] = row_sum[r];
   reduce_rows(true, subgroup_lanes);
-  const uint o_base = args.o_offset + batch * args.o_stride_batch + head * args.o_stride_head;
-  const uint lse_base =
-      args.lse_offset + batch * args.lse_stride_batch + head * args.lse_stride_head;
+  const uint rows = gl_NumWorkGroups.z * CALL.heads * CALL.q_len;
+  const uint totals = CALL.partials + CALL.splits * rows * VALUE_DIM;
   [[unroll]] for (uint r = 0u; r < ITEM_ROWS; ++r) {
-    const int row = first_row + int(lane_q + LANES_Q * r);
-    if (row >= end_row) continue;
-    const float norm = statistic[r] == 0.0 ? 0.0 : 1.0 / statistic[r];
-    const uint to = o_base + uint(row) * args.o_stride_row;
+    const int packed_row = first_row + int(lane_q + LANES_Q * r);
+    if (packed_row >= end_row) continue;
+    const uint row = uint(packed_row) / CALL.pack, head = first_head + uint(packed_row) % CALL.pack;
+    if (CALL.splits > 1u) {
+      const uint part = split * rows + (batch * CALL.heads + head) * CALL.q_len + row;
+      [[unroll]] for (uint i = 0u; i < ITEM_VALUES; ++i) {
+        [[unroll]] for (uint f = 0u; f < 4u; ++f) {
+          const uint column = (lane_k + LANES_K * i) * 4u + f;
+          if (column < VALUE_DIM)
+            parts[CALL.partials + part * VALUE_DIM + column] = sum[r * ITEM_VALUES + i][f];
+        }
+      }
+      if (lane_k == 0u) {
+        parts[totals + 2u * part] = row_max[r];
+        parts[totals + 2u * part + 1u] = statistic[r];
+      }
+      continue;
+    }
+#if POLICY
+    const vec2 total = policy_sinks(head, row_max[r], statistic[r]);
+    const float shrink = exp2(row_max[r] - total.x);
+    const float norm = total.y == 0.0                                       ? 0.0
+                       : (args.policy.features & POLICY_UNNORMALIZED) != 0u ? shrink
+                                                                            : shrink / total.y;
+#else
+    const vec2 total = vec2(row_max[r], statistic[r]);
+    const float norm = total.y == 0.0 ? 0.0 : 1.0 / total.y;
+#endif
+    const uint to = CALL.o_offset + batch * CALL.o_stride_batch + head * CALL.o_stride_head +
+                    row * CALL.o_stride_row;
     [[unroll]] for (uint i = 0u; i < ITEM_VALUES; ++i) {
       const uint column = (lane_k + LANES_K * i) * 4u;
       const vec4 result = sum[r * ITEM_VALUES + i] * norm;
       if (ALIGNED != 0u) {
         if (column < VALUE_DIM) o4[(to + column) / 4u] = store_scalar4(result);
       } else {
-        [[unroll]] for (uint f = 0u; f < 4u; ++f)
-          if (column + f < VALUE_DIM) o[to + column + f] = store_scalar(result[f]);
+        [[unroll]] for (uint f = 0u; f < 4u; ++f) if (column + f < VALUE_DIM) o[to + column + f] =
+            store_scalar(result[f]);
       }
     }
-    if (args.write_lse != 0u && lane_k == 0u)
-      log_sum_exp[lse_base + uint(row)] = statistic[r] == 0.0
-                                              ? uintBitsToFloat(0xff800000u)
-                                              : (row_max[r] + log2(statistic[r])) * LN_2;
+    if (CALL.write_lse != 0u && lane_k == 0u)
+      log_sum_exp[CALL.lse_offset + batch * CALL.lse_stride_batch + head * CALL.lse_stride_head +
+                  row] =
+          total.y == 0.0 ? uintBitsToFloat(0xff800000u) : (total.x + log2(total.y)) * LN_2;
   }
 }

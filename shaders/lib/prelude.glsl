@@ -7,6 +7,21 @@
 #extension GL_EXT_shader_16bit_storage : require
 #include "abi/shared.h"
 
+// What text that OpenCL C and GLSL share calls differently there.
+#define FUNCTION
+#define TO_U32(x) uint(x)
+#define TO_INT(x) int(x)
+#define TO_FLOAT(x) float(x)
+#define INT4 ivec4
+#define MAKE_INT4(x, y, z, w) ivec4(x, y, z, w)
+#define FLOAT2 vec2
+#define MAKE_FLOAT2(x, y) vec2(x, y)
+uint mul_hi(uint a, uint b) {
+  uint high, low;
+  umulExtended(a, b, high, low);
+  return high;
+}
+
 layout(local_size_x_id = 0, local_size_y_id = 1, local_size_z_id = 2) in;
 #define WG_X gl_WorkGroupSize.x
 #define WG_Y gl_WorkGroupSize.y
@@ -16,7 +31,8 @@ layout(local_size_x_id = 0, local_size_y_id = 1, local_size_z_id = 2) in;
 
 // Arguments of up to 128 bytes travel as push constants, larger ones in a buffer after the
 // operands.
-#define PUSH_ARGS(Type) layout(push_constant) uniform Push { Type args; }
+#define PUSH_ARGS(Type) \
+  layout(push_constant) uniform Push { Type args; }
 #define BUFFER_ARGS(Type, slot) \
   layout(std430, binding = slot) readonly buffer ArgsBuffer { Type args; }
 

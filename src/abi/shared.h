@@ -13,6 +13,9 @@
 #define INDEX_MIN (-1073741824)
 #define INDEX_MAX 1073741823
 
+// Rounds down; b > 0.
+#define FLOOR_DIV(a, b) (((a) < 0 ? (a) - (b) + 1 : (a)) / (b))
+
 #if defined(__cplusplus)
 #include <cstdint>
 namespace tessera::abi {
@@ -22,12 +25,18 @@ using f32 = float;
 }  // namespace tessera::abi
 #define TESSERA_ABI_BEGIN namespace tessera::abi {
 #define TESSERA_ABI_END }
+#define STRUCT(Type) Type
 #else
 #define u32 uint
 #define i32 int
 #define f32 float
 #define TESSERA_ABI_BEGIN
 #define TESSERA_ABI_END
+#ifdef __OPENCL_C_VERSION__
+#define STRUCT(Type) struct Type
+#else
+#define STRUCT(Type) Type
+#endif
 #endif
 
 #endif  // TESSERA_ABI_SHARED_H

@@ -11,7 +11,7 @@ namespace tessera::kernel {
 
 // Text that OpenCL C programs are made of: cl_kernels/**, src/abi/*.h, src/operations/*/*.h. Paths
 // are as an #include would write them: "attention/tile_forward.cl", "lib/prelude.clh",
-// "operations/flash_attention/args.h".
+// "operations/attention/args.h".
 struct EmbeddedFile {
   std::string_view path;
   std::string_view text;

@@ -43,7 +43,7 @@ void check_variant(const Operation& operation, const Variant& variant) {
             "pass '" + pass.name + "' has no source for any backend");
     require(pass.host || pass.groups, who, "pass '" + pass.name + "' does not say its work-groups");
     for (const std::size_t slot : pass.bindings) {
-      require(slot == kScratch || slot < operation.operands.size(), who,
+      require(slot == kScratch || slot == kNoOperand || slot < operation.operands.size(), who,
               "pass '" + pass.name + "' binds an operand that the operation does not have");
     }
   }

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <fstream>
 #include <optional>
-#include <set>
 #include <sstream>
+#include <vector>
 
 #include "base/environment.hpp"
 #include "kernel/embedded.hpp"
@@ -51,8 +51,12 @@ std::optional<std::string> included_path(std::string_view line) {
   return std::string(line.substr(open + 1, close - open - 1));
 }
 
-void append(std::string_view path, std::set<std::string, std::less<>>& seen, std::string& out) {
+// Every include is written out, as an earlier one may stand under an #if that is false: the
+// headers' own guards tell the compiler which to keep. `open` are the files that this one is
+// included from.
+void append(std::string_view path, std::vector<std::string>& open, std::string& out) {
   const std::string text = load(path);
+  open.emplace_back(path);
   const auto mark = [&](std::size_t line) {
     out += "#line " + std::to_string(line) + " \"" + std::string(path) + "\"\n";
   };
@@ -61,20 +65,21 @@ void append(std::string_view path, std::set<std::string, std::less<>>& seen, std
   std::string line;
   for (std::size_t number = 1; std::getline(lines, line); ++number) {
     if (const auto inner = included_path(line)) {
-      if (seen.insert(*inner).second) append(*inner, seen, out);
+      if (std::ranges::find(open, *inner) == open.end()) append(*inner, open, out);
       mark(number + 1);
       continue;
     }
     out += line + "\n";
   }
+  open.pop_back();
 }
 
 }  // namespace
 
 std::string flatten(std::string_view file) {
   std::string out;
-  std::set<std::string, std::less<>> seen{std::string(file)};
-  append(file, seen, out);
+  std::vector<std::string> open;
+  append(file, open, out);
   return out;
 }
 

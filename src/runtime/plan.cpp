@@ -46,8 +46,9 @@ void launch(const Plan& plan, device::Stream& stream, std::span<const device::Bu
   std::vector<device::BufferPtr> bound;
   for (const Step& step : plan.steps) {
     bound.clear();
-    for (const std::size_t slot : step.bindings)
-      bound.push_back(slot == kScratch ? scratch : buffers[slot]);
+    for (const std::size_t slot : step.bindings) {
+      bound.push_back(slot == kScratch ? scratch : slot == kNoOperand ? nullptr : buffers[slot]);
+    }
     stream.launch({.program = step.program.get(),
                    .buffers = bound,
                    .arguments = step.arguments,

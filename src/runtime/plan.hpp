@@ -19,7 +19,7 @@ namespace tessera::runtime {
 struct Step {
   device::ProgramPtr program;
   Dim3 groups, group;
-  std::vector<std::size_t> bindings;  // operand slots or kScratch
+  std::vector<std::size_t> bindings;  // operand slots, kScratch or kNoOperand
   std::vector<std::byte> arguments;
 };
 

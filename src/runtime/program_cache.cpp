@@ -17,12 +17,16 @@ std::vector<Define> call(
   return function ? function(problem, config) : std::vector<Define>{};
 }
 
-// Values of all tunables and constants of the variant, by the name that the kernel uses.
+// Values of the tunables and constants that the pass's kernel is specialised on, by name.
 std::vector<Define> values_of(const Problem& problem, const Variant& variant, const Pass& pass,
                               const Config& config) {
   const std::vector<Define> constants = call(pass.constants, problem, config);
   std::vector<Define> values;
   for (const Tunable& tunable : variant.tunables) {
+    if (tunable.launch_only) continue;
+    if (pass.specialized_on &&
+        std::ranges::find(*pass.specialized_on, tunable.name) == pass.specialized_on->end())
+      continue;
     const auto constant = std::ranges::find(constants, tunable.name, &Define::name);
     values.push_back({tunable.name, constant != constants.end()
                                         ? constant->value
@@ -32,7 +36,8 @@ std::vector<Define> values_of(const Problem& problem, const Variant& variant, co
 }
 
 std::string key_of(const device::ProgramRequest& request, const Source& source) {
-  std::string key = request.name + "|" + source.file + "|" + request.entry;
+  // Variants and operations that use one kernel file in the same way share its program.
+  std::string key = (source.file.empty() ? request.name : source.file) + "|" + request.entry;
   for (const Define& define : request.defines)
     key += "|" + define.name + "=" + std::to_string(define.value);
   return key;

@@ -7,7 +7,7 @@
 #include <random>
 
 #include "abi/shared.h"
-#include "operations/flash_attention/problem.hpp"
+#include "operations/attention/problem.hpp"
 #include "selection/selector.hpp"
 #include "support/profiles.hpp"
 #include "tessera/error.hpp"
@@ -65,14 +65,15 @@ Answer reference(const Shape& q, const Shape& kv, Values query, Values key, Valu
                                   tensor(wide(kv), value),
                                   tensor(wide({q[0], q[1], q[2], kv[3]}), answer.output),
                                   tensor(wide({q[0], q[2], q[1]}), answer.log_sum_exp)};
-  reference_flash_attention(problem, tensors);
+  reference_attention(problem, tensors);
   return answer;
 }
 
 TEST(FlashAttentionRefusals, NameOperandAndValue) {
   const TensorSpec q = spec(2, 8, 4, 64), kv = spec(2, 8, 2, 64);
   EXPECT_EQ(refusal_of({TensorSpec::contiguous(DType::kF32, {8, 64}), kv, kv}),
-            "flash_attention: query f32[8, 64] must have the 4 axes [batch, rows, heads, dim]");
+            "flash_attention: query f32[8, 64] must have the 4 axes [batch, rows, heads, dim], "
+            "or [rows, heads, dim] with cum_seqlens");
   EXPECT_EQ(
       refusal_of({q, spec(3, 8, 2, 64), kv}),
       "flash_attention: query f32[2, 8, 4, 64] and key f32[3, 8, 2, 64] must have the same batch");
@@ -116,8 +117,8 @@ TEST(FlashAttentionRefusals, NameOptionAndValue) {
 TEST(FlashAttentionBand, FoldsCausalAlignmentAndWindow) {
   const TensorSpec q = spec(1, 10, 1, 8), kv = spec(1, 25, 1, 8);
   const auto band = [&](Options options) {
-    const FlashAttentionProblem call =
-        problem_of({q, kv, kv}, std::move(options)).as<FlashAttentionProblem>();
+    const AttentionProblem call =
+        problem_of({q, kv, kv}, std::move(options)).as<AttentionProblem>();
     return Band(call.band_low, call.band_high);
   };
   const OptionValue bottom = std::string("bottom_right");

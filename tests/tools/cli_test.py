@@ -525,13 +525,12 @@ class Devices(Base):
                         "config", "tier"]:
                 self.assertIn(key, entry)
             self.assertLessEqual(entry["error_over_bound"], 1)
-        # Machines are noisy: claim times that leave no doubt.
+        # Machines are noisy: claim times that leave no doubt. One benchmark is enough.
+        quickest = min(result["benchmarks"], key=lambda entry: entry["real_time"])
         for factor, code in [(1e-3, 1), (1e3, 0)]:
-            before = json.loads(json.dumps(result))
-            for entry in before["benchmarks"]:
-                entry["real_time"] *= factor
-            old = self.write("old.json", json.dumps(before).encode())
-            compared = self.run_tool(*words, "--compare", old)
+            entry = dict(quickest, real_time=quickest["real_time"] * factor)
+            old = self.write("old.json", json.dumps({"benchmarks": [entry]}).encode())
+            compared = self.run_tool(*words, "--only", quickest["case"], "--compare", old)
             self.assertEqual(compared.returncode, code, compared.stdout + compared.stderr)
             self.assertEqual("REGRESSION" in compared.stdout, code == 1)
 

@@ -100,9 +100,11 @@ std::string kernels_text(const std::vector<Acceptance>& verdicts) {
       }
     }
     const std::string name = verdicts[i - 1].operation->name + '.' + variant->name;
-    if (!taken.empty()) text += "      takes   " + name + ":" + taken + '\n';
+    if (!taken.empty())
+      text.append("      takes   ").append(name).append(":").append(taken) += '\n';
     for (const auto& [why, dtypes] : refused) {
-      text += "      refuses " + name + ": " + dtypes + ": " + why + '\n';
+      text.append("      refuses ").append(name).append(": ").append(dtypes);
+      text.append(": ").append(why) += '\n';
     }
   }
   return text;

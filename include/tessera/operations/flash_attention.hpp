@@ -1,61 +1,155 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exact softmax attention in tiles, with memory that grows with the sequence and not with its
-// square (FlashAttention-2, arXiv:2307.08691).
+// square (FlashAttention-2, arXiv:2307.08691), and its gradients.
 //
-//   s[i,j] = softmax_scale * sum_d query[i,d] * key[j,d]
-//   s[i,j] = cap * tanh(s[i,j] / cap)                            if logits_soft_cap
-//   p[i,:] = softmax over the visible j of s[i,:]
-//   output[i,:]      = sum_j p[i,j] * value[j,:]
-//   log_sum_exp[i]   = ln sum over the visible j of exp(s[i,j])
+//   u[i,j] = softmax_scale * sum_d query[i,d] * key[j,d] + bias[i,j] - slope * |p(i) - j|
+//   s[i,j] = cap * tanh(u[i,j] / cap) if logits_soft_cap, else u[i,j]
+//   p[i,:] = softmax over the visible j of s[i,:], with exp(sink) of every sink in the denominator
+//   output[i,:]      = sum_j keep[i,j] * p[i,j] * value[j,:]
+//   log_sum_exp[i]   = ln (sum over the visible j of exp(s[i,j]) + sum of exp(sink))
 //
-// Row i sees row j when j < kv_len and
-//   causal:          j <= i + shift
-//   sliding_window:  i + shift - left <= j <= i + shift + right
-// with shift = 0 for top-left alignment and kv_len - q_len for bottom-right. A row that sees
-// nothing gets output 0 and log_sum_exp -inf.
+// Row i lies on the diagonal at p(i) = i + shift, shift = 0 for top-left alignment and keys - rows
+// for bottom-right, counted in the sequence that the row belongs to. It sees key j when
+//
+//   causal:          j <= p(i)
+//   sliding_window:  p(i) - left <= j <= p(i) + right
+//   chunk_size:      j <= p(i), and floor(j / chunk_size) = floor(p(i) / chunk_size)
+//   lengths:         i < q_lengths[b], j < kv_lengths[b]
+//   cum_seqlens:     i and j belong to the same sequence
+//   segment ids:     q_segment_ids[i] = kv_segment_ids[j], which is not negative
+//   attention_mask:  attention_mask[i,j] is not 0
+//
+// all hold. With positions, p(i) is q_positions[i], and kv_positions[j] stands for j in the first
+// three and in the slope. A row that sees nothing gets output 0, log_sum_exp -inf (ln of the sinks'
+// sum where there are any), and gradient 0.
+//
+// What index tensors hold is only known on the device: a length or offset outside its range counts
+// as the nearest inside. Nothing outside the operands is ever read.
+//
+// Dropout: keep[i,j] is 0 or 1 / (1 - dropout_prob), by Philox4x32-10 with the number of the weight
+// as the counter and the seed as the key; the same in forward and backward whatever the tiling.
 //
 // Numerics: storage f32, f16 or bf16; scores, softmax and accumulation in float; one rounding to
-// nearest even at the end. The same library, driver, device, configuration and inputs give the same
-// bits.
+// nearest even at the end. No atomics: the same library, driver, device, configuration and inputs
+// give the same bits.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "tessera/context.hpp"
 #include "tessera/export.hpp"
+#include "tessera/mask.hpp"
 
 namespace tessera {
 
-// Where the diagonal of a causal mask or window starts when q_len != kv_len.
-enum class CausalAlignment : std::uint8_t { kTopLeft, kBottomRight };
-
+// Tensors that are left out are not part of the call. An axis of size 1 broadcasts.
 struct FlashAttentionOptions {
   std::optional<float> softmax_scale{};  // default head_dim^-1/2
   bool causal = false;
   CausalAlignment causal_alignment = CausalAlignment::kTopLeft;
   std::optional<std::array<std::int64_t, 2>>
-      sliding_window{};                    // {left, right}, inclusive, not negative
-  std::optional<float> logits_soft_cap{};  // > 0
+      sliding_window{};                      // {left, right}, inclusive, not negative
+  std::optional<std::int64_t> chunk_size{};  // > 0; causal inside chunks
+  std::optional<float> logits_soft_cap{};    // > 0
+  Tensor attention_mask{};  // u8 [batch, heads or kv_heads, q_len, kv_len], 0 = hidden; also
+                            // [batch, q_len, kv_len] and [batch, kv_len]
+  Tensor bias{};            // the same axes; the dtype of query, or f32
+  Tensor alibi_slopes{};    // f32 [heads] or [batch, heads]
+  Tensor softmax_aux{};     // sinks: [sinks], [kv_heads, sinks] or [heads, sinks]
+  Tensor cum_seqlens_q{};   // i32 [sequences + 1], both or neither: packed operands [rows, heads,
+  Tensor cum_seqlens_k{};   // dim], or the lengths of padded ones [batch, rows, heads, dim]
+  Tensor q_lengths{};       // i32 [batch]
+  Tensor kv_lengths{};      // i32 [batch]
+  Tensor q_segment_ids{};   // i32 [batch, q_len], both or neither
+  Tensor kv_segment_ids{};  // i32 [batch, kv_len]
+  Tensor q_positions{};     // i32 [batch, q_len], both or neither
+  Tensor kv_positions{};    // i32 [batch, kv_len]
+  float dropout_prob = 0;   // in [0, 1)
+  std::int64_t dropout_seed = 0;
+  bool normalize_output =
+      true;  // false: output = sum_j exp(s[i,j] - largest s of the row) value[j]
+  // Work-groups that share the keys of a row; 0 = chosen by rule or tuned. A pinned number gives
+  // the same bits whatever batch the call travels in.
+  int num_splits = 0;
 };
+
+// The options that say what `mask` says. Uploads its index tensors; a dense mask or token types
+// become attention_mask. Positions are for embeddings and stay behind.
+TESSERA_API FlashAttentionOptions with_mask(const Context& context, const MaskSpec& mask,
+                                            FlashAttentionOptions options = {});
 
 // query [batch, q_len, heads, head_dim]; key [batch, kv_len, kv_heads, head_dim]; value [batch,
 // kv_len, kv_heads, value_dim]; heads is a multiple of kv_heads, and query head h reads key/value
-// head h / (heads / kv_heads). head_dim and value_dim are 1 to 512. Batch, sequence and head axes
-// may have any strides, so a [batch, heads, seq, dim] tensor is passed as tensor.permute({0, 2, 1,
-// 3}); the feature axis must be contiguous. Returns output [batch, q_len, heads, value_dim] in the
-// dtype of query. Throws InvalidArgument for shapes and values that contradict this, Unsupported
-// where no variant of the device can.
+// head h / (heads / kv_heads). head_dim and value_dim are 1 to 512. Packed sequences have no batch
+// axis. Batch, sequence and head axes may have any strides, so a [batch, heads, seq, dim] tensor is
+// passed as tensor.permute({0, 2, 1, 3}); the feature axis must be contiguous. Returns output
+// [batch, q_len, heads, value_dim] in the dtype of query. Throws InvalidArgument for shapes and
+// values that contradict this, Unsupported where no variant of the device can.
 TESSERA_API Tensor flash_attention(const Executor& on, const Tensor& query, const Tensor& key,
                                    const Tensor& value, const FlashAttentionOptions& options = {});
 
 struct FlashAttentionForward {
   Tensor output;
-  Tensor log_sum_exp;  // f32 [batch, heads, q_len], natural logarithm
+  Tensor log_sum_exp;  // f32 [batch, heads, q_len], natural logarithm; packed: [heads, q_len]
 };
 TESSERA_API FlashAttentionForward
 flash_attention_forward(const Executor& on, const Tensor& query, const Tensor& key,
                         const Tensor& value, const FlashAttentionOptions& options = {});
 
+// Which gradients are wanted beside those of query, key and value.
+struct FlashAttentionGradientOptions {
+  bool bias = false;         // needs FlashAttentionOptions::bias
+  bool softmax_aux = false;  // needs FlashAttentionOptions::softmax_aux
+};
+
+struct FlashAttentionGradients {
+  Tensor query{}, key{}, value{};  // in the shapes and dtype of the operands
+  Tensor bias{}, softmax_aux{};    // empty unless asked for
+};
+
+//   delta[i] = sum_d do[i,d] o[i,d]        ds[i,j] = p[i,j] (keep[i,j] sum_d do[i,d] v[j,d] -
+//   delta[i]) du[i,j]  = ds[i,j] (1 - tanh(u[i,j] / cap)^2) dq[i] = scale sum_j du[i,j] k[j] dk[j]
+//   = scale sum_i du[i,j] q[i] dv[j] = sum_i keep[i,j] p[i,j] do[i]   dbias = du summed over
+//   broadcast axes dsink = -sum_i exp(sink - log_sum_exp[i]) delta[i]
+//
+// `forward` is what flash_attention_forward returned for the same operands and options; p is
+// recomputed from its log_sum_exp. Key and value gradients are summed over the query heads of a
+// group. Throws Unsupported for normalize_output = false, whose output depends on the position of
+// the largest score.
+TESSERA_API FlashAttentionGradients flash_attention_backward(
+    const Executor& on, const Tensor& query, const Tensor& key, const Tensor& value,
+    const FlashAttentionForward& forward, const Tensor& output_gradient,
+    const FlashAttentionOptions& options = {}, const FlashAttentionGradientOptions& wanted = {});
+
+namespace vjp {
+
+// Takes the gradient of the output to those of the operands. Keeps the operands alive; may be
+// called any number of times.
+class FlashAttentionPullback {
+ public:
+  TESSERA_API FlashAttentionGradients
+  operator()(const Tensor& output_gradient, const FlashAttentionGradientOptions& wanted = {}) const;
+
+ private:
+  struct State;
+  explicit FlashAttentionPullback(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+  friend struct FlashAttentionMaker;
+  std::shared_ptr<const State> state_;
+};
+
+struct FlashAttentionResult {
+  Tensor output;
+  FlashAttentionPullback pullback;
+};
+
+// auto [output, pullback] = vjp::flash_attention(context, q, k, v, {.causal = true});
+// auto [dq, dk, dv, dbias, dsinks] = pullback(output_gradient);
+TESSERA_API FlashAttentionResult flash_attention(const Executor& on, const Tensor& query,
+                                                 const Tensor& key, const Tensor& value,
+                                                 const FlashAttentionOptions& options = {});
+
+}  // namespace vjp
 }  // namespace tessera

@@ -63,7 +63,7 @@ Operation new_operation(std::string name, bool chunked, bool backward) {
   operation.name = std::move(name);
   operation.reference = reference_mean_pooling;
   operation.variants = mean_pooling_variants(chunked, backward);
-  operation.rules = mean_pooling_rules(backward);
+  operation.rules = mean_pooling_rules();
   operation.workload = mean_pooling_workload(chunked, backward);
   return operation;
 }

@@ -59,6 +59,6 @@ void reference_mean_pooling(const Problem& problem, std::span<HostTensor> tensor
 // `chunked`: of the chunk operations.
 Workload mean_pooling_workload(bool chunked, bool backward);
 std::vector<Variant> mean_pooling_variants(bool chunked, bool backward);
-std::vector<Rule> mean_pooling_rules(bool backward);
+std::vector<Rule> mean_pooling_rules();
 
 }  // namespace tessera::operations

@@ -190,16 +190,16 @@ std::vector<Config> lanes_space(const Problem& problem, const DeviceProfile& pro
 }
 
 Refusal rejects_lanes(const Problem& problem, const Config& config, const DeviceProfile& profile) {
-  if (config.get("TOKENS", 1) > 64)
+  if (const Refusal no = rejects_problem(problem, profile)) return no;
+  if (config.get("TOKENS", 1) > 64) {
     return "TOKENS is more than the 64 that an item has registers for";
-  // Scratch is counted like the operands; the product can't wrap around, since rows and columns are
-  // elements of y.
+  }
   const MeanPoolingScratch scratch = scratch_of(problem, splits_of(config));
   if (scratch.bytes >= std::uint64_t{1} << 33) {
     return "its partial sums take " + std::to_string(scratch.bytes) +
            " bytes; its kernels count to 2^33";
   }
-  return rejects_problem(problem, profile);
+  return std::nullopt;
 }
 
 Variant lanes_variant(bool chunked, bool backward) {
@@ -216,8 +216,9 @@ Variant lanes_variant(bool chunked, bool backward) {
   variant.scratch_bytes = [](const Problem& problem, const Config& config) {
     return scratch_of(problem, splits_of(config)).bytes;
   };
-  variant.local_bytes = [](const Problem&, const Config& config) -> std::uint64_t {
-    return 16 * std::uint64_t{flat_group(config).x} + 4 * config.get("WG_Y", 1);
+  variant.local_bytes = [backward](const Problem&, const Config& config) -> std::uint64_t {
+    const std::uint64_t items = flat_group(config).x;
+    return backward ? 4 * items : 16 * items + 4 * config.get("WG_Y", 1);
   };
   Pass main = main_pass(chunked, backward);
   if (backward) {
@@ -266,14 +267,15 @@ std::int64_t cpu_blocks(const Problem& problem, std::uint32_t block) {
 std::vector<Config> cpu_space(const Problem& problem, const DeviceProfile& profile) {
   const MeanPoolingProblem& call = call_of(problem);
   if (call.backward) return {{{"BLOCK", 1024}, {"TOKENS", 32}}, {{"BLOCK", 256}, {"TOKENS", 128}}};
-  // Wide blocks read longer pieces of each token, narrow ones give every core something to do.
-  std::vector<Config> space;
+  // Wide blocks read longer pieces of each token, narrow ones give every core something to do: the
+  // widest that do so come first, or else the narrowest.
+  std::vector<Config> space, too_few;
   for (const std::uint32_t block : {1024U, 256U, 64U}) {
     const std::int64_t items = cpu_blocks(problem, block) * call.batch * call.rows;
-    const Config config{{"BLOCK", block}};
     const bool enough = items >= 4 * std::int64_t{std::max(profile.compute_units, 1U)};
-    space.insert(enough ? space.end() : space.begin(), config);
+    (enough ? space : too_few).push_back({{"BLOCK", block}});
   }
+  space.insert(space.end(), too_few.rbegin(), too_few.rend());
   return space;
 }
 
@@ -322,7 +324,7 @@ std::vector<Variant> mean_pooling_variants(bool chunked, bool backward) {
   return {lanes_variant(chunked, backward), cpu_variant(chunked, backward)};
 }
 
-std::vector<Rule> mean_pooling_rules(bool /*backward*/) {
+std::vector<Rule> mean_pooling_rules() {
   return {
       {.why = "processors want whole vectors in one item, and no local memory",
        .when =

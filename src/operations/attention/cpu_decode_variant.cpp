@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// attention/cpu_decode: few query rows on CPUs through OpenCL.
+#include <algorithm>
+
+#include "operations/attention/cpu_decode.h"
+#include "operations/attention/launch.hpp"
+
+namespace tessera::operations {
+namespace {
+
+constexpr std::uint64_t kMostPrivateBytes = std::uint64_t{4} << 20;    // as in cpu_variant.cpp
+constexpr std::uint64_t kManyPrivateBytes = std::uint64_t{256} << 10;  // stays in a second cache
+
+constexpr std::int64_t kMostRows = 64;
+
+struct DecodeGeometry {
+  bool valid = false;
+  std::uint64_t private_bytes = 0;  // of one kv head of an item
+};
+
+// cpu_decode.h's macros read these names.
+DecodeGeometry decode_geometry(const Config& config, const Problem& problem) {
+  const std::uint64_t VECTOR_WIDTH = config.get("VECTOR_WIDTH", 0);
+  const std::uint64_t ROWS = config.get("ROWS", 0);
+  const std::uint64_t BLOCK_K = config.get("BLOCK_K", 0);
+  const std::uint64_t TILE_KEYS = config.get("TILE_KEYS", 0);
+  const std::uint64_t COLUMNS = config.get("COLUMNS", 0);
+  const std::uint64_t HEADS = config.get("HEADS", 0);
+  const std::uint64_t HEAD_DIM = head_dim(problem);
+  const std::uint64_t VALUE_DIM = value_dim(problem);
+  constexpr std::uint64_t kMost = 4096;
+  for (const std::uint64_t value : {VECTOR_WIDTH, ROWS, BLOCK_K, TILE_KEYS, COLUMNS, HEADS}) {
+    if (value == 0 || value > kMost) return {};
+  }
+  if (TILE_KEYS > VECTOR_WIDTH || !DECODE_VALID) return {};
+  return {.valid = static_cast<std::uint64_t>(call_of(problem).kv_heads) % HEADS == 0,
+          .private_bytes = HEADS * DECODE_PRIVATE_BYTES};
+}
+
+std::vector<Tunable> tunables() {
+#define TUNABLE(id, name, fallback) {id, #name, fallback},
+#define CONSTANT(id, name, fallback) {id, #name, fallback, true},
+  return {
+#include "operations/attention/cpu_decode.def"
+      kSplits,
+  };
+#undef TUNABLE
+#undef CONSTANT
+}
+
+// Heads of one item: those of a key lie side by side in [batch, row, head, dim], and one stream of
+// memory is better than many. On a Zen 4 eight heads gave 85 % of the bandwidth where one gave 69.
+std::uint32_t heads_of(const Problem& problem, Config config) {
+  const AttentionProblem& call = call_of(problem);
+  const TensorSpec key = with_batch(problem.spec(call.slots.key));
+  if (key.strides[2] != call.head_dim) return 1;
+  for (std::uint32_t heads = 8; heads > 1; --heads) {
+    config.set("HEADS", heads);
+    const DecodeGeometry geometry = decode_geometry(config, problem);
+    if (geometry.valid && geometry.private_bytes <= kManyPrivateBytes) return heads;
+  }
+  return 1;
+}
+
+// As many items as keep every core busy; each split has keys enough to be worth merging.
+std::uint32_t default_splits(const Problem& problem, const DeviceProfile& profile,
+                             std::uint32_t heads) {
+  const AttentionProblem& call = call_of(problem);
+  if (call.splits > 0) return static_cast<std::uint32_t>(call.splits);
+  const std::int64_t groups = std::max<std::int64_t>(call.batch * call.kv_heads / heads, 1);
+  const std::int64_t units = std::max<std::int64_t>(profile.compute_units, 1);
+  if (groups >= 4 * units) return 1;
+  const std::int64_t most = std::max<std::int64_t>(call.kv_len / 256, 1);
+  return static_cast<std::uint32_t>(std::min<std::int64_t>(ceil_div(2 * units, groups), most));
+}
+
+std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
+  const AttentionProblem& call = call_of(problem);
+  const std::uint32_t width = vector_width(profile);
+  const std::int64_t rows = std::max<std::int64_t>(call.group() * call.q_len, 1);
+  const std::uint32_t tile_rows = rows >= 3 ? 4 : static_cast<std::uint32_t>(rows);
+  const std::uint32_t per_vector = width / tile_rows;
+  if (per_vector < 2) return {};
+  const auto block_rows =
+      static_cast<std::uint32_t>(std::min<std::int64_t>(16, ceil_div(rows, tile_rows) * tile_rows));
+  std::vector<Config> configs;
+  const std::uint32_t first = head_dim(problem) >= 128 || rows <= 2 ? 16 : 32;
+  for (const std::uint32_t block : {first, 48 - first}) {
+    Config config{{"WG_X", 1},
+                  {"ROWS", block_rows},
+                  {"BLOCK_K", block},
+                  {"TILE_KEYS", per_vector},
+                  {"COLUMNS", per_vector},
+                  {"HEADS", 1},
+                  {"VECTOR_WIDTH", width}};
+    config.set("HEADS", heads_of(problem, config));
+    config.set("SPLITS", default_splits(problem, profile, config.at("HEADS")));
+    configs.push_back(std::move(config));
+  }
+  return configs;
+}
+
+Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& /*profile*/) {
+  const DecodeGeometry geometry = decode_geometry(config, problem);
+  if (!geometry.valid) return "its blocks are not whole tiles (operations/attention/cpu_decode.h)";
+  if (geometry.private_bytes > kMostPrivateBytes) {
+    return "needs " + std::to_string(geometry.private_bytes) + " bytes of private memory, and " +
+           std::to_string(kMostPrivateBytes) + " are safe";
+  }
+  if (call_of(problem).q_len > kMostRows) {
+    return "is for few query rows, " + std::to_string(kMostRows) +
+           " at most; variant cpu is for more";
+  }
+  if (const Refusal no = rejects_splits(problem, config)) return no;
+  return rejects_long_offsets(problem);
+}
+
+AttentionTiling tiling(const Problem& /*problem*/, const Config& config) {
+  return {.splits = splits_of(config), .maps = false};
+}
+
+Dim3 groups(const Problem& problem, const Config& config) {
+  const AttentionProblem& call = call_of(problem);
+  if (call.q_len == 0) return {0, 1, 1};
+  return {1, static_cast<std::uint32_t>(call.kv_heads) / config.at("HEADS"),
+          static_cast<std::uint32_t>(call.batch)};
+}
+
+}  // namespace
+
+Variant cpu_decode_variant(const AttentionSlots& slots) {
+  Variant variant;
+  variant.name = "cpu_decode";
+  variant.idea = "features in vector lanes, the rows of a group share one pass over their keys";
+  variant.needs = {.backends = {Backend::kOpenCL}, .kinds = {DeviceKind::kCpu}};
+  variant.dtypes = {DType::kF32, DType::kF16, DType::kBF16};
+  variant.tunables = tunables();
+  variant.passes = forward_passes(
+      slots, {.opencl = "attention/cpu_decode.cl",
+              .entry = "attention_cpu_decode",
+              .tiling = tiling,
+              .axes = [](const Problem& problem, const DeviceProfile&) -> std::vector<Define> {
+                return {{"DTYPE", dtype_axis(problem.dtype)}};
+              },
+              .groups = groups});
+  variant.space = space;
+  variant.scratch_bytes = [](const Problem& problem, const Config& config) {
+    return scratch_of(problem, tiling(problem, config)).end;
+  };
+  variant.rejects = rejects;
+  return variant;
+}
+
+bool prefers_cpu_decode(const Problem& problem, const DeviceProfile& profile) {
+  // Below 16 rows it was faster than attention/cpu_forward for groups of 1 and of 4 (Zen 4).
+  const AttentionProblem& call = call_of(problem);
+  return profile.backend == Backend::kOpenCL && is_cpu(profile) &&
+         (call.splits > 1 || call.q_len < static_cast<std::int64_t>(vector_width(profile)));
+}
+
+Config default_cpu_decode_config(const Problem& problem, const DeviceProfile& profile) {
+  const std::vector<Config> configs = space(problem, profile);
+  return configs.empty() ? Config{} : configs.front();
+}
+
+}  // namespace tessera::operations

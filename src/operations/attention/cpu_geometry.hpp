@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "tessera/record.hpp"
+
+namespace tessera::operations {
+
+// What cpu.h says about a configuration of the CPU kernels.
+struct CpuGeometry {
+  bool valid = false;
+  std::uint64_t private_bytes = 0;  // of one work-item
+  std::uint32_t panel_rows = 0;
+};
+CpuGeometry cpu_geometry(const Config& config, std::uint32_t head_dim, std::uint32_t value_dim);
+
+}  // namespace tessera::operations

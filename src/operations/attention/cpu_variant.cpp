@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// attention/cpu_forward: CPUs through OpenCL.
+#include <algorithm>
+
+#include "operations/attention/cpu_geometry.hpp"
+#include "operations/attention/launch.hpp"
+
+namespace tessera::operations {
+namespace {
+
+// Private memory lies on the stack of PoCL's worker threads; near 8 MiB the process crashes.
+constexpr std::uint64_t kMostPrivateBytes = std::uint64_t{4} << 20;
+
+constexpr std::uint32_t kBlockK = 96;  // keys of a step; 48 to 144 measured within 1 %
+
+std::vector<Tunable> tunables() {
+#define TUNABLE(id, name, fallback) {id, #name, fallback},
+#define CONSTANT(id, name, fallback) {id, #name, fallback, true},
+  return {
+#include "operations/attention/cpu.def"
+  };
+#undef TUNABLE
+#undef CONSTANT
+}
+
+Config make_config(std::uint32_t width, std::uint32_t block_q, std::uint32_t block_k,
+                   std::uint32_t vectors, std::uint32_t key_rows, std::uint32_t value_columns) {
+  return {{"WG_X", 1},
+          {"BLOCK_Q", block_q},
+          {"BLOCK_K", block_k},
+          {"VECTORS", vectors},
+          {"KEY_ROWS", key_rows},
+          {"VALUE_COLUMNS", value_columns},
+          {"VECTOR_WIDTH", width}};
+}
+
+// A tile of the kernel: vectors of queries, keys of a score tile, features of an output tile.
+struct Tile {
+  std::uint32_t vectors, key_rows, value_columns;
+};
+
+// The work-items that a grid with this many rows per item has.
+std::int64_t items(const AttentionProblem& call, std::int64_t rows) {
+  return (call.q_len + rows - 1) / rows * call.heads * call.batch;
+}
+
+// Query rows of an item: doubled while every core keeps enough items to balance and the item's
+// copies stay in half of a second cache. Causal items differ in length, so few heads need more of
+// them.
+std::uint32_t block_q(const Problem& problem, const DeviceProfile& profile, const Tile& tile) {
+  constexpr std::uint64_t kHalfSecondCache = std::uint64_t{512}
+                                             << 10;  // of 1 MiB, the least of the CPUs measured
+  constexpr std::uint32_t kMostRows =
+      512;  // 1024 measured the same, 256 0.5 to 1.5 % less (Xeon, AVX-512, PoCL 3.1)
+  const auto& call = call_of(problem);
+  const bool uneven = call.band_high < call.kv_len - 1 && call.heads * call.batch < 4;
+  const std::int64_t wanted = (uneven ? 8 : 4) * std::max<std::int64_t>(profile.compute_units, 1);
+  const std::uint32_t width = vector_width(profile);
+  std::uint32_t rows = tile.vectors * width;
+  while (2 * rows <= kMostRows && items(call, 2 * rows) >= wanted) {
+    const Config larger =
+        make_config(width, 2 * rows, kBlockK, tile.vectors, tile.key_rows, tile.value_columns);
+    if (cpu_geometry(larger, head_dim(problem), value_dim(problem)).private_bytes >
+        kHalfSecondCache)
+      break;
+    rows *= 2;
+  }
+  return rows;
+}
+
+// Registers decide the tiles: 24 accumulators where there are 32 vector registers, 12 where there
+// are 16. 4 x 6 beat 3 x 8 by 2 % and 2 x 12 by 4 % with two FMA ports; with one port 2 x 12 is as
+// good. Few queries leave no lane idle.
+std::vector<Tile> tiles(const Problem& problem, const DeviceProfile& profile) {
+  const std::uint32_t width = vector_width(profile);
+  const auto& call = call_of(problem);
+  if (call.q_len <= width) return {{1, 16, 16}, {1, 12, 12}};
+  if (width == 8) return {{2, 6, 4}, {2, 6, 6}};
+  if (call.q_len <= 2 * width) return {{2, 12, 8}, {4, 6, 4}};
+  return {{4, 6, 4}, {2, 12, 8}};
+}
+
+std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
+  std::vector<Config> configs;
+  for (const Tile& tile : tiles(problem, profile)) {
+    const std::uint32_t rows = block_q(problem, profile, tile);
+    const std::uint32_t block_k = kBlockK / tile.key_rows * tile.key_rows;
+    const auto add = [&](std::uint32_t q, std::uint32_t k) {
+      configs.push_back(make_config(vector_width(profile), q, k, tile.vectors, tile.key_rows,
+                                    tile.value_columns));
+    };
+    add(rows, block_k);
+    if (rows >= 2 * tile.vectors * vector_width(profile)) add(rows / 2, block_k);
+    add(rows, block_k / 2 / tile.key_rows * tile.key_rows);
+  }
+  return configs;
+}
+
+Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& /*profile*/) {
+  const CpuGeometry geometry = cpu_geometry(config, head_dim(problem), value_dim(problem));
+  if (!geometry.valid) return "its blocks are not whole tiles (operations/attention/cpu.h)";
+  if (geometry.private_bytes > kMostPrivateBytes) {
+    return "needs " + std::to_string(geometry.private_bytes) + " bytes of private memory, and " +
+           std::to_string(kMostPrivateBytes) + " are safe";
+  }
+  if (call_of(problem).splits > 1) return "never splits the keys of a row";
+  return rejects_long_offsets(problem);
+}
+
+AttentionTiling tiling(const Problem& problem, const Config& config) {
+  return {.rows = cpu_geometry(config, head_dim(problem), value_dim(problem)).panel_rows,
+          .keys = config.at("BLOCK_K")};
+}
+
+Dim3 groups(const Problem& problem, const Config& config) {
+  const AttentionProblem& call = call_of(problem);
+  return {ceil_div(call.q_len, config.at("BLOCK_Q")), static_cast<std::uint32_t>(call.heads),
+          static_cast<std::uint32_t>(call.batch)};
+}
+
+}  // namespace
+
+Variant cpu_variant(const AttentionSlots& slots) {
+  Variant variant;
+  variant.name = "cpu";
+  variant.idea =
+      "queries in vector lanes, K and V broadcast from row-major tiles, no local memory, no "
+      "barriers";
+  variant.needs = {.backends = {Backend::kOpenCL}, .kinds = {DeviceKind::kCpu}};
+  variant.dtypes = {DType::kF32, DType::kF16, DType::kBF16};
+  variant.tunables = tunables();
+  variant.passes = forward_passes(
+      slots, {.opencl = "attention/cpu_forward.cl",
+              .entry = "attention_cpu",
+              .tiling = tiling,
+              .axes = [](const Problem& problem, const DeviceProfile&) -> std::vector<Define> {
+                return {{"DTYPE", dtype_axis(problem.dtype)}};
+              },
+              .groups = groups});
+  variant.space = space;
+  variant.scratch_bytes = [](const Problem& problem, const Config& config) {
+    return scratch_of(problem, tiling(problem, config)).end;
+  };
+  variant.rejects = rejects;
+  return variant;
+}
+
+Config default_cpu_config(const Problem& problem, const DeviceProfile& profile) {
+  return space(problem, profile).front();
+}
+
+}  // namespace tessera::operations

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// What attention's outputs must be. Bounds by the analysis of one pass with float accumulation: the
+// storage rounding of the output, and 8 float roundings that grow with the magnitude of the scores
+// and the square root of the number of keys.
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "base/parallel.hpp"
+#include "operations/attention/reference.hpp"
+#include "operations/attention/workload.hpp"
+
+namespace tessera::operations {
+namespace {
+
+constexpr double kUnitF32 = 0x1p-24;
+constexpr double kRoundings = 8;
+constexpr double kSmallestWeight = 0x1p-126;  // below, float weights may be flushed to 0
+
+}  // namespace
+
+double storage_unit(DType dtype) {
+  return dtype == DType::kF16 ? 0x1p-11 : dtype == DType::kBF16 ? 0x1p-8 : kUnitF32;
+}
+
+double smallest_number(DType dtype) { return dtype == DType::kF16 ? 0x1p-24 : 0x1p-126; }
+
+std::vector<std::int64_t> affordable_rows(std::int64_t count, double flops_per_row,
+                                          double max_flops) {
+  std::vector<std::int64_t> chosen;
+  const double affordable = max_flops / std::max(flops_per_row, 1.0);
+  if (static_cast<double>(count) <= affordable) {
+    for (std::int64_t at = 0; at < count; ++at) chosen.push_back(at);
+    return chosen;
+  }
+  std::mt19937_64 random(1);
+  const auto wanted = std::max<std::int64_t>(static_cast<std::int64_t>(affordable), 64);
+  for (std::int64_t n = 0; n < wanted; ++n)
+    chosen.push_back(static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(count)));
+  std::ranges::sort(chosen);
+  return chosen;
+}
+
+std::vector<Expectation> expect_attention(const Problem& problem, std::span<HostTensor> tensors,
+                                          const DeviceProfile& profile, double max_flops) {
+  const AttentionPairs pairs(problem, tensors);
+  const AttentionProblem& call = pairs.call();
+  const double output_unit = storage_unit(problem.dtype);
+  const double smallest = smallest_number(problem.dtype);
+  // Vulkan's exp may be less exact.
+  const double lse_factor = profile.backend == Backend::kVulkan ? 2 * kRoundings : kRoundings;
+
+  const double row_flops = 4 * static_cast<double>(call.kv_len) *
+                           static_cast<double>(call.head_dim + call.value_dim) / 2;
+  const std::vector<std::int64_t> chosen =
+      affordable_rows(call.batch * call.heads * call.q_len, row_flops, max_flops);
+  const auto dim = static_cast<std::size_t>(call.value_dim);
+  const auto keys = static_cast<std::size_t>(call.kv_len);
+  Expectation output{.slot = call.slots.output}, log_sum_exp{.slot = call.slots.log_sum_exp},
+      weights{.slot = call.slots.weights};
+  const auto resize = [&](Expectation& expectation, std::size_t per_row) {
+    expectation.elements.resize(chosen.size() * per_row);
+    expectation.values.resize(chosen.size() * per_row);
+    expectation.bounds.resize(chosen.size() * per_row);
+  };
+  resize(output, dim);
+  resize(log_sum_exp, 1);
+  if (problem.has(weights.slot)) resize(weights, keys);
+  parallel_for(chosen.size(), [&](std::size_t n) {
+    const std::int64_t at = chosen[n];
+    const std::int64_t i = at % call.q_len, head = at / call.q_len % call.heads,
+                       batch = at / call.q_len / call.heads;
+    const AttentionRow row = attention_row(pairs, batch, head, i);
+    const double growth = row.score_magnitude + std::sqrt(static_cast<double>(row.keys.size())) + 8;
+    for (std::size_t d = 0; d < dim; ++d) {
+      const auto column = static_cast<Eigen::Index>(d);
+      const std::size_t index = n * dim + d;
+      output.elements[index] =
+          static_cast<std::size_t>((batch * call.q_len + i) * call.heads + head) * dim + d;
+      output.values[index] = row.output[column];
+      output.bounds[index] = output_unit * std::fabs(row.output[column]) +
+                             kRoundings * kUnitF32 * row.magnitude[column] * growth + smallest;
+    }
+    log_sum_exp.elements[n] = static_cast<std::size_t>(at);
+    log_sum_exp.values[n] = row.log_sum_exp;
+    log_sum_exp.bounds[n] =
+        std::isinf(row.log_sum_exp)
+            ? 0
+            : lse_factor * kUnitF32 * (std::fabs(row.log_sum_exp) + row.score_magnitude + 8);
+    if (!problem.has(weights.slot)) return;
+    for (std::size_t j = 0; j < keys; ++j)
+      weights.elements[n * keys + j] = static_cast<std::size_t>(at) * keys + j;
+    for (std::size_t j = 0; j < row.keys.size(); ++j) {
+      const std::size_t index = n * keys + static_cast<std::size_t>(row.keys[j]);
+      const double weight = row.weights[static_cast<Eigen::Index>(j)];
+      weights.values[index] = weight;
+      weights.bounds[index] = output_unit * weight + 2 * lse_factor * kUnitF32 * weight * growth +
+                              smallest + kSmallestWeight;
+    }
+  });
+  std::vector<Expectation> expectations{std::move(output)};
+  if (problem.has(log_sum_exp.slot)) expectations.push_back(std::move(log_sum_exp));
+  if (problem.has(weights.slot)) expectations.push_back(std::move(weights));
+  return expectations;
+}
+
+}  // namespace tessera::operations

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the gradients must be, given the output and log_sum_exp that the call brings: 8 float
+// roundings of the sum of the terms' magnitudes, growing with the scores, the number of terms and
+// the features, and the storage rounding of the result.
+#include <cmath>
+
+#include "base/parallel.hpp"
+#include "operations/attention/reference.hpp"
+#include "operations/attention/workload.hpp"
+
+namespace tessera::operations {
+namespace {
+
+constexpr double kUnitF32 = 0x1p-24;
+
+class BackwardExpectations {
+ public:
+  BackwardExpectations(const Problem& problem, std::span<HostTensor> tensors,
+                       const DeviceProfile& profile, double max_flops)
+      : problem_(problem),
+        gradients_(problem, tensors),
+        call_(gradients_.pairs().call()),
+        factor_(profile.backend == Backend::kVulkan ? 16 : 8),
+        max_flops_(max_flops) {}
+
+  std::vector<Expectation> all() const {
+    const AttentionSlots& slots = call_.slots;
+    std::vector<Expectation> result{
+        rows(slots.query_gradient, call_.q_len, call_.heads, call_.kv_len,
+             [&](auto b, auto h, auto i) { return gradients_.query(b, h, i); }),
+        rows(slots.key_gradient, call_.kv_len, call_.kv_heads, call_.q_len * call_.group(),
+             [&](auto b, auto h, auto j) { return gradients_.key(b, h, j); }),
+        rows(slots.value_gradient, call_.kv_len, call_.kv_heads, call_.q_len * call_.group(),
+             [&](auto b, auto h, auto j) { return gradients_.value(b, h, j); })};
+    if (problem_.has(slots.bias_gradient)) result.push_back(bias());
+    if (problem_.has(slots.sinks_gradient)) result.push_back(sinks());
+    return result;
+  }
+
+ private:
+  double bound(std::size_t slot, double value, double magnitude, double score_magnitude,
+               double terms) const {
+    const DType dtype = problem_.spec(slot).dtype;
+    const double growth = score_magnitude + std::sqrt(terms) +
+                          std::sqrt(static_cast<double>(call_.head_dim + call_.value_dim)) + 8;
+    return storage_unit(dtype) * std::fabs(value) + factor_ * kUnitF32 * growth * magnitude +
+           smallest_number(dtype);
+  }
+
+  // Rows of [batch, rows, heads, dim].
+  template <class Gradient>
+  Expectation rows(std::size_t slot, std::int64_t count, std::int64_t heads, std::int64_t terms,
+                   Gradient gradient) const {
+    const auto dim = static_cast<std::size_t>(problem_.spec(slot).shape.back());
+    const double flops = 10 * static_cast<double>(terms) * static_cast<double>(dim);
+    const std::vector<std::int64_t> chosen =
+        affordable_rows(call_.batch * count * heads, flops, max_flops_ / 3);
+    Expectation result{.slot = slot};
+    result.elements.resize(chosen.size() * dim);
+    result.values.resize(chosen.size() * dim);
+    result.bounds.resize(chosen.size() * dim);
+    parallel_for(chosen.size(), [&](std::size_t n) {
+      const std::int64_t at = chosen[n];
+      const AttentionGradients::Row row =
+          gradient(at / (count * heads), at % heads, at / heads % count);
+      for (std::size_t d = 0; d < dim; ++d) {
+        const auto column = static_cast<Eigen::Index>(d);
+        result.elements[n * dim + d] = static_cast<std::size_t>(at) * dim + d;
+        result.values[n * dim + d] = row.value[column];
+        result.bounds[n * dim + d] = bound(slot, row.value[column], row.magnitude[column],
+                                           row.score_magnitude, static_cast<double>(row.terms));
+      }
+    });
+    return result;
+  }
+
+  // Every element of a bias or of sinks is a sum; `visit` calls add(to, element) for its terms.
+  template <class Visit>
+  Expectation sums(std::size_t slot, Visit visit) const {
+    const auto count = static_cast<std::size_t>(problem_.spec(slot).elements());
+    std::vector<double> magnitudes(count), scores(count), terms(count);
+    Expectation result{
+        .slot = slot, .values = std::vector<double>(count), .bounds = std::vector<double>(count)};
+    visit([&](std::size_t to, double value, const AttentionGradients::Element& element) {
+      result.values[to] += value;
+      magnitudes[to] += element.magnitude;
+      scores[to] = std::max(scores[to], element.score_magnitude);
+      terms[to] += 1;
+    });
+    for (std::size_t n = 0; n < count; ++n)
+      result.bounds[n] = bound(slot, result.values[n], magnitudes[n], scores[n], terms[n]);
+    return result;
+  }
+
+  Expectation bias() const {
+    const std::size_t slot = call_.slots.bias_gradient;
+    Shape shape = problem_.spec(slot).shape;
+    while (shape.size() < 4) shape.insert(shape.begin() + 1, 1);
+    const std::int64_t group = call_.heads / std::max<std::int64_t>(shape[1], 1);
+    return sums(slot, [&](auto add) {
+      for (std::int64_t b = 0; b < call_.batch; ++b)
+        for (std::int64_t h = 0; h < call_.heads; ++h)
+          for (std::int64_t i = 0; i < call_.q_len; ++i)
+            for (std::int64_t j = 0; j < call_.kv_len; ++j) {
+              const auto at = [&](std::size_t axis, std::int64_t n) {
+                return shape[axis] > 1 ? n : 0;
+              };
+              const std::int64_t to =
+                  ((at(0, b) * shape[1] + at(1, h / group)) * shape[2] + at(2, i)) * shape[3] +
+                  at(3, j);
+              const AttentionGradients::Element element = gradients_.element(b, h, i, j);
+              add(static_cast<std::size_t>(to),
+                  call_.bias_after_cap ? element.score : element.logit, element);
+            }
+    });
+  }
+
+  Expectation sinks() const {
+    const std::size_t slot = call_.slots.sinks_gradient;
+    const Shape& shape = problem_.spec(slot).shape;
+    const std::int64_t group = call_.heads / (shape.size() == 2 ? shape[0] : 1);
+    return sums(slot, [&](auto add) {
+      for (std::int64_t b = 0; b < call_.batch; ++b)
+        for (std::int64_t h = 0; h < call_.heads; ++h)
+          for (std::int64_t i = 0; i < call_.q_len; ++i)
+            for (std::int64_t n = 0; n < shape.back(); ++n) {
+              const AttentionGradients::Element element =
+                  gradients_.sink(b, h, i, static_cast<std::size_t>(n));
+              add(static_cast<std::size_t>(h / group * shape.back() + n), element.logit, element);
+            }
+    });
+  }
+
+  const Problem& problem_;
+  AttentionGradients gradients_;
+  const AttentionProblem& call_;
+  double factor_, max_flops_;
+};
+
+}  // namespace
+
+std::vector<Expectation> expect_attention_backward(const Problem& problem,
+                                                   std::span<HostTensor> tensors,
+                                                   const DeviceProfile& profile, double max_flops) {
+  return BackwardExpectations(problem, tensors, profile, max_flops).all();
+}
+
+}  // namespace tessera::operations

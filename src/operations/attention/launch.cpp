@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operations/attention/launch.hpp"
+
+#include "abi/shared.h"
+#include "operations/attention/dropout.hpp"
+
+namespace tessera::operations {
+namespace {
+
+abi::u32 narrow(std::int64_t value) { return static_cast<abi::u32>(value); }
+
+bool is_aligned(const Problem& problem) {
+  const AttentionSlots& slots = call_of(problem).slots;
+  const auto multiple_of_4 = [](std::int64_t n) { return n % 4 == 0; };
+  for (const std::size_t slot : {slots.query, slots.key, slots.value, slots.output}) {
+    const TensorSpec spec = with_batch(problem.spec(slot));
+    const bool ok = multiple_of_4(spec.offset) && multiple_of_4(spec.shape[3]) &&
+                    multiple_of_4(spec.strides[0]) && multiple_of_4(spec.strides[1]) &&
+                    multiple_of_4(spec.strides[2]);
+    if (!ok) return false;
+  }
+  return true;
+}
+
+// Strides of a mask, a bias or sinks, 0 along broadcast axes.
+struct Strides {
+  std::int64_t batch = 0, head = 0, row = 0, key = 0, group = 1;
+};
+
+// [batch, heads, rows, keys], [batch, rows, keys] or [batch, keys].
+Strides pair_strides(const AttentionProblem& call, const TensorSpec& spec) {
+  const std::size_t rank = spec.shape.size();
+  const auto along = [&](std::size_t axis) {
+    return spec.shape[axis] > 1 ? spec.strides[axis] : 0;
+  };
+  Strides strides{.batch = along(0), .key = along(rank - 1)};
+  if (rank >= 3) strides.row = along(rank - 2);
+  if (rank == 4) {
+    strides.head = along(1);
+    if (spec.shape[1] > 1) strides.group = call.heads / spec.shape[1];
+  }
+  return strides;
+}
+
+// [batch, rows] or [rows].
+Strides row_strides(const TensorSpec& spec) {
+  if (spec.shape.size() == 1) return {.row = spec.strides[0]};
+  return {.batch = spec.strides[0], .row = spec.strides[1]};
+}
+
+}  // namespace
+
+std::uint32_t dtype_axis(DType dtype) {
+  return dtype == DType::kF16 ? DTYPE_F16 : dtype == DType::kBF16 ? DTYPE_BF16 : DTYPE_F32;
+}
+
+std::uint32_t vector_width(const DeviceProfile& profile) {
+  return profile.native_float_width >= 16 ? 16 : profile.native_float_width >= 8 ? 8 : 4;
+}
+
+std::vector<Define> shape_constants(const Problem& problem, const Config& /*config*/) {
+  return {{"HEAD_DIM", head_dim(problem)},
+          {"VALUE_DIM", value_dim(problem)},
+          {"ALIGNED", is_aligned(problem) ? 1U : 0U}};
+}
+
+AttentionScratch scratch_of(const Problem& problem, const AttentionTiling& tiling) {
+  const AttentionProblem& call = call_of(problem);
+  AttentionScratch scratch;
+  const auto unsign = [](std::int64_t n) { return static_cast<std::uint64_t>(n); };
+  if (call.policies) scratch.map = 16 * unsign(call.batch * call.q_len);
+  if ((call.features & POLICY_HIDES) != 0 && tiling.maps && tiling.pack == 1) {
+    const std::int64_t heads =
+        problem.has(call.slots.mask)
+            ? call.heads / pair_strides(call, problem.spec(call.slots.mask)).group
+            : 1;
+    scratch.map_words = unsign(call.batch * heads) * ceil_div(call.q_len, tiling.rows) *
+                        ceil_div(call.kv_len, tiling.keys);
+  }
+  constexpr std::uint64_t kAlignment = 64;
+  scratch.partials =
+      (scratch.map + 4 * scratch.map_words + kAlignment - 1) / kAlignment * kAlignment;
+  scratch.end = scratch.partials;
+  if (tiling.splits > 1) {
+    scratch.end += 4 * tiling.splits * unsign(call.batch * call.heads * call.q_len) *
+                   unsign(call.value_dim + 2);
+  }
+  return scratch;
+}
+
+abi::AttentionArgs core_arguments(const Problem& problem, const AttentionTiling& tiling) {
+  const AttentionProblem& call = call_of(problem);
+  const AttentionSlots& slots = call.slots;
+  const TensorSpec q = with_batch(problem.spec(slots.query)),
+                   k = with_batch(problem.spec(slots.key)),
+                   v = with_batch(problem.spec(slots.value)),
+                   o = with_batch(problem.spec(slots.output));
+  abi::AttentionArgs args{};
+  args.q_len = narrow(call.q_len);
+  args.kv_len = narrow(call.kv_len);
+  args.heads = narrow(call.heads);
+  args.group = narrow(call.group());
+  args.band_low = static_cast<abi::i32>(call.band_low);
+  args.band_high = static_cast<abi::i32>(call.band_high);
+  args.scale = static_cast<float>(call.scale);
+  args.soft_cap = static_cast<float>(call.soft_cap);
+  args.pack = tiling.pack;
+  args.splits = tiling.splits;
+  args.partials = static_cast<abi::u32>(scratch_of(problem, tiling).partials / 4);
+  args.q_offset = narrow(q.offset);
+  args.q_stride_batch = narrow(q.strides[0]);
+  args.q_stride_row = narrow(q.strides[1]);
+  args.q_stride_head = narrow(q.strides[2]);
+  args.k_offset = narrow(k.offset);
+  args.k_stride_batch = narrow(k.strides[0]);
+  args.k_stride_row = narrow(k.strides[1]);
+  args.k_stride_head = narrow(k.strides[2]);
+  args.v_offset = narrow(v.offset);
+  args.v_stride_batch = narrow(v.strides[0]);
+  args.v_stride_row = narrow(v.strides[1]);
+  args.v_stride_head = narrow(v.strides[2]);
+  args.o_offset = narrow(o.offset);
+  args.o_stride_batch = narrow(o.strides[0]);
+  args.o_stride_row = narrow(o.strides[1]);
+  args.o_stride_head = narrow(o.strides[2]);
+  if (problem.has(slots.log_sum_exp)) {
+    const TensorSpec& lse = problem.spec(slots.log_sum_exp);
+    const std::size_t head_axis = lse.shape.size() - 2;
+    args.write_lse = 1;
+    args.lse_offset = narrow(lse.offset);
+    args.lse_stride_batch = head_axis == 1 ? narrow(lse.strides[0]) : 0;
+    args.lse_stride_head = narrow(lse.strides[head_axis]);
+  }
+  return args;
+}
+
+abi::AttentionPolicyArgs policy_arguments(const Problem& problem, const AttentionTiling& tiling) {
+  const AttentionProblem& call = call_of(problem);
+  const AttentionSlots& slots = call.slots;
+  const AttentionScratch scratch = scratch_of(problem, tiling);
+  abi::AttentionPolicyArgs args{};
+  args.features = call.features;
+  args.mask_group = args.bias_group = args.sinks_group =
+      narrow(std::max<std::int64_t>(call.heads, 1));
+  args.map_heads = 1;
+  args.map_rows = tiling.rows;
+  args.map_keys = tiling.keys;
+  if (problem.has(slots.mask)) {
+    const TensorSpec& spec = problem.spec(slots.mask);
+    const Strides strides = pair_strides(call, spec);
+    args.mask_offset = narrow(spec.offset);
+    args.mask_stride_batch = narrow(strides.batch);
+    args.mask_stride_head = narrow(strides.head);
+    args.mask_stride_row = narrow(strides.row);
+    args.mask_stride_key = narrow(strides.key);
+    if (strides.head != 0) args.mask_group = narrow(strides.group);
+    args.map_heads = narrow(call.heads) / args.mask_group;
+  }
+  if (scratch.map_words > 0) {
+    args.features |= POLICY_MAP;
+    args.map = static_cast<abi::u32>(scratch.map / 4);
+    args.map_stride_row = ceil_div(call.kv_len, tiling.keys);
+    args.map_stride_head = args.map_stride_row * ceil_div(call.q_len, tiling.rows);
+    args.map_stride_batch = args.map_stride_head * args.map_heads;
+  }
+  if (problem.has(slots.bias)) {
+    const TensorSpec& spec = problem.spec(slots.bias);
+    const Strides strides = pair_strides(call, spec);
+    args.bias_offset = narrow(spec.offset);
+    args.bias_stride_batch = narrow(strides.batch);
+    args.bias_stride_head = narrow(strides.head);
+    args.bias_stride_row = narrow(strides.row);
+    args.bias_stride_key = narrow(strides.key);
+    if (strides.head != 0) args.bias_group = narrow(strides.group);
+  }
+  if (problem.has(slots.alibi_slopes)) {
+    const TensorSpec& spec = problem.spec(slots.alibi_slopes);
+    args.slopes_offset = narrow(spec.offset);
+    args.slopes_stride_head = narrow(spec.strides.back());
+    if (spec.shape.size() == 2) args.slopes_stride_batch = narrow(spec.strides[0]);
+  }
+  if (problem.has(slots.sinks)) {
+    const TensorSpec& spec = problem.spec(slots.sinks);
+    args.sinks = narrow(spec.shape.back());
+    args.sinks_offset = narrow(spec.offset);
+    args.sinks_stride = narrow(spec.strides.back());
+    if (spec.shape.size() == 2 && spec.shape[0] > 1) {
+      args.sinks_stride_head = narrow(spec.strides[0]);
+      args.sinks_group = narrow(call.heads / spec.shape[0]);
+    }
+  }
+  if (problem.has(slots.kv_segments)) {
+    const TensorSpec& spec = problem.spec(slots.kv_segments);
+    args.kv_segments_offset = narrow(spec.offset);
+    args.kv_segments_stride_batch = narrow(row_strides(spec).batch);
+    args.kv_segments_stride_key = narrow(row_strides(spec).row);
+  }
+  if (problem.has(slots.kv_positions)) {
+    const TensorSpec& spec = problem.spec(slots.kv_positions);
+    args.kv_positions_offset = narrow(spec.offset);
+    args.kv_positions_stride_batch = narrow(row_strides(spec).batch);
+    args.kv_positions_stride_key = narrow(row_strides(spec).row);
+    args.chunk = narrow(call.chunk);
+  }
+  args.dropout_threshold = dropout_threshold(call.dropout);
+  args.dropout_factor = static_cast<float>(1 / (1 - call.dropout));
+  args.seed_low = static_cast<abi::u32>(call.seed);
+  args.seed_high = static_cast<abi::u32>(call.seed >> 32);
+  return args;
+}
+
+std::vector<std::size_t> policy_bindings(const AttentionSlots& slots) {
+  return {kScratch,    slots.mask,        slots.bias,        slots.alibi_slopes,
+          slots.sinks, slots.kv_segments, slots.kv_positions};
+}
+
+Refusal rejects_splits(const Problem& problem, const Config& config) {
+  const std::int64_t pinned = call_of(problem).splits;
+  if (pinned == 0 || pinned == splits_of(config)) return std::nullopt;
+  return "SPLITS is " + std::to_string(splits_of(config)) + ", and num_splits of this call " +
+         std::to_string(pinned);
+}
+
+Refusal rejects_long_offsets(const Problem& problem) {
+  constexpr std::int64_t kMostElements = std::int64_t{1} << 31;
+  for (std::size_t slot = 0; slot < problem.operands.size(); ++slot) {
+    if (!problem.has(slot) || problem.spec(slot).last_element() < kMostElements) continue;
+    return problem.operation->operands[slot].name + " " + problem.spec(slot).to_string() +
+           " reaches element " + std::to_string(problem.spec(slot).last_element()) +
+           "; its kernels count to 2^31";
+  }
+  return std::nullopt;
+}
+
+}  // namespace tessera::operations

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all attention kernels are launched with, and the passes that they share.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "operations/attention/args.h"
+#include "operations/attention/policy_args.h"
+#include "operations/attention/problem.hpp"
+
+namespace tessera::operations {
+
+inline const AttentionProblem& call_of(const Problem& problem) {
+  return problem.as<AttentionProblem>();
+}
+inline std::uint32_t head_dim(const Problem& problem) {
+  return static_cast<std::uint32_t>(call_of(problem).head_dim);
+}
+inline std::uint32_t value_dim(const Problem& problem) {
+  return static_cast<std::uint32_t>(call_of(problem).value_dim);
+}
+inline std::uint32_t ceil_div(std::int64_t a, std::int64_t b) {
+  return static_cast<std::uint32_t>((a + b - 1) / b);
+}
+std::uint32_t dtype_axis(DType dtype);  // the value of the build-time axis DTYPE
+
+// How a configuration cuts up a problem.
+struct AttentionTiling {
+  std::uint32_t rows = 1, keys = 1;  // of a tile of the map
+  std::uint32_t pack = 1;            // query heads whose rows share a work-group
+  std::uint32_t splits = 1;          // work-groups that share the keys of a row
+  bool maps = true;                  // the kernel reads the map
+};
+inline const Tunable kSplits{.id = 31, .name = "SPLITS", .fallback = 1, .launch_only = true};
+inline std::uint32_t splits_of(const Config& config) {
+  return std::max(config.get("SPLITS", 1), 1U);
+}
+// A pinned number of splits is no suggestion.
+Refusal rejects_splits(const Problem& problem, const Config& config);
+
+using Tiling = std::function<AttentionTiling(const Problem&, const Config&)>;
+
+// Where what lies in the scratch buffer, in bytes.
+struct AttentionScratch {
+  std::uint64_t map = 0, map_words = 0, partials = 0, end = 0;  // the table of rows begins at 0
+};
+AttentionScratch scratch_of(const Problem& problem, const AttentionTiling& tiling);
+
+abi::AttentionArgs core_arguments(const Problem& problem, const AttentionTiling& tiling);
+abi::AttentionPolicyArgs policy_arguments(const Problem& problem, const AttentionTiling& tiling);
+
+// The operands of the policies, in the order of their bindings: the scratch buffer first.
+std::vector<std::size_t> policy_bindings(const AttentionSlots& slots);
+
+// Kernels that come before those of a variant. They launch nothing where they are not needed.
+Pass rows_pass(const AttentionSlots& slots);
+Pass map_pass(const AttentionSlots& slots, const Tiling& tiling);
+
+// A forward kernel for calls with and without policies: rows, map, the kernel, combine, weights.
+// `groups` counts the work-groups of one split.
+struct ForwardKernel {
+  std::string opencl{}, entry{}, vulkan{};
+  Tiling tiling{};
+  std::function<std::vector<Define>(const Problem&, const DeviceProfile&)> axes{};  // but POLICY
+  std::function<Dim3(const Problem&, const Config&)> groups{};
+};
+std::vector<Pass> forward_passes(const AttentionSlots& slots, const ForwardKernel& kernel);
+
+// Values of HEAD_DIM, VALUE_DIM and ALIGNED.
+std::vector<Define> shape_constants(const Problem& problem, const Config& config);
+
+// The kernels count elements in 32 bits.
+Refusal rejects_long_offsets(const Problem& problem);
+
+std::uint32_t vector_width(const DeviceProfile& profile);  // floats of a vector of this CPU
+
+Variant cpu_variant(const AttentionSlots& slots);
+Variant cpu_decode_variant(const AttentionSlots& slots);
+Variant tile_variant(const AttentionSlots& slots);
+Variant tile_subgroup_variant(const AttentionSlots& slots);
+Config default_cpu_config(const Problem& problem, const DeviceProfile& profile);
+Config default_cpu_decode_config(const Problem& problem, const DeviceProfile& profile);
+bool prefers_cpu_decode(const Problem& problem, const DeviceProfile& profile);
+Config default_tile_config(const Problem& problem, const DeviceProfile& profile);
+
+}  // namespace tessera::operations

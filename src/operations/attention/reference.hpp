@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of attention and their gradients in double precision, with the magnitudes that error bounds
+// are made of.
+#pragma once
+
+#include "operations/attention/pairs.hpp"
+
+namespace tessera::operations {
+
+// One row of the answer.
+struct AttentionRow {
+  Eigen::VectorXd output;
+  Eigen::VectorXd magnitude;  // sum_j |p[j] v[j,:]|
+  double log_sum_exp = 0;
+  double score_magnitude = 0;        // largest of the visible keys and sinks
+  std::vector<std::int64_t> keys{};  // visible ones
+  Eigen::VectorXd weights{};         // of those, dropout included
+};
+
+AttentionRow attention_row(const AttentionPairs& pairs, std::int64_t batch, std::int64_t head,
+                           std::int64_t row);
+
+// Gradients, given the output and the log-sum-exp of the forward pass.
+class AttentionGradients {
+ public:
+  AttentionGradients(const Problem& problem, std::span<const HostTensor> tensors);
+
+  // A gradient row and its magnitude: the sum of the absolute values of its terms.
+  struct Row {
+    Eigen::VectorXd value, magnitude;
+    double score_magnitude = 0;
+    std::int64_t terms = 0;
+  };
+  // One (row, key): gradients of the logit before the cap and of the score after it.
+  struct Element {
+    double logit = 0, score = 0, magnitude = 0, score_magnitude = 0;
+  };
+  const AttentionPairs& pairs() const { return pairs_; }
+  Row query(std::int64_t batch, std::int64_t head, std::int64_t row) const;
+  Row key(std::int64_t batch, std::int64_t kv_head, std::int64_t key) const;
+  Row value(std::int64_t batch, std::int64_t kv_head, std::int64_t key) const;
+  Element element(std::int64_t batch, std::int64_t head, std::int64_t row, std::int64_t key) const;
+  Element sink(std::int64_t batch, std::int64_t head, std::int64_t row, std::size_t sink) const;
+
+ private:
+  const Matrix& gradient(std::int64_t batch, std::int64_t head) const {
+    return gradient_[static_cast<std::size_t>(batch * pairs_.call().heads + head)];
+  }
+  double weight(const Pair& pair, std::int64_t batch, std::int64_t head, std::int64_t row) const;
+
+  AttentionPairs pairs_;
+  std::vector<Matrix> gradient_;                               // of the output, by batch and head
+  std::vector<double> log_sum_exp_, delta_, delta_magnitude_;  // by batch, head and row
+};
+
+}  // namespace tessera::operations

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a score is, in base-2 units: kernels take exp2 of score differences. For OpenCL C and GLSL.
+//
+//   score = log2(e) * scale * dot                              without a soft cap
+//   score = log2(e) * cap * tanh(scale * dot / cap)            with one
+#ifndef TESSERA_OPERATIONS_FLASH_ATTENTION_SCORE_H
+#define TESSERA_OPERATIONS_FLASH_ATTENTION_SCORE_H
+
+#define LOG2_E 1.4426950408889634f
+#define LN_2 0.6931471805599453f
+
+// A masked score and the start of every row maximum. Both are finite and half of float's range
+// apart, so that exp2 of their difference is 0 and never NaN: a row whose keys are all masked adds
+// up to 0. The scores of a visible key lie above both, or the row counts as one that sees nothing.
+#define MASKED_SCORE (-3.4028234e38f)
+#define LOWEST_MAXIMUM (-1.7014117e38f)
+
+// Relative error a few float roundings everywhere; saturates to +-1; NaN stays NaN. Near 0 the
+// exponential form would cancel, so an odd polynomial (a minimax fit of our own, error 0.05
+// roundings before its own arithmetic) takes over.
+FUNCTION float saturating_tanh(float x) {
+  const float magnitude = max(x, -x), square = x * x;
+  float near_zero = fma(-5.8951583e-3f, square, 2.0795971e-2f);
+  near_zero = fma(near_zero, square, -5.3783830e-2f);
+  near_zero = fma(near_zero, square, 1.3331924e-1f);
+  near_zero = fma(near_zero, square, -3.3333299e-1f);
+  const float e = exp2(-2.0f * LOG2_E * magnitude);
+  const float away = (1.0f - e) / (1.0f + e);
+  return magnitude < 0.6f ? fma(x * square, near_zero, x) : (x < 0.0f ? -away : away);
+}
+
+#endif  // TESSERA_OPERATIONS_FLASH_ATTENTION_SCORE_H

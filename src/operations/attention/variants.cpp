@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// How attention is computed where, and which way is taken untuned.
+#include "operations/attention/launch.hpp"
+
+namespace tessera::operations {
+
+std::vector<Variant> attention_variants(const AttentionSlots& slots) {
+  return {cpu_variant(slots), cpu_decode_variant(slots), tile_variant(slots),
+          tile_subgroup_variant(slots)};
+}
+
+std::vector<Rule> attention_rules() {
+  return {
+      {.why = "few query rows are bound by the memory that holds the keys",
+       .when = prefers_cpu_decode,
+       .variant = "cpu_decode",
+       .config = default_cpu_decode_config},
+      {.why = "a CPU wants vectors in registers, not tiles in local memory",
+       .when = [](const Problem&,
+                  const DeviceProfile& p) { return p.backend == Backend::kOpenCL && is_cpu(p); },
+       .variant = "cpu",
+       .config = default_cpu_config},
+      {.why = "sub-group shuffles save barriers",
+       .when =
+           [](const Problem&, const DeviceProfile& p) {
+             return p.backend == Backend::kVulkan && has(p.features, Feature::kSubgroupArithmetic);
+           },
+       .variant = "tile_subgroup",
+       .config = default_tile_config},
+      {.why = "the base tier runs everywhere",
+       .when = [](const Problem&, const DeviceProfile&) { return true; },
+       .variant = "tile",
+       .config = default_tile_config},
+  };
+}
+
+std::vector<Variant> attention_backward_variants(const AttentionSlots& /*slots*/) { return {}; }
+std::vector<Rule> attention_backward_rules() { return {}; }
+
+}  // namespace tessera::operations
