@@ -20,7 +20,8 @@ struct CheckOptions {
   std::optional<DType> dtype{};
   bool edge_cases = true;
   // Storage types beyond the first differ in loads and stores only: run every third case on them,
-  // and one configuration of each variant. For devices whose compiler takes seconds for a kernel.
+  // every third of a variant that would not be chosen, and one configuration of each variant. For
+  // processors, where compiling takes seconds for a kernel and running longer than on a GPU.
   bool quick = false;
   std::size_t max_configs =
       3;  // of a variant's space; all hand-written cases run on the first, edge cases on each

@@ -12,7 +12,10 @@ abi::u32 narrow(std::int64_t value) { return static_cast<abi::u32>(value); }
 bool is_aligned(const Problem& problem) {
   const AttentionSlots& slots = call_of(problem).slots;
   const auto multiple_of_4 = [](std::int64_t n) { return n % 4 == 0; };
-  for (const std::size_t slot : {slots.query, slots.key, slots.value, slots.output}) {
+  for (const std::size_t slot :
+       {slots.query, slots.key, slots.value, slots.output, slots.output_gradient,
+        slots.query_gradient, slots.key_gradient, slots.value_gradient}) {
+    if (!problem.has(slot)) continue;
     const TensorSpec spec = with_batch(problem.spec(slot));
     const bool ok = multiple_of_4(spec.offset) && multiple_of_4(spec.shape[3]) &&
                     multiple_of_4(spec.strides[0]) && multiple_of_4(spec.strides[1]) &&

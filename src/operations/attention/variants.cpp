@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How attention is computed where, and which way is taken untuned.
+#include "operations/attention/backward_launch.hpp"
 #include "operations/attention/launch.hpp"
 
 namespace tessera::operations {
@@ -34,7 +35,22 @@ std::vector<Rule> attention_rules() {
   };
 }
 
-std::vector<Variant> attention_backward_variants(const AttentionSlots& /*slots*/) { return {}; }
-std::vector<Rule> attention_backward_rules() { return {}; }
+std::vector<Variant> attention_backward_variants(const AttentionSlots& slots) {
+  return {cpu_backward_variant(slots), tile_backward_variant(slots)};
+}
+
+std::vector<Rule> attention_backward_rules() {
+  return {
+      {.why = "a CPU wants vectors in registers, not tiles in local memory",
+       .when = [](const Problem&,
+                  const DeviceProfile& p) { return p.backend == Backend::kOpenCL && is_cpu(p); },
+       .variant = "cpu",
+       .config = default_cpu_backward_config},
+      {.why = "the base tier runs everywhere",
+       .when = [](const Problem&, const DeviceProfile&) { return true; },
+       .variant = "tile",
+       .config = default_tile_backward_config},
+  };
+}
 
 }  // namespace tessera::operations
