@@ -77,15 +77,16 @@ void StreamState::launch(const Plan& plan, std::span<const device::BufferPtr> bu
   stream_->flush();
 }
 
-ContextState::ContextState(DeviceInfo info, const ContextOptions& options)
-    : info_(std::move(info)),
-      device_(device::open_device(info_.index)),
-      fingerprint_(selection::fingerprint(info_.profile)),
+ContextState::ContextState(const device::Route& route, const ContextOptions& options)
+    : route_(route),
+      profile_(device::Platforms::of_this_process().at(route).profile),
+      device_(device::Platforms::of_this_process().at(route).open()),
+      fingerprint_(selection::fingerprint(profile_)),
       default_policy_{.autotune = options.use_environment && environment().autotune},
       blobs_(open_caches(options)),
       default_stream_(std::make_shared<StreamState>(*device_)),
       programs_(*device_, *blobs_),
-      shipped_(selection::shipped_database(info_.profile)) {
+      shipped_(selection::shipped_database(profile_)) {
   selector_ = std::make_unique<selection::Selector>(
       selection::Tiers{.memory = &memory_,
                        .persistent = persistent_.get(),
@@ -126,7 +127,7 @@ std::unique_ptr<device::BlobStore> ContextState::open_caches(const ContextOption
     return std::make_unique<NoBlobStore>();
   }
   persistent_ =
-      std::make_unique<selection::PersistentCache>(directory.path, fingerprint_, info_.profile);
+      std::make_unique<selection::PersistentCache>(directory.path, fingerprint_, profile_);
   return std::make_unique<selection::FileBlobStore>(directory.path);
 }
 
@@ -137,7 +138,7 @@ Policy ContextState::policy_of(const CallOptions& call) const {
 
 selection::Request ContextState::request(const Problem& problem, const CallOptions& call) const {
   return {.problem = &problem,
-          .profile = &info_.profile,
+          .profile = &profile_,
           .override_choice = call.override_choice,
           .policy = policy_of(call),
           .allowed = call.tiers};
@@ -160,8 +161,7 @@ std::shared_ptr<const Plan> ContextState::plan(const Operation& operation,
   Problem problem =
       make_problem(operation, std::move(operands), std::move(options), std::move(requested));
   const Choice choice = selector_->choose(request(problem, call));
-  std::shared_ptr<const Plan> plan =
-      make_plan(std::move(problem), choice, info_.profile, programs_);
+  std::shared_ptr<const Plan> plan = make_plan(std::move(problem), choice, profile_, programs_);
   if (cacheable) {
     const std::lock_guard lock(plans_mutex_);
     if (plans_.size() >= kMaxPlans) plans_.clear();
@@ -178,8 +178,8 @@ Explanation ContextState::explain(const Problem& problem, const CallOptions& cal
   explanation.execution = {
       .operation = problem.operation->name,
       .key = problem.key,
-      .device = info_.profile.name,
-      .name = full_name(*problem.operation, *variant, choice.config, problem.dtype, info_.profile),
+      .device = profile_.name,
+      .name = full_name(*problem.operation, *variant, choice.config, problem.dtype, profile_),
       .choice = std::move(choice)};
   return explanation;
 }
@@ -190,7 +190,7 @@ TuneReport ContextState::tune(const Problem& problem, const Case& shape, const P
     emit(event);
     if (progress) progress(event);
   };
-  TuneReport report = selection::tune(problem, selection::candidates(problem, info_.profile),
+  TuneReport report = selection::tune(problem, selection::candidates(problem, profile_),
                                       trial_factory(*this, problem, shape),
                                       {.budget_seconds = policy.tune_seconds}, both);
   if (!report.best) return report;

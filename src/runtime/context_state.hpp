@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "device/device.hpp"
+#include "device/platforms.hpp"
 #include "runtime/plan.hpp"
 #include "runtime/program_cache.hpp"
 #include "selection/cache.hpp"
@@ -51,13 +52,13 @@ struct CallOptions {
 
 class ContextState {
  public:
-  ContextState(DeviceInfo info, const ContextOptions& options);
+  ContextState(const device::Route& route, const ContextOptions& options);
   ~ContextState();
   ContextState(const ContextState&) = delete;
   ContextState& operator=(const ContextState&) = delete;
 
-  const DeviceInfo& info() const { return info_; }
-  const DeviceProfile& profile() const { return info_.profile; }
+  const device::Route& route() const { return route_; }
+  const DeviceProfile& profile() const { return profile_; }
   const std::string& fingerprint() const { return fingerprint_; }
   device::Device& device() { return *device_; }
   const std::shared_ptr<StreamState>& default_stream() const { return default_stream_; }
@@ -86,7 +87,8 @@ class ContextState {
   std::unique_ptr<device::BlobStore> open_caches(const ContextOptions& options);
   void emit(const Event& event);
 
-  DeviceInfo info_;
+  device::Route route_;
+  DeviceProfile profile_;
   device::DevicePtr device_;
   std::string fingerprint_;
   Policy default_policy_;
