@@ -118,14 +118,10 @@ struct PlatformProbe {
   std::vector<ProbeFailure> failures;
 };
 
-// One of each per build; a platform that was not built is absent from platforms(). Probing never
-// throws.
+// Ask a driver each time; platforms.hpp remembers the answers. None throws.
 PlatformProbe probe_opencl();
 PlatformProbe probe_vulkan();
 PlatformProbe probe_host();
-
-// probe_devices() with the means to open what was found; index as in Probe::devices.
-DevicePtr open_device(int index);
 
 // Throws OutOfDeviceMemory when a buffer of `bytes` exceeds a limit of the profile, naming it.
 void check_allocation(const DeviceProfile& profile, std::uint64_t bytes);

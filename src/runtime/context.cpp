@@ -5,33 +5,44 @@
 
 #include "base/environment.hpp"
 #include "base/log.hpp"
+#include "device/platforms.hpp"
 #include "runtime/context_state.hpp"
 
 namespace tessera {
 namespace {
 
-[[noreturn]] void no_device(const Probe& probe, const std::string& selector) {
+[[noreturn]] void no_device(const device::PartialProbe& asked, const std::string& selector) {
   std::string text =
       selector.empty() ? "no device was found" : "no device matches '" + selector + "'";
   text += "; probed:";
-  for (const DeviceInfo& device : probe.devices) {
-    text += "\n  " + std::to_string(device.index) + " " + summary(device.profile);
+  for (const DeviceInfo& device : asked.probe.devices) {
+    const std::string index = asked.global_indices ? std::to_string(device.index) + " " : "";
+    text += "\n  " + index + summary(device.profile);
   }
-  for (const ProbeFailure& failure : probe.failures)
+  for (const ProbeFailure& failure : asked.probe.failures)
     text += "\n  " + failure.where + ": " + failure.why;
+  if (!asked.not_asked.empty()) {
+    text += "\nnot probed, as the selector rules it out:";
+    for (const Backend platform : asked.not_asked) text += " " + std::string(to_string(platform));
+  }
   throw NoDevice(text);
 }
 
-DeviceInfo choose_device(const std::string& selector) {
-  const Probe& probe = probe_devices();
-  const auto chosen = select_devices(probe, selector);
-  if (!chosen.empty()) return chosen.front();
-  if (!selector.empty()) no_device(probe, selector);
-  const auto host = select_devices(probe, "host");
-  if (host.empty()) no_device(probe, selector);
+device::Route choose_device(const std::string& selector) {
+  device::Platforms& platforms = device::Platforms::of_this_process();
+  const auto best = [](const device::PartialProbe& asked, std::string_view words) {
+    const auto chosen = select_devices(asked.probe, words);
+    return chosen.empty()
+               ? std::nullopt
+               : std::optional(asked.routes.at(static_cast<std::size_t>(chosen.front().index)));
+  };
+  const device::PartialProbe asked = platforms.probe(selector);
+  if (const auto route = best(asked, selector)) return *route;
+  const auto host = selector.empty() ? best(asked, "host") : std::nullopt;
+  if (!host) no_device(asked, selector);
   log(LogLevel::kWarning,
       "no OpenCL or Vulkan device was found; running on the host's reference, which is slow");
-  return host.front();
+  return *host;
 }
 
 }  // namespace
@@ -51,7 +62,9 @@ Context Context::open(const ContextOptions& options) {
 }
 
 const DeviceProfile& Context::device() const { return state_->profile(); }
-int Context::device_index() const { return state_->info().index; }
+int Context::device_index() const {
+  return device::Platforms::of_this_process().index_of(state_->route());
+}
 std::string Context::fingerprint() const { return state_->fingerprint(); }
 
 Tensor Context::empty(DType dtype, Shape shape) const {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <map>
+#include <type_traits>
+#include <variant>
 
 #include "base/environment.hpp"
 #include "base/log.hpp"
@@ -22,41 +24,75 @@ class NoBlobStore final : public device::BlobStore {
   void put(std::string_view /*key*/, std::span<const std::byte> /*blob*/) override {}
 };
 
-template <class T>
-void append(std::string& key, const T& value) {
-  static_assert(std::is_trivially_copyable_v<T>);
-  key.append(reinterpret_cast<const char*>(&value), sizeof value);
-}
+// Appends to a string of bytes; everything of unknown length goes with its length, so that no two
+// lists of values give one string.
+class Bytes {
+ public:
+  explicit Bytes(std::string& bytes) : bytes_(bytes) { bytes_.clear(); }
 
-// Everything that a plan depends on, exactly: no bucketing here.
-std::string plan_key(const Operation& operation,
-                     const std::vector<std::optional<TensorSpec>>& operands, const Options& options,
-                     const std::vector<bool>& requested, const CallOptions& call,
-                     const Policy& policy) {
-  std::string key;
-  key.reserve(512);
-  append(key, &operation);
-  for (const auto& spec : operands) {
-    append(key, spec ? static_cast<int>(spec->shape.size()) : -1);
-    if (!spec) continue;
-    append(key, spec->dtype);
-    append(key, spec->offset);
-    for (const std::int64_t extent : spec->shape) append(key, extent);
-    for (const std::int64_t stride : spec->strides) append(key, stride);
+  template <class T>
+  void add(const T& value) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
   }
-  for (const bool wanted : requested) append(key, wanted);
+  template <class T>
+  void add_all(std::span<const T> values) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    add(values.size());
+    bytes_.append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
+  }
+  void add_text(std::string_view text) { add_all(std::span<const char>(text)); }
+  void add_option(const OptionValue& value) {
+    add(value.index());
+    std::visit(
+        [this](const auto& held) {
+          using Held = std::remove_cvref_t<decltype(held)>;
+          if constexpr (std::is_same_v<Held, std::string>) {
+            add_text(held);
+          } else if constexpr (std::is_same_v<Held, std::vector<std::int64_t>>) {
+            add_all(std::span<const std::int64_t>(held));
+          } else if constexpr (!std::is_same_v<Held, std::monostate>) {
+            add(held);
+          }
+        },
+        value);
+  }
+
+ private:
+  std::string& bytes_;
+};
+
+// Everything that a plan depends on, exactly: no bucketing here. In memory that the thread reuses,
+// so it is good until the next call on this thread.
+std::string_view plan_key(const Operation& operation, std::span<const TensorSpec* const> operands,
+                          const Options& options, const std::vector<bool>& requested,
+                          const CallOptions& call, const Policy& policy) {
+  thread_local std::string key;
+  Bytes bytes(key);
+  bytes.add(reinterpret_cast<std::uintptr_t>(&operation));
+  bytes.add(operands.size());
+  for (const TensorSpec* spec : operands) {
+    bytes.add(spec != nullptr);
+    if (spec == nullptr) continue;
+    bytes.add(spec->dtype);
+    bytes.add(spec->offset);
+    bytes.add_all(std::span<const std::int64_t>(spec->shape));
+    bytes.add_all(std::span<const std::int64_t>(spec->strides));
+  }
+  bytes.add(requested.size());
+  for (const bool wanted : requested) bytes.add(wanted);
+  bytes.add(options.size());
   for (const auto& [name, value] : options) {
-    key += name;
-    append(key, value.index());
-    key += to_string(value) + ";";
+    bytes.add_text(name);
+    bytes.add_option(value);
   }
-  key += "|" + call.override_choice.variant + "|";
-  if (call.override_choice.config) key += "{" + call.override_choice.config->to_string() + "}";
-  append(key, policy.autotune);
-  append(key, policy.heuristics);
-  if (call.tiers) {
-    for (const Tier tier : *call.tiers) append(key, tier);
-  }
+  bytes.add_text(call.override_choice.variant);
+  bytes.add(call.override_choice.config.has_value());
+  if (call.override_choice.config) bytes.add_text(call.override_choice.config->to_string());
+  bytes.add(policy.autotune);
+  bytes.add(policy.heuristics);
+  bytes.add(call.tiers.has_value());
+  if (call.tiers) bytes.add_all(std::span<const Tier>(*call.tiers));
   return key;
 }
 
@@ -77,15 +113,16 @@ void StreamState::launch(const Plan& plan, std::span<const device::BufferPtr> bu
   stream_->flush();
 }
 
-ContextState::ContextState(DeviceInfo info, const ContextOptions& options)
-    : info_(std::move(info)),
-      device_(device::open_device(info_.index)),
-      fingerprint_(selection::fingerprint(info_.profile)),
+ContextState::ContextState(const device::Route& route, const ContextOptions& options)
+    : route_(route),
+      profile_(device::Platforms::of_this_process().at(route).profile),
+      device_(device::Platforms::of_this_process().at(route).open()),
+      fingerprint_(selection::fingerprint(profile_)),
       default_policy_{.autotune = options.use_environment && environment().autotune},
       blobs_(open_caches(options)),
       default_stream_(std::make_shared<StreamState>(*device_)),
       programs_(*device_, *blobs_),
-      shipped_(selection::shipped_database(info_.profile)) {
+      shipped_(selection::shipped_database(profile_)) {
   selector_ = std::make_unique<selection::Selector>(
       selection::Tiers{.memory = &memory_,
                        .persistent = persistent_.get(),
@@ -126,7 +163,7 @@ std::unique_ptr<device::BlobStore> ContextState::open_caches(const ContextOption
     return std::make_unique<NoBlobStore>();
   }
   persistent_ =
-      std::make_unique<selection::PersistentCache>(directory.path, fingerprint_, info_.profile);
+      std::make_unique<selection::PersistentCache>(directory.path, fingerprint_, profile_);
   return std::make_unique<selection::FileBlobStore>(directory.path);
 }
 
@@ -137,31 +174,38 @@ Policy ContextState::policy_of(const CallOptions& call) const {
 
 selection::Request ContextState::request(const Problem& problem, const CallOptions& call) const {
   return {.problem = &problem,
-          .profile = &info_.profile,
+          .profile = &profile_,
           .override_choice = call.override_choice,
           .policy = policy_of(call),
           .allowed = call.tiers};
 }
 
+std::vector<std::optional<TensorSpec>> copies_of(std::span<const TensorSpec* const> specs) {
+  std::vector<std::optional<TensorSpec>> copies;
+  copies.reserve(specs.size());
+  for (const TensorSpec* spec : specs)
+    copies.push_back(spec == nullptr ? std::nullopt : std::optional(*spec));
+  return copies;
+}
+
 std::shared_ptr<const Plan> ContextState::plan(const Operation& operation,
-                                               std::vector<std::optional<TensorSpec>> operands,
-                                               Options options, std::vector<bool> requested,
+                                               std::span<const TensorSpec* const> operands,
+                                               Options options, const std::vector<bool>& requested,
                                                const CallOptions& call) {
-  const Policy policy = policy_of(call);
   // An overlay belongs to a scope of one thread, so what it decides must not outlive it.
   const bool cacheable = !selection::overlays_active();
   std::string key;
   if (cacheable) {
-    key = plan_key(operation, operands, options, requested, call, policy);
+    const std::string_view found_by =
+        plan_key(operation, operands, options, requested, call, policy_of(call));
     const std::lock_guard lock(plans_mutex_);
-    const auto found = plans_.find(key);
+    const auto found = plans_.find(found_by);
     if (found != plans_.end()) return found->second;
+    key = found_by;
   }
-  Problem problem =
-      make_problem(operation, std::move(operands), std::move(options), std::move(requested));
+  Problem problem = make_problem(operation, copies_of(operands), std::move(options), requested);
   const Choice choice = selector_->choose(request(problem, call));
-  std::shared_ptr<const Plan> plan =
-      make_plan(std::move(problem), choice, info_.profile, programs_);
+  std::shared_ptr<const Plan> plan = make_plan(std::move(problem), choice, profile_, programs_);
   if (cacheable) {
     const std::lock_guard lock(plans_mutex_);
     if (plans_.size() >= kMaxPlans) plans_.clear();
@@ -178,8 +222,8 @@ Explanation ContextState::explain(const Problem& problem, const CallOptions& cal
   explanation.execution = {
       .operation = problem.operation->name,
       .key = problem.key,
-      .device = info_.profile.name,
-      .name = full_name(*problem.operation, *variant, choice.config, problem.dtype, info_.profile),
+      .device = profile_.name,
+      .name = full_name(*problem.operation, *variant, choice.config, problem.dtype, profile_),
       .choice = std::move(choice)};
   return explanation;
 }
@@ -190,7 +234,7 @@ TuneReport ContextState::tune(const Problem& problem, const Case& shape, const P
     emit(event);
     if (progress) progress(event);
   };
-  TuneReport report = selection::tune(problem, selection::candidates(problem, info_.profile),
+  TuneReport report = selection::tune(problem, selection::candidates(problem, profile_),
                                       trial_factory(*this, problem, shape),
                                       {.budget_seconds = policy.tune_seconds}, both);
   if (!report.best) return report;

@@ -3,14 +3,18 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "device/device.hpp"
+#include "device/platforms.hpp"
 #include "runtime/plan.hpp"
 #include "runtime/program_cache.hpp"
 #include "selection/cache.hpp"
@@ -42,6 +46,12 @@ class StreamState {
   device::BufferPtr scratch_;
 };
 
+// Looks a key up without making a string of it.
+struct PlanKeyHash {
+  using is_transparent = void;  // NOLINT(readability-identifier-naming): the name is the standard's
+  std::size_t operator()(std::string_view key) const { return std::hash<std::string_view>{}(key); }
+};
+
 // How one call wants to be chosen.
 struct CallOptions {
   selection::Override override_choice;
@@ -49,15 +59,17 @@ struct CallOptions {
   std::optional<std::vector<Tier>> tiers;
 };
 
+std::vector<std::optional<TensorSpec>> copies_of(std::span<const TensorSpec* const> specs);
+
 class ContextState {
  public:
-  ContextState(DeviceInfo info, const ContextOptions& options);
+  ContextState(const device::Route& route, const ContextOptions& options);
   ~ContextState();
   ContextState(const ContextState&) = delete;
   ContextState& operator=(const ContextState&) = delete;
 
-  const DeviceInfo& info() const { return info_; }
-  const DeviceProfile& profile() const { return info_.profile; }
+  const device::Route& route() const { return route_; }
+  const DeviceProfile& profile() const { return profile_; }
   const std::string& fingerprint() const { return fingerprint_; }
   device::Device& device() { return *device_; }
   const std::shared_ptr<StreamState>& default_stream() const { return default_stream_; }
@@ -67,10 +79,10 @@ class ContextState {
   Tensor create_tensor(const TensorSpec& spec);
 
   // The plan for a call; from the plan cache when the same call was made before under the same
-  // rules.
+  // rules. `operands` by slot, null = absent.
   std::shared_ptr<const Plan> plan(const Operation& operation,
-                                   std::vector<std::optional<TensorSpec>> operands, Options options,
-                                   std::vector<bool> requested, const CallOptions& call);
+                                   std::span<const TensorSpec* const> operands, Options options,
+                                   const std::vector<bool>& requested, const CallOptions& call);
   Explanation explain(const Problem& problem, const CallOptions& call);
   // Remembers the best candidate in memory and, if the policy says so, on disk.
   TuneReport tune(const Problem& problem, const Case& shape, const Policy& policy,
@@ -86,7 +98,8 @@ class ContextState {
   std::unique_ptr<device::BlobStore> open_caches(const ContextOptions& options);
   void emit(const Event& event);
 
-  DeviceInfo info_;
+  device::Route route_;
+  DeviceProfile profile_;
   device::DevicePtr device_;
   std::string fingerprint_;
   Policy default_policy_;
@@ -98,7 +111,7 @@ class ContextState {
   std::unique_ptr<selection::EntrySource> shipped_;
   std::unique_ptr<selection::Selector> selector_;
   std::mutex plans_mutex_;
-  std::unordered_map<std::string, std::shared_ptr<const Plan>> plans_;
+  std::unordered_map<std::string, std::shared_ptr<const Plan>, PlanKeyHash, std::equal_to<>> plans_;
   std::mutex sink_mutex_;
   EventSink sink_;
 };

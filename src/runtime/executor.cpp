@@ -7,8 +7,9 @@
 namespace tessera {
 namespace {
 
+// By slot. Points into the tensors of the call: most calls find their plan and need no copies.
 struct Bound {
-  std::vector<std::optional<TensorSpec>> specs;
+  std::vector<const TensorSpec*> specs;  // null = absent
   std::vector<device::BufferPtr> buffers;
   std::vector<bool> requested;
 };
@@ -21,12 +22,14 @@ std::pair<std::int64_t, std::int64_t> byte_range(const TensorSpec& spec) {
 
 void check_buffer(const Operation& operation, const std::string& name, const Tensor& tensor,
                   const void* owner) {
-  const std::string who = operation.name + ": " + name + " " + tensor.spec().to_string();
-  if (tensor.buffer()->owner() != owner) throw InvalidArgument(who + " belongs to another context");
-  const auto end = static_cast<std::uint64_t>(byte_range(tensor.spec()).second);
-  if (tensor.spec().last_element() >= 0 && end > tensor.buffer()->size()) {
-    throw InvalidArgument(who + " reaches byte " + std::to_string(end) + " of a buffer of " +
-                          std::to_string(tensor.buffer()->size()));
+  const auto refuse = [&](const std::string& why) {
+    throw InvalidArgument(operation.name + ": " + name + " " + tensor.spec().to_string() + why);
+  };
+  if (tensor.buffer()->owner() != owner) refuse(" belongs to another context");
+  const auto [begin, end] = byte_range(tensor.spec());
+  const std::uint64_t size = tensor.buffer()->size();
+  if (end > 0 && static_cast<std::uint64_t>(end) > size) {
+    refuse(" reaches byte " + std::to_string(end) + " of a buffer of " + std::to_string(size));
   }
 }
 
@@ -43,7 +46,7 @@ Bound bind_operands(const Operation& operation, const Tensors& tensors,
       throw InvalidArgument(operation.name + ": " + name + " is an empty tensor");
     }
     check_buffer(operation, name, tensor, owner);
-    bound.specs[slot] = tensor.spec();
+    bound.specs[slot] = &tensor.spec();
     bound.buffers[slot] = tensor.buffer();
   }
   for (const std::string& name : wanted) {
@@ -116,8 +119,8 @@ Tensors Executor::run(std::string_view operation_name, const Tensors& inputs, Op
   const Operation& operation = find_operation(operation_name);
   Bound bound = bind_operands(operation, inputs, wanted, &context);
   check_overlap(operation, bound);
-  const auto plan = context.plan(operation, std::move(bound.specs), std::move(options),
-                                 std::move(bound.requested), call_options());
+  const auto plan =
+      context.plan(operation, bound.specs, std::move(options), bound.requested, call_options());
 
   Tensors outputs;
   const Problem& problem = plan->problem;
@@ -136,7 +139,7 @@ Explanation Executor::explain(std::string_view operation_name, const Tensors& in
                               Options options, const std::vector<std::string>& wanted) const {
   const Operation& operation = find_operation(operation_name);
   Bound bound = bind_operands(operation, inputs, wanted, context_.state().get());
-  return explain(make_problem(operation, std::move(bound.specs), std::move(options),
+  return explain(make_problem(operation, runtime::copies_of(bound.specs), std::move(options),
                               std::move(bound.requested)));
 }
 
@@ -145,8 +148,10 @@ Explanation Executor::explain(const Problem& problem) const {
 }
 
 std::shared_ptr<const runtime::Plan> Executor::plan(const Problem& problem) const {
-  return context_.state()->plan(*problem.operation, problem.operands, problem.options,
-                                problem.requested, call_options());
+  std::vector<const TensorSpec*> specs;
+  for (const auto& spec : problem.operands) specs.push_back(spec ? &*spec : nullptr);
+  return context_.state()->plan(*problem.operation, specs, problem.options, problem.requested,
+                                call_options());
 }
 
 TuneReport Executor::tune(const Case& shape, std::string_view operation,

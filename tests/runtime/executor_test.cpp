@@ -6,6 +6,7 @@
 #include <cmath>
 #include <thread>
 
+#include "runtime/plan.hpp"
 #include "tessera/tessera.hpp"
 
 namespace tessera {
@@ -194,6 +195,64 @@ TEST(Context, ErrorsListWhatWasProbed) {
   const std::string message = message_of([] { Context::open("no-such-device"); });
   EXPECT_NE(message.find("no device matches 'no-such-device'"), std::string::npos);
   EXPECT_NE(message.find("reference"), std::string::npos);
+}
+
+TEST(Context, ErrorsListWhatWasNotProbed) {
+  const std::string message = message_of([] { Context::open("host:no-such-device"); });
+  EXPECT_NE(message.find("[host] cpu  reference"), std::string::npos) << message;
+  EXPECT_NE(message.find("not probed, as the selector rules it out: opencl vulkan"),
+            std::string::npos)
+      << message;
+}
+
+TEST(Context, KnowsItsIndexAmongAllDevices) {
+  for (const DeviceInfo& device : probe_devices().devices) {
+    const Context by_index = open(std::to_string(device.index));
+    EXPECT_EQ(by_index.device_index(), device.index);
+    const Context by_name = open(std::string(to_string(device.profile.backend)));
+    const auto named = select_devices(probe_devices(), to_string(device.profile.backend));
+    EXPECT_EQ(by_name.device_index(), named.front().index);
+  }
+}
+
+// Calls that differ in nothing but what is named here must not share a plan.
+TEST(Executor, AlmostEqualCallsGetPlansOfTheirOwn) {
+  const Context context = open("host");
+  const Tensor q = ramp(context, {1, 4, 2, 8});
+  const Operation& operation = find_operation("flash_attention");
+  const auto plan = [&](const Executor& on, const Tensor& query, Options options = {}) {
+    std::vector<std::optional<TensorSpec>> specs(operation.operands.size());
+    specs[operation.slot("query")] = query.spec();
+    for (const char* name : {"key", "value"}) specs[operation.slot(name)] = q.spec();
+    return on.plan(make_problem(operation, specs, std::move(options)));
+  };
+  const auto first = plan(context, q);
+  EXPECT_EQ(plan(context, q), first);
+  TensorSpec moved = q.spec(), strided = q.spec();
+  moved.offset = 1;
+  strided.strides = {1000, 16, 8, 1};
+  const std::vector<std::shared_ptr<const runtime::Plan>> others{
+      plan(context, Tensor(moved, q.buffer())),
+      plan(context, Tensor(strided, q.buffer())),
+      plan(context, q, {{"causal", true}}),
+      plan(context, q, {{"softmax_scale", 0.1}}),
+      plan(context, q, {{"softmax_scale", 0.1 + 1e-15}}),
+      plan(context, q, {{"sliding_window", std::vector<std::int64_t>{1}}}),
+      plan(context, q, {{"sliding_window", std::vector<std::int64_t>{1, 1}}}),
+      plan(Executor(context).with_variant("reference"), q),
+      plan(Executor(context).with_tiers({Tier::kHeuristics}), q)};
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    EXPECT_NE(others[i], first) << i;
+    for (std::size_t j = 0; j < i; ++j) EXPECT_NE(others[i], others[j]) << i << " " << j;
+  }
+}
+
+// As a named, empty set of tiers allows nothing, it is not the plan of a call that names none.
+TEST(Executor, NoTiersAreNotAllTiers) {
+  const Context context = open("host");
+  const Tensor q = ramp(context, {1, 4, 1, 8});
+  flash_attention(context, q, q, q);
+  EXPECT_THROW(flash_attention(Executor(context).with_tiers({}), q, q, q), Error);
 }
 
 }  // namespace

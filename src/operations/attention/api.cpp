@@ -43,9 +43,18 @@ Options to_forward_options(const FlashAttentionOptions& from) {
   return options;
 }
 
+// One by one: an initialiser list would copy each tensor twice.
+Tensors required(const Tensor& query, const Tensor& key, const Tensor& value) {
+  Tensors tensors;
+  tensors.emplace("query", query);
+  tensors.emplace("key", key);
+  tensors.emplace("value", value);
+  return tensors;
+}
+
 Tensors to_tensors(const Tensor& query, const Tensor& key, const Tensor& value,
                    const FlashAttentionOptions& from) {
-  Tensors tensors{{"query", query}, {"key", key}, {"value", value}};
+  Tensors tensors = required(query, key, value);
   add(tensors, "attention_mask", from.attention_mask);
   add(tensors, "bias", from.bias);
   add(tensors, "alibi_slopes", from.alibi_slopes);
@@ -108,7 +117,7 @@ FlashAttentionGradients flash_attention_backward(const Executor& on, const Tenso
 Tensor scaled_dot_product_attention(const Executor& on, const Tensor& query, const Tensor& key,
                                     const Tensor& value,
                                     const ScaledDotProductAttentionOptions& options) {
-  Tensors tensors{{"query", query}, {"key", key}, {"value", value}};
+  Tensors tensors = required(query, key, value);
   add(tensors, "attention_mask", options.attention_mask);
   add(tensors, "bias", options.bias);
   add(tensors, "q_lengths", options.q_lengths);
@@ -118,7 +127,7 @@ Tensor scaled_dot_product_attention(const Executor& on, const Tensor& query, con
 
 AttentionResult attention(const Executor& on, const Tensor& query, const Tensor& key,
                           const Tensor& value, const AttentionOptions& options) {
-  Tensors tensors{{"query", query}, {"key", key}, {"value", value}};
+  Tensors tensors = required(query, key, value);
   add(tensors, "attention_mask", options.attention_mask);
   add(tensors, "bias", options.bias);
   add(tensors, "softmax_aux", options.softmax_aux);
