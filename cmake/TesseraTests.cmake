@@ -67,9 +67,18 @@ if(sources)
   add_executable(tessera_conformance ${sources} ${support})
   target_link_libraries(tessera_conformance PRIVATE tessera_internal)
   target_include_directories(tessera_conformance PRIVATE "${PROJECT_SOURCE_DIR}/tests")
-  tessera_add_test(conformance conformance tessera_conformance)
-  # The longest, so it is started first.
-  set_tests_properties(conformance PROPERTIES TIMEOUT 1800 COST 1000)
+  # The longest, so they are started first, and side by side.
+  set(backends host)
+  if(TESSERA_HAVE_OPENCL)
+    list(APPEND backends opencl)
+  endif()
+  if(TESSERA_HAVE_VULKAN)
+    list(APPEND backends vulkan)
+  endif()
+  foreach(backend IN LISTS backends)
+    tessera_add_test(conformance.${backend} conformance tessera_conformance ${backend})
+    set_tests_properties(conformance.${backend} PROPERTIES TIMEOUT 1800 COST 1000)
+  endforeach()
 endif()
 
 # The tool from outside: tests/tools/*_test.py, which take its path.

@@ -63,6 +63,7 @@ class BlobStore {
   virtual ~BlobStore() = default;
   virtual std::vector<std::byte> get(std::string_view key) = 0;
   virtual void put(std::string_view key, std::span<const std::byte> blob) = 0;  // never throws
+  virtual bool keeps() const { return true; }  // false: put() is in vain
 };
 
 struct Launch {

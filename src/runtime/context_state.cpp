@@ -22,6 +22,7 @@ class NoBlobStore final : public device::BlobStore {
  public:
   std::vector<std::byte> get(std::string_view /*key*/) override { return {}; }
   void put(std::string_view /*key*/, std::span<const std::byte> /*blob*/) override {}
+  bool keeps() const override { return false; }
 };
 
 // Appends to a string of bytes; everything of unknown length goes with its length, so that no two

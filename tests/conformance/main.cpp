@@ -32,7 +32,8 @@ void check_device(const tessera::DeviceInfo& device, const std::string& only_ope
         "  quick table: a third of the cases of other dtypes and of variants that are not chosen "
         "here\n"
         "  (--full for all)\n");
-  const auto context = tessera::Context::open(std::to_string(device.index));
+  const auto context = tessera::Context::open(
+      {.device = std::to_string(device.index), .cache_directory = ""});  // kernels compile once
   for (const tessera::Operation* operation : tessera::all_operations()) {
     if (!only_operation.empty() && only_operation != operation->name) continue;
     std::map<std::string, std::map<std::string, std::size_t>> skips;  // reason, variant, count

@@ -335,10 +335,10 @@ class Run(Base):
         tensors = {name: ("F32", shape, struct.pack("<%df" % len(self.values[name]),
                                                     *self.values[name]))
                    for name, shape in self.shapes.items()}
-        tensors["bias"] = ("U8", [1], b"\0")
+        tensors["rope"] = ("U8", [1], b"\0")
         result = self.succeeds("run", "flash_attention", "--device", "host", "--inputs",
                                self.write("in", safetensors(tensors)), "--outputs", self.path("o"))
-        self.assertIn("bias", result.stderr)
+        self.assertIn("rope", result.stderr)
 
     def test_json_and_explain(self):
         out = self.path("o.npy")
