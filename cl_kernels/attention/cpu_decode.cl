@@ -137,16 +137,6 @@ INLINE floatv load_new_features(const global scalar* row, int n, int features) {
 
 // Lane i of the result is the sum of the lanes of x[i]. Pairs of lanes move as one word, or compilers make horizontal
 // adds of it, which are slow.
-#if VECTOR_WIDTH == 16
-typedef ulong8 pairv;
-#define as_pairv as_ulong8
-#elif VECTOR_WIDTH == 8
-typedef ulong4 pairv;
-#define as_pairv as_ulong4
-#else
-typedef ulong2 pairv;
-#define as_pairv as_ulong2
-#endif
 INLINE floatv sum_lanes(floatv* x) {
   UNROLL for (int left = VECTOR_WIDTH / 2; left > 1; left /= 2) {
     UNROLL for (int i = 0; i < left; ++i) {
