@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "conformance/random.hpp"
 
+#include <unistd.h>
+
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 
 #include "operations/attention_random.hpp"
@@ -13,6 +17,15 @@ namespace {
 
 constexpr int kNoDevice = 77;  // what ctest takes for skipped
 
+// A kernel that crashes takes the process with it; this is what is left to say then.
+char last_words[256];
+
+extern "C" void say_last_words(int signal_number) {
+  static_cast<void>(!::write(STDOUT_FILENO, last_words, std::strlen(last_words)));
+  std::signal(signal_number, SIG_DFL);
+  std::raise(signal_number);
+}
+
 int run_on(const std::string& selector, std::uint64_t count, std::uint64_t seed) {
   const auto devices = select_devices(probe_devices(), selector);
   if (devices.empty()) {
@@ -21,8 +34,17 @@ int run_on(const std::string& selector, std::uint64_t count, std::uint64_t seed)
   }
   const Context context = Context::open(std::to_string(devices.front().index));
   std::printf("%s\n", tessera::summary(context.device()).c_str());
+  for (const int signal_number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT})
+    std::signal(signal_number, say_last_words);
+  const auto prepare = [&](std::uint64_t next) {
+    std::snprintf(last_words, sizeof last_words,
+                  "FAILED: crashed\n  replay: tessera_conformance --random 1 --seed %llu %s\n",
+                  static_cast<unsigned long long>(next), selector.c_str());
+  };
+  prepare(seed);
   const RandomSummary result =
       check_random_attention(context, seed, count, [&](const RandomResult& each) {
+        prepare(each.seed + 1);
         if (each.failure.empty()) return;
         std::printf("FAILED %s: %s\n  replay: tessera_conformance --random 1 --seed %llu %s\n",
                     each.name.c_str(), each.failure.c_str(),
