@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # tests/**/*_test.cpp become one GoogleTest program, tests/conformance/*.cpp the conformance runner. Labels: unit,
-# stress, conformance, packaging, style.
+# stress, conformance, random, packaging, style.
 
 # No test touches the user's caches, and all of them share what was compiled.
 set(TESSERA_TEST_CACHE "${PROJECT_BINARY_DIR}/test_cache")
@@ -21,7 +21,8 @@ endfunction()
 
 file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/*_test.cpp")
 list(FILTER sources EXCLUDE REGEX "/tests/conformance/")
-file(GLOB support CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/support/*.cpp")
+file(GLOB support CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/support/*.cpp" "${PROJECT_SOURCE_DIR}/tests/operations/*.cpp")
+list(FILTER support EXCLUDE REGEX "_test\\.cpp$")
 if(NOT TARGET tessera_tool_objects)
   list(FILTER sources EXCLUDE REGEX "/tests/tools/")
 endif()
@@ -79,6 +80,12 @@ if(sources)
     tessera_add_test(conformance.${backend} conformance tessera_conformance ${backend})
     set_tests_properties(conformance.${backend} PROPERTIES TIMEOUT 1800 COST 1000)
   endforeach()
+
+  # Calls drawn from seeds, a fifth of them backward. 2,000 that ran without a failure bound the rate of failures at
+  # 0.15 % (95 %).
+  tessera_add_test(random.opencl random tessera_conformance --random 2600 --seed 1 opencl:cpu)
+  tessera_add_test(random.vulkan random tessera_conformance --random 650 --seed 100001 vulkan:cpu)
+  set_tests_properties(random.opencl random.vulkan PROPERTIES SKIP_RETURN_CODE 77 COST 900)
 endif()
 
 # The tool from outside: tests/tools/*_test.py, which take its path.

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -233,6 +234,10 @@ struct Expectation {
   std::vector<std::size_t> elements{};  // row-major indices; empty = all elements in order
   std::vector<double> values{};
   std::vector<double> bounds{};
+  // Largest root mean square of the errors of all finite values; infinity = not asked. It finds
+  // needless roundings that stay below the bound of every element, such as an accumulator of 16
+  // bits, so it is a small multiple of what rounding the values to the storage type costs.
+  double rms_bound = std::numeric_limits<double>::infinity();
 };
 
 struct Workload {

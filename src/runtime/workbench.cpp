@@ -6,7 +6,6 @@
 #include <cstring>
 #include <limits>
 #include <random>
-#include <sstream>
 
 #include "base/hash.hpp"
 #include "tessera/error.hpp"
@@ -75,51 +74,7 @@ std::vector<Expectation> expect_by_reference(const Problem& problem,
   return expectations;
 }
 
-// Error over bound of one element; infinite for anything that is not a number close to the expected
-// one.
-double badness(double got, double wanted, double bound) {
-  if (std::isnan(wanted)) return std::isnan(got) ? 0 : std::numeric_limits<double>::infinity();
-  if (got == wanted) return 0;
-  const double error = std::fabs(got - wanted);
-  return error <= bound                      ? error / bound
-         : bound > 0 && std::isfinite(error) ? error / bound
-                                             : std::numeric_limits<double>::infinity();
-}
-
-std::string place(const TensorSpec& spec, std::size_t flat) {
-  std::string text;
-  auto rest = static_cast<std::int64_t>(flat);
-  for (std::size_t axis = spec.shape.size(); axis-- > 0;) {
-    text = std::to_string(rest % spec.shape[axis]) + (text.empty() ? "" : "," + text);
-    rest /= spec.shape[axis];
-  }
-  return "[" + text + "]";
-}
-
 }  // namespace
-
-Verdict compare(const Problem& problem, std::span<const HostTensor> tensors,
-                std::span<const Expectation> expectations) {
-  Verdict verdict;
-  for (const Expectation& expected : expectations) {
-    const std::vector<double> got = tensors[expected.slot].read();
-    for (std::size_t i = 0; i < expected.values.size(); ++i) {
-      const std::size_t flat = expected.elements.empty() ? i : expected.elements[i];
-      const double bad = badness(got[flat], expected.values[i], expected.bounds[i]);
-      if (bad <= verdict.worst) continue;
-      verdict.worst = bad;
-      if (!(bad <= 1)) {
-        std::ostringstream text;
-        text.precision(9);
-        text << problem.operation->operands[expected.slot].name
-             << place(problem.spec(expected.slot), flat) << " is " << got[flat] << " but must be "
-             << expected.values[i] << " within " << expected.bounds[i];
-        verdict.failure = text.str();
-      }
-    }
-  }
-  return verdict;
-}
 
 std::vector<Expectation> expect(const Problem& problem, std::span<HostTensor> tensors,
                                 const DeviceProfile& profile, double max_flops) {

@@ -8,20 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "runtime/compare.hpp"
 #include "runtime/context_state.hpp"
 
 namespace tessera::runtime {
-
-// Worst error of an output, in units of its bound; 1 is the most that passes.
-struct Verdict {
-  double worst = 0;
-  std::string failure;  // empty = passed; else the first element that is wrong, and by how much
-};
-
-// Compares the requested outputs with expectations. Written so that a NaN that was not expected
-// fails.
-Verdict compare(const Problem& problem, std::span<const HostTensor> tensors,
-                std::span<const Expectation> expectations);
 
 // What the requested outputs must be, by the operation's workload or its reference.
 std::vector<Expectation> expect(const Problem& problem, std::span<HostTensor> tensors,
@@ -40,6 +30,7 @@ class Workbench {
   // Downloads everything: outputs against the expectations, bytes outside the elements and the
   // inputs unchanged.
   Verdict verify();
+  std::span<const Expectation> expectations() const { return expectations_; }
   // Hash of the outputs' bytes as of the last verify().
   const std::string& output_bits() const { return output_bits_; }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The conformance table as a program of its own: tessera_conformance [--full] [DEVICE [OPERATION]].
+// The conformance table as a program of its own: tessera_conformance [--full] [DEVICE [OPERATION]];
+// random calls: tessera_conformance --random COUNT --seed N [DEVICE].
 // CPU devices through OpenCL get the quick table unless --full is given: their compiler takes
 // seconds for a kernel. Prints failures, what was skipped and why, and the variants that no device
 // ran.
@@ -10,6 +11,7 @@
 #include <string_view>
 
 #include "conformance/conformance.hpp"
+#include "conformance/random.hpp"
 #include "tessera/error.hpp"
 
 namespace {
@@ -73,11 +75,13 @@ void check_device(const tessera::DeviceInfo& device, const std::string& only_ope
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // progress shows when the output is a pipe, too
+  if (argc > 1 && std::string_view(argv[1]) == "--random")
+    return tessera::testing::run_random(argc, argv);
   const bool full = argc > 1 && std::string_view(argv[1]) == "--full";
   const int first = full ? 2 : 1;
   const std::string selector = argc > first ? argv[first] : "";
   const std::string operation = argc > first + 1 ? argv[first + 1] : "";
-  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // progress shows when the output is a pipe, too
   Totals totals;
   for (const tessera::Operation* record : tessera::all_operations()) {
     if (!operation.empty() && operation != record->name) continue;

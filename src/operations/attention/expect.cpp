@@ -1,30 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // What attention's outputs must be. Bounds by the analysis of one pass with float accumulation: the
 // storage rounding of the output, and 8 float roundings that grow with the magnitude of the scores
-// and the square root of the number of keys.
+// and the square root of the number of keys. What 16-bit storage adds on the whole is bounded by
+// what one rounding costs.
 #include <algorithm>
 #include <cmath>
 #include <random>
 
 #include "base/parallel.hpp"
 #include "operations/attention/reference.hpp"
+#include "operations/attention/thresholds.hpp"
 #include "operations/attention/workload.hpp"
 
 namespace tessera::operations {
-namespace {
-
-constexpr double kUnitF32 = 0x1p-24;
-constexpr double kRoundings = 8;
-constexpr double kSmallestWeight = 0x1p-126;  // below, float weights may be flushed to 0
-
-}  // namespace
-
-double storage_unit(DType dtype) {
-  return dtype == DType::kF16 ? 0x1p-11 : dtype == DType::kBF16 ? 0x1p-8 : kUnitF32;
-}
-
-double smallest_number(DType dtype) { return dtype == DType::kF16 ? 0x1p-24 : 0x1p-126; }
-
 std::vector<std::int64_t> affordable_rows(std::int64_t count, double flops_per_row,
                                           double max_flops) {
   std::vector<std::int64_t> chosen;
@@ -47,8 +35,7 @@ std::vector<Expectation> expect_attention(const Problem& problem, std::span<Host
   const AttentionProblem& call = pairs.call();
   const double output_unit = storage_unit(problem.dtype);
   const double smallest = smallest_number(problem.dtype);
-  // Vulkan's exp may be less exact.
-  const double lse_factor = profile.backend == Backend::kVulkan ? 2 * kRoundings : kRoundings;
+  const double lse_factor = exp_roundings(profile);
 
   const double row_flops = 4 * static_cast<double>(call.kv_len) *
                            static_cast<double>(call.head_dim + call.value_dim) / 2;
@@ -71,7 +58,8 @@ std::vector<Expectation> expect_attention(const Problem& problem, std::span<Host
     const std::int64_t i = at % call.q_len, head = at / call.q_len % call.heads,
                        batch = at / call.q_len / call.heads;
     const AttentionRow row = attention_row(pairs, batch, head, i);
-    const double growth = row.score_magnitude + std::sqrt(static_cast<double>(row.keys.size())) + 8;
+    const double growth =
+        row.score_magnitude + std::sqrt(static_cast<double>(row.keys.size())) + kLeastGrowth;
     for (std::size_t d = 0; d < dim; ++d) {
       const auto column = static_cast<Eigen::Index>(d);
       const std::size_t index = n * dim + d;
@@ -79,14 +67,16 @@ std::vector<Expectation> expect_attention(const Problem& problem, std::span<Host
           static_cast<std::size_t>((batch * call.q_len + i) * call.heads + head) * dim + d;
       output.values[index] = row.output[column];
       output.bounds[index] = output_unit * std::fabs(row.output[column]) +
-                             kRoundings * kUnitF32 * row.magnitude[column] * growth + smallest;
+                             kRoundings * kUnitF32 * row.magnitude[column] * growth +
+                             kSmallestWeight * row.values[column] + smallest;
     }
     log_sum_exp.elements[n] = static_cast<std::size_t>(at);
     log_sum_exp.values[n] = row.log_sum_exp;
     log_sum_exp.bounds[n] =
         std::isinf(row.log_sum_exp)
             ? 0
-            : lse_factor * kUnitF32 * (std::fabs(row.log_sum_exp) + row.score_magnitude + 8);
+            : lse_factor * kUnitF32 *
+                  (std::fabs(row.log_sum_exp) + row.score_magnitude + kLeastGrowth);
     if (!problem.has(weights.slot)) return;
     for (std::size_t j = 0; j < keys; ++j)
       weights.elements[n * keys + j] = static_cast<std::size_t>(at) * keys + j;
@@ -98,6 +88,8 @@ std::vector<Expectation> expect_attention(const Problem& problem, std::span<Host
                               smallest + kSmallestWeight;
     }
   });
+  output.rms_bound = rms_bound(problem.dtype, output, kRmsFactor);
+  weights.rms_bound = rms_bound(problem.dtype, weights, kRmsFactor);
   std::vector<Expectation> expectations{std::move(output)};
   if (problem.has(log_sum_exp.slot)) expectations.push_back(std::move(log_sum_exp));
   if (problem.has(weights.slot)) expectations.push_back(std::move(weights));

@@ -6,12 +6,11 @@
 
 #include "base/parallel.hpp"
 #include "operations/attention/reference.hpp"
+#include "operations/attention/thresholds.hpp"
 #include "operations/attention/workload.hpp"
 
 namespace tessera::operations {
 namespace {
-
-constexpr double kUnitF32 = 0x1p-24;
 
 class BackwardExpectations {
  public:
@@ -20,7 +19,7 @@ class BackwardExpectations {
       : problem_(problem),
         gradients_(problem, tensors),
         call_(gradients_.pairs().call()),
-        factor_(profile.backend == Backend::kVulkan ? 16 : 8),
+        factor_(exp_roundings(profile)),
         max_flops_(max_flops) {}
 
   std::vector<Expectation> all() const {
@@ -42,7 +41,8 @@ class BackwardExpectations {
                double terms) const {
     const DType dtype = problem_.spec(slot).dtype;
     const double growth = score_magnitude + std::sqrt(terms) +
-                          std::sqrt(static_cast<double>(call_.head_dim + call_.value_dim)) + 8;
+                          std::sqrt(static_cast<double>(call_.head_dim + call_.value_dim)) +
+                          kLeastGrowth;
     return storage_unit(dtype) * std::fabs(value) + factor_ * kUnitF32 * growth * magnitude +
            smallest_number(dtype);
   }
@@ -71,6 +71,9 @@ class BackwardExpectations {
                                            row.score_magnitude, static_cast<double>(row.terms));
       }
     });
+    result.rms_bound =
+        rms_bound(problem_.spec(slot).dtype, result,
+                  slot == call_.slots.query_gradient ? kQueryGradientRmsFactor : kRmsFactor);
     return result;
   }
 
@@ -89,6 +92,7 @@ class BackwardExpectations {
     });
     for (std::size_t n = 0; n < count; ++n)
       result.bounds[n] = bound(slot, result.values[n], magnitudes[n], scores[n], terms[n]);
+    result.rms_bound = rms_bound(problem_.spec(slot).dtype, result, kRmsFactor);
     return result;
   }
 

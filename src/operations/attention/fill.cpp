@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inputs of made-up calls.
+#include <algorithm>
 #include <cmath>
 #include <random>
 
@@ -70,22 +71,47 @@ class Filler {
       const double value = normal(random);
       const auto flat = static_cast<std::int64_t>(n);
       const std::int64_t row = flat / (heads * dim) % rows;
-      if ((data == "ascending" || data == "needle") && slot == slots.query) return 1;
-      if (data == "ascending" && slot == slots.key)
-        return 4.0 * static_cast<double>(row) / static_cast<double>(dim);
-      if (data == "descending" && slot == slots.key)
-        return 4.0 * static_cast<double>(rows - row) / static_cast<double>(dim);
-      if (data == "descending" && slot == slots.query) return 1;
-      if (data == "needle" && slot == slots.key && row + 1 == rows) return 4;
+      const bool last = flat % dim + 1 == dim;
+      if (slot == slots.query && last && follows_trend()) return 1;
+      if (slot == slots.key && last && follows_trend()) return value + trend(row, rows, dim);
       if (data == "sharp" && slot == slots.query) return 16 * value;
       if (data == "constant_value" && slot == slots.value)
         return 0.25 * static_cast<double>(flat % dim % 7) - 0.5;
+      if (data == "integers") return std::clamp(std::round(value), -2.0, 2.0);
+      if (data == "tiny" && slot == slots.value) return value * tiny();
+      if (data == "large" && slot == slots.value) return std::tanh(value) * large();
       const bool hidden = row > call_.q_len - 1 + call_.band_high;
       if (data == "hidden_nan" && (slot == slots.key || slot == slots.value) && hidden)
         return std::nan("");
       return value;
     });
   }
+
+  // Data whose scores go with the key. The last feature carries them: a sum of many equal terms, or
+  // one that is large from the start, is rounded coarsely at every step, and the bounds are those
+  // of sums whose terms cancel.
+  bool follows_trend() const {
+    return shape_.data == "ascending" || shape_.data == "descending" ||
+           shape_.data == "below_zero" || shape_.data.starts_with("needle");
+  }
+  // That feature of a key, where that of the queries is 1.
+  double trend(std::int64_t row, std::int64_t rows, std::int64_t dim) const {
+    constexpr double kFarBelow = -150, kMost = 30000;
+    if (shape_.data == "ascending") return 4 * static_cast<double>(row);
+    if (shape_.data == "descending") return 4 * static_cast<double>(rows - row);
+    if (shape_.data == "below_zero")
+      return call_.scale == 0 ? 0 : std::clamp(kFarBelow / call_.scale, -kMost, kMost);
+    return row == needle(rows) ? 4 * static_cast<double>(dim) : 0;
+  }
+  // The key that takes all the weight: the last, the first or any.
+  std::int64_t needle(std::int64_t rows) const {
+    if (shape_.data == "needle") return rows - 1;
+    if (shape_.data == "needle_first") return 0;
+    return static_cast<std::int64_t>(shape_.seed % static_cast<std::uint64_t>(rows));
+  }
+  // f16's subnormals are part of the format, those of float and bf16 may be flushed.
+  double tiny() const { return problem_.dtype == DType::kF16 ? 0x1p-16 : 0x1p-100; }
+  double large() const { return problem_.dtype == DType::kF16 ? 60000 : 1e30; }
 
   // Rows that see nothing, blocks that nobody sees, blocks that all see, and chance.
   void fill_mask(std::size_t slot) {
@@ -110,10 +136,12 @@ class Filler {
     });
   }
 
+  // The third batch has none.
   void fill_lengths(std::size_t slot, std::int64_t length) {
     each(slot, [&](auto& random, std::size_t n) -> double {
-      return n == 0 ? static_cast<double>(length - length / 4)
-                    : static_cast<double>(random() % static_cast<std::uint64_t>(length + 1));
+      return n == 0   ? static_cast<double>(length - length / 4)
+             : n == 2 ? 0
+                      : static_cast<double>(random() % static_cast<std::uint64_t>(length + 1));
     });
   }
 

@@ -106,4 +106,18 @@ Case strided_case(const AttentionSlots& slots, DType dtype) {
   return result;
 }
 
+Case odd_output_case(const AttentionSlots& slots, DType dtype) {
+  Case result =
+      make_case(slots, dtype,
+                {.name = "odd_output",
+                 .why = "zeros of rows that see nothing, at odd places in memory",
+                 .sizes = {.batch = 3, .q_len = 3, .kv_len = 40, .heads = 2, .kv_heads = 1},
+                 .features = kLogSumExp | kKvLengths});
+  TensorSpec output = TensorSpec::contiguous(dtype, {3, 3, 2, 64});
+  output.offset = 3;
+  result.operands.resize(std::max(result.operands.size(), slots.output + 1));
+  result.operands[slots.output] = output;
+  return result;
+}
+
 }  // namespace tessera::operations

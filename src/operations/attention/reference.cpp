@@ -13,7 +13,8 @@ AttentionRow attention_row(const AttentionPairs& pairs, std::int64_t batch, std:
                            std::int64_t row) {
   const AttentionProblem& call = pairs.call();
   AttentionRow result{.output = Eigen::VectorXd::Zero(call.value_dim),
-                      .magnitude = Eigen::VectorXd::Zero(call.value_dim)};
+                      .magnitude = Eigen::VectorXd::Zero(call.value_dim),
+                      .values = Eigen::VectorXd::Zero(call.value_dim)};
   double maximum = -std::numeric_limits<double>::infinity();
   std::vector<double> scores;
   for (std::int64_t key = 0; key < call.kv_len; ++key) {
@@ -37,12 +38,13 @@ AttentionRow attention_row(const AttentionPairs& pairs, std::int64_t batch, std:
   result.weights.resize(static_cast<Eigen::Index>(scores.size()));
   for (std::size_t n = 0; n < scores.size(); ++n) {
     const std::int64_t key = result.keys[n];
-    const double weight = std::exp(scores[n] - maximum) / (call.normalize ? sum : 1) *
-                          pairs.keep(batch, head, row, key);
+    const double keep = pairs.keep(batch, head, row, key);
+    const double weight = std::exp(scores[n] - maximum) / (call.normalize ? sum : 1) * keep;
     const auto value = pairs.value(batch, head).row(key).transpose();
     result.weights[static_cast<Eigen::Index>(n)] = weight;
     result.output += weight * value;
     result.magnitude += weight * value.cwiseAbs();
+    result.values += keep * value.cwiseAbs();
   }
   return result;
 }

@@ -15,6 +15,10 @@
 namespace tessera::operations {
 namespace {
 
+// Float weights below 2^-126 may be flushed to 0, which is no rounding of theirs: in magnitudes
+// they count for what 8 x 16 roundings of 2^-24 make 2^-126 of.
+constexpr double kFlushedWeight = 0x1p-109;
+
 // Adds what every (batch, head, row, key) of `whole` holds to the element of a broadcast shape that
 // it came from.
 std::vector<double> sum_broadcast(const AttentionProblem& call, Shape shape,
@@ -79,7 +83,8 @@ AttentionGradients::Element AttentionGradients::element(std::int64_t batch, std:
   const double ds = p * (keep * g.dot(v) - delta_[at]);
   return {.logit = ds * pair.slope,
           .score = ds,
-          .magnitude = p * (keep * g.cwiseAbs().dot(v.cwiseAbs()) + delta_magnitude_[at]),
+          .magnitude =
+              (p + kFlushedWeight) * (keep * g.cwiseAbs().dot(v.cwiseAbs()) + delta_magnitude_[at]),
           .score_magnitude = pair.magnitude};
 }
 
@@ -91,7 +96,7 @@ AttentionGradients::Element AttentionGradients::sink(std::int64_t batch, std::in
   const double logit = pairs_.sinks(head)[sink], p = std::exp(logit - log_sum_exp_[at]);
   return {.logit = -p * delta_[at],
           .score = -p * delta_[at],
-          .magnitude = p * delta_magnitude_[at],
+          .magnitude = (p + kFlushedWeight) * delta_magnitude_[at],
           .score_magnitude = std::fabs(logit)};
 }
 
@@ -144,7 +149,7 @@ AttentionGradients::Row AttentionGradients::value(std::int64_t batch, std::int64
       if (p == 0) continue;  // rows that see nothing may hold any gradient
       const auto g = gradient(batch, head).row(row).transpose();
       result.value += p * g;
-      result.magnitude += p * g.cwiseAbs();
+      result.magnitude += (p + kFlushedWeight) * g.cwiseAbs();
       result.score_magnitude = std::max(result.score_magnitude, pair.magnitude);
       ++result.terms;
     }

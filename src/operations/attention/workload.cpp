@@ -39,54 +39,6 @@ Fits fits_of(const Operation& operation) {
   return fits;
 }
 
-std::vector<AttentionCaseShape> forward_only_cases() {
-  const AttentionSizes decode{.batch = 2, .q_len = 1, .kv_len = 301, .heads = 8, .kv_heads = 2};
-  const AttentionSizes few{.batch = 2, .q_len = 3, .kv_len = 301, .heads = 8, .kv_heads = 2};
-  const OptionValue bottom_right = std::string("bottom_right");
-  const OptionValue three = std::int64_t{3};
-  return {
-      {.name = "decode",
-       .why = "one query row of each head of a group",
-       .sizes = decode,
-       .features = kLogSumExp},
-      {.name = "decode_few",
-       .why = "several query rows, causal, as in speculative decoding",
-       .sizes = few,
-       .options = {{"causal", true}, {"causal_alignment", bottom_right}},
-       .features = kLogSumExp},
-      {.name = "decode_lengths",
-       .why = "every batch has keys of its own number",
-       .sizes = few,
-       .options = {{"causal", true}, {"causal_alignment", bottom_right}},
-       .features = kLogSumExp | kKvLengths},
-      {.name = "decode_policies",
-       .why = "split keys with mask, bias, sinks and dropout",
-       .sizes = few,
-       .options = {{"num_splits", three}, {"dropout_prob", 0.2}},
-       .features = kLogSumExp | kMask | kBias | kHeadSinks},
-      {.name = "splits",
-       .why = "a pinned number of splits, more than blocks of keys",
-       .sizes = few,
-       .options = {{"num_splits", std::int64_t{7}}},
-       .features = kLogSumExp},
-      {.name = "splits_empty",
-       .why = "splits that see nothing merge to nothing",
-       .sizes = few,
-       .options = {{"num_splits", three}, {"sliding_window", std::vector<std::int64_t>{2, 0}}},
-       .features = kLogSumExp},
-      {.name = "unnormalized",
-       .why = "the sum over exp(score - largest score)",
-       .sizes = few,
-       .options = {{"normalize_output", false}},
-       .features = kLogSumExp | kSinks},
-      {.name = "unnormalized_splits",
-       .why = "the largest score of all splits",
-       .sizes = few,
-       .options = {{"normalize_output", false}, {"num_splits", three}},
-       .features = kLogSumExp},
-  };
-}
-
 void append(std::vector<AttentionCaseShape>& all, std::vector<AttentionCaseShape> more) {
   all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
@@ -174,6 +126,8 @@ Workload forward_workload(const Operation& operation) {
                 append(shapes, forward_only_cases());
                 std::vector<Case> cases = to_cases(fits, dtype, std::move(shapes));
                 cases.push_back(strided_case(fits.slots, dtype));
+                if (fits.slots.kv_lengths != kNoOperand)
+                  cases.push_back(odd_output_case(fits.slots, dtype));
                 return cases;
               },
           .edge_cases = [fits](DType dtype,

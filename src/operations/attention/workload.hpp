@@ -45,17 +45,16 @@ struct AttentionCaseShape {
 
 Case make_case(const AttentionSlots& slots, DType dtype, const AttentionCaseShape& shape);
 
+// Of every operation; of what flash_attention has, forward and backward; and of what only forward
+// passes have.
 std::vector<AttentionCaseShape> forward_cases();
-std::vector<AttentionCaseShape>
-policy_cases();  // of what flash_attention has, forward and backward
+std::vector<AttentionCaseShape> policy_cases();
+std::vector<AttentionCaseShape> forward_only_cases();
 Case strided_case(const AttentionSlots& slots, DType dtype);
+Case odd_output_case(const AttentionSlots& slots, DType dtype);  // needs kv_lengths
 
 // Writes the inputs; those of the backward pass that the forward pass would have made too.
 void fill_attention(const Problem& problem, const Case& shape, std::span<HostTensor> tensors);
-
-// A unit of rounding of a storage type.
-double storage_unit(DType dtype);
-double smallest_number(DType dtype);
 
 std::vector<Expectation> expect_attention(const Problem& problem, std::span<HostTensor> tensors,
                                           const DeviceProfile& profile, double max_flops);
