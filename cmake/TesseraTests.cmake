@@ -83,8 +83,8 @@ if(sources)
 
   # Calls drawn from seeds, a fifth of them backward. 2,000 that ran without a failure bound the rate of failures at
   # 0.15 % (95 %).
-  tessera_add_test(random.opencl random tessera_conformance --random 2600 --seed 1 opencl:cpu)
-  tessera_add_test(random.vulkan random tessera_conformance --random 650 --seed 100001 vulkan:cpu)
+  tessera_add_test(random.opencl random tessera_conformance --random 2000 --seed 1 opencl:cpu)
+  tessera_add_test(random.vulkan random tessera_conformance --random 500 --seed 100001 vulkan:cpu)
   set_tests_properties(random.opencl random.vulkan PROPERTIES SKIP_RETURN_CODE 77 COST 900)
 endif()
 
