@@ -7,6 +7,7 @@
 
 #include "base/log.hpp"
 #include "device/opencl/errors.hpp"
+#include "device/opencl/host_pages.hpp"
 #include "device/opencl/profile.hpp"
 #include "device/opencl/program.hpp"
 #include "device/opencl/stream.hpp"
@@ -52,9 +53,14 @@ BufferPtr ClDevice::create_buffer(std::uint64_t bytes) {
   if (asked > std::numeric_limits<std::size_t>::max()) {
     code = CL_INVALID_BUFFER_SIZE;
   } else {
-    memory = cl::Buffer(clCreateBuffer(context_(), CL_MEM_READ_WRITE,
-                                       static_cast<std::size_t>(asked), nullptr, &code),
-                        false);
+    code = CL_INVALID_HOST_PTR;
+    if (is_pocl(profile_) && is_cpu(profile_) && asked >= kHugePage)
+      memory = cl::Buffer(create_in_huge_pages(context_(), asked, &code), false);
+    if (code != CL_SUCCESS) {
+      memory = cl::Buffer(clCreateBuffer(context_(), CL_MEM_READ_WRITE,
+                                         static_cast<std::size_t>(asked), nullptr, &code),
+                          false);
+    }
   }
   if (means_out_of_memory(code)) {
     const std::uint64_t limit =
