@@ -71,8 +71,8 @@ Config with_splits(Config config, const Problem& problem, const DeviceProfile& p
 }
 
 // Registers decide the tiles: 16 accumulators where there are 32 vector registers, 8 where there
-// are 16. {64, 4, 2, 8, 8, 2} measured best on a Zen 4 with head_dim 64, {128, 8, ...} near it with
-// 128.
+// are 16. Of the blocks, the larger measured 4 % better where every row sees every key, the smaller
+// 4 % better under a causal mask (Zen 4, head_dim 64, 2048 rows).
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
   const std::uint32_t width = vector_width(profile);
   const std::uint32_t rows = width == 16 ? 8 : 4;
@@ -87,7 +87,12 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
                         {"VECTOR_WIDTH", width}},
                        problem, profile);
   };
-  return {make(64, 4), make(128, 8), make(64, 2)};
+  const AttentionProblem& call = call_of(problem);
+  const bool band =
+      call.causal || call.window_left < call.kv_len || call.window_right < call.kv_len;
+  const Config large = make(128, 8), small = make(64, 4);
+  if (band || head_dim(problem) > 128) return {small, large, make(64, 2)};
+  return {large, small, make(64, 2)};
 }
 
 BackwardTiling tiling(const Problem& problem, const Config& config) {
