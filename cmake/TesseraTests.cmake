@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # tests/**/*_test.cpp become one GoogleTest program, tests/conformance/*.cpp the conformance runner. Labels: unit,
-# stress, conformance, random, packaging, style.
+# stress, conformance, random, validation, packaging, style.
 
 # No test touches the user's caches, and all of them share what was compiled.
 set(TESSERA_TEST_CACHE "${PROJECT_BINARY_DIR}/test_cache")
@@ -97,6 +97,35 @@ if(Python3_FOUND AND TARGET tessera_tool)
     string(REGEX REPLACE "_test$" "" name "${name}")
     tessera_add_test(tools.${name} unit "${Python3_EXECUTABLE}" "${script}" "$<TARGET_FILE:tessera_tool>")
   endforeach()
+endif()
+
+# Kernels under tools that watch what they do: Oclgrind for bounds and races (its check of uninitialised memory does not
+# know LLVM's freeze instruction), Vulkan's validation layer for the API and synchronisation (GPU-assisted checks make
+# lavapipe 22.3 refuse the pipelines of kernels with policies). Small cases: they are a hundred times slower.
+if(TARGET tessera_tool)
+  set(check "$<TARGET_FILE:tessera_tool>" check --quick --dtype f32)
+  find_program(TESSERA_OCLGRIND oclgrind)
+  if(TESSERA_HAVE_OPENCL AND TESSERA_OCLGRIND)
+    foreach(run "flash_attention|odd" "flash_attention|everything" "flash_attention_backward|odd")
+      string(REPLACE "|" ";" run "${run}")
+      list(GET run 0 operation)
+      list(GET run 1 case)
+      tessera_add_test(validation.oclgrind.${operation}.${case} validation "${TESSERA_OCLGRIND}" --data-races ${check}
+                       ${operation} --device opencl --variant tile --only ${case})
+      set_tests_properties(validation.oclgrind.${operation}.${case} PROPERTIES FAIL_REGULAR_EXPRESSION
+                           "Invalid read;Invalid write;ata race;OCLGRIND FATAL")
+    endforeach()
+  endif()
+  if(TESSERA_HAVE_VULKAN)
+    foreach(case odd everything)
+      tessera_add_test(validation.vulkan.${case} validation ${check} --device vulkan:cpu --only ${case})
+      set_property(TEST validation.vulkan.${case} APPEND PROPERTY ENVIRONMENT
+                   "VK_INSTANCE_LAYERS=VK_LAYER_KHRONOS_validation"
+                   "VK_LAYER_ENABLES=VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT")
+      set_tests_properties(validation.vulkan.${case} PROPERTIES FAIL_REGULAR_EXPRESSION
+                           "Validation Error;SYNC-HAZARD;VUID-")
+    endforeach()
+  endif()
 endif()
 
 if(Python3_FOUND AND TARGET tessera_tool)
