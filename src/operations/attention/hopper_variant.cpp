@@ -20,6 +20,8 @@ constexpr double kLeastScale = 0x1p-20, kMostScale = 0x1p20;
 
 // Work-groups that stay; each takes one query tile after the other.
 constexpr const char* kGroups = "GROUPS";
+// Rows under a band from which three warpgroups are faster than two (1024: slower, 4096: faster).
+constexpr std::int64_t kManyRows = 2048;
 
 std::vector<Tunable> tunables() {
 #define TUNABLE(id, name, fallback) {id, #name, fallback},
@@ -211,7 +213,8 @@ Config three_warpgroups() {
   return {{"WG_X", 512}, {"BLOCK_Q", 192}, {"BLOCK_K", 128}, {"STAGES", 2}, {"TURNS", 1}};
 }
 
-// Most promising first, as measured on an H200 (cl_kernels/attention/hopper_forward.cl).
+// Most promising first, as measured on an H100 and an H200: three warpgroups where exponentials
+// take as long as products, unless a band leaves each row few tiles.
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
   const AttentionProblem& call = call_of(problem);
   const bool narrow = std::max(head_dim(problem), value_dim(problem)) <= 64;
@@ -226,6 +229,7 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
     const bool banded = band_of(call, three_warpgroups()) != 0;
     configs = {banded ? overlapping : three_warpgroups(), two_warpgroups(128),
                banded ? three_warpgroups() : overlapping};
+    if (banded && call.q_len < kManyRows) std::swap(configs[0], configs[1]);
   } else if (std::max(padded(head_dim(problem)), padded(value_dim(problem))) > 128) {
     // Local memory ends, and with outputs of more than 128 columns, registers do.
     configs = {two_warpgroups(padded(value_dim(problem)) > 128 ? 80 : 128), two_warpgroups(64)};
