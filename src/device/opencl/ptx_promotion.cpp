@@ -61,6 +61,7 @@ class NoStore final : public BlobStore {
  public:
   std::vector<std::byte> get(std::string_view /*key*/) override { return {}; }
   void put(std::string_view /*key*/, std::span<const std::byte> /*blob*/) override {}
+  bool keeps() const override { return false; }
 };
 
 bool multiplies_right(const std::shared_ptr<ClDevice>& device) {
