@@ -32,6 +32,7 @@ enum class Feature : std::uint32_t {
   kCpuBf16Dot = 1U << 5,          // a CPU with AVX512_BF16
   kNvidiaPtx = 1U << 6,           // inline PTX in OpenCL C
   kFp64 = 1U << 7,                // double arithmetic
+  kWgmma = 1U << 8,               // Hopper's matrix unit, by PTX that is promoted to sm_90a
 };
 constexpr Feature operator|(Feature a, Feature b) {
   return static_cast<Feature>(static_cast<std::uint32_t>(a) | static_cast<std::uint32_t>(b));

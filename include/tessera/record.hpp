@@ -153,6 +153,10 @@ struct Source {
   std::string text{};  // OpenCL C; for Vulkan: GLSL, if Tessera was built with libshaderc
   std::vector<std::uint32_t> spirv{};  // Vulkan only
   std::string entry{};                 // kernel name; "main" for Vulkan
+  // NVIDIA's OpenCL only: the target for which the compiled PTX is assembled in place of the
+  // device's own, such as "sm_90a". Inline PTX that only this target has stands behind "//@". Empty
+  // = as the driver likes. Variants that set it need the Feature that says so, such as kWgmma.
+  std::string ptx_target{};
   bool empty() const { return file.empty() && text.empty() && spirv.empty(); }
 };
 

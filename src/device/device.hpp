@@ -40,6 +40,7 @@ struct ProgramRequest {
   std::string name;  // for logs and debug labels
   std::string entry;
   std::string source;                      // OpenCL C; empty for the others
+  std::string ptx_target{};                // Source::ptx_target
   std::span<const std::uint32_t> spirv{};  // Vulkan; must outlive the call only
   HostKernel host;                         // host
   std::vector<Define> defines;             // axes, constants and tunables by name: OpenCL's -D

@@ -45,6 +45,7 @@ const std::vector<FeatureName>& feature_names() {
       {Feature::kCpuBf16Dot, "cpu_bf16"},
       {Feature::kNvidiaPtx, "ptx"},
       {Feature::kFp64, "fp64"},
+      {Feature::kWgmma, "wgmma"},
   };
   return names;
 }

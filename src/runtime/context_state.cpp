@@ -25,6 +25,13 @@ class NoBlobStore final : public device::BlobStore {
   bool keeps() const override { return false; }
 };
 
+// Opening tries what probing only expects of a device.
+device::DevicePtr open_as(const device::Route& route, DeviceProfile& profile) {
+  device::DevicePtr device = device::Platforms::of_this_process().at(route).open();
+  profile.features = profile.features & device->profile().features;
+  return device;
+}
+
 // Appends to a string of bytes; everything of unknown length goes with its length, so that no two
 // lists of values give one string.
 class Bytes {
@@ -117,7 +124,7 @@ void StreamState::launch(const Plan& plan, std::span<const device::BufferPtr> bu
 ContextState::ContextState(const device::Route& route, const ContextOptions& options)
     : route_(route),
       profile_(device::Platforms::of_this_process().at(route).profile),
-      device_(device::Platforms::of_this_process().at(route).open()),
+      device_(open_as(route, profile_)),
       fingerprint_(selection::fingerprint(profile_)),
       default_policy_{.autotune = options.use_environment && environment().autotune},
       blobs_(open_caches(options)),

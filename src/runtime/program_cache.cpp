@@ -38,6 +38,7 @@ std::vector<Define> values_of(const Problem& problem, const Variant& variant, co
 std::string key_of(const device::ProgramRequest& request, const Source& source) {
   // Variants and operations that use one kernel file in the same way share its program.
   std::string key = (source.file.empty() ? request.name : source.file) + "|" + request.entry;
+  if (!request.ptx_target.empty()) key += "|" + request.ptx_target;
   for (const Define& define : request.defines)
     key += "|" + define.name + "=" + std::to_string(define.value);
   return key;
@@ -70,6 +71,7 @@ device::ProgramPtr ProgramCache::get(const Problem& problem, const Variant& vari
     }
     case Backend::kOpenCL: {
       request.entry = pass.opencl.entry;
+      request.ptx_target = pass.opencl.ptx_target;
       const std::string key = key_of(request, pass.opencl);
       request.source =
           pass.opencl.text.empty() ? kernel::flatten(pass.opencl.file) : pass.opencl.text;

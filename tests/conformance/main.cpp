@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The conformance table as a program of its own: tessera_conformance [--full] [DEVICE [OPERATION]];
-// random calls: tessera_conformance --random COUNT --seed N [DEVICE].
+// The conformance table as a program of its own:
+//   tessera_conformance [--full] [--variant NAME] [DEVICE [OPERATION]]
+// Random calls: tessera_conformance --random COUNT --seed N [DEVICE].
 // CPU devices through OpenCL get the quick table unless --full is given: their compiler takes
 // seconds for a kernel. Prints failures, what was skipped and why, and the variants that no device
 // ran.
@@ -24,8 +25,8 @@ struct Totals {
   std::set<std::string> unused;  // variants that no device has run yet
 };
 
-void check_device(const tessera::DeviceInfo& device, const std::string& only_operation, bool full,
-                  Totals& totals) {
+void check_device(const tessera::DeviceInfo& device, const std::string& only_operation,
+                  const std::string& variant, bool full, Totals& totals) {
   std::printf("%d %s\n", device.index, summary(device.profile).c_str());
   const bool quick =
       !full && device.profile.backend != tessera::Backend::kHost && is_cpu(device.profile);
@@ -42,14 +43,14 @@ void check_device(const tessera::DeviceInfo& device, const std::string& only_ope
     double worst = 0;
     std::string worst_name;
     const CheckSummary summary = tessera::conformance::check(
-        context, *operation, {.quick = quick}, [&](const CheckResult& result) {
-          const std::string variant = result.name.substr(0, result.name.find('/'));
+        context, *operation, {.variant = variant, .quick = quick}, [&](const CheckResult& result) {
+          const std::string name = result.name.substr(0, result.name.find('/'));
           if (result.skipped) {
-            ++skips[result.detail][variant];
+            ++skips[result.detail][name];
           } else if (!result.passed) {
             std::printf("  FAILED %s: %s\n", result.name.c_str(), result.detail.c_str());
           } else {
-            totals.unused.erase(variant);
+            totals.unused.erase(name);
             if (result.worst > worst) {
               worst = result.worst;
               worst_name = result.name;
@@ -78,15 +79,22 @@ int main(int argc, char** argv) {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // progress shows when the output is a pipe, too
   if (argc > 1 && std::string_view(argv[1]) == "--random")
     return tessera::testing::run_random(argc, argv);
-  const bool full = argc > 1 && std::string_view(argv[1]) == "--full";
-  const int first = full ? 2 : 1;
+  bool full = false;
+  std::string only_variant;
+  int first = 1;
+  for (; first < argc && std::string_view(argv[first]).starts_with("--"); ++first) {
+    full = full || std::string_view(argv[first]) == "--full";
+    if (std::string_view(argv[first]) == "--variant" && first + 1 < argc)
+      only_variant = argv[++first];
+  }
   const std::string selector = argc > first ? argv[first] : "";
   const std::string operation = argc > first + 1 ? argv[first + 1] : "";
   Totals totals;
   for (const tessera::Operation* record : tessera::all_operations()) {
     if (!operation.empty() && operation != record->name) continue;
     for (const tessera::Variant& variant : record->variants)
-      totals.unused.insert(record->name + "." + variant.name);
+      if (only_variant.empty() || only_variant == variant.name)
+        totals.unused.insert(record->name + "." + variant.name);
   }
   try {
     const tessera::Probe& probe = tessera::probe_devices();
@@ -101,7 +109,8 @@ int main(int argc, char** argv) {
       std::printf("no device matches '%s'\n", selector.c_str());
       return 1;
     }
-    for (const tessera::DeviceInfo& device : devices) check_device(device, operation, full, totals);
+    for (const tessera::DeviceInfo& device : devices)
+      check_device(device, operation, only_variant, full, totals);
   } catch (const tessera::Error& error) {
     std::printf("error: %s\n", error.what());
     return 1;

@@ -233,6 +233,32 @@ TEST(FlashAttentionSelection, RulesOnMachinesNobodyHereOwns) {
   }
 }
 
+TEST(FlashAttentionSelection, HopperTakesPlainCallsOfFilledWarpgroups) {
+  DeviceProfile profile = tessera::testing::load_profile("h200_opencl");
+  profile.features = profile.features | Feature::kWgmma;
+  selection::Selector selector({}, {});
+  const auto chosen = [&](const Problem& problem) {
+    return selector.choose({.problem = &problem, .profile = &profile}).variant;
+  };
+  const auto rows = [](std::int64_t count, std::int64_t dim, DType dtype) {
+    return spec(1, count, 4, dim, dtype);
+  };
+  for (const std::int64_t dim : {40, 64, 96, 128, 192, 256}) {
+    const TensorSpec q = rows(300, dim, DType::kBF16);
+    EXPECT_EQ(chosen(problem_of({q, q, q})), "hopper") << dim;
+    EXPECT_EQ(chosen(problem_of({q, q, q}, {{"causal", true}, {"softmax_scale", -1.0}})), "hopper");
+    EXPECT_EQ(chosen(problem_of({q, q, q}, {{"dropout_prob", 0.5}})), "tile");
+    EXPECT_EQ(chosen(problem_of({q, q, q}, {{"num_splits", std::int64_t{2}}})), "tile");
+  }
+  for (const std::int64_t dim : {20, 264, 512}) {
+    const TensorSpec q = rows(300, dim, DType::kF16);
+    EXPECT_EQ(chosen(problem_of({q, q, q})), "tile") << dim;
+  }
+  const TensorSpec few = rows(8, 64, DType::kF16), wide = rows(300, 64, DType::kF32);
+  EXPECT_EQ(chosen(problem_of({few, few, few})), "tile");
+  EXPECT_EQ(chosen(problem_of({wide, wide, wide})), "tile");
+}
+
 TEST(FlashAttentionSelection, WithoutSubGroupsTheSharedMemoryFormIsTaken) {
   DeviceProfile profile = tessera::testing::load_profile("lavapipe");
   profile.features = without(profile.features, Feature::kSubgroupArithmetic);

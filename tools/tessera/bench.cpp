@@ -21,7 +21,7 @@ constexpr double kRegression = 1.05;  // slower than the compared run by more th
 
 struct Arguments {
   std::string operation, only, dtype, variant, json_file, compare_file;
-  std::vector<std::string> devices;
+  std::vector<std::string> devices, shapes, options;
   double min_time = 0.5;
 };
 
@@ -32,6 +32,9 @@ class Bench {
   int run() {
     const std::vector<const Operation*> operations = target_operations(arguments_.operation);
     parse_dtype_option(arguments_.dtype);
+    if (operations.size() > 1 && !(arguments_.options.empty() && arguments_.shapes.empty())) {
+      throw UsageError("--shapes and --set need an operation");
+    }
     if (!arguments_.compare_file.empty()) before_ = read_bench_json(arguments_.compare_file);
     const std::vector<Call> calls = calls_for(operations);
     if (calls.empty()) {
@@ -98,12 +101,23 @@ class Bench {
         if (operation->find_variant(arguments_.variant) == nullptr) continue;
       }
       for (const DType dtype : target_dtypes(*operation, arguments_.dtype)) {
-        for (const Case& shape : benchmark_cases(*operation, dtype, arguments_.only)) {
+        for (const Case& shape : cases_for(*operation, dtype)) {
           calls.push_back({operation, shape, dtype});
         }
       }
     }
     return calls;
+  }
+
+  std::vector<Case> cases_for(const Operation& operation, DType dtype) const {
+    const Options options = parse_options(operation, arguments_.options);
+    if (!arguments_.shapes.empty())
+      return shape_cases(operation, dtype, arguments_.shapes, options);
+    std::vector<Case> cases = benchmark_cases(operation, dtype, arguments_.only);
+    for (Case& shape : cases) {
+      for (const auto& [name, value] : options) shape.options.insert_or_assign(name, value);
+    }
+    return cases;
   }
 
   void print_table() const {
@@ -181,6 +195,11 @@ Command add_bench(CLI::App& tool) {
                   "Index, platform, kind, name or UUID; may be repeated (default: all but host)")
       ->allow_extra_args(false);
   app->add_option("--only", a.only, "Only benchmarks whose name contains this");
+  app->add_option("--shapes", a.shapes,
+                  "Instead of the operation's own: parts of their names, or "
+                  "OPERAND=1x2048x8x64,…")
+      ->type_name("SHAPE");
+  app->add_option("--set", a.options, "Options of the operation")->type_name("OPTION=VALUE");
   app->add_option("--dtype", a.dtype, "Only f32, f16 or bf16");
   app->add_option("--variant", a.variant, "This variant instead of the chosen one");
   app->add_option("--min-time", a.min_time, "Seconds to time each benchmark for")

@@ -148,6 +148,16 @@ std::string routes(const DeviceInfo& device) {
   return text.empty() ? "" : " (same device as " + text + ")";
 }
 
+// With the abilities that it is left with when it is opened.
+DeviceInfo as_opened(DeviceInfo device) {
+  try {
+    device.profile = open_device(device).device();
+  } catch (const Error& error) {
+    std::cout << device.index << " can't be opened: " << error.what() << '\n';
+  }
+  return device;
+}
+
 std::vector<DeviceInfo> listed_devices(const Arguments& arguments) {
   return arguments.devices.empty() ? probe_devices().devices : target_devices(arguments.devices);
 }
@@ -156,7 +166,7 @@ void print_text(const Arguments& arguments) {
   const Samples samples = arguments.verbose ? all_samples() : Samples{};
   for (const DeviceInfo& device : listed_devices(arguments)) {
     std::cout << device.index << ' ' << summary(device.profile) << routes(device) << '\n';
-    if (arguments.verbose) std::cout << details(device, samples);
+    if (arguments.verbose) std::cout << details(as_opened(device), samples);
   }
   for (const ProbeFailure& failure : probe_devices().failures) {
     std::cout << "not usable: " << failure.where << ": " << failure.why << '\n';

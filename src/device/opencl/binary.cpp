@@ -8,14 +8,18 @@
 #include "base/log.hpp"
 #include "device/opencl/errors.hpp"
 #include "device/opencl/profile.hpp"
+#include "device/opencl/program.hpp"
+#include "device/opencl/ptx_promotion.hpp"
+#include "tessera/error.hpp"
 
 namespace tessera::device::opencl {
 namespace {
 
 using Bytes = std::vector<std::byte>;
 
+// An empty handle for what the driver refuses; then `log_of_failure` gets the compiler's log.
 cl::Program from_binary(const ClDevice& device, std::span<const std::byte> binary,
-                        const std::string& options) {
+                        const std::string& options, std::string* log_of_failure = nullptr) {
   const auto* bytes = reinterpret_cast<const unsigned char*>(binary.data());
   const std::size_t size = binary.size();
   const cl_device_id id = device.id();
@@ -29,6 +33,7 @@ cl::Program from_binary(const ClDevice& device, std::span<const std::byte> binar
   }
   if (code == CL_SUCCESS) return program;
   if (always_means_lost(code)) device.fail(code, "clBuildProgram");
+  if (log_of_failure != nullptr && program() != nullptr) *log_of_failure = build_log(program, id);
   log(LogLevel::kInfo, describe("opencl: a kept program binary was refused", code));
   return {};
 }
@@ -60,12 +65,14 @@ bool runs_better_from_binary(const DeviceProfile& profile) { return is_pocl(prof
 std::string blob_key(const ClDevice& device, const ProgramRequest& request,
                      const std::string& options) {
   std::string text;
-  text.reserve(request.source.size() + options.size() + request.entry.size() + 2);
+  text.reserve(request.source.size() + options.size() + 64);
   text += request.source;
   text += '\0';
   text += options;
   text += '\0';
   text += request.entry;
+  text += '\0';
+  text += request.ptx_target;
   return "opencl|" + device.fingerprint() + hash128(std::string_view(text));
 }
 
@@ -79,8 +86,6 @@ cl::Program load_binary(const ClDevice& device, BlobStore& store, const std::str
 
 cl::Program keep_binary(const ClDevice& device, BlobStore& store, const std::string& key,
                         const std::string& options, cl::Program built) {
-  // A rewrite of the binary before it is kept and run (NVIDIA's is PTX text, which can be pointed
-  // at a newer target) belongs here, between these two lines.
   if (!store.keeps()) return built;
   const Bytes binary = to_binary(built);
   if (binary.empty()) return built;
@@ -92,6 +97,33 @@ cl::Program keep_binary(const ClDevice& device, BlobStore& store, const std::str
   }
   store.put(key, binary);
   return built;
+}
+
+cl::Program keep_promoted(const ClDevice& device, BlobStore& store, const std::string& key,
+                          const std::string& options, const ProgramRequest& request,
+                          const cl::Program& built) {
+  const Bytes binary = to_binary(built);
+  const std::string ptx = promote_ptx({reinterpret_cast<const char*>(binary.data()), binary.size()},
+                                      request.ptx_target);
+  if (ptx.empty()) {
+    throw BuildError("kernel " + request.name + ": the driver's program binary is no PTX for the " +
+                     "family of " + request.ptx_target);
+  }
+  const auto text = std::as_bytes(std::span(ptx));
+  // Registers and spills are in the log only if it is asked for.
+  const bool verbose = log_enabled(LogLevel::kDebug);
+  std::string why;
+  cl::Program promoted =
+      from_binary(device, text, verbose ? options + " -cl-nv-verbose" : options, &why);
+  if (promoted() == nullptr) {
+    throw BuildError("kernel " + request.name + " does not build on " + device.profile().name +
+                     " for " + request.ptx_target + "\nlog:\n" + why);
+  }
+  if (verbose)
+    log(LogLevel::kDebug,
+        "opencl: " + request.name + ": log:\n" + build_log(promoted, device.id()));
+  store.put(key, text);
+  return promoted;
 }
 
 }  // namespace tessera::device::opencl

@@ -23,4 +23,10 @@ cl::Program load_binary(const ClDevice& device, BlobStore& store, const std::str
 cl::Program keep_binary(const ClDevice& device, BlobStore& store, const std::string& key,
                         const std::string& options, cl::Program built);
 
+// Keeps the PTX of `built` pointed at another target (ptx_promotion.hpp), and returns the program
+// made from it. Throws BuildError.
+cl::Program keep_promoted(const ClDevice& device, BlobStore& store, const std::string& key,
+                          const std::string& options, const ProgramRequest& request,
+                          const cl::Program& built);
+
 }  // namespace tessera::device::opencl

@@ -5,11 +5,13 @@
 #include <limits>
 #include <utility>
 
+#include "base/environment.hpp"
 #include "base/log.hpp"
 #include "device/opencl/errors.hpp"
 #include "device/opencl/host_pages.hpp"
 #include "device/opencl/profile.hpp"
 #include "device/opencl/program.hpp"
+#include "device/opencl/ptx_promotion.hpp"
 #include "device/opencl/stream.hpp"
 #include "tessera/error.hpp"
 
@@ -128,7 +130,14 @@ DevicePtr open_cl_device(cl_platform_id platform, cl_device_id device, const Dev
   cl_int code = CL_SUCCESS;
   cl::Context context(clCreateContext(properties, 1, &device, &log_notice, nullptr, &code), false);
   check_code(code, "clCreateContext");
-  return std::make_shared<ClDevice>(std::move(context), device, profile);
+  auto opened = std::make_shared<ClDevice>(context, device, profile);
+  if (!has(profile.features, Feature::kWgmma)) return opened;
+  if (has(environment().disabled, Feature::kWgmma) || !wgmma_works(opened)) {
+    DeviceProfile less = profile;
+    less.features = without(less.features, Feature::kWgmma);
+    return std::make_shared<ClDevice>(std::move(context), device, std::move(less));
+  }
+  return opened;
 }
 
 }  // namespace tessera::device::opencl

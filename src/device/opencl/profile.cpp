@@ -194,6 +194,8 @@ Feature read_features(const DeviceProfile& profile, const Extensions& extensions
   }
   // Other drivers for NVIDIA's hardware (rusticl, PoCL) don't read PTX.
   if (nvidia_driver) features = features | Feature::kNvidiaPtx;
+  // Expected of Hopper; open_cl_device() tries it.
+  if (nvidia_driver && profile.compiler.ends_with(" sm_90")) features = features | Feature::kWgmma;
   // The instruction comes from inline assembly with 512-bit registers, which the compiler only
   // allots if it was told that the CPU has them; the vector width says so.
   if (profile.kind == DeviceKind::kCpu && is_pocl(profile) && profile.native_float_width == 16 &&

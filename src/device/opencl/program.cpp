@@ -17,18 +17,6 @@ namespace {
 
 constexpr std::size_t kLongestLog = std::size_t{64} * 1024;
 
-std::string build_log(const cl::Program& program, cl_device_id device) {
-  std::size_t size = 0;
-  if (clGetProgramBuildInfo(program(), device, CL_PROGRAM_BUILD_LOG, 0, nullptr, &size) !=
-      CL_SUCCESS) {
-    return "(the driver gives no log)";
-  }
-  std::string text(size, '\0');
-  clGetProgramBuildInfo(program(), device, CL_PROGRAM_BUILD_LOG, size, text.data(), nullptr);
-  text.erase(std::find(text.begin(), text.end(), '\0'), text.end());
-  return text;
-}
-
 // The first errors explain the later ones, so the end is what goes.
 std::string shorten(std::string text) {
   constexpr std::string_view kNote = "\n(the rest of the log was cut off)";
@@ -90,6 +78,18 @@ class Stopwatch {
 
 }  // namespace
 
+std::string build_log(const cl::Program& program, cl_device_id device) {
+  std::size_t size = 0;
+  if (clGetProgramBuildInfo(program(), device, CL_PROGRAM_BUILD_LOG, 0, nullptr, &size) !=
+      CL_SUCCESS) {
+    return "(the driver gives no log)";
+  }
+  std::string text(size, '\0');
+  clGetProgramBuildInfo(program(), device, CL_PROGRAM_BUILD_LOG, size, text.data(), nullptr);
+  text.erase(std::find(text.begin(), text.end(), '\0'), text.end());
+  return text;
+}
+
 std::string build_options(const ProgramRequest& request) {
   // No optimisation flags: -cl-fast-relaxed-math breaks the exponent trick of the softmax, the
   // others gain nothing.
@@ -139,8 +139,9 @@ ProgramPtr build_program(const std::shared_ptr<const ClDevice>& device,
   }
 
   cl::Program built = build_from_source(*device, request, options);
-  auto program = std::make_shared<ClProgram>(
-      device, keep_binary(*device, store, key, options, std::move(built)), request);
+  built = request.ptx_target.empty() ? keep_binary(*device, store, key, options, std::move(built))
+                                     : keep_promoted(*device, store, key, options, request, built);
+  auto program = std::make_shared<ClProgram>(device, std::move(built), request);
   if (log_enabled(LogLevel::kDebug)) {
     log(LogLevel::kDebug,
         "opencl: " + request.name + " from source in " + stopwatch.milliseconds());
@@ -183,6 +184,8 @@ ClProgram::ClProgram(std::shared_ptr<const ClDevice> device, cl::Program program
   device_->check(clGetKernelWorkGroupInfo(kernel(), device_->id(), CL_KERNEL_WORK_GROUP_SIZE,
                                           sizeof(most), &most, nullptr),
                  "clGetKernelWorkGroupInfo(CL_KERNEL_WORK_GROUP_SIZE)");
+  // Of promoted PTX NVIDIA's driver says 256 whatever .reqntid demands; ptxas has kept to that.
+  if (!request.ptx_target.empty()) most = 0;
   const std::uint64_t wanted = std::uint64_t{request.group.x} * request.group.y * request.group.z;
   if (most != 0 && wanted > most) {
     refuse("a work-group has " + std::to_string(wanted) + " work-items, this kernel allows " +

@@ -64,6 +64,8 @@ class ClProgram final : public Program {
       spare_;  // capacity >= kernels_, so that giving back never allocates
 };
 
+std::string build_log(const cl::Program& program, cl_device_id device);
+
 // "-cl-std=CL1.2 -DNAME=VALUE …". Throws InvalidArgument for a name that is no identifier.
 std::string build_options(const ProgramRequest& request);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What attention's outputs must be. Bounds by the analysis of one pass with float accumulation: the
 // storage rounding of the output, and 8 float roundings that grow with the magnitude of the scores
-// and the square root of the number of keys. What 16-bit storage adds on the whole is bounded by
+// and the square root of the number of keys. On devices whose matrix units take 16-bit factors,
+// weights are rounded to the storage type, too. What 16-bit storage adds on the whole is bounded by
 // what one rounding costs.
 #include <algorithm>
 #include <cmath>
@@ -37,6 +38,11 @@ std::vector<Expectation> expect_attention(const Problem& problem, std::span<Host
   const double smallest = smallest_number(problem.dtype);
   const double lse_factor = exp_roundings(profile);
 
+  // A weight, at most 1 before it is divided by the sum, is rounded by a unit of itself or half of
+  // the smallest number.
+  const bool rounds_weights =
+      has(profile.features, Feature::kWgmma) && problem.dtype != DType::kF32;
+
   const double row_flops = 4 * static_cast<double>(call.kv_len) *
                            static_cast<double>(call.head_dim + call.value_dim) / 2;
   const std::vector<std::int64_t> chosen =
@@ -69,6 +75,10 @@ std::vector<Expectation> expect_attention(const Problem& problem, std::span<Host
       output.bounds[index] = output_unit * std::fabs(row.output[column]) +
                              kRoundings * kUnitF32 * row.magnitude[column] * growth +
                              kSmallestWeight * row.values[column] + smallest;
+      if (rounds_weights && row.weights.size() > 0) {
+        output.bounds[index] += output_unit * row.magnitude[column] +
+                                smallest / 2 * row.weights.maxCoeff() * row.values[column];
+      }
     }
     log_sum_exp.elements[n] = static_cast<std::size_t>(at);
     log_sum_exp.values[n] = row.log_sum_exp;

@@ -10,12 +10,12 @@ constexpr std::int64_t kSequences = 4;  // of packed cases
 
 // The same shape as a view of [batch, heads, rows, dim], with `gap` unused elements after each row.
 TensorSpec by_heads(DType dtype, std::int64_t batch, std::int64_t rows, std::int64_t heads,
-                    std::int64_t dim, std::int64_t gap) {
+                    std::int64_t dim, std::int64_t gap, std::int64_t offset = 3) {
   const std::int64_t row = dim + gap;
   return {.dtype = dtype,
           .shape = {batch, rows, heads, dim},
           .strides = {heads * rows * row, row, rows * row, 1},
-          .offset = 3};
+          .offset = offset};
 }
 
 }  // namespace
@@ -117,6 +117,26 @@ Case odd_output_case(const AttentionSlots& slots, DType dtype) {
   output.offset = 3;
   result.operands.resize(std::max(result.operands.size(), slots.output + 1));
   result.operands[slots.output] = output;
+  return result;
+}
+
+Case aligned_strided_case(const AttentionSlots& slots, DType dtype) {
+  Case result = make_case(
+      slots, dtype,
+      {.name = "strided_aligned",
+       .why = "[batch, heads, seq, dim] views with gaps, all multiples of 8",
+       .sizes =
+           {.batch = 2, .q_len = 139, .kv_len = 201, .heads = 4, .kv_heads = 2, .head_dim = 64},
+       .options = {{"causal", true}},
+       .features = kLogSumExp});
+  const auto set = [&](std::size_t slot, std::int64_t rows, std::int64_t heads, std::int64_t gap) {
+    result.operands.resize(std::max(result.operands.size(), slot + 1));
+    result.operands[slot] = by_heads(dtype, 2, rows, heads, 64, gap, 16);
+  };
+  set(slots.query, 139, 4, 8);
+  set(slots.key, 201, 2, 16);
+  set(slots.value, 201, 2, 0);
+  set(slots.output, 139, 4, 24);
   return result;
 }
 

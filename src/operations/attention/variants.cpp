@@ -6,7 +6,7 @@
 namespace tessera::operations {
 
 std::vector<Variant> attention_variants(const AttentionSlots& slots) {
-  return {cpu_variant(slots), cpu_decode_variant(slots), tile_variant(slots),
+  return {cpu_variant(slots), cpu_decode_variant(slots), hopper_variant(slots), tile_variant(slots),
           tile_subgroup_variant(slots)};
 }
 
@@ -21,6 +21,10 @@ std::vector<Rule> attention_rules() {
                   const DeviceProfile& p) { return p.backend == Backend::kOpenCL && is_cpu(p); },
        .variant = "cpu",
        .config = default_cpu_config},
+      {.why = "Hopper's matrix unit, where a warpgroup's 64 rows are filled",
+       .when = prefers_hopper,
+       .variant = "hopper",
+       .config = default_hopper_config},
       {.why = "sub-group shuffles save barriers",
        .when =
            [](const Problem&, const DeviceProfile& p) {

@@ -126,6 +126,7 @@ Workload forward_workload(const Operation& operation) {
                 append(shapes, forward_only_cases());
                 std::vector<Case> cases = to_cases(fits, dtype, std::move(shapes));
                 cases.push_back(strided_case(fits.slots, dtype));
+                cases.push_back(aligned_strided_case(fits.slots, dtype));
                 if (fits.slots.kv_lengths != kNoOperand)
                   cases.push_back(odd_output_case(fits.slots, dtype));
                 return cases;

@@ -51,7 +51,8 @@ std::vector<AttentionCaseShape> forward_cases();
 std::vector<AttentionCaseShape> policy_cases();
 std::vector<AttentionCaseShape> forward_only_cases();
 Case strided_case(const AttentionSlots& slots, DType dtype);
-Case odd_output_case(const AttentionSlots& slots, DType dtype);  // needs kv_lengths
+Case odd_output_case(const AttentionSlots& slots, DType dtype);       // needs kv_lengths
+Case aligned_strided_case(const AttentionSlots& slots, DType dtype);  // forward
 
 // Writes the inputs; those of the backward pass that the forward pass would have made too.
 void fill_attention(const Problem& problem, const Case& shape, std::span<HostTensor> tensors);

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// attention/hopper_forward: NVIDIA's Hopper through OpenCL.
+#include <algorithm>
+#include <numbers>
+#include <utility>
+
+#include "operations/attention/hopper.h"
+#include "operations/attention/hopper_args.h"
+#include "operations/attention/launch.hpp"
+
+namespace tessera::operations {
+namespace {
+
+constexpr std::uint32_t kMapItems = 32;
+constexpr std::uint32_t kMostColumns = 256;
+// Keys and values of heads that run at the same time, of the 50 to 60 MB of cache.
+constexpr std::int64_t kCachedBytes = std::int64_t{48} << 20;
+// Scales that fold into the exponent: masked scores, -2^100, stay far beyond all others.
+constexpr double kLeastScale = 0x1p-20, kMostScale = 0x1p20;
+
+// Work-groups that stay; each takes one query tile after the other.
+constexpr const char* kGroups = "GROUPS";
+// Rows under a band from which three warpgroups are faster than two (1024: slower, 4096: faster).
+constexpr std::int64_t kManyRows = 2048;
+
+std::vector<Tunable> tunables() {
+#define TUNABLE(id, name, fallback) {id, #name, fallback},
+#define CONSTANT(id, name, fallback) {id, #name, fallback, true},
+  return {
+#include "operations/attention/hopper.def"
+      {.id = 31, .name = kGroups, .fallback = 132, .launch_only = true},
+  };
+#undef TUNABLE
+#undef CONSTANT
+}
+
+std::uint32_t padded(std::uint32_t columns) { return (columns + 63) / 64 * 64; }
+
+struct HopperGeometry {
+  bool valid = false;
+  std::uint32_t local_bytes = 0;
+  std::uint32_t registers = 0, most_registers = 0;  // of one item
+};
+
+HopperGeometry geometry_of(const Problem& problem, const Config& config) {
+  // hopper.h's macros read these names.
+  const std::uint32_t WG_X = config.get("WG_X", 0);
+  const std::uint32_t BLOCK_Q = config.get("BLOCK_Q", 0);
+  const std::uint32_t BLOCK_K = config.get("BLOCK_K", 0);
+  const std::uint32_t STAGES = config.get("STAGES", 0);
+  const std::uint32_t TURNS = config.get("TURNS", 0);
+  const std::uint32_t OWN_OVERLAP = config.get("OWN_OVERLAP", 0);
+  const std::uint32_t LATE_RESCALE = config.get("LATE_RESCALE", 0);
+  const std::uint32_t SHARE_Q = config.get("SHARE_Q", 0);
+  const std::uint32_t HEAD_DIM = padded(head_dim(problem));
+  const std::uint32_t VALUE_DIM = padded(value_dim(problem));
+  if (!(HOPPER_VALID)) return {};
+  return {.valid = true,
+          .local_bytes = HOPPER_LOCAL_BYTES,
+          .registers = HOPPER_REGISTERS,
+          .most_registers = HOPPER_MOST_REGISTERS};
+}
+
+// The keys [first, end) that some row of the call sees.
+std::pair<std::int64_t, std::int64_t> seen_keys(const AttentionProblem& call) {
+  if (call.q_len == 0) return {0, 0};
+  return {call.first_key(0), call.last_key(call.q_len - 1)};
+}
+
+bool has_general_score(const AttentionProblem& call) {
+  const double scale = call.scale * std::numbers::log2e;
+  return call.soft_cap > 0 || !(scale >= kLeastScale && scale <= kMostScale);
+}
+
+std::uint32_t band_of(const AttentionProblem& call, const Config& config) {
+  const auto [first, end] = seen_keys(call);
+  const std::int64_t high = call.band_high - first, low = call.band_low - first;
+  std::uint32_t band = 0;
+  if (high < end - first - 1) band |= HOPPER_BAND_HIGH;
+  if (low + call.q_len - 1 > 0) band |= HOPPER_BAND_LOW;
+  const std::int64_t keys = config.at("BLOCK_K");
+  // Square tiles on the diagonal meet it in the last tile of a row only.
+  const bool on_diagonal =
+      band == HOPPER_BAND_HIGH && config.at("BLOCK_Q") == keys && high % keys == 0;
+  if (band != 0 && !on_diagonal) band |= HOPPER_BAND_INSIDE;
+  return band;
+}
+
+std::vector<Define> constants(const Problem& problem, const Config& config) {
+  const AttentionProblem& call = call_of(problem);
+  return {{"HEAD_DIM", padded(head_dim(problem))},
+          {"VALUE_DIM", padded(value_dim(problem))},
+          {"BAND", band_of(call, config)},
+          {"GENERAL_SCORE", has_general_score(call) ? 1U : 0U}};
+}
+
+// Groups of heads of about one size: the last must not be a small one.
+std::uint32_t heads_at_once(const AttentionProblem& call, std::uint32_t band) {
+  const std::int64_t heads = call.batch * call.heads;
+  if ((band & HOPPER_BAND_HIGH) == 0) return static_cast<std::uint32_t>(call.group());
+  const auto [first, end] = seen_keys(call);
+  const std::int64_t bytes = 2 * (end - first) * (call.head_dim + call.value_dim);
+  const std::int64_t most = std::clamp(
+      kCachedBytes / std::max<std::int64_t>(bytes, 1) * call.group(), std::int64_t{1}, heads);
+  const std::int64_t turns = (heads + most - 1) / most;
+  return ceil_div(heads, turns);
+}
+
+std::vector<std::byte> arguments(const Problem& problem, const Config& config) {
+  const AttentionProblem& call = call_of(problem);
+  const auto [first, end] = seen_keys(call);
+  abi::HopperCall args{};
+  args.core = core_arguments(problem, {});
+  args.core.band_low = static_cast<abi::i32>(call.band_low - first);
+  args.core.band_high = static_cast<abi::i32>(call.band_high - first);
+  args.batch = static_cast<abi::u32>(call.batch);
+  args.head_dim = head_dim(problem);
+  args.value_dim = value_dim(problem);
+  args.first_key = static_cast<abi::u32>(first);
+  args.keys = static_cast<abi::u32>(end - first);
+  args.heads_at_once = heads_at_once(call, band_of(call, config));
+  return argument_bytes(args);
+}
+
+std::uint32_t query_tiles(const Problem& problem, const Config& config) {
+  const AttentionProblem& call = call_of(problem);
+  return ceil_div(call.q_len, config.at("BLOCK_Q")) *
+         static_cast<std::uint32_t>(call.batch * call.heads);
+}
+
+std::vector<Define> axes(const Problem& problem, const DeviceProfile& /*profile*/) {
+  return {{"DTYPE", dtype_axis(problem.dtype)}};
+}
+
+Pass maps_pass(const AttentionSlots& slots) {
+  Pass pass;
+  pass.name = "maps";
+  pass.opencl = {
+      .file = "attention/hopper_maps.cl", .entry = "attention_hopper_maps", .ptx_target = "sm_90a"};
+  pass.bindings = {slots.query, slots.key, slots.value, slots.output, kScratch};
+  pass.axes = axes;
+  pass.specialized_on = {"BLOCK_K"};
+  pass.group_size = [](const Config&) { return Dim3{kMapItems, 1, 1}; };
+  pass.groups = [](const Problem& problem, const Config& config) {
+    return Dim3{std::min(query_tiles(problem, config), 1U), 1, 1};
+  };
+  pass.args = arguments;
+  return pass;
+}
+
+Pass forward_pass(const AttentionSlots& slots) {
+  Pass pass;
+  pass.name = "forward";
+  pass.opencl = {
+      .file = "attention/hopper_forward.cl", .entry = "attention_hopper", .ptx_target = "sm_90a"};
+  pass.bindings = {slots.query, slots.key, slots.value, slots.output, slots.log_sum_exp, kScratch};
+  pass.axes = axes;
+  pass.constants = constants;
+  pass.groups = [](const Problem& problem, const Config& config) {
+    return Dim3{std::min(query_tiles(problem, config), config.at(kGroups)), 1, 1};
+  };
+  pass.args = arguments;
+  return pass;
+}
+
+// Copies of tiles go through maps, whose strides are multiples of 16 bytes.
+Refusal rejects_layout(const Problem& problem) {
+  const AttentionSlots& slots = call_of(problem).slots;
+  for (const std::size_t slot : {slots.query, slots.key, slots.value, slots.output}) {
+    const TensorSpec spec = with_batch(problem.spec(slot));
+    bool fits = spec.offset % 8 == 0;
+    for (const std::size_t axis : {0, 1, 2}) {
+      fits = fits &&
+             (spec.shape[axis] <= 1 || (spec.strides[axis] > 0 && spec.strides[axis] % 8 == 0));
+    }
+    if (fits) continue;
+    return problem.operation->operands[slot].name + " " + spec.to_string() +
+           " has an offset or a stride that is no positive multiple of 8 elements";
+  }
+  return std::nullopt;
+}
+
+Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& /*profile*/) {
+  const AttentionProblem& call = call_of(problem);
+  if (call.policies || call.features != 0 || problem.has(call.slots.weights)) {
+    return "takes causal masks, windows and a soft cap, and no other policy";
+  }
+  if (head_dim(problem) > kMostColumns || value_dim(problem) > kMostColumns) {
+    return "takes dims up to 256, not " + std::to_string(head_dim(problem)) + " and " +
+           std::to_string(value_dim(problem));
+  }
+  const auto [first, end] = seen_keys(call);
+  if (call.q_len > 0 && end <= first) return "wants at least one key that some row sees";
+  if (const Refusal no = rejects_layout(problem)) return no;
+  const HopperGeometry geometry = geometry_of(problem, config);
+  if (!geometry.valid) return "has no such tiles (operations/attention/hopper.h)";
+  if (geometry.registers > geometry.most_registers) {
+    return "needs " + std::to_string(geometry.registers) + " registers for scores and outputs, " +
+           "and has " + std::to_string(geometry.most_registers);
+  }
+  if (geometry.local_bytes > HOPPER_MOST_LOCAL_BYTES) {
+    return "needs " + std::to_string(geometry.local_bytes) + " bytes of work-group memory, and " +
+           "Hopper has " + std::to_string(HOPPER_MOST_LOCAL_BYTES);
+  }
+  if (const Refusal no = rejects_splits(problem, config)) return no;
+  return rejects_long_offsets(problem);
+}
+
+Config two_warpgroups(std::uint32_t block_k) {
+  return {{"WG_X", 384}, {"BLOCK_Q", 128}, {"BLOCK_K", block_k}, {"STAGES", 2}};
+}
+Config three_warpgroups() {
+  return {{"WG_X", 512}, {"BLOCK_Q", 192}, {"BLOCK_K", 128}, {"STAGES", 2}, {"TURNS", 1}};
+}
+
+// Most promising first, as measured on an H100 and an H200: three warpgroups where exponentials
+// take as long as products, unless a band leaves each row few tiles.
+std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
+  const AttentionProblem& call = call_of(problem);
+  const bool narrow = std::max(head_dim(problem), value_dim(problem)) <= 64;
+  Config overlapping = three_warpgroups();
+  overlapping.set("STAGES", 3);
+  overlapping.set("OWN_OVERLAP", 1);
+  Config long_tiles = two_warpgroups(176);
+  long_tiles.set("SHARE_Q", 1);
+  long_tiles.set("LATE_RESCALE", 1);
+  std::vector<Config> configs;
+  if (narrow && call.q_len > 128 && !has_general_score(call)) {
+    const bool banded = band_of(call, three_warpgroups()) != 0;
+    configs = {banded ? overlapping : three_warpgroups(), two_warpgroups(128),
+               banded ? three_warpgroups() : overlapping};
+    if (banded && call.q_len < kManyRows) std::swap(configs[0], configs[1]);
+  } else if (std::max(padded(head_dim(problem)), padded(value_dim(problem))) > 128) {
+    // Local memory ends, and with outputs of more than 128 columns, registers do.
+    configs = {two_warpgroups(padded(value_dim(problem)) > 128 ? 80 : 128), two_warpgroups(64)};
+    for (Config& config : configs) config.set("SHARE_Q", 1);
+  } else {
+    configs = {two_warpgroups(128), long_tiles, two_warpgroups(64)};
+  }
+  for (Config& config : configs) {
+    if (profile.compute_units > 0) config.set(kGroups, profile.compute_units);
+  }
+  return configs;
+}
+
+}  // namespace
+
+Variant hopper_variant(const AttentionSlots& slots) {
+  Variant variant;
+  variant.name = "hopper";
+  variant.idea = "wgmma on tiles that one warp copies; weights stay in registers";
+  variant.needs = {.backends = {Backend::kOpenCL},
+                   .features = Feature::kNvidiaPtx | Feature::kWgmma};
+  variant.dtypes = {DType::kF16, DType::kBF16};
+  variant.tunables = tunables();
+  variant.passes = {maps_pass(slots), forward_pass(slots)};
+  variant.space = space;
+  variant.scratch_bytes = [](const Problem&, const Config&) -> std::uint64_t {
+    return HOPPER_SCRATCH;
+  };
+  variant.rejects = rejects;
+  return variant;
+}
+
+bool prefers_hopper(const Problem& problem, const DeviceProfile& profile) {
+  return has(profile.features, Feature::kWgmma) && problem.dtype != DType::kF32 &&
+         call_of(problem).q_len >= 64;
+}
+
+Config default_hopper_config(const Problem& problem, const DeviceProfile& profile) {
+  return space(problem, profile).front();
+}
+
+}  // namespace tessera::operations
