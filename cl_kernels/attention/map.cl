@@ -16,7 +16,7 @@ KERNEL void attention_map(global uint* scratch, POLICY_KERNEL_PARAMETERS, const 
 
   uint found = 0;  // bit 0: a visible key, bit 1: a hidden one
   for (uint row = first_row; row < end_row && found != 3; ++row) {
-    const RowPolicy at = policy_row(policies, batch, map_head * call.policy.mask_group, row);
+    const RowPolicy at = policy_row(policies, batch, map_head * call.policy.mask.group, row);
     const int end = min((int)end_key, at.end);
     for (int key = max((int)first_key, at.first) + (int)get_local_id(0); key < end && found != 3; key += WG_X)
       found |= policy_sees(policies, at, key) ? 1 : 2;

@@ -189,7 +189,7 @@ INLINE Interval interval_of(const Policies* policies, uint batch, int first_row,
 INLINE uint tile_state(const Policies* policies, uint batch, uint head, int row, int first) {
   if (!(RULE(features) & POLICY_MAP)) return MAP_SOME;
   return ((const global uint*)policies->rows)[RULE(map) + batch * RULE(map_stride_batch) +
-                                              head / RULE(mask_group) * RULE(map_stride_head) +
+                                              head / RULE(mask.group) * RULE(map_stride_head) +
                                               row / BLOCK_Q * RULE(map_stride_row) +
                                               first / BLOCK_K];
 }

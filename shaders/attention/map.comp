@@ -29,7 +29,7 @@ void main() {
 
   uint found = 0u;  // bit 0: a visible key, bit 1: a hidden one
   for (uint row = first_row; row < end_row && found != 3u; ++row) {
-    const RowPolicy at = policy_row(batch, map_head * args.policy.mask_group, row);
+    const RowPolicy at = policy_row(batch, map_head * args.policy.mask.group, row);
     const int end = min(int(end_key), at.end);
     for (int key = max(int(first_key), at.first) + int(gl_LocalInvocationIndex);
          key < end && found != 3u; key += int(WG_X))

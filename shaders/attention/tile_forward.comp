@@ -253,7 +253,7 @@ Interval interval_of(int first_row, int last_row) {
 uint tile_state(int row, int first) {
   if ((RULE(features) & POLICY_MAP) == 0u) return MAP_SOME;
   return map_words[RULE(map) + batch * RULE(map_stride_batch) +
-                   first_head / RULE(mask_group) * RULE(map_stride_head) +
+                   first_head / RULE(mask.group) * RULE(map_stride_head) +
                    uint(row) / BLOCK_Q * RULE(map_stride_row) + uint(first) / BLOCK_K];
 }
 

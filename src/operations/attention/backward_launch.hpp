@@ -29,9 +29,6 @@ Pass delta_pass(const AttentionSlots& slots, const BackwardTilingOf& tiling);
 std::vector<Pass> policy_gradient_passes(const AttentionSlots& slots,
                                          const BackwardTilingOf& tiling);
 
-// Scratch and operands that the kernels' 32-bit offsets can't reach.
-Refusal rejects_backward(const Problem& problem, const BackwardTiling& tiling);
-
 Variant tile_backward_variant(const AttentionSlots& slots);
 Variant cpu_backward_variant(const AttentionSlots& slots);
 Config default_tile_backward_config(const Problem& problem, const DeviceProfile& profile);

@@ -8,13 +8,9 @@
 namespace tessera::operations {
 namespace {
 
-// The small kernels take groups of this many items, whatever the tiles take.
-constexpr std::uint32_t kItems = 64;
-static_assert(kItems % DELTA_LANES == 0);
+static_assert(kHelperItems % DELTA_LANES == 0);
 constexpr std::uint32_t kMostGroups = 65535;  // in x, on any Vulkan device
 constexpr Dim3 kNothing{0, 1, 1};
-
-abi::u32 narrow(std::int64_t value) { return static_cast<abi::u32>(value); }
 
 // Where what begins in the scratch buffer, in bytes.
 struct BackwardScratch {
@@ -40,55 +36,37 @@ BackwardScratch scratch_of(const Problem& problem, const BackwardTiling& tiling)
   return scratch;
 }
 
-// Axes of a bias as [batch, heads, rows, keys]; missing ones have size 1 and stride 0.
-struct PairAxes {
-  std::int64_t shape[4] = {1, 1, 1, 1};
-  std::int64_t strides[4] = {0, 0, 0, 0};
-};
-
-PairAxes pair_axes(const TensorSpec& spec) {
-  PairAxes axes;
-  const std::size_t rank = spec.shape.size();
-  for (std::size_t axis = 0; axis < rank; ++axis) {
-    const std::size_t to = axis == 0 ? 0 : 4 - rank + axis;
-    axes.shape[to] = spec.shape[axis];
-    axes.strides[to] = spec.strides[axis];
-  }
-  return axes;
-}
-
 abi::AttentionBiasGradientArgs bias_gradient_arguments(const Problem& problem,
                                                        const BackwardTiling& tiling) {
   const AttentionProblem& call = call_of(problem);
-  const TensorSpec& spec = problem.spec(call.slots.bias_gradient);
-  const PairAxes axes = pair_axes(spec);
+  const TensorSpec spec = with_pair_axes(problem.spec(call.slots.bias_gradient));
   abi::AttentionBiasGradientArgs args{};
   args.ds = narrow(static_cast<std::int64_t>(scratch_of(problem, tiling).ds / 4));
   args.heads = narrow(call.heads);
   args.q_len = narrow(call.q_len);
   args.kv_len = narrow(call.kv_len);
-  args.out_batch = narrow(axes.shape[0]);
-  args.out_heads = narrow(axes.shape[1]);
-  args.out_rows = narrow(axes.shape[2]);
-  args.out_keys = narrow(axes.shape[3]);
+  args.out_batch = narrow(spec.shape[0]);
+  args.out_heads = narrow(spec.shape[1]);
+  args.out_rows = narrow(spec.shape[2]);
+  args.out_keys = narrow(spec.shape[3]);
   const auto ratio = [](std::int64_t whole, std::int64_t part) {
     return narrow(whole / std::max<std::int64_t>(part, 1));
   };
-  args.batch_ratio = ratio(call.batch, axes.shape[0]);
-  args.head_ratio = ratio(call.heads, axes.shape[1]);
-  args.row_ratio = ratio(call.q_len, axes.shape[2]);
-  args.key_ratio = ratio(call.kv_len, axes.shape[3]);
+  args.batch_ratio = ratio(call.batch, spec.shape[0]);
+  args.head_ratio = ratio(call.heads, spec.shape[1]);
+  args.row_ratio = ratio(call.q_len, spec.shape[2]);
+  args.key_ratio = ratio(call.kv_len, spec.shape[3]);
   args.offset = narrow(spec.offset);
-  args.stride_batch = narrow(axes.strides[0]);
-  args.stride_head = narrow(axes.strides[1]);
-  args.stride_row = narrow(axes.strides[2]);
-  args.stride_key = narrow(axes.strides[3]);
+  args.stride_batch = narrow(spec.strides[0]);
+  args.stride_head = narrow(spec.strides[1]);
+  args.stride_row = narrow(spec.strides[2]);
+  args.stride_key = narrow(spec.strides[3]);
   args.wide = spec.dtype == DType::kF32 ? 1 : 0;
   // Items that share an element, more where it has more terms. Unless keys are summed, eight
   // neighbours stay in a group, to read 32 bytes at a time.
   const std::uint64_t terms =
       std::uint64_t{args.batch_ratio} * args.head_ratio * args.row_ratio * args.key_ratio;
-  const std::uint32_t most = args.key_ratio > 1 ? kItems : kItems / 8;
+  const std::uint32_t most = args.key_ratio > 1 ? kHelperItems : kHelperItems / 8;
   args.lanes = 1;
   while (args.lanes < most && std::uint64_t{args.lanes} * 16 < terms) args.lanes *= 2;
   return args;
@@ -98,41 +76,26 @@ abi::AttentionSinkGradientArgs sink_gradient_arguments(const Problem& problem,
                                                        const BackwardTiling& tiling) {
   const AttentionProblem& call = call_of(problem);
   const AttentionSlots& slots = call.slots;
-  const TensorSpec &sinks = problem.spec(slots.sinks),
-                   &gradient = problem.spec(slots.sinks_gradient);
+  const TensorSpec sinks = with_rank(problem.spec(slots.sinks), 2),
+                   gradient = with_rank(problem.spec(slots.sinks_gradient), 2);
   const abi::AttentionArgs core = core_arguments(problem, tiling.map);
-  const bool per_head = sinks.shape.size() == 2;
   abi::AttentionSinkGradientArgs args{};
   args.delta = narrow(static_cast<std::int64_t>(scratch_of(problem, tiling).delta / 4));
   args.batch = narrow(call.batch);
   args.heads = narrow(call.heads);
   args.q_len = narrow(call.q_len);
-  args.group = narrow(call.heads / (per_head ? sinks.shape[0] : 1));
+  args.group = narrow(call.heads / sinks.shape[0]);
   args.wide = sinks.dtype == DType::kF32 ? 1 : 0;
   args.lse_offset = core.lse_offset;
   args.lse_stride_batch = core.lse_stride_batch;
   args.lse_stride_head = core.lse_stride_head;
   args.sinks_offset = narrow(sinks.offset);
-  args.sinks_stride_head = per_head ? narrow(sinks.strides[0]) : 0;
-  args.sinks_stride = narrow(sinks.strides.back());
+  args.sinks_stride_head = narrow(sinks.strides[0]);
+  args.sinks_stride = narrow(sinks.strides[1]);
   args.offset = narrow(gradient.offset);
-  args.stride_head = per_head ? narrow(gradient.strides[0]) : 0;
-  args.stride = narrow(gradient.strides.back());
+  args.stride_head = narrow(gradient.strides[0]);
+  args.stride = narrow(gradient.strides[1]);
   return args;
-}
-
-Pass small_pass(const std::string& name) {
-  Pass pass;
-  pass.name = name;
-  pass.opencl = {.file = "attention/" + name + ".cl", .entry = "attention_" + name};
-  pass.vulkan = {.file = "attention/" + name + ".comp", .entry = "main"};
-  pass.group_size = [](const Config&) { return Dim3{kItems, 1, 1}; };
-  pass.axes = [](const Problem& problem, const DeviceProfile&) -> std::vector<Define> {
-    return {{"DTYPE", dtype_axis(problem.dtype)}};
-  };
-  pass.constants = shape_constants;
-  pass.specialized_on = std::vector<std::string>{};
-  return pass;
 }
 
 }  // namespace
@@ -193,12 +156,11 @@ Pass backward_pass(const std::string& name, const BackwardTilingOf& tiling, bool
 }
 
 Pass delta_pass(const AttentionSlots& slots, const BackwardTilingOf& tiling) {
-  Pass pass = small_pass("delta");
+  Pass pass = helper_pass("delta");
   pass.specialized_on = std::vector<std::string>{"VALUE_DIM", "ALIGNED"};
   pass.bindings = {slots.output, slots.output_gradient, kScratch};
   pass.groups = [](const Problem& problem, const Config&) {
-    const AttentionProblem& call = call_of(problem);
-    return Dim3{ceil_div(call.q_len, kItems / DELTA_LANES), narrow(call.heads), narrow(call.batch)};
+    return row_groups(problem, kHelperItems / DELTA_LANES);
   };
   pass.args = [tiling](const Problem& problem, const Config& config) {
     return argument_bytes(backward_arguments(problem, tiling(problem, config)));
@@ -208,39 +170,31 @@ Pass delta_pass(const AttentionSlots& slots, const BackwardTilingOf& tiling) {
 
 std::vector<Pass> policy_gradient_passes(const AttentionSlots& slots,
                                          const BackwardTilingOf& tiling) {
-  Pass bias = small_pass("bias_gradient");
+  Pass bias = helper_pass("bias_gradient");
   bias.bindings = {kScratch, slots.bias_gradient};
   bias.groups = [tiling](const Problem& problem, const Config& config) {
     const std::size_t slot = call_of(problem).slots.bias_gradient;
     if (!problem.has(slot)) return kNothing;
     const std::uint32_t lanes = bias_gradient_arguments(problem, tiling(problem, config)).lanes;
-    return Dim3{std::min(ceil_div(problem.spec(slot).elements(), kItems / lanes), kMostGroups), 1,
-                1};
+    return Dim3{
+        std::min(ceil_div(problem.spec(slot).elements(), kHelperItems / lanes), kMostGroups), 1, 1};
   };
   bias.args = [tiling](const Problem& problem, const Config& config) {
     return argument_bytes(bias_gradient_arguments(problem, tiling(problem, config)));
   };
 
-  Pass sinks = small_pass("sink_gradient");
+  Pass sinks = helper_pass("sink_gradient");
   sinks.bindings = {slots.log_sum_exp, slots.sinks, kScratch, slots.sinks_gradient};
   sinks.groups = [](const Problem& problem, const Config&) {
     const std::size_t slot = call_of(problem).slots.sinks_gradient;
     if (!problem.has(slot)) return kNothing;
-    const Shape& shape = problem.spec(slot).shape;
-    return Dim3{narrow(shape.back()), shape.size() == 2 ? narrow(shape[0]) : 1, 1};
+    const Shape shape = with_rank(problem.spec(slot), 2).shape;
+    return Dim3{narrow(shape[1]), narrow(shape[0]), 1};
   };
   sinks.args = [tiling](const Problem& problem, const Config& config) {
     return argument_bytes(sink_gradient_arguments(problem, tiling(problem, config)));
   };
   return {std::move(bias), std::move(sinks)};
-}
-
-Refusal rejects_backward(const Problem& problem, const BackwardTiling& tiling) {
-  constexpr std::uint64_t kMostScratch = std::uint64_t{1} << 34;  // 2^32 floats
-  const std::uint64_t bytes = backward_scratch_bytes(problem, tiling);
-  if (bytes >= kMostScratch)
-    return "takes " + std::to_string(bytes) + " bytes of scratch; its kernels count to 2^32 floats";
-  return rejects_long_offsets(problem);
 }
 
 }  // namespace tessera::operations

@@ -2,13 +2,12 @@
 // attention/cpu_backward: CPUs through OpenCL.
 #include <algorithm>
 
+#include "kernel/tunable_list.hpp"
 #include "operations/attention/backward_launch.hpp"
 #include "operations/attention/cpu_backward.h"
 
 namespace tessera::operations {
 namespace {
-
-constexpr std::uint64_t kMostPrivateBytes = std::uint64_t{4} << 20;  // as in cpu_variant.cpp
 
 // What cpu_backward.h says about a configuration.
 struct CpuBackwardGeometry {
@@ -47,14 +46,10 @@ CpuBackwardGeometry geometry(const Problem& problem, const Config& config) {
 }
 
 std::vector<Tunable> tunables() {
-#define TUNABLE(id, name, fallback) {id, #name, fallback},
-#define CONSTANT(id, name, fallback) {id, #name, fallback, true},
   return {
 #include "operations/attention/cpu_backward.def"
       kSplits,
   };
-#undef TUNABLE
-#undef CONSTANT
 }
 
 // The fewest that give every core items to balance. From the shape alone, so that bits do not
@@ -105,11 +100,8 @@ BackwardTiling tiling(const Problem& problem, const Config& config) {
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& /*profile*/) {
   const CpuBackwardGeometry cut = geometry(problem, config);
   if (!cut.valid) return "its blocks are not whole tiles (operations/attention/cpu_backward.h)";
-  if (cut.private_bytes > kMostPrivateBytes) {
-    return "needs " + std::to_string(cut.private_bytes) + " bytes of private memory, and " +
-           std::to_string(kMostPrivateBytes) + " are safe";
-  }
-  return rejects_backward(problem, tiling(problem, config));
+  if (const Refusal no = rejects_private_bytes(cut.private_bytes)) return no;
+  return rejects_long_offsets(problem, backward_scratch_bytes(problem, tiling(problem, config)));
 }
 
 // One work-group for CPU_ROW_BLOCK rows of a head, with policies or without.
@@ -117,16 +109,12 @@ Pass rows_of_head_pass(const std::string& name, std::vector<std::size_t> binding
   Pass pass = backward_pass(name, tiling, false);
   pass.opencl = {.file = "attention/cpu_backward_rows.cl",
                  .entry = "attention_backward_" + name + "_cpu"};
-  pass.axes = [](const Problem& problem, const DeviceProfile&) -> std::vector<Define> {
-    return {{"DTYPE", dtype_axis(problem.dtype)}};
-  };
+  pass.axes = dtype_axes;
   pass.specialized_on = {"QUERY_ROWS", "DQ_VECTORS", "VECTORS",
                          "HEAD_DIM",   "VALUE_DIM",  "VECTOR_WIDTH"};
   pass.bindings = std::move(bindings);
   pass.groups = [](const Problem& problem, const Config&) {
-    const AttentionProblem& call = call_of(problem);
-    return Dim3{ceil_div(call.q_len, CPU_ROW_BLOCK), static_cast<std::uint32_t>(call.heads),
-                static_cast<std::uint32_t>(call.batch)};
+    return row_groups(problem, CPU_ROW_BLOCK);
   };
   return pass;
 }
@@ -157,7 +145,7 @@ Variant cpu_backward_variant(const AttentionSlots& slots) {
   variant.name = "cpu";
   variant.idea =
       "keys in vector lanes; all five products of a tile at once, dq as partial sums of the splits";
-  variant.needs = {.backends = {Backend::kOpenCL}, .kinds = {DeviceKind::kCpu}};
+  variant.needs = opencl_cpu();
   variant.dtypes = {DType::kF32, DType::kF16, DType::kBF16};
   variant.tunables = tunables();
   const Tiling map_tiling = [](const Problem& problem, const Config& config) {

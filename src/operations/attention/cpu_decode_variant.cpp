@@ -2,13 +2,13 @@
 // attention/cpu_decode: few query rows on CPUs through OpenCL.
 #include <algorithm>
 
+#include "kernel/tunable_list.hpp"
 #include "operations/attention/cpu_decode.h"
 #include "operations/attention/launch.hpp"
 
 namespace tessera::operations {
 namespace {
 
-constexpr std::uint64_t kMostPrivateBytes = std::uint64_t{4} << 20;    // as in cpu_variant.cpp
 constexpr std::uint64_t kManyPrivateBytes = std::uint64_t{256} << 10;  // stays in a second cache
 
 constexpr std::int64_t kMostRows = 64;
@@ -38,14 +38,10 @@ DecodeGeometry decode_geometry(const Config& config, const Problem& problem) {
 }
 
 std::vector<Tunable> tunables() {
-#define TUNABLE(id, name, fallback) {id, #name, fallback},
-#define CONSTANT(id, name, fallback) {id, #name, fallback, true},
   return {
 #include "operations/attention/cpu_decode.def"
       kSplits,
   };
-#undef TUNABLE
-#undef CONSTANT
 }
 
 // Heads of one item: those of a key lie side by side in [batch, row, head, dim], and one stream of
@@ -100,23 +96,20 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   return configs;
 }
 
+AttentionTiling tiling(const Problem& /*problem*/, const Config& config) {
+  return {.splits = splits_of(config), .maps = false};
+}
+
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& /*profile*/) {
   const DecodeGeometry geometry = decode_geometry(config, problem);
   if (!geometry.valid) return "its blocks are not whole tiles (operations/attention/cpu_decode.h)";
-  if (geometry.private_bytes > kMostPrivateBytes) {
-    return "needs " + std::to_string(geometry.private_bytes) + " bytes of private memory, and " +
-           std::to_string(kMostPrivateBytes) + " are safe";
-  }
+  if (const Refusal no = rejects_private_bytes(geometry.private_bytes)) return no;
   if (call_of(problem).q_len > kMostRows) {
     return "is for few query rows, " + std::to_string(kMostRows) +
            " at most; variant cpu is for more";
   }
   if (const Refusal no = rejects_splits(problem, config)) return no;
-  return rejects_long_offsets(problem);
-}
-
-AttentionTiling tiling(const Problem& /*problem*/, const Config& config) {
-  return {.splits = splits_of(config), .maps = false};
+  return rejects_long_offsets(problem, scratch_of(problem, tiling(problem, config)).end);
 }
 
 Dim3 groups(const Problem& problem, const Config& config) {
@@ -129,24 +122,16 @@ Dim3 groups(const Problem& problem, const Config& config) {
 }  // namespace
 
 Variant cpu_decode_variant(const AttentionSlots& slots) {
-  Variant variant;
-  variant.name = "cpu_decode";
-  variant.idea = "features in vector lanes, the rows of a group share one pass over their keys";
-  variant.needs = {.backends = {Backend::kOpenCL}, .kinds = {DeviceKind::kCpu}};
-  variant.dtypes = {DType::kF32, DType::kF16, DType::kBF16};
-  variant.tunables = tunables();
-  variant.passes = forward_passes(
-      slots, {.opencl = "attention/cpu_decode.cl",
-              .entry = "attention_cpu_decode",
-              .tiling = tiling,
-              .axes = [](const Problem& problem, const DeviceProfile&) -> std::vector<Define> {
-                return {{"DTYPE", dtype_axis(problem.dtype)}};
-              },
-              .groups = groups});
+  Variant variant = forward_variant(
+      slots, "cpu_decode",
+      "features in vector lanes, the rows of a group share one pass over their keys", tunables(),
+      {.opencl = "attention/cpu_decode.cl",
+       .entry = "attention_cpu_decode",
+       .tiling = tiling,
+       .axes = dtype_axes,
+       .groups = groups});
+  variant.needs = opencl_cpu();
   variant.space = space;
-  variant.scratch_bytes = [](const Problem& problem, const Config& config) {
-    return scratch_of(problem, tiling(problem, config)).end;
-  };
   variant.rejects = rejects;
   return variant;
 }
@@ -154,7 +139,7 @@ Variant cpu_decode_variant(const AttentionSlots& slots) {
 bool prefers_cpu_decode(const Problem& problem, const DeviceProfile& profile) {
   // Below 16 rows it was faster than attention/cpu_forward for groups of 1 and of 4 (Zen 4).
   const AttentionProblem& call = call_of(problem);
-  return profile.backend == Backend::kOpenCL && is_cpu(profile) &&
+  return is_opencl_cpu(profile) &&
          (call.splits > 1 || call.q_len < static_cast<std::int64_t>(vector_width(profile)));
 }
 

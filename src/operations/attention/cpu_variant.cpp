@@ -2,25 +2,19 @@
 // attention/cpu_forward: CPUs through OpenCL.
 #include <algorithm>
 
+#include "kernel/tunable_list.hpp"
 #include "operations/attention/cpu_geometry.hpp"
 #include "operations/attention/launch.hpp"
 
 namespace tessera::operations {
 namespace {
 
-// Private memory lies on the stack of PoCL's worker threads; near 8 MiB the process crashes.
-constexpr std::uint64_t kMostPrivateBytes = std::uint64_t{4} << 20;
-
 constexpr std::uint32_t kBlockK = 96;  // keys of a step; 48 to 144 measured within 1 %
 
 std::vector<Tunable> tunables() {
-#define TUNABLE(id, name, fallback) {id, #name, fallback},
-#define CONSTANT(id, name, fallback) {id, #name, fallback, true},
   return {
 #include "operations/attention/cpu.def"
   };
-#undef TUNABLE
-#undef CONSTANT
 }
 
 Config make_config(std::uint32_t width, std::uint32_t block_q, std::uint32_t block_k,
@@ -96,51 +90,36 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   return configs;
 }
 
-Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& /*profile*/) {
-  const CpuGeometry geometry = cpu_geometry(config, head_dim(problem), value_dim(problem));
-  if (!geometry.valid) return "its blocks are not whole tiles (operations/attention/cpu.h)";
-  if (geometry.private_bytes > kMostPrivateBytes) {
-    return "needs " + std::to_string(geometry.private_bytes) + " bytes of private memory, and " +
-           std::to_string(kMostPrivateBytes) + " are safe";
-  }
-  if (call_of(problem).splits > 1) return "never splits the keys of a row";
-  return rejects_long_offsets(problem);
-}
-
 AttentionTiling tiling(const Problem& problem, const Config& config) {
   return {.rows = cpu_geometry(config, head_dim(problem), value_dim(problem)).panel_rows,
           .keys = config.at("BLOCK_K")};
 }
 
-Dim3 groups(const Problem& problem, const Config& config) {
-  const AttentionProblem& call = call_of(problem);
-  return {ceil_div(call.q_len, config.at("BLOCK_Q")), static_cast<std::uint32_t>(call.heads),
-          static_cast<std::uint32_t>(call.batch)};
+Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& /*profile*/) {
+  const CpuGeometry geometry = cpu_geometry(config, head_dim(problem), value_dim(problem));
+  if (!geometry.valid) return "its blocks are not whole tiles (operations/attention/cpu.h)";
+  if (const Refusal no = rejects_private_bytes(geometry.private_bytes)) return no;
+  if (call_of(problem).splits > 1) return "never splits the keys of a row";
+  return rejects_long_offsets(problem, scratch_of(problem, tiling(problem, config)).end);
 }
 
 }  // namespace
 
 Variant cpu_variant(const AttentionSlots& slots) {
-  Variant variant;
-  variant.name = "cpu";
-  variant.idea =
+  Variant variant = forward_variant(
+      slots, "cpu",
       "queries in vector lanes, K and V broadcast from row-major tiles, no local memory, no "
-      "barriers";
-  variant.needs = {.backends = {Backend::kOpenCL}, .kinds = {DeviceKind::kCpu}};
-  variant.dtypes = {DType::kF32, DType::kF16, DType::kBF16};
-  variant.tunables = tunables();
-  variant.passes = forward_passes(
-      slots, {.opencl = "attention/cpu_forward.cl",
-              .entry = "attention_cpu",
-              .tiling = tiling,
-              .axes = [](const Problem& problem, const DeviceProfile&) -> std::vector<Define> {
-                return {{"DTYPE", dtype_axis(problem.dtype)}};
-              },
-              .groups = groups});
+      "barriers",
+      tunables(),
+      {.opencl = "attention/cpu_forward.cl",
+       .entry = "attention_cpu",
+       .tiling = tiling,
+       .axes = dtype_axes,
+       .groups = [](const Problem& problem, const Config& config) {
+         return row_groups(problem, config.at("BLOCK_Q"));
+       }});
+  variant.needs = opencl_cpu();
   variant.space = space;
-  variant.scratch_bytes = [](const Problem& problem, const Config& config) {
-    return scratch_of(problem, tiling(problem, config)).end;
-  };
   variant.rejects = rejects;
   return variant;
 }

@@ -31,8 +31,12 @@ class BackwardExpectations {
              [&](auto b, auto h, auto j) { return gradients_.key(b, h, j); }),
         rows(slots.value_gradient, call_.kv_len, call_.kv_heads, call_.q_len * call_.group(),
              [&](auto b, auto h, auto j) { return gradients_.value(b, h, j); })};
-    if (problem_.has(slots.bias_gradient)) result.push_back(bias());
-    if (problem_.has(slots.sinks_gradient)) result.push_back(sinks());
+    if (problem_.has(slots.bias_gradient))
+      result.push_back(
+          sums(slots.bias_gradient, [&](auto add) { gradients_.for_each_bias_term(add); }));
+    if (problem_.has(slots.sinks_gradient))
+      result.push_back(
+          sums(slots.sinks_gradient, [&](auto add) { gradients_.for_each_sink_term(add); }));
     return result;
   }
 
@@ -77,62 +81,23 @@ class BackwardExpectations {
     return result;
   }
 
-  // Every element of a bias or of sinks is a sum; `visit` calls add(to, element) for its terms.
+  // Every element of a bias or of sinks is a sum; `visit` calls add(to, term) for its terms.
   template <class Visit>
   Expectation sums(std::size_t slot, Visit visit) const {
     const auto count = static_cast<std::size_t>(problem_.spec(slot).elements());
     std::vector<double> magnitudes(count), scores(count), terms(count);
     Expectation result{
         .slot = slot, .values = std::vector<double>(count), .bounds = std::vector<double>(count)};
-    visit([&](std::size_t to, double value, const AttentionGradients::Element& element) {
-      result.values[to] += value;
-      magnitudes[to] += element.magnitude;
-      scores[to] = std::max(scores[to], element.score_magnitude);
+    visit([&](std::size_t to, const AttentionGradients::Element& term) {
+      result.values[to] += term.bias;
+      magnitudes[to] += term.magnitude;
+      scores[to] = std::max(scores[to], term.score_magnitude);
       terms[to] += 1;
     });
     for (std::size_t n = 0; n < count; ++n)
       result.bounds[n] = bound(slot, result.values[n], magnitudes[n], scores[n], terms[n]);
     result.rms_bound = rms_bound(problem_.spec(slot).dtype, result, kRmsFactor);
     return result;
-  }
-
-  Expectation bias() const {
-    const std::size_t slot = call_.slots.bias_gradient;
-    Shape shape = problem_.spec(slot).shape;
-    while (shape.size() < 4) shape.insert(shape.begin() + 1, 1);
-    const std::int64_t group = call_.heads / std::max<std::int64_t>(shape[1], 1);
-    return sums(slot, [&](auto add) {
-      for (std::int64_t b = 0; b < call_.batch; ++b)
-        for (std::int64_t h = 0; h < call_.heads; ++h)
-          for (std::int64_t i = 0; i < call_.q_len; ++i)
-            for (std::int64_t j = 0; j < call_.kv_len; ++j) {
-              const auto at = [&](std::size_t axis, std::int64_t n) {
-                return shape[axis] > 1 ? n : 0;
-              };
-              const std::int64_t to =
-                  ((at(0, b) * shape[1] + at(1, h / group)) * shape[2] + at(2, i)) * shape[3] +
-                  at(3, j);
-              const AttentionGradients::Element element = gradients_.element(b, h, i, j);
-              add(static_cast<std::size_t>(to),
-                  call_.bias_after_cap ? element.score : element.logit, element);
-            }
-    });
-  }
-
-  Expectation sinks() const {
-    const std::size_t slot = call_.slots.sinks_gradient;
-    const Shape& shape = problem_.spec(slot).shape;
-    const std::int64_t group = call_.heads / (shape.size() == 2 ? shape[0] : 1);
-    return sums(slot, [&](auto add) {
-      for (std::int64_t b = 0; b < call_.batch; ++b)
-        for (std::int64_t h = 0; h < call_.heads; ++h)
-          for (std::int64_t i = 0; i < call_.q_len; ++i)
-            for (std::int64_t n = 0; n < shape.back(); ++n) {
-              const AttentionGradients::Element element =
-                  gradients_.sink(b, h, i, static_cast<std::size_t>(n));
-              add(static_cast<std::size_t>(h / group * shape.back() + n), element.logit, element);
-            }
-    });
   }
 
   const Problem& problem_;

@@ -4,6 +4,7 @@
 #include <numbers>
 #include <utility>
 
+#include "kernel/tunable_list.hpp"
 #include "operations/attention/hopper.h"
 #include "operations/attention/hopper_args.h"
 #include "operations/attention/launch.hpp"
@@ -24,14 +25,10 @@ constexpr const char* kGroups = "GROUPS";
 constexpr std::int64_t kManyRows = 2048;
 
 std::vector<Tunable> tunables() {
-#define TUNABLE(id, name, fallback) {id, #name, fallback},
-#define CONSTANT(id, name, fallback) {id, #name, fallback, true},
   return {
 #include "operations/attention/hopper.def"
       {.id = 31, .name = kGroups, .fallback = 132, .launch_only = true},
   };
-#undef TUNABLE
-#undef CONSTANT
 }
 
 std::uint32_t padded(std::uint32_t columns) { return (columns + 63) / 64 * 64; }
@@ -128,17 +125,13 @@ std::uint32_t query_tiles(const Problem& problem, const Config& config) {
          static_cast<std::uint32_t>(call.batch * call.heads);
 }
 
-std::vector<Define> axes(const Problem& problem, const DeviceProfile& /*profile*/) {
-  return {{"DTYPE", dtype_axis(problem.dtype)}};
-}
-
 Pass maps_pass(const AttentionSlots& slots) {
   Pass pass;
   pass.name = "maps";
   pass.opencl = {
       .file = "attention/hopper_maps.cl", .entry = "attention_hopper_maps", .ptx_target = "sm_90a"};
   pass.bindings = {slots.query, slots.key, slots.value, slots.output, kScratch};
-  pass.axes = axes;
+  pass.axes = dtype_axes;
   pass.specialized_on = {"BLOCK_K"};
   pass.group_size = [](const Config&) { return Dim3{kMapItems, 1, 1}; };
   pass.groups = [](const Problem& problem, const Config& config) {
@@ -154,7 +147,7 @@ Pass forward_pass(const AttentionSlots& slots) {
   pass.opencl = {
       .file = "attention/hopper_forward.cl", .entry = "attention_hopper", .ptx_target = "sm_90a"};
   pass.bindings = {slots.query, slots.key, slots.value, slots.output, slots.log_sum_exp, kScratch};
-  pass.axes = axes;
+  pass.axes = dtype_axes;
   pass.constants = constants;
   pass.groups = [](const Problem& problem, const Config& config) {
     return Dim3{std::min(query_tiles(problem, config), config.at(kGroups)), 1, 1};
@@ -203,7 +196,7 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
            "Hopper has " + std::to_string(HOPPER_MOST_LOCAL_BYTES);
   }
   if (const Refusal no = rejects_splits(problem, config)) return no;
-  return rejects_long_offsets(problem);
+  return rejects_long_offsets(problem, HOPPER_SCRATCH);
 }
 
 Config two_warpgroups(std::uint32_t block_k) {

@@ -7,8 +7,6 @@
 namespace tessera::operations {
 namespace {
 
-abi::u32 narrow(std::int64_t value) { return static_cast<abi::u32>(value); }
-
 bool is_aligned(const Problem& problem) {
   const AttentionSlots& slots = call_of(problem).slots;
   const auto multiple_of_4 = [](std::int64_t n) { return n % 4 == 0; };
@@ -25,36 +23,28 @@ bool is_aligned(const Problem& problem) {
   return true;
 }
 
-// Strides of a mask, a bias or sinks, 0 along broadcast axes.
-struct Strides {
-  std::int64_t batch = 0, head = 0, row = 0, key = 0, group = 1;
-};
-
-// [batch, heads, rows, keys], [batch, rows, keys] or [batch, keys].
-Strides pair_strides(const AttentionProblem& call, const TensorSpec& spec) {
-  const std::size_t rank = spec.shape.size();
-  const auto along = [&](std::size_t axis) {
-    return spec.shape[axis] > 1 ? spec.strides[axis] : 0;
-  };
-  Strides strides{.batch = along(0), .key = along(rank - 1)};
-  if (rank >= 3) strides.row = along(rank - 2);
-  if (rank == 4) {
-    strides.head = along(1);
-    if (spec.shape[1] > 1) strides.group = call.heads / spec.shape[1];
-  }
-  return strides;
+// Query heads that share one of `heads`; all of them where there is just one.
+abi::u32 heads_per(const AttentionProblem& call, std::int64_t heads) {
+  return narrow(std::max<std::int64_t>(call.heads / std::max<std::int64_t>(heads, 1), 1));
 }
 
-// [batch, rows] or [rows].
-Strides row_strides(const TensorSpec& spec) {
-  if (spec.shape.size() == 1) return {.row = spec.strides[0]};
-  return {.batch = spec.strides[0], .row = spec.strides[1]};
+// All zero but for the group, which kernels divide by, where the call has no such operand.
+abi::AttentionPairArgs pair_arguments(const Problem& problem, std::size_t slot) {
+  const AttentionProblem& call = call_of(problem);
+  if (!problem.has(slot)) return {0, 0, 0, 0, 0, heads_per(call, 1)};
+  const TensorSpec spec = with_pair_axes(problem.spec(slot));
+  return {narrow(spec.offset),     narrow(spec.strides[0]), narrow(spec.strides[1]),
+          narrow(spec.strides[2]), narrow(spec.strides[3]), heads_per(call, spec.shape[1])};
 }
 
 }  // namespace
 
 std::uint32_t dtype_axis(DType dtype) {
   return dtype == DType::kF16 ? DTYPE_F16 : dtype == DType::kBF16 ? DTYPE_BF16 : DTYPE_F32;
+}
+
+std::vector<Define> dtype_axes(const Problem& problem, const DeviceProfile& /*profile*/) {
+  return {{"DTYPE", dtype_axis(problem.dtype)}};
 }
 
 std::uint32_t vector_width(const DeviceProfile& profile) {
@@ -73,10 +63,7 @@ AttentionScratch scratch_of(const Problem& problem, const AttentionTiling& tilin
   const auto unsign = [](std::int64_t n) { return static_cast<std::uint64_t>(n); };
   if (call.policies) scratch.map = 16 * unsign(call.batch * call.q_len);
   if ((call.features & POLICY_HIDES) != 0 && tiling.maps && tiling.pack == 1) {
-    const std::int64_t heads =
-        problem.has(call.slots.mask)
-            ? call.heads / pair_strides(call, problem.spec(call.slots.mask)).group
-            : 1;
+    const std::int64_t heads = call.heads / pair_arguments(problem, call.slots.mask).group;
     scratch.map_words = unsign(call.batch * heads) * ceil_div(call.q_len, tiling.rows) *
                         ceil_div(call.kv_len, tiling.keys);
   }
@@ -127,12 +114,11 @@ abi::AttentionArgs core_arguments(const Problem& problem, const AttentionTiling&
   args.o_stride_row = narrow(o.strides[1]);
   args.o_stride_head = narrow(o.strides[2]);
   if (problem.has(slots.log_sum_exp)) {
-    const TensorSpec& lse = problem.spec(slots.log_sum_exp);
-    const std::size_t head_axis = lse.shape.size() - 2;
+    const TensorSpec lse = with_rank(problem.spec(slots.log_sum_exp), 3);
     args.write_lse = 1;
     args.lse_offset = narrow(lse.offset);
-    args.lse_stride_batch = head_axis == 1 ? narrow(lse.strides[0]) : 0;
-    args.lse_stride_head = narrow(lse.strides[head_axis]);
+    args.lse_stride_batch = narrow(lse.strides[0]);
+    args.lse_stride_head = narrow(lse.strides[1]);
   }
   return args;
 }
@@ -143,22 +129,12 @@ abi::AttentionPolicyArgs policy_arguments(const Problem& problem, const Attentio
   const AttentionScratch scratch = scratch_of(problem, tiling);
   abi::AttentionPolicyArgs args{};
   args.features = call.features;
-  args.mask_group = args.bias_group = args.sinks_group =
-      narrow(std::max<std::int64_t>(call.heads, 1));
-  args.map_heads = 1;
+  args.mask = pair_arguments(problem, slots.mask);
+  args.bias = pair_arguments(problem, slots.bias);
+  args.sinks_group = heads_per(call, 1);
+  args.map_heads = narrow(call.heads) / args.mask.group;
   args.map_rows = tiling.rows;
   args.map_keys = tiling.keys;
-  if (problem.has(slots.mask)) {
-    const TensorSpec& spec = problem.spec(slots.mask);
-    const Strides strides = pair_strides(call, spec);
-    args.mask_offset = narrow(spec.offset);
-    args.mask_stride_batch = narrow(strides.batch);
-    args.mask_stride_head = narrow(strides.head);
-    args.mask_stride_row = narrow(strides.row);
-    args.mask_stride_key = narrow(strides.key);
-    if (strides.head != 0) args.mask_group = narrow(strides.group);
-    args.map_heads = narrow(call.heads) / args.mask_group;
-  }
   if (scratch.map_words > 0) {
     args.features |= POLICY_MAP;
     args.map = static_cast<abi::u32>(scratch.map / 4);
@@ -166,43 +142,31 @@ abi::AttentionPolicyArgs policy_arguments(const Problem& problem, const Attentio
     args.map_stride_head = args.map_stride_row * ceil_div(call.q_len, tiling.rows);
     args.map_stride_batch = args.map_stride_head * args.map_heads;
   }
-  if (problem.has(slots.bias)) {
-    const TensorSpec& spec = problem.spec(slots.bias);
-    const Strides strides = pair_strides(call, spec);
-    args.bias_offset = narrow(spec.offset);
-    args.bias_stride_batch = narrow(strides.batch);
-    args.bias_stride_head = narrow(strides.head);
-    args.bias_stride_row = narrow(strides.row);
-    args.bias_stride_key = narrow(strides.key);
-    if (strides.head != 0) args.bias_group = narrow(strides.group);
-  }
   if (problem.has(slots.alibi_slopes)) {
-    const TensorSpec& spec = problem.spec(slots.alibi_slopes);
+    const TensorSpec spec = with_rank(problem.spec(slots.alibi_slopes), 2);
     args.slopes_offset = narrow(spec.offset);
-    args.slopes_stride_head = narrow(spec.strides.back());
-    if (spec.shape.size() == 2) args.slopes_stride_batch = narrow(spec.strides[0]);
+    args.slopes_stride_batch = narrow(spec.strides[0]);
+    args.slopes_stride_head = narrow(spec.strides[1]);
   }
   if (problem.has(slots.sinks)) {
-    const TensorSpec& spec = problem.spec(slots.sinks);
-    args.sinks = narrow(spec.shape.back());
+    const TensorSpec spec = with_rank(problem.spec(slots.sinks), 2);
+    args.sinks = narrow(spec.shape[1]);
     args.sinks_offset = narrow(spec.offset);
-    args.sinks_stride = narrow(spec.strides.back());
-    if (spec.shape.size() == 2 && spec.shape[0] > 1) {
-      args.sinks_stride_head = narrow(spec.strides[0]);
-      args.sinks_group = narrow(call.heads / spec.shape[0]);
-    }
+    args.sinks_stride_head = narrow(spec.strides[0]);
+    args.sinks_stride = narrow(spec.strides[1]);
+    args.sinks_group = heads_per(call, spec.shape[0]);
   }
   if (problem.has(slots.kv_segments)) {
-    const TensorSpec& spec = problem.spec(slots.kv_segments);
+    const TensorSpec spec = with_rank(problem.spec(slots.kv_segments), 2);
     args.kv_segments_offset = narrow(spec.offset);
-    args.kv_segments_stride_batch = narrow(row_strides(spec).batch);
-    args.kv_segments_stride_key = narrow(row_strides(spec).row);
+    args.kv_segments_stride_batch = narrow(spec.strides[0]);
+    args.kv_segments_stride_key = narrow(spec.strides[1]);
   }
   if (problem.has(slots.kv_positions)) {
-    const TensorSpec& spec = problem.spec(slots.kv_positions);
+    const TensorSpec spec = with_rank(problem.spec(slots.kv_positions), 2);
     args.kv_positions_offset = narrow(spec.offset);
-    args.kv_positions_stride_batch = narrow(row_strides(spec).batch);
-    args.kv_positions_stride_key = narrow(row_strides(spec).row);
+    args.kv_positions_stride_batch = narrow(spec.strides[0]);
+    args.kv_positions_stride_key = narrow(spec.strides[1]);
     args.chunk = narrow(call.chunk);
   }
   args.dropout_threshold = dropout_threshold(call.dropout);
@@ -224,15 +188,31 @@ Refusal rejects_splits(const Problem& problem, const Config& config) {
          std::to_string(pinned);
 }
 
-Refusal rejects_long_offsets(const Problem& problem) {
+Refusal rejects_long_offsets(const Problem& problem, std::uint64_t scratch_bytes) {
   constexpr std::int64_t kMostElements = std::int64_t{1} << 31;
+  constexpr std::uint64_t kMostScratch = std::uint64_t{1} << 34;  // 2^32 floats
   for (std::size_t slot = 0; slot < problem.operands.size(); ++slot) {
     if (!problem.has(slot) || problem.spec(slot).last_element() < kMostElements) continue;
     return problem.operation->operands[slot].name + " " + problem.spec(slot).to_string() +
            " reaches element " + std::to_string(problem.spec(slot).last_element()) +
            "; its kernels count to 2^31";
   }
-  return std::nullopt;
+  if (scratch_bytes < kMostScratch) return std::nullopt;
+  return "takes " + std::to_string(scratch_bytes) +
+         " bytes of scratch; its kernels count to 2^32 floats";
 }
+
+Refusal rejects_private_bytes(std::uint64_t bytes) {
+  constexpr std::uint64_t kMostPrivateBytes = std::uint64_t{4} << 20;
+  if (bytes <= kMostPrivateBytes) return std::nullopt;
+  return "needs " + std::to_string(bytes) + " bytes of private memory, and " +
+         std::to_string(kMostPrivateBytes) + " are safe";
+}
+
+bool is_opencl_cpu(const DeviceProfile& profile) {
+  return profile.backend == Backend::kOpenCL && is_cpu(profile);
+}
+
+Requirements opencl_cpu() { return {.backends = {Backend::kOpenCL}, .kinds = {DeviceKind::kCpu}}; }
 
 }  // namespace tessera::operations

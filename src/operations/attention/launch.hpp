@@ -25,7 +25,10 @@ inline std::uint32_t value_dim(const Problem& problem) {
 inline std::uint32_t ceil_div(std::int64_t a, std::int64_t b) {
   return static_cast<std::uint32_t>((a + b - 1) / b);
 }
+// A number as the argument structs hold it; rejects_long_offsets() has seen to the range.
+inline abi::u32 narrow(std::int64_t value) { return static_cast<abi::u32>(value); }
 std::uint32_t dtype_axis(DType dtype);  // the value of the build-time axis DTYPE
+std::vector<Define> dtype_axes(const Problem& problem, const DeviceProfile& profile);
 
 // How a configuration cuts up a problem.
 struct AttentionTiling {
@@ -55,6 +58,14 @@ abi::AttentionPolicyArgs policy_arguments(const Problem& problem, const Attentio
 // The operands of the policies, in the order of their bindings: the scratch buffer first.
 std::vector<std::size_t> policy_bindings(const AttentionSlots& slots);
 
+// One work-group for every `rows` query rows of each head and batch.
+Dim3 row_groups(const Problem& problem, std::int64_t rows);
+
+// A small kernel, "attention/<name>" in both languages: the same program whatever the configuration
+// of the variant, in groups of kHelperItems.
+inline constexpr std::uint32_t kHelperItems = 64;
+Pass helper_pass(const std::string& name);
+
 // Kernels that come before those of a variant. They launch nothing where they are not needed.
 Pass rows_pass(const AttentionSlots& slots);
 Pass map_pass(const AttentionSlots& slots, const Tiling& tiling);
@@ -68,14 +79,22 @@ struct ForwardKernel {
   std::function<Dim3(const Problem&, const Config&)> groups{};
 };
 std::vector<Pass> forward_passes(const AttentionSlots& slots, const ForwardKernel& kernel);
+// A variant of that kernel; the caller adds what it needs, its space and what it rejects.
+Variant forward_variant(const AttentionSlots& slots, std::string name, std::string idea,
+                        std::vector<Tunable> tunables, const ForwardKernel& kernel);
 
 // Values of HEAD_DIM, VALUE_DIM and ALIGNED.
 std::vector<Define> shape_constants(const Problem& problem, const Config& config);
 
-// The kernels count elements in 32 bits.
-Refusal rejects_long_offsets(const Problem& problem);
+// The kernels count elements of operands and floats of the scratch buffer in 32 bits.
+Refusal rejects_long_offsets(const Problem& problem, std::uint64_t scratch_bytes);
 
-std::uint32_t vector_width(const DeviceProfile& profile);  // floats of a vector of this CPU
+// What the kernels for CPUs through OpenCL share. Their private memory lies on the stack of PoCL's
+// worker threads; near 8 MiB the process crashes.
+Requirements opencl_cpu();
+bool is_opencl_cpu(const DeviceProfile& profile);
+std::uint32_t vector_width(const DeviceProfile& profile);  // floats of a vector
+Refusal rejects_private_bytes(std::uint64_t bytes);        // of one work-item
 
 Variant cpu_variant(const AttentionSlots& slots);
 Variant cpu_decode_variant(const AttentionSlots& slots);

@@ -177,9 +177,6 @@ Operation flash() {
        .type = "int",
        .doc = "work-groups that share the keys of a row; 0 = chosen; a pinned number gives the "
               "same bits in any batch"});
-  operation.validate = validate_attention;
-  operation.reference = reference_attention;
-  operation.workload = forward_workload(operation);
   return operation;
 }
 
@@ -202,9 +199,6 @@ Operation with_weights() {
                                .fallback = std::string("after_cap"),
                                .type = "after_cap or before_cap",
                                .doc = "whether the bias joins the logits after or before the cap"});
-  operation.validate = validate_attention;
-  operation.reference = reference_attention;
-  operation.workload = forward_workload(operation);
   return operation;
 }
 
@@ -221,9 +215,6 @@ Operation scaled_dot_product() {
           log_sum_exp(Role::kOutput, true), mask(), bias(), lengths("q_lengths", "query rows"),
           lengths("kv_lengths", "keys")});
   operation.options = band_options();
-  operation.validate = validate_attention;
-  operation.reference = reference_attention;
-  operation.workload = forward_workload(operation);
   return operation;
 }
 
@@ -256,9 +247,6 @@ Operation flash_backward() {
                                .fallback = std::string("before_cap"),
                                .type = "before_cap or after_cap",
                                .doc = "after_cap: the gradients of attention"});
-  operation.validate = validate_attention_backward;
-  operation.reference = reference_attention_backward;
-  operation.workload = backward_workload(operation);
   return operation;
 }
 
@@ -267,12 +255,18 @@ Operation flash_backward() {
 std::vector<Operation> attention() {
   std::vector<Operation> operations{flash(), with_weights(), scaled_dot_product()};
   for (Operation& operation : operations) {
+    operation.validate = validate_attention;
+    operation.reference = reference_attention;
     operation.variants = attention_variants(attention_slots(operation.operands));
     operation.rules = attention_rules();
+    operation.workload = forward_workload(operation);
   }
   Operation backward = flash_backward();
+  backward.validate = validate_attention_backward;
+  backward.reference = reference_attention_backward;
   backward.variants = attention_backward_variants(attention_slots(backward.operands));
   backward.rules = attention_backward_rules();
+  backward.workload = backward_workload(backward);
   operations.push_back(std::move(backward));
   return operations;
 }

@@ -55,9 +55,9 @@ AttentionPairs::AttentionPairs(const Problem& problem, std::span<const HostTenso
     slopes_stride_batch_ = call_.heads;
   sinks_ = read_if_any(problem, tensors, slots.sinks);
   if (problem.has(slots.sinks)) {
-    const Shape& shape = problem.spec(slots.sinks).shape;
-    sinks_per_head_ = shape.back();
-    sinks_heads_ = shape.size() == 2 ? shape[0] : 1;
+    const Shape shape = with_rank(problem.spec(slots.sinks), 2).shape;
+    sinks_per_head_ = shape[1];
+    sinks_heads_ = shape[0];
   }
   mask_ = broadcast(problem, tensors, slots.mask);
   bias_ = broadcast(problem, tensors, slots.bias);
@@ -70,9 +70,7 @@ AttentionPairs::Broadcast AttentionPairs::broadcast(const Problem& problem,
                                                     std::span<const HostTensor> tensors,
                                                     std::size_t slot) const {
   if (!problem.has(slot)) return {};
-  Shape shape = problem.spec(slot).shape;
-  if (shape.size() == 2) shape.insert(shape.begin() + 1, 1);  // [batch, kv_len]
-  if (shape.size() == 3) shape.insert(shape.begin() + 1, 1);  // [batch, q_len, kv_len]
+  const Shape shape = with_pair_axes(problem.spec(slot)).shape;
   Broadcast result{.values = tensors[slot].read()};
   result.key = shape[3] > 1 ? 1 : 0;
   result.row = shape[2] > 1 ? shape[3] : 0;
@@ -176,7 +174,7 @@ double AttentionPairs::keep(std::int64_t batch, std::int64_t head, std::int64_t 
 
 std::span<const double> AttentionPairs::sinks(std::int64_t head) const {
   if (sinks_per_head_ == 0) return {};
-  const std::int64_t of = head / (call_.heads / sinks_heads_);
+  const std::int64_t of = head / heads_per_sinks();
   return std::span(sinks_).subspan(static_cast<std::size_t>(of * sinks_per_head_),
                                    static_cast<std::size_t>(sinks_per_head_));
 }

@@ -43,6 +43,7 @@ class AttentionPairs {
   // What dropout multiplies the weight with: 0 or 1 / (1 - probability).
   double keep(std::int64_t batch, std::int64_t head, std::int64_t row, std::int64_t key) const;
   std::span<const double> sinks(std::int64_t head) const;
+  std::int64_t heads_per_sinks() const { return call_.heads / sinks_heads_; }
 
  private:
   // A row's sequence: its rows and keys, and the row's number among them.

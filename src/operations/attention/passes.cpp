@@ -9,11 +9,8 @@
 namespace tessera::operations {
 namespace {
 
-constexpr std::uint32_t kItems = 64;  // of a work-group
 constexpr std::uint32_t kCombineFeatures = COMBINE_FEATURES;
 constexpr Dim3 kNothing{0, 1, 1};
-
-abi::u32 narrow(std::int64_t value) { return static_cast<abi::u32>(value); }
 
 abi::AttentionRowsArgs rows_arguments(const Problem& problem) {
   const AttentionProblem& call = call_of(problem);
@@ -45,35 +42,20 @@ abi::AttentionRowsArgs rows_arguments(const Problem& problem) {
     args.kv_lengths_stride = narrow(problem.spec(slots.kv_lengths).strides[0]);
   }
   if (problem.has(slots.q_segments)) {
-    const TensorSpec& spec = problem.spec(slots.q_segments);
+    const TensorSpec spec = with_rank(problem.spec(slots.q_segments), 2);
     args.features |= ROWS_SEGMENTS;
     args.segments_offset = narrow(spec.offset);
-    args.segments_stride_batch = spec.shape.size() == 2 ? narrow(spec.strides[0]) : 0;
-    args.segments_stride_row = narrow(spec.strides.back());
+    args.segments_stride_batch = narrow(spec.strides[0]);
+    args.segments_stride_row = narrow(spec.strides[1]);
   }
   if (problem.has(slots.q_positions)) {
-    const TensorSpec& spec = problem.spec(slots.q_positions);
+    const TensorSpec spec = with_rank(problem.spec(slots.q_positions), 2);
     args.features |= ROWS_POSITIONS;
     args.positions_offset = narrow(spec.offset);
-    args.positions_stride_batch = spec.shape.size() == 2 ? narrow(spec.strides[0]) : 0;
-    args.positions_stride_row = narrow(spec.strides.back());
+    args.positions_stride_batch = narrow(spec.strides[0]);
+    args.positions_stride_row = narrow(spec.strides[1]);
   }
   return args;
-}
-
-// A small kernel of its own: the same program whatever the configuration of the variant.
-Pass helper_pass(std::string name, const char* file, const char* entry) {
-  Pass pass;
-  pass.name = std::move(name);
-  pass.opencl = {.file = std::string(file) + ".cl", .entry = entry};
-  pass.vulkan = {.file = std::string(file) + ".comp", .entry = "main"};
-  pass.specialized_on = std::vector<std::string>{};
-  pass.group_size = [](const Config&) { return Dim3{kItems, 1, 1}; };
-  return pass;
-}
-
-std::vector<Define> dtype_axes(const Problem& problem, const DeviceProfile& /*profile*/) {
-  return {{"DTYPE", dtype_axis(problem.dtype)}};
 }
 
 abi::AttentionCall call_arguments(const Problem& problem, const AttentionTiling& tiling) {
@@ -86,13 +68,31 @@ void append(std::vector<std::size_t>& bindings, const std::vector<std::size_t>& 
 
 }  // namespace
 
+Dim3 row_groups(const Problem& problem, std::int64_t rows) {
+  const AttentionProblem& call = call_of(problem);
+  return {ceil_div(call.q_len, rows), narrow(call.heads), narrow(call.batch)};
+}
+
+Pass helper_pass(const std::string& name) {
+  Pass pass;
+  pass.name = name;
+  pass.opencl = {.file = "attention/" + name + ".cl", .entry = "attention_" + name};
+  pass.vulkan = {.file = "attention/" + name + ".comp", .entry = "main"};
+  pass.axes = dtype_axes;
+  pass.constants = shape_constants;
+  pass.specialized_on = std::vector<std::string>{};
+  pass.group_size = [](const Config&) { return Dim3{kHelperItems, 1, 1}; };
+  return pass;
+}
+
 Pass rows_pass(const AttentionSlots& slots) {
-  Pass pass = helper_pass("rows", "attention/rows", "attention_rows");
+  Pass pass = helper_pass("rows");
+  pass.axes = {};
   pass.bindings = {kScratch,         slots.cum_seqlens_q, slots.cum_seqlens_k, slots.q_lengths,
                    slots.kv_lengths, slots.q_segments,    slots.q_positions};
   pass.groups = [](const Problem& problem, const Config&) {
     const AttentionProblem& call = call_of(problem);
-    return call.policies ? Dim3{ceil_div(call.batch * call.q_len, kItems), 1, 1} : kNothing;
+    return call.policies ? Dim3{ceil_div(call.batch * call.q_len, kHelperItems), 1, 1} : kNothing;
   };
   pass.args = [](const Problem& problem, const Config&) {
     return argument_bytes(rows_arguments(problem));
@@ -101,9 +101,8 @@ Pass rows_pass(const AttentionSlots& slots) {
 }
 
 Pass map_pass(const AttentionSlots& slots, const Tiling& tiling) {
-  Pass pass = helper_pass("map", "attention/map", "attention_map");
+  Pass pass = helper_pass("map");
   pass.bindings = policy_bindings(slots);
-  pass.axes = dtype_axes;
   pass.groups = [tiling](const Problem& problem, const Config& config) {
     const abi::AttentionPolicyArgs args = policy_arguments(problem, tiling(problem, config));
     const AttentionProblem& call = call_of(problem);
@@ -118,14 +117,14 @@ Pass map_pass(const AttentionSlots& slots, const Tiling& tiling) {
 }
 
 Pass weights_pass(const AttentionSlots& slots, const Tiling& tiling) {
-  Pass pass = helper_pass("weights", "attention/weights", "attention_weights");
+  Pass pass = helper_pass("weights");
   pass.bindings = {slots.query, slots.key, slots.log_sum_exp, slots.weights};
   append(pass.bindings, policy_bindings(slots));
-  pass.axes = dtype_axes;
   pass.groups = [](const Problem& problem, const Config&) {
     const AttentionProblem& call = call_of(problem);
     if (!problem.has(call.slots.weights)) return kNothing;
-    return Dim3{ceil_div(call.kv_len, kItems), narrow(call.q_len), narrow(call.batch * call.heads)};
+    return Dim3{ceil_div(call.kv_len, kHelperItems), narrow(call.q_len),
+                narrow(call.batch * call.heads)};
   };
   pass.args = [tiling](const Problem& problem, const Config& config) {
     const AttentionTiling cut = tiling(problem, config);
@@ -145,10 +144,9 @@ Pass weights_pass(const AttentionSlots& slots, const Tiling& tiling) {
 
 // With sinks or without: what a split leaves is the same for all other policies.
 Pass combine_pass(const AttentionSlots& slots, const Tiling& tiling, bool sinks) {
-  Pass pass =
-      helper_pass(sinks ? "combine_sinks" : "combine", "attention/combine", "attention_combine");
+  Pass pass = helper_pass("combine");
+  if (sinks) pass.name = "combine_sinks";
   pass.specialized_on = {"VALUE_DIM"};
-  pass.constants = shape_constants;
   pass.bindings = {slots.output, slots.log_sum_exp};
   if (sinks) {
     append(pass.bindings, policy_bindings(slots));
@@ -163,7 +161,7 @@ Pass combine_pass(const AttentionSlots& slots, const Tiling& tiling, bool sinks)
     if (tiling(problem, config).splits <= 1 || ((call.features & POLICY_SINKS) != 0) != sinks)
       return kNothing;
     const std::int64_t parts = ceil_div(call.value_dim, kCombineFeatures);
-    return Dim3{ceil_div(call.q_len * parts, kItems), narrow(call.heads), narrow(call.batch)};
+    return Dim3{ceil_div(call.q_len * parts, kHelperItems), narrow(call.heads), narrow(call.batch)};
   };
   pass.args = [tiling](const Problem& problem, const Config& config) {
     return argument_bytes(call_arguments(problem, tiling(problem, config)));
@@ -212,6 +210,20 @@ std::vector<Pass> forward_passes(const AttentionSlots& slots, const ForwardKerne
                            combine_pass(slots, kernel.tiling, true)};
   if (slots.weights != kNoOperand) passes.push_back(weights_pass(slots, kernel.tiling));
   return passes;
+}
+
+Variant forward_variant(const AttentionSlots& slots, std::string name, std::string idea,
+                        std::vector<Tunable> tunables, const ForwardKernel& kernel) {
+  Variant variant;
+  variant.name = std::move(name);
+  variant.idea = std::move(idea);
+  variant.dtypes = {DType::kF32, DType::kF16, DType::kBF16};
+  variant.tunables = std::move(tunables);
+  variant.passes = forward_passes(slots, kernel);
+  variant.scratch_bytes = [tiling = kernel.tiling](const Problem& problem, const Config& config) {
+    return scratch_of(problem, tiling(problem, config)).end;
+  };
+  return variant;
 }
 
 }  // namespace tessera::operations

@@ -21,10 +21,10 @@ FUNCTION RowPolicy policy_row(POLICY_PARAMETERS u32 batch, u32 head, u32 row) {
   at.end = entry.y;
   at.position = entry.z;
   at.segment = entry.w;
-  at.mask = RULE(mask_offset) + batch * RULE(mask_stride_batch) +
-            head / RULE(mask_group) * RULE(mask_stride_head) + row * RULE(mask_stride_row);
-  at.bias = RULE(bias_offset) + batch * RULE(bias_stride_batch) +
-            head / RULE(bias_group) * RULE(bias_stride_head) + row * RULE(bias_stride_row);
+  at.mask = RULE(mask.offset) + batch * RULE(mask.stride_batch) +
+            head / RULE(mask.group) * RULE(mask.stride_head) + row * RULE(mask.stride_row);
+  at.bias = RULE(bias.offset) + batch * RULE(bias.stride_batch) +
+            head / RULE(bias.group) * RULE(bias.stride_head) + row * RULE(bias.stride_row);
   at.segments = RULE(kv_segments_offset) + batch * RULE(kv_segments_stride_batch);
   at.positions = RULE(kv_positions_offset) + batch * RULE(kv_positions_stride_batch);
   at.slope = 0.0f;
@@ -58,7 +58,7 @@ FUNCTION bool policy_sees(POLICY_PARAMETERS RowPolicy at, int key) {
     if (chunk != 0 && FLOOR_DIV(position, chunk) != FLOOR_DIV(at.position, chunk)) return false;
   }
   return (features & POLICY_MASK) == 0u ||
-         MASK_VALUE(at.mask + TO_U32(key) * RULE(mask_stride_key)) != 0u;
+         MASK_VALUE(at.mask + TO_U32(key) * RULE(mask.stride_key)) != 0u;
 }
 
 // The base-2 score of a key that the row sees, and the slope of the soft cap there.
@@ -69,7 +69,7 @@ FUNCTION FLOAT2 policy_score(POLICY_PARAMETERS RowPolicy at, int key, float logi
     u -= at.slope * TO_FLOAT(abs(policy_position(POLICY_ARGUMENTS at, key) - at.position));
   if ((features & POLICY_BIAS) != 0u) {
     const float bias =
-        BIAS_VALUE(at.bias + TO_U32(key) * RULE(bias_stride_key), features & POLICY_WIDE_BIAS);
+        BIAS_VALUE(at.bias + TO_U32(key) * RULE(bias.stride_key), features & POLICY_WIDE_BIAS);
     if ((features & POLICY_BIAS_AFTER_CAP) != 0u) {
       after = bias;
     } else {

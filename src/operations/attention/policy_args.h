@@ -26,29 +26,30 @@
 TESSERA_ABI_BEGIN
 
 // Offsets and strides count elements; a stride of 0 broadcasts. Masks, biases and sinks may have
-// fewer heads than the queries: head h reads theirs at h / (heads per one of theirs).
+// fewer heads than the queries: head h reads theirs at h / group.
+
+// An operand with a number for each (batch, head, row, key).
+struct AttentionPairArgs {
+  u32 offset;
+  u32 stride_batch;
+  u32 stride_head;
+  u32 stride_row;
+  u32 stride_key;
+  u32 group;
+};
+
 struct AttentionPolicyArgs {
   u32 features;
   u32 rows;  // the table of rows begins there in the scratch buffer, in entries of four ints
   u32 map;   // the map of tiles, in words; MAP_... say what a tile may see
   u32 map_stride_batch;
   u32 map_stride_head;
-  u32 map_stride_row;  // words per row of tiles
-  u32 map_heads;       // of the map: those of the mask
-  u32 map_rows;        // query rows per tile
-  u32 map_keys;        // keys per tile
-  u32 mask_offset;     // bytes, 0 = hidden
-  u32 mask_stride_batch;
-  u32 mask_stride_head;
-  u32 mask_stride_row;
-  u32 mask_stride_key;
-  u32 mask_group;
-  u32 bias_offset;
-  u32 bias_stride_batch;
-  u32 bias_stride_head;
-  u32 bias_stride_row;
-  u32 bias_stride_key;
-  u32 bias_group;
+  u32 map_stride_row;              // words per row of tiles
+  u32 map_heads;                   // of the map: those of the mask
+  u32 map_rows;                    // query rows per tile
+  u32 map_keys;                    // keys per tile
+  STRUCT(AttentionPairArgs) mask;  // bytes, 0 = hidden
+  STRUCT(AttentionPairArgs) bias;
   u32 slopes_offset;
   u32 slopes_stride_batch;
   u32 slopes_stride_head;

@@ -45,8 +45,14 @@ struct AttentionProblem {
   double visible_pairs() const;
 };
 
-// A rank-3 operand of a packed call as one with a batch of 1.
-TensorSpec with_batch(const TensorSpec& spec);
+// The same elements with axes of size 1 and stride 0 in front: operands that have no batch axis, or
+// sinks that all heads share.
+TensorSpec with_rank(TensorSpec spec, std::size_t rank);
+// Rows of a call, packed or not, as [batch, rows, heads, dim].
+inline TensorSpec with_batch(const TensorSpec& spec) { return with_rank(spec, 4); }
+// A mask or a bias, also [batch, rows, keys] or [batch, keys], as [batch, heads, rows, keys] with
+// stride 0 along axes of size 1.
+TensorSpec with_pair_axes(TensorSpec spec);
 
 std::vector<Operation> attention();
 void validate_attention(Problem& problem);  // every operation of the family but backward

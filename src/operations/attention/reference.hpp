@@ -3,6 +3,8 @@
 // are made of.
 #pragma once
 
+#include <functional>
+
 #include "operations/attention/pairs.hpp"
 
 namespace tessera::operations {
@@ -32,25 +34,35 @@ class AttentionGradients {
     double score_magnitude = 0;
     std::int64_t terms = 0;
   };
-  // One (row, key): gradients of the logit before the cap and of the score after it.
+  // One (row, key): gradients of the logit before the cap, and of what is added to it or to the
+  // score after the cap, as the call has it.
   struct Element {
-    double logit = 0, score = 0, magnitude = 0, score_magnitude = 0;
+    double logit = 0, bias = 0, magnitude = 0, score_magnitude = 0;
   };
+  // Takes a term of element `to` of a bias or of sinks, row-major.
+  using AddTerm = std::function<void(std::size_t to, const Element& term)>;
   const AttentionPairs& pairs() const { return pairs_; }
   Row query(std::int64_t batch, std::int64_t head, std::int64_t row) const;
   Row key(std::int64_t batch, std::int64_t kv_head, std::int64_t key) const;
   Row value(std::int64_t batch, std::int64_t kv_head, std::int64_t key) const;
   Element element(std::int64_t batch, std::int64_t head, std::int64_t row, std::int64_t key) const;
-  Element sink(std::int64_t batch, std::int64_t head, std::int64_t row, std::size_t sink) const;
+  void for_each_bias_term(const AddTerm& add) const;
+  void for_each_sink_term(const AddTerm& add) const;
 
  private:
   const Matrix& gradient(std::int64_t batch, std::int64_t head) const {
     return gradient_[static_cast<std::size_t>(batch * pairs_.call().heads + head)];
   }
+  // Visits (head, row) for every row of the group's heads that sees the key.
+  template <class Visit>
+  void for_each_row_of_key(std::int64_t batch, std::int64_t kv_head, std::int64_t key,
+                           Visit visit) const;
+  Element sink(std::int64_t batch, std::int64_t head, std::int64_t row, std::size_t sink) const;
   double weight(const Pair& pair, std::int64_t batch, std::int64_t head, std::int64_t row) const;
 
   AttentionPairs pairs_;
-  std::vector<Matrix> gradient_;                               // of the output, by batch and head
+  Shape bias_shape_{};            // [batch, heads, rows, keys], 1 where the bias is broadcast
+  std::vector<Matrix> gradient_;  // of the output, by batch and head
   std::vector<double> log_sum_exp_, delta_, delta_magnitude_;  // by batch, head and row
 };
 

@@ -19,33 +19,6 @@ namespace {
 // they count for what 8 x 16 roundings of 2^-24 make 2^-126 of.
 constexpr double kFlushedWeight = 0x1p-109;
 
-// Adds what every (batch, head, row, key) of `whole` holds to the element of a broadcast shape that
-// it came from.
-std::vector<double> sum_broadcast(const AttentionProblem& call, Shape shape,
-                                  const std::vector<double>& whole) {
-  if (shape.size() == 2) shape.insert(shape.begin() + 1, 1);
-  if (shape.size() == 3) shape.insert(shape.begin() + 1, 1);
-  std::vector<double> sums(static_cast<std::size_t>(shape[0] * shape[1] * shape[2] * shape[3]));
-  const std::int64_t heads_per_head = call.heads / std::max<std::int64_t>(shape[1], 1);
-  std::size_t at = 0;
-  for (std::int64_t b = 0; b < call.batch; ++b) {
-    for (std::int64_t h = 0; h < call.heads; ++h) {
-      for (std::int64_t i = 0; i < call.q_len; ++i) {
-        for (std::int64_t j = 0; j < call.kv_len; ++j, ++at) {
-          const std::int64_t to =
-              (((shape[0] > 1 ? b : 0) * shape[1] + (shape[1] > 1 ? h / heads_per_head : 0)) *
-                   shape[2] +
-               (shape[2] > 1 ? i : 0)) *
-                  shape[3] +
-              (shape[3] > 1 ? j : 0);
-          sums[static_cast<std::size_t>(to)] += whole[at];
-        }
-      }
-    }
-  }
-  return sums;
-}
-
 }  // namespace
 
 AttentionGradients::AttentionGradients(const Problem& problem, std::span<const HostTensor> tensors)
@@ -53,6 +26,7 @@ AttentionGradients::AttentionGradients(const Problem& problem, std::span<const H
   const AttentionSlots& slots = pairs_.call().slots;
   gradient_ = read_heads(tensors[slots.output_gradient], problem.spec(slots.output_gradient));
   const std::vector<Matrix> output = read_heads(tensors[slots.output], problem.spec(slots.output));
+  if (problem.has(slots.bias)) bias_shape_ = with_pair_axes(problem.spec(slots.bias)).shape;
   log_sum_exp_ = tensors[slots.log_sum_exp].read();
   for (std::size_t at = 0; at < gradient_.size(); ++at) {
     for (Eigen::Index row = 0; row < gradient_[at].rows(); ++row) {
@@ -82,7 +56,7 @@ AttentionGradients::Element AttentionGradients::element(std::int64_t batch, std:
   const double p = weight(pair, batch, head, row), keep = pairs_.keep(batch, head, row, key);
   const double ds = p * (keep * g.dot(v) - delta_[at]);
   return {.logit = ds * pair.slope,
-          .score = ds,
+          .bias = call.bias_after_cap ? ds : ds * pair.slope,
           .magnitude =
               (p + kFlushedWeight) * (keep * g.cwiseAbs().dot(v.cwiseAbs()) + delta_magnitude_[at]),
           .score_magnitude = pair.magnitude};
@@ -95,7 +69,7 @@ AttentionGradients::Element AttentionGradients::sink(std::int64_t batch, std::in
   if (std::isinf(log_sum_exp_[at])) return {};
   const double logit = pairs_.sinks(head)[sink], p = std::exp(logit - log_sum_exp_[at]);
   return {.logit = -p * delta_[at],
-          .score = -p * delta_[at],
+          .bias = -p * delta_[at],
           .magnitude = (p + kFlushedWeight) * delta_magnitude_[at],
           .score_magnitude = std::fabs(logit)};
 }
@@ -117,22 +91,30 @@ AttentionGradients::Row AttentionGradients::query(std::int64_t batch, std::int64
   return result;
 }
 
+template <class Visit>
+void AttentionGradients::for_each_row_of_key(std::int64_t batch, std::int64_t kv_head,
+                                             std::int64_t key, Visit visit) const {
+  const AttentionProblem& call = pairs_.call();
+  for (std::int64_t head = kv_head * call.group(); head < (kv_head + 1) * call.group(); ++head) {
+    for (std::int64_t row = 0; row < call.q_len; ++row) {
+      if (pairs_.sees(batch, head, row, key)) visit(head, row);
+    }
+  }
+}
+
 AttentionGradients::Row AttentionGradients::key(std::int64_t batch, std::int64_t kv_head,
                                                 std::int64_t key) const {
   const AttentionProblem& call = pairs_.call();
   Row result{.value = Eigen::VectorXd::Zero(call.head_dim),
              .magnitude = Eigen::VectorXd::Zero(call.head_dim)};
-  for (std::int64_t head = kv_head * call.group(); head < (kv_head + 1) * call.group(); ++head) {
-    for (std::int64_t row = 0; row < call.q_len; ++row) {
-      if (!pairs_.sees(batch, head, row, key)) continue;
-      const Element at = element(batch, head, row, key);
-      const auto q = pairs_.query(batch, head).row(row).transpose();
-      result.value += call.scale * at.logit * q;
-      result.magnitude += std::fabs(call.scale) * at.magnitude * q.cwiseAbs();
-      result.score_magnitude = std::max(result.score_magnitude, at.score_magnitude);
-      ++result.terms;
-    }
-  }
+  for_each_row_of_key(batch, kv_head, key, [&](std::int64_t head, std::int64_t row) {
+    const Element at = element(batch, head, row, key);
+    const auto q = pairs_.query(batch, head).row(row).transpose();
+    result.value += call.scale * at.logit * q;
+    result.magnitude += std::fabs(call.scale) * at.magnitude * q.cwiseAbs();
+    result.score_magnitude = std::max(result.score_magnitude, at.score_magnitude);
+    ++result.terms;
+  });
   return result;
 }
 
@@ -141,20 +123,47 @@ AttentionGradients::Row AttentionGradients::value(std::int64_t batch, std::int64
   const AttentionProblem& call = pairs_.call();
   Row result{.value = Eigen::VectorXd::Zero(call.value_dim),
              .magnitude = Eigen::VectorXd::Zero(call.value_dim)};
-  for (std::int64_t head = kv_head * call.group(); head < (kv_head + 1) * call.group(); ++head) {
-    for (std::int64_t row = 0; row < call.q_len; ++row) {
-      if (!pairs_.sees(batch, head, row, key)) continue;
-      const Pair pair = pairs_.pair(batch, head, row, key);
-      const double p = weight(pair, batch, head, row) * pairs_.keep(batch, head, row, key);
-      if (p == 0) continue;  // rows that see nothing may hold any gradient
-      const auto g = gradient(batch, head).row(row).transpose();
-      result.value += p * g;
-      result.magnitude += (p + kFlushedWeight) * g.cwiseAbs();
-      result.score_magnitude = std::max(result.score_magnitude, pair.magnitude);
-      ++result.terms;
+  for_each_row_of_key(batch, kv_head, key, [&](std::int64_t head, std::int64_t row) {
+    const Pair pair = pairs_.pair(batch, head, row, key);
+    const double p = weight(pair, batch, head, row) * pairs_.keep(batch, head, row, key);
+    if (p == 0) return;  // rows that see nothing may hold any gradient
+    const auto g = gradient(batch, head).row(row).transpose();
+    result.value += p * g;
+    result.magnitude += (p + kFlushedWeight) * g.cwiseAbs();
+    result.score_magnitude = std::max(result.score_magnitude, pair.magnitude);
+    ++result.terms;
+  });
+  return result;
+}
+
+void AttentionGradients::for_each_bias_term(const AddTerm& add) const {
+  const AttentionProblem& call = pairs_.call();
+  const Shape& shape = bias_shape_;
+  const std::int64_t group = call.heads / std::max<std::int64_t>(shape[1], 1);
+  const auto at = [&](std::size_t axis, std::int64_t n) { return shape[axis] > 1 ? n : 0; };
+  for (std::int64_t b = 0; b < call.batch; ++b) {
+    for (std::int64_t h = 0; h < call.heads; ++h) {
+      for (std::int64_t i = 0; i < call.q_len; ++i) {
+        const std::int64_t row =
+            ((at(0, b) * shape[1] + at(1, h / group)) * shape[2] + at(2, i)) * shape[3];
+        for (std::int64_t j = 0; j < call.kv_len; ++j)
+          add(static_cast<std::size_t>(row + at(3, j)), element(b, h, i, j));
+      }
     }
   }
-  return result;
+}
+
+void AttentionGradients::for_each_sink_term(const AddTerm& add) const {
+  const AttentionProblem& call = pairs_.call();
+  for (std::int64_t b = 0; b < call.batch; ++b) {
+    for (std::int64_t h = 0; h < call.heads; ++h) {
+      const std::size_t sinks = pairs_.sinks(h).size();
+      const auto first = static_cast<std::size_t>(h / pairs_.heads_per_sinks()) * sinks;
+      for (std::int64_t i = 0; i < call.q_len; ++i) {
+        for (std::size_t n = 0; n < sinks; ++n) add(first + n, sink(b, h, i, n));
+      }
+    }
+  }
 }
 
 void reference_attention_backward(const Problem& problem, std::span<HostTensor> tensors) {
@@ -182,37 +191,15 @@ void reference_attention_backward(const Problem& problem, std::span<HostTensor> 
   write_rows(slots.value_gradient, call.kv_len, call.kv_heads,
              [&](auto b, auto h, auto j) { return gradients.value(b, h, j); });
 
-  if (problem.has(slots.bias_gradient)) {
-    std::vector<double> whole(
-        static_cast<std::size_t>(call.batch * call.heads * call.q_len * call.kv_len));
-    parallel_for(whole.size(), [&](std::size_t n) {
-      const auto at = static_cast<std::int64_t>(n);
-      const std::int64_t j = at % call.kv_len, i = at / call.kv_len % call.q_len,
-                         h = at / call.kv_len / call.q_len % call.heads,
-                         b = at / call.kv_len / call.q_len / call.heads;
-      const AttentionGradients::Element element = gradients.element(b, h, i, j);
-      whole[n] = call.bias_after_cap ? element.score : element.logit;
-    });
-    tensors[slots.bias_gradient].write(
-        sum_broadcast(call, problem.spec(slots.bias_gradient).shape, whole));
-  }
-  if (problem.has(slots.sinks_gradient)) {
-    const Shape& shape = problem.spec(slots.sinks_gradient).shape;
-    const std::int64_t heads = shape.size() == 2 ? shape[0] : 1;
-    std::vector<double> values(
-        static_cast<std::size_t>(problem.spec(slots.sinks_gradient).elements()));
-    for (std::int64_t b = 0; b < call.batch; ++b) {
-      for (std::int64_t h = 0; h < call.heads; ++h) {
-        for (std::int64_t i = 0; i < call.q_len; ++i) {
-          for (std::int64_t n = 0; n < shape.back(); ++n) {
-            values[static_cast<std::size_t>(h / (call.heads / heads) * shape.back() + n)] +=
-                gradients.sink(b, h, i, static_cast<std::size_t>(n)).logit;
-          }
-        }
-      }
-    }
-    tensors[slots.sinks_gradient].write(values);
-  }
+  const auto write_sums = [&](std::size_t slot, const auto& for_each_term) {
+    if (!problem.has(slot)) return;
+    std::vector<double> values(static_cast<std::size_t>(problem.spec(slot).elements()));
+    for_each_term(
+        [&](std::size_t to, const AttentionGradients::Element& term) { values[to] += term.bias; });
+    tensors[slot].write(values);
+  };
+  write_sums(slots.bias_gradient, [&](const auto& add) { gradients.for_each_bias_term(add); });
+  write_sums(slots.sinks_gradient, [&](const auto& add) { gradients.for_each_sink_term(add); });
 }
 
 }  // namespace tessera::operations

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "kernel/tunable_list.hpp"
 #include "operations/attention/backward_launch.hpp"
 #include "operations/attention/tile_backward_geometry.hpp"
 
@@ -12,13 +13,9 @@ namespace tessera::operations {
 namespace {
 
 std::vector<Tunable> tunables() {
-#define TUNABLE(id, name, fallback) {id, #name, fallback},
-#define CONSTANT(id, name, fallback) {id, #name, fallback, true},
   return {
 #include "operations/attention/tile_backward.def"
   };
-#undef TUNABLE
-#undef CONSTANT
 }
 
 Config make_config(std::uint32_t wg, std::uint32_t block_q, std::uint32_t block_k,
@@ -146,10 +143,7 @@ Pass queries_pass(const AttentionSlots& slots, bool policies) {
                    slots.output_gradient, slots.log_sum_exp, slots.query_gradient};
   bind_scratch(pass, slots, policies);
   pass.groups = [policies](const Problem& problem, const Config& config) {
-    const AttentionProblem& call = call_of(problem);
-    if (!is_for(problem, policies)) return Dim3{0, 1, 1};
-    return Dim3{ceil_div(call.q_len, config.at("BLOCK_Q")), static_cast<std::uint32_t>(call.heads),
-                static_cast<std::uint32_t>(call.batch)};
+    return is_for(problem, policies) ? row_groups(problem, config.at("BLOCK_Q")) : Dim3{0, 1, 1};
   };
   return pass;
 }
@@ -157,7 +151,7 @@ Pass queries_pass(const AttentionSlots& slots, bool policies) {
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& /*profile*/) {
   if (!geometry(problem, config).valid)
     return "its work-group does not divide into tiles (operations/attention/tile_backward.h)";
-  return rejects_backward(problem, tiling(problem, config));
+  return rejects_long_offsets(problem, backward_scratch_bytes(problem, tiling(problem, config)));
 }
 
 }  // namespace

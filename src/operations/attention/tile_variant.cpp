@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "kernel/option_access.hpp"
+#include "kernel/tunable_list.hpp"
 #include "operations/attention/launch.hpp"
 #include "operations/attention/tile_geometry.hpp"
 
@@ -11,14 +12,10 @@ namespace tessera::operations {
 namespace {
 
 std::vector<Tunable> tunables() {
-#define TUNABLE(id, name, fallback) {id, #name, fallback},
-#define CONSTANT(id, name, fallback) {id, #name, fallback, true},
   return {
 #include "operations/attention/tile.def"
       kSplits,
   };
-#undef TUNABLE
-#undef CONSTANT
 }
 
 // Short queries of a group share their keys, so they share a work-group.
@@ -139,36 +136,29 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   if (!geometry.valid)
     return "its work-group does not divide into tiles (operations/attention/tile.h)";
   if (const Refusal no = rejects_splits(problem, config)) return no;
-  return rejects_long_offsets(problem);
+  return rejects_long_offsets(problem, scratch_of(problem, tiling(problem, config)).end);
 }
 
 Variant tile(const AttentionSlots& slots, std::string name, std::string idea, bool subgroups) {
-  Variant variant;
-  variant.name = std::move(name);
-  variant.idea = std::move(idea);
-  variant.dtypes = {DType::kF32, DType::kF16, DType::kBF16};
-  variant.tunables = tunables();
   ForwardKernel kernel{.vulkan = "attention/tile_forward.comp", .tiling = tiling, .groups = groups};
-  if (subgroups) {
-    variant.needs = {.backends = {Backend::kVulkan},
-                     .features = Feature::kStorage16 | Feature::kSubgroupArithmetic};
-  } else {
-    variant.needs = {.features = Feature::kStorage16};
+  if (!subgroups) {
     kernel.opencl = "attention/tile_forward.cl";
     kernel.entry = "attention_tile";
   }
   kernel.axes = [subgroups](const Problem& problem, const DeviceProfile& profile) {
-    std::vector<Define> axes{{"DTYPE", dtype_axis(problem.dtype)}};
+    std::vector<Define> axes = dtype_axes(problem, profile);
     if (profile.backend == Backend::kVulkan) axes.push_back({"SUBGROUP", subgroups ? 1U : 0U});
     return axes;
   };
-  variant.passes = forward_passes(slots, kernel);
+  Variant variant = forward_variant(slots, std::move(name), std::move(idea), tunables(), kernel);
+  variant.needs = {.features = Feature::kStorage16};
+  if (subgroups) {
+    variant.needs = {.backends = {Backend::kVulkan},
+                     .features = Feature::kStorage16 | Feature::kSubgroupArithmetic};
+  }
   variant.space = space;
   variant.local_bytes = [](const Problem& problem, const Config& config) -> std::uint64_t {
     return tile_geometry(config, head_dim(problem), value_dim(problem)).local_bytes;
-  };
-  variant.scratch_bytes = [](const Problem& problem, const Config& config) {
-    return scratch_of(problem, tiling(problem, config)).end;
   };
   variant.rejects = rejects;
   return variant;

@@ -209,12 +209,23 @@ void require_spec(const Problem& problem, std::size_t slot, DType dtype, const S
 
 }  // namespace
 
-TensorSpec with_batch(const TensorSpec& spec) {
-  if (spec.shape.size() != 3) return spec;
-  TensorSpec result = spec;
-  result.shape.insert(result.shape.begin(), 1);
-  result.strides.insert(result.strides.begin(), 0);
-  return result;
+TensorSpec with_rank(TensorSpec spec, std::size_t rank) {
+  while (spec.shape.size() < rank) {
+    spec.shape.insert(spec.shape.begin(), 1);
+    spec.strides.insert(spec.strides.begin(), 0);
+  }
+  return spec;
+}
+
+TensorSpec with_pair_axes(TensorSpec spec) {
+  while (spec.shape.size() < 4) {
+    spec.shape.insert(spec.shape.begin() + 1, 1);
+    spec.strides.insert(spec.strides.begin() + 1, 0);
+  }
+  for (std::size_t axis = 0; axis < 4; ++axis) {
+    if (spec.shape[axis] == 1) spec.strides[axis] = 0;
+  }
+  return spec;
 }
 
 double AttentionProblem::visible_pairs() const {

@@ -17,8 +17,7 @@ std::vector<Rule> attention_rules() {
        .variant = "cpu_decode",
        .config = default_cpu_decode_config},
       {.why = "a CPU wants vectors in registers, not tiles in local memory",
-       .when = [](const Problem&,
-                  const DeviceProfile& p) { return p.backend == Backend::kOpenCL && is_cpu(p); },
+       .when = [](const Problem&, const DeviceProfile& p) { return is_opencl_cpu(p); },
        .variant = "cpu",
        .config = default_cpu_config},
       {.why = "Hopper's matrix unit, where a warpgroup's 64 rows are filled",
@@ -46,8 +45,7 @@ std::vector<Variant> attention_backward_variants(const AttentionSlots& slots) {
 std::vector<Rule> attention_backward_rules() {
   return {
       {.why = "a CPU wants vectors in registers, not tiles in local memory",
-       .when = [](const Problem&,
-                  const DeviceProfile& p) { return p.backend == Backend::kOpenCL && is_cpu(p); },
+       .when = [](const Problem&, const DeviceProfile& p) { return is_opencl_cpu(p); },
        .variant = "cpu",
        .config = default_cpu_backward_config},
       {.why = "the base tier runs everywhere",

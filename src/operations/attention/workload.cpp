@@ -80,16 +80,14 @@ std::vector<AttentionCaseShape> prefill_shapes() {
           {.name = "b1_h8_s2048_d" + std::to_string(dim) + (causal ? "_causal" : ""),
            .why = "prefill",
            .sizes = {.q_len = 2048, .kv_len = 2048, .heads = 8, .kv_heads = 8, .head_dim = dim},
-           .options = {{"causal", causal}},
-           .data = "estimated"});
+           .options = {{"causal", causal}}});
     }
   }
   shapes.push_back(
       {.name = "b1_h8_kv2_s1000_d96",
        .why = "grouped heads, a length that divides nothing",
        .sizes = {.q_len = 1000, .kv_len = 1000, .heads = 8, .kv_heads = 2, .head_dim = 96},
-       .options = {{"causal", true}},
-       .data = "estimated"});
+       .options = {{"causal", true}}});
   return shapes;
 }
 

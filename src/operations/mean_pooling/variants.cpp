@@ -5,14 +5,13 @@
 
 #include "abi/shared.h"
 #include "kernel/option_access.hpp"
+#include "kernel/tunable_list.hpp"
 #include "operations/mean_pooling/launch.hpp"
 #include "operations/mean_pooling/problem.hpp"
 
 namespace tessera::operations {
 namespace {
 
-#define TUNABLE(id, name, fallback) {id, #name, fallback, false},
-#define CONSTANT(id, name, fallback) {id, #name, fallback, true},
 std::vector<Tunable> lanes_tunables(bool backward) {
   if (backward) {
     return {
@@ -38,8 +37,6 @@ std::vector<Tunable> cpu_tunables(bool backward) {
 #include "operations/mean_pooling/pool.def"
   };
 }
-#undef TUNABLE
-#undef CONSTANT
 
 // What every device takes along each axis of a launch; kernels step over the rest.
 constexpr std::int64_t kMostGroups = 65535;
