@@ -26,7 +26,7 @@ FOREIGN = {
     "shaderc": ("src/runtime/glsl.cpp",),
     "Eigen": ("src/", "tests/", "benchmarks/", "tools/"),
     "nlohmann": ("src/", "tests/", "benchmarks/", "tools/"),
-    "CLI": ("tools/tessera/",),
+    "CLI": ("tools/tessera/", "tests/conformance/"),
     "gtest": ("tests/",),
     "gmock": ("tests/",),
     "benchmark": ("benchmarks/",),

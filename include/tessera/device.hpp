@@ -81,6 +81,9 @@ TESSERA_API bool is_cpu(const DeviceProfile& profile);
 TESSERA_API bool is_gpu(const DeviceProfile& profile);
 // One line: "[opencl] cpu  name | 2 units | 1024 KiB local | storage16 fp64 | driver".
 TESSERA_API std::string summary(const DeviceProfile& profile);
+// Why features that the driver of this device may offer are not used, one sentence each: defects of
+// drivers that others have reported. TESSERA_QUIRKS=off uses them all the same.
+TESSERA_API std::vector<std::string> quirks_of(const DeviceProfile& profile);
 
 // One probed device. `index` is what --device and TESSERA_DEVICE take.
 struct DeviceInfo {

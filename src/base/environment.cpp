@@ -87,6 +87,7 @@ Environment read_environment(Getter get) {
                        {"debug", LogLevel::kDebug}});
   result.kernel_directory = text_of(get, "TESSERA_KERNEL_DIR");
   result.disabled = features(get, "TESSERA_DISABLE");
+  result.quirks = one_of(get, "TESSERA_QUIRKS", true, {{"on", true}, {"off", false}});
   result.home = text_of(get, "HOME");
   result.xdg_cache_home = text_of(get, "XDG_CACHE_HOME");
   return result;

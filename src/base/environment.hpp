@@ -21,6 +21,7 @@ struct Environment {
   LogLevel log = LogLevel::kWarning;  // TESSERA_LOG: off | error | warning | info | debug
   std::string kernel_directory;  // TESSERA_KERNEL_DIR: root of a source tree to read kernels from
   Feature disabled = Feature::kNone;  // TESSERA_DISABLE: names of features, separated by ','
+  bool quirks = true;                 // TESSERA_QUIRKS: on | off
   std::string home, xdg_cache_home;   // HOME, XDG_CACHE_HOME
 };
 

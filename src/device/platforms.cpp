@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "base/environment.hpp"
+#include "device/quirks.hpp"
 #include "device/selector_words.hpp"
 
 namespace tessera {
@@ -59,10 +59,11 @@ const PlatformProbe& Platforms::answer(Backend platform) {
   Answer& answer = answers_.at(static_cast<std::size_t>(at));
   const std::lock_guard lock(answer.mutex);
   if (!answer.probe) {
-    const Feature disabled = environment().disabled;
     PlatformProbe probe = ask_(platform);
-    for (Found& found : probe.found)
-      found.profile.features = without(found.profile.features, disabled);
+    for (Found& found : probe.found) {
+      DeviceProfile& profile = found.profile;
+      profile.features = without(profile.features, withheld_features(profile));
+    }
     answer.probe = std::move(probe);
   }
   return *answer.probe;

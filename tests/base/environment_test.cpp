@@ -45,6 +45,7 @@ TEST(EnvironmentTable, Defaults) {
   EXPECT_EQ(none.log, LogLevel::kWarning);
   EXPECT_EQ(none.kernel_directory, "");
   EXPECT_EQ(none.disabled, Feature::kNone);
+  EXPECT_TRUE(none.quirks);
   EXPECT_EQ(none.home, "");
   EXPECT_EQ(none.xdg_cache_home, "");
 }
@@ -65,6 +66,8 @@ TEST(EnvironmentTable, GoodValues) {
   EXPECT_EQ(read({{"TESSERA_DISABLE", "coopmat,subgroups,coopmat"}}).disabled,
             Feature::kCooperativeMatrix | Feature::kSubgroupArithmetic);
   EXPECT_EQ(read({{"TESSERA_DISABLE", ""}}).disabled, Feature::kNone);
+  EXPECT_FALSE(read({{"TESSERA_QUIRKS", "off"}}).quirks);
+  EXPECT_TRUE(read({{"TESSERA_QUIRKS", "on"}}).quirks);
   EXPECT_EQ(read({{"HOME", "/root"}}).home, "/root");
   EXPECT_EQ(read({{"XDG_CACHE_HOME", "/c"}}).xdg_cache_home, "/c");
   for (const FeatureName& known : feature_names()) {
@@ -78,6 +81,7 @@ TEST(EnvironmentTable, MalformedValuesNameTheVariable) {
                                                       {"TESSERA_AUTOTUNE_POLICY", " autotune"},
                                                       {"TESSERA_LOG", "verbose"},
                                                       {"TESSERA_LOG", "3"},
+                                                      {"TESSERA_QUIRKS", "no"},
                                                       {"TESSERA_DISABLE", "fp17"},
                                                       {"TESSERA_DISABLE", "fp16,"},
                                                       {"TESSERA_DISABLE", ","},
@@ -98,7 +102,7 @@ TEST(EnvironmentTable, MalformedValuesNameTheVariable) {
 TEST(EnvironmentTable, EveryVariableIsDocumented) {
   asked().clear();
   read({});
-  EXPECT_EQ(asked().size(), 8U);
+  EXPECT_EQ(asked().size(), 9U);
   const auto path = std::filesystem::path(__FILE__).parent_path().parent_path().parent_path() /
                     "docs" / "environment.md";
   std::ifstream stream(path);

@@ -32,7 +32,8 @@ int run_on(const std::string& selector, std::uint64_t count, std::uint64_t seed)
     std::printf("skipped: no device matches '%s'\n", selector.c_str());
     return kNoDevice;
   }
-  const Context context = Context::open(std::to_string(devices.front().index));
+  const Context context = Context::open({.device = std::to_string(devices.front().index),
+                                         .cache_directory = ""});  // kernels compile once
   std::printf("%s\n", tessera::summary(context.device()).c_str());
   for (const int signal_number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT})
     std::signal(signal_number, say_last_words);
@@ -63,14 +64,9 @@ int run_on(const std::string& selector, std::uint64_t count, std::uint64_t seed)
 
 }  // namespace
 
-int run_random(int argc, char** argv) {
-  if (argc < 5 || std::string(argv[3]) != "--seed") {
-    std::printf("usage: tessera_conformance --random COUNT --seed N [DEVICE]\n");
-    return 1;
-  }
+int run_random(const std::string& selector, std::uint64_t count, std::uint64_t seed) {
   try {
-    return run_on(argc > 5 ? argv[5] : "", std::strtoull(argv[2], nullptr, 10),
-                  std::strtoull(argv[4], nullptr, 10));
+    return run_on(selector, count, seed);
   } catch (const Error& error) {
     std::printf("error: %s\n", error.what());
     return 1;

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <string>
+
 namespace tessera::testing {
 
-// tessera_conformance --random COUNT --seed N [DEVICE]: returns the exit code, 77 where there is no
-// such device.
-int run_random(int argc, char** argv);
+// Checks `count` calls drawn from `seed` on; returns the exit code, 77 where there is no such
+// device.
+int run_random(const std::string& selector, std::uint64_t count, std::uint64_t seed);
 
 }  // namespace tessera::testing

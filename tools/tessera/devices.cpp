@@ -123,15 +123,17 @@ std::string details(const DeviceInfo& device, const Samples& samples) {
     features += (features.empty() ? "" : ", ") + std::string(known.name) +
                 (has(p.features, known.feature) ? ": yes" : ": no");
   }
+  std::string quirks;
   const auto line = [](const char* title, const std::string& value) {
     return value.empty() ? "" : "    " + std::string(title) + ": " + value + '\n';
   };
+  for (const std::string& quirk : quirks_of(p)) quirks += line("quirk", quirk);
   std::array<char, 32> ids{};
   std::snprintf(ids.data(), ids.size(), "%04x:%04x", p.vendor_id, p.device_id);
   return line("vendor", p.vendor + " (" + ids.data() + ")") + line("driver", p.driver) +
          line("interface", p.api_version) + line("compiler", p.compiler) + line("UUID", p.uuid) +
          line("PCI address", p.pci_address) + line("fingerprint", selection::fingerprint(p)) +
-         line("features", features) + line("compute units", number(p.compute_units)) +
+         line("features", features) + quirks + line("compute units", number(p.compute_units)) +
          line("sub-group", number(p.subgroup_size, " lanes")) +
          line("largest work-group", number(p.max_group_size, " work-items")) +
          line("most work-groups", number(p.max_groups[0]) + " x " + number(p.max_groups[1]) +
@@ -188,6 +190,7 @@ void print_json(const Arguments& arguments) {
   for (const DeviceInfo& device : listed_devices(arguments)) {
     Json json = profile_json(device);
     json["fingerprint"] = selection::fingerprint(device.profile);
+    json["quirks"] = quirks_of(device.profile);
     Json kernels = Json::array();
     for (const Acceptance& verdict : judge_all(samples, device.profile)) {
       Json entry{{"operation", verdict.operation->name},

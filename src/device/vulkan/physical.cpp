@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/environment.hpp"
+#include "device/quirks.hpp"
 #include "tessera/error.hpp"
 
 namespace tessera::device::vulkan {
@@ -244,7 +245,7 @@ void read_features(PhysicalDevice& device) {
   // Matrices need the memory model. Their shapes aren't asked for: drivers have crashed at that.
   add(chain.cooperative_matrix.cooperativeMatrix & chain.memory_model.vulkanMemoryModel,
       Feature::kCooperativeMatrix);
-  features = without(features, environment().disabled);
+  features = without(features, withheld_features(device.profile));
   device.local_size_id = chain.maintenance4.maintenance4 == VK_TRUE;
   device.require_subgroups =
       device.require_subgroups && chain.subgroup_size.subgroupSizeControl == VK_TRUE;
