@@ -107,7 +107,7 @@ class Checker {
         result.skipped = true;
         result.detail = *no;
       } else {
-        run_twice(bench, variant, config, result);
+        run_repeatedly(bench, variant, config, result);
       }
     } catch (const Error& error) {
       if (result.name.empty())
@@ -117,14 +117,14 @@ class Checker {
     report(result);
   }
 
-  // Same bits from both runs, and both right.
-  void run_twice(runtime::Workbench& bench, const Variant& variant, const Config& config,
-                 CheckResult& result) {
+  // Same bits from all runs, and all right.
+  void run_repeatedly(runtime::Workbench& bench, const Variant& variant, const Config& config,
+                      CheckResult& result) {
     const auto plan =
         runtime::make_plan(bench.problem(), {.variant = variant.name, .config = config},
                            context_.device(), state_.programs());
     std::string first_bits;
-    for (int round = 0; round < 2; ++round) {
+    for (int round = 0; round < options_.repeats; ++round) {
       bench.reset_outputs();
       state_.default_stream()->launch(*plan, bench.buffers());
       const runtime::Verdict verdict = bench.verify();
@@ -132,10 +132,10 @@ class Checker {
       result.detail = verdict.failure;
       if (!verdict.failure.empty()) return;
       if (round == 0) first_bits = bench.output_bits();
-    }
-    if (first_bits != bench.output_bits()) {
-      result.detail = "two runs gave different bits";
-      return;
+      if (first_bits != bench.output_bits()) {
+        result.detail = "runs 1 and " + std::to_string(round + 1) + " gave different bits";
+        return;
+      }
     }
     result.passed = true;
   }

@@ -23,6 +23,7 @@ struct CheckOptions {
   // every third of a variant that would not be chosen, and one configuration of each variant. For
   // processors, where compiling takes seconds for a kernel and running longer than on a GPU.
   bool quick = false;
+  int repeats = 2;  // of every case, which must all give the same bits
   std::size_t max_configs =
       3;  // of a variant's space; all hand-written cases run on the first, edge cases on each
 };

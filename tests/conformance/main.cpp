@@ -21,11 +21,16 @@ struct Totals {
   std::set<std::string> unused;  // variants that no device has run yet
 };
 
-void check_device(const tessera::DeviceInfo& device, const std::string& only_operation,
-                  const std::string& variant, bool full, Totals& totals) {
+struct Arguments {
+  std::string selector, operation, variant;
+  bool full = false;
+  int repeats = 2;
+};
+
+void check_device(const tessera::DeviceInfo& device, const Arguments& arguments, Totals& totals) {
   std::printf("%d %s\n", device.index, summary(device.profile).c_str());
-  const bool quick =
-      !full && device.profile.backend != tessera::Backend::kHost && is_cpu(device.profile);
+  const bool quick = !arguments.full && device.profile.backend != tessera::Backend::kHost &&
+                     is_cpu(device.profile);
   if (quick)
     std::printf(
         "  quick table: a third of the cases of other dtypes and of variants that are not chosen "
@@ -34,12 +39,14 @@ void check_device(const tessera::DeviceInfo& device, const std::string& only_ope
   const auto context = tessera::Context::open(
       {.device = std::to_string(device.index), .cache_directory = ""});  // kernels compile once
   for (const tessera::Operation* operation : tessera::all_operations()) {
-    if (!only_operation.empty() && only_operation != operation->name) continue;
+    if (!arguments.operation.empty() && arguments.operation != operation->name) continue;
     std::map<std::string, std::map<std::string, std::size_t>> skips;  // reason, variant, count
     double worst = 0;
     std::string worst_name;
     const CheckSummary summary = tessera::conformance::check(
-        context, *operation, {.variant = variant, .quick = quick}, [&](const CheckResult& result) {
+        context, *operation,
+        {.variant = arguments.variant, .quick = quick, .repeats = arguments.repeats},
+        [&](const CheckResult& result) {
           const std::string name = result.name.substr(0, result.name.find('/'));
           if (result.skipped) {
             ++skips[result.detail][name];
@@ -74,24 +81,26 @@ void check_device(const tessera::DeviceInfo& device, const std::string& only_ope
 int main(int argc, char** argv) {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // progress shows when the output is a pipe, too
   CLI::App app("Checks every kernel against the definition, on every device.");
-  std::string selector, operation, only_variant;
-  bool full = false;
+  Arguments arguments;
   std::uint64_t random_calls = 0, seed = 1;
-  app.add_option("device", selector, "As in TESSERA_DEVICE (default: all, and the host)");
-  app.add_option("operation", operation, "This one only");
-  app.add_option("--variant", only_variant, "This one only");
-  app.add_flag("--full", full,
+  app.add_option("device", arguments.selector, "As in TESSERA_DEVICE (default: all, and the host)");
+  app.add_option("operation", arguments.operation, "This one only");
+  app.add_option("--variant", arguments.variant, "This one only");
+  app.add_option("--repeats", arguments.repeats, "Runs of each case, of equal bits")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  app.add_flag("--full", arguments.full,
                "All cases on CPUs too, whose compilers take seconds for a kernel (default: a third "
                "of those that are not chosen there)");
   app.add_option("--random", random_calls, "Instead of the table, so many calls drawn at random");
   app.add_option("--seed", seed, "Of the first random call");
   CLI11_PARSE(app, argc, argv);
-  if (random_calls > 0) return tessera::testing::run_random(selector, random_calls, seed);
+  if (random_calls > 0) return tessera::testing::run_random(arguments.selector, random_calls, seed);
   Totals totals;
   for (const tessera::Operation* record : tessera::all_operations()) {
-    if (!operation.empty() && operation != record->name) continue;
+    if (!arguments.operation.empty() && arguments.operation != record->name) continue;
     for (const tessera::Variant& variant : record->variants)
-      if (only_variant.empty() || only_variant == variant.name)
+      if (arguments.variant.empty() || arguments.variant == variant.name)
         totals.unused.insert(record->name + "." + variant.name);
   }
   try {
@@ -99,16 +108,15 @@ int main(int argc, char** argv) {
     for (const tessera::ProbeFailure& failure : probe.failures) {
       std::printf("not probed: %s: %s\n", failure.where.c_str(), failure.why.c_str());
     }
-    auto devices = select_devices(probe, selector);
-    if (selector.empty()) {
+    auto devices = select_devices(probe, arguments.selector);
+    if (arguments.selector.empty()) {
       for (const tessera::DeviceInfo& host : select_devices(probe, "host")) devices.push_back(host);
     }
     if (devices.empty()) {
-      std::printf("no device matches '%s'\n", selector.c_str());
+      std::printf("no device matches '%s'\n", arguments.selector.c_str());
       return 1;
     }
-    for (const tessera::DeviceInfo& device : devices)
-      check_device(device, operation, only_variant, full, totals);
+    for (const tessera::DeviceInfo& device : devices) check_device(device, arguments, totals);
   } catch (const tessera::Error& error) {
     std::printf("error: %s\n", error.what());
     return 1;
