@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What     dsink[h,n] = -sum exp(sink[h,n] - lse[i]) delta[i], i over the rows of all batches and
-//          heads that share the sink.
+// What     dsink[h,n] = -sum p[i] delta[i], i over the rows of all batches and heads that share the
+//          sink. p[i] = exp(sink[h,n] - lse[i]); where weights aren't divided by their sum, 1 for
+//          rows whose largest score this sink is, else 0.
 // Who      Group (x, y): sink n, head h of the sinks.
 // Memory   log_sum_exp and delta once per sink.
 // Numerics Float; an item takes every WG_X-th row in order, in runs; items in order; one rounding.
@@ -29,10 +30,13 @@ KERNEL void attention_sink_gradient(const global float* restrict log_sum_exp,
       const size_t head = sink_head * a.group + line % a.group, batch = line / a.group;
       const float lse = log_sum_exp[a.lse_offset + batch * a.lse_stride_batch +
                                     head * a.lse_stride_head + index];
-      // Where not even a sink has a weight, log_sum_exp is -inf.
-      if (as_uint(lse) != as_uint(-INFINITY))
-        run += exp2((sink - lse) * LOG2_E) *
-               scratch[a.delta + (batch * a.heads + head) * a.q_len + index];
+      const size_t at = (batch * a.heads + head) * a.q_len + index;
+      if (a.peaks != 0) {
+        if (((const global int4*)scratch)[a.peaks + at].s1 == (int)(a.kv_len + n))
+          run += scratch[a.delta + at];
+      } else if (as_uint(lse) != as_uint(-INFINITY)) {  // not even a sink has a weight
+        run += exp2((sink - lse) * LOG2_E) * scratch[a.delta + at];
+      }
     }
     sum += run;
   }

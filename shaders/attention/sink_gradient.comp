@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What     dsink[h,n] = -sum exp(sink[h,n] - lse[i]) delta[i], i over the rows of all batches and
-//          heads that share the sink.
+// What     dsink[h,n] = -sum p[i] delta[i], i over the rows of all batches and heads that share the
+//          sink. p[i] = exp(sink[h,n] - lse[i]); where weights aren't divided by their sum, 1 for
+//          rows whose largest score this sink is, else 0.
 // Who      Group (x, y): sink n, head h of the sinks.
 // Memory   log_sum_exp and delta once per sink.
 // Numerics Float; an item takes every WG_X-th row in order, in runs; items in order; one rounding.
@@ -15,6 +16,7 @@ layout(std430, binding = 0) readonly buffer LogSumExp { float log_sum_exp[]; };
 layout(std430, binding = 1) readonly buffer Sinks { scalar sinks[]; };
 layout(std430, binding = 1) readonly buffer WideSinks { float wide_sinks[]; };
 layout(std430, binding = 2) readonly buffer Scratch { float scratch[]; };
+layout(std430, binding = 2) readonly buffer ScratchEntries { ivec4 scratch_entries[]; };
 layout(std430, binding = 3) writeonly buffer SinkGradient { scalar sink_gradient[]; };
 layout(std430, binding = 3) writeonly buffer WideSinkGradient { float wide_sink_gradient[]; };
 PUSH_ARGS(AttentionSinkGradientArgs);
@@ -40,10 +42,13 @@ void main() {
       const uint head = sink_head * args.group + line % args.group, batch = line / args.group;
       const float lse = log_sum_exp[args.lse_offset + batch * args.lse_stride_batch +
                                     head * args.lse_stride_head + index];
-      // Where not even a sink has a weight, log_sum_exp is -inf.
-      if (floatBitsToUint(lse) != 0xff800000u)
-        run += exp2((sink - lse) * LOG2_E) *
-               scratch[args.delta + (batch * args.heads + head) * args.q_len + index];
+      const uint at = (batch * args.heads + head) * args.q_len + index;
+      if (args.peaks != 0u) {
+        if (scratch_entries[args.peaks + at].y == int(args.kv_len + n))
+          run += scratch[args.delta + at];
+      } else if (floatBitsToUint(lse) != 0xff800000u) {  // not even a sink has a weight
+        run += exp2((sink - lse) * LOG2_E) * scratch[args.delta + at];
+      }
     }
     sum += run;
   }

@@ -207,6 +207,8 @@ float dot_add(vec4 a, vec4 b, float sum) {
 struct Row {
 #if POLICY
   RowPolicy policy;
+  int peak;          // the key whose score is the shift, where weights aren't divided by their sum
+  float peak_delta;  // what its gradient loses
 #else
   int first, end;  // the keys that it sees
 #endif
@@ -227,6 +229,17 @@ Row load_row(int index) {
 #if POLICY
   row.policy = policy_row(batch, head, counts ? uint(index) : 0u);
   if (!counts) row.policy.end = row.policy.first;
+  row.peak = -1;
+  row.peak_delta = 0.0;
+  if (counts && (args.policy.features & POLICY_UNNORMALIZED) != 0u) {
+    const ivec4 peak =
+        policy_rows[args.gradient.peaks + (batch * args.core.heads + head) * args.core.q_len +
+                    uint(index)];
+    row.shift = intBitsToFloat(peak.x);
+    row.peak = peak.y;
+    row.peak_delta = row.delta;
+    row.delta = 0.0;
+  }
 #else
   const int kv_len = int(args.core.kv_len);
   row.first = index + args.core.band_low;
@@ -259,7 +272,10 @@ Pair pair_of(Row row, int key, float q_dot_k, float weight_gradient) {
   }
 #endif
   const float p = exp2(score.x - row.shift);
-  const float gradient_here = p * (keep * weight_gradient - row.delta);
+  float gradient_here = p * (keep * weight_gradient - row.delta);
+#if POLICY
+  if (key == row.peak) gradient_here -= row.peak_delta;
+#endif
   pair.seen = true;
   pair.weight = keep * p;
   pair.logit = gradient_here * score.y;

@@ -110,15 +110,22 @@ struct FlashAttentionGradients {
   Tensor bias{}, softmax_aux{};    // empty unless asked for
 };
 
-//   delta[i] = sum_d do[i,d] o[i,d]        ds[i,j] = p[i,j] (keep[i,j] sum_d do[i,d] v[j,d] -
-//   delta[i]) du[i,j]  = ds[i,j] (1 - tanh(u[i,j] / cap)^2) dq[i] = scale sum_j du[i,j] k[j] dk[j]
-//   = scale sum_i du[i,j] q[i] dv[j] = sum_i keep[i,j] p[i,j] do[i]   dbias = du summed over
-//   broadcast axes dsink = -sum_i exp(sink - log_sum_exp[i]) delta[i]
+//   delta[i] = sum_d do[i,d] o[i,d]
+//   dp[i,j]  = keep[i,j] sum_d do[i,d] v[j,d]
+//   ds[i,j]  = p[i,j] (dp[i,j] - delta[i])
+//   du[i,j]  = ds[i,j] (1 - tanh(u[i,j] / cap)^2)
+//   dq[i]    = scale sum_j du[i,j] k[j]
+//   dk[j]    = scale sum_i du[i,j] q[i]
+//   dv[j]    = sum_i keep[i,j] p[i,j] do[i]
+//   dbias    = du, summed over broadcast axes
+//   dsink    = -sum_i exp(sink - log_sum_exp[i]) delta[i]
+//
+// With normalize_output = false, p[i,j] is not divided by the sum, and delta[i] comes off where the
+// row has its largest score only, be it a key's or a sink's (the first of equals).
 //
 // `forward` is what flash_attention_forward returned for the same operands and options; p is
 // recomputed from its log_sum_exp. Key and value gradients are summed over the query heads of a
-// group. Throws Unsupported for normalize_output = false, whose output depends on the position of
-// the largest score.
+// group.
 TESSERA_API FlashAttentionGradients flash_attention_backward(
     const Executor& on, const Tensor& query, const Tensor& key, const Tensor& value,
     const FlashAttentionForward& forward, const Tensor& output_gradient,

@@ -33,12 +33,12 @@ Options to_options(const FlashAttentionOptions& from) {
     options["dropout_prob"] = static_cast<double>(from.dropout_prob);
     options["dropout_seed"] = from.dropout_seed;
   }
+  if (!from.normalize_output) options["normalize_output"] = false;
   return options;
 }
 
 Options to_forward_options(const FlashAttentionOptions& from) {
   Options options = to_options(from);
-  if (!from.normalize_output) options["normalize_output"] = false;
   if (from.num_splits != 0) options["num_splits"] = static_cast<std::int64_t>(from.num_splits);
   return options;
 }
@@ -93,11 +93,6 @@ FlashAttentionGradients flash_attention_backward(const Executor& on, const Tenso
                                                  const Tensor& output_gradient,
                                                  const FlashAttentionOptions& options,
                                                  const FlashAttentionGradientOptions& wanted) {
-  if (!options.normalize_output) {
-    throw Unsupported(
-        "flash_attention_backward: normalize_output = false has no gradient here; the output "
-        "depends on which score is largest");
-  }
   Tensors tensors = to_tensors(query, key, value, options);
   tensors.emplace("output", forward.output);
   tensors.emplace("log_sum_exp", forward.log_sum_exp);

@@ -14,7 +14,7 @@ constexpr Dim3 kNothing{0, 1, 1};
 
 // Where what begins in the scratch buffer, in bytes.
 struct BackwardScratch {
-  std::uint64_t delta = 0, ds = 0, partials = 0, end = 0;
+  std::uint64_t delta = 0, peaks = 0, ds = 0, partials = 0, end = 0;
 };
 
 BackwardScratch scratch_of(const Problem& problem, const BackwardTiling& tiling) {
@@ -29,6 +29,7 @@ BackwardScratch scratch_of(const Problem& problem, const BackwardTiling& tiling)
   };
   const auto rows = static_cast<std::uint64_t>(call.batch * call.heads * call.q_len);
   scratch.delta = reserve(rows);
+  if (!call.normalize) scratch.peaks = reserve(4 * rows);
   if (problem.has(call.slots.bias_gradient))
     scratch.ds = reserve(rows * static_cast<std::uint64_t>(call.kv_len));
   scratch.partials = reserve(tiling.partial_floats);
@@ -81,9 +82,11 @@ abi::AttentionSinkGradientArgs sink_gradient_arguments(const Problem& problem,
   const abi::AttentionArgs core = core_arguments(problem, tiling.map);
   abi::AttentionSinkGradientArgs args{};
   args.delta = narrow(static_cast<std::int64_t>(scratch_of(problem, tiling).delta / 4));
+  args.peaks = narrow(static_cast<std::int64_t>(scratch_of(problem, tiling).peaks / 16));
   args.batch = narrow(call.batch);
   args.heads = narrow(call.heads);
   args.q_len = narrow(call.q_len);
+  args.kv_len = narrow(call.kv_len);
   args.group = narrow(call.heads / sinks.shape[0]);
   args.wide = sinks.dtype == DType::kF32 ? 1 : 0;
   args.lse_offset = core.lse_offset;
@@ -110,6 +113,7 @@ abi::AttentionBackwardCall backward_arguments(const Problem& problem,
   args.core.splits = tiling.splits;
   args.policy = policy_arguments(problem, tiling.map);
   args.gradient.delta = floats(scratch.delta);
+  args.gradient.peaks = static_cast<abi::u32>(scratch.peaks / 16);
   args.gradient.partials = floats(scratch.partials);
   args.gradient.ds = floats(scratch.ds);
   args.gradient.write_ds = problem.has(slots.bias_gradient) ? 1 : 0;
@@ -161,6 +165,20 @@ Pass delta_pass(const AttentionSlots& slots, const BackwardTilingOf& tiling) {
   pass.bindings = {slots.output, slots.output_gradient, kScratch};
   pass.groups = [](const Problem& problem, const Config&) {
     return row_groups(problem, kHelperItems / DELTA_LANES);
+  };
+  pass.args = [tiling](const Problem& problem, const Config& config) {
+    return argument_bytes(backward_arguments(problem, tiling(problem, config)));
+  };
+  return pass;
+}
+
+Pass peaks_pass(const AttentionSlots& slots, const BackwardTilingOf& tiling) {
+  Pass pass = helper_pass("peaks");
+  pass.specialized_on = std::vector<std::string>{"HEAD_DIM"};
+  pass.bindings = {slots.query, slots.key};
+  for (const std::size_t slot : policy_bindings(slots)) pass.bindings.push_back(slot);
+  pass.groups = [](const Problem& problem, const Config&) {
+    return call_of(problem).normalize ? kNothing : row_groups(problem, 1);
   };
   pass.args = [tiling](const Problem& problem, const Config& config) {
     return argument_bytes(backward_arguments(problem, tiling(problem, config)));

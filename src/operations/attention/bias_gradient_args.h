@@ -36,9 +36,11 @@ struct AttentionBiasGradientArgs {
 
 struct AttentionSinkGradientArgs {
   u32 delta;  // [batch, heads, q_len], where it begins in the scratch buffer, in floats
+  u32 peaks;  // of AttentionGradientArgs; 0 = weights are divided by their sum
   u32 batch;
   u32 heads;
   u32 q_len;
+  u32 kv_len;
   u32 group;  // query heads that share the sinks of one head
   u32 wide;   // 1 = sinks and their gradient are float, not the storage type
   u32 lse_offset;

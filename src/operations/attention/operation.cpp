@@ -144,6 +144,10 @@ std::vector<OptionInfo> flash_options() {
                             "many"});
   options.push_back(soft_cap());
   for (OptionInfo& option : dropout()) options.push_back(std::move(option));
+  options.push_back({.name = "normalize_output",
+                     .fallback = true,
+                     .type = "bool",
+                     .doc = "false: output = sum_j exp(score - largest score) value[j]"});
   return options;
 }
 
@@ -167,10 +171,6 @@ Operation flash() {
   operation.operands.push_back(log_sum_exp(Role::kOutput, true));
   append(operation.operands, policies());
   operation.options = flash_options();
-  operation.options.push_back({.name = "normalize_output",
-                               .fallback = true,
-                               .type = "bool",
-                               .doc = "false: output = sum_j exp(score - largest score) value[j]"});
   operation.options.push_back(
       {.name = "num_splits",
        .fallback = std::int64_t{0},

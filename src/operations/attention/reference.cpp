@@ -22,14 +22,18 @@ AttentionRow attention_row(const AttentionPairs& pairs, std::int64_t batch, std:
     const Pair pair = pairs.pair(batch, head, row, key);
     result.keys.push_back(key);
     scores.push_back(pair.score);
+    if (pair.score > maximum) result.peak = key;
     maximum = std::max(maximum, pair.score);
     result.score_magnitude = std::max(result.score_magnitude, pair.magnitude);
     if (std::isnan(pair.score)) maximum = pair.score;
   }
-  for (const double sink : pairs.sinks(head)) {
+  for (std::size_t n = 0; n < pairs.sinks(head).size(); ++n) {
+    const double sink = pairs.sinks(head)[n];
+    if (sink > maximum) result.peak = call.kv_len + static_cast<std::int64_t>(n);
     maximum = std::max(maximum, sink);
     result.score_magnitude = std::max(result.score_magnitude, std::fabs(sink));
   }
+  result.largest_score = maximum;
   double sum = 0;
   for (const double score : scores) sum += std::exp(score - maximum);
   for (const double sink : pairs.sinks(head)) sum += std::exp(sink - maximum);

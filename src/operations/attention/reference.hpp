@@ -16,6 +16,8 @@ struct AttentionRow {
   Eigen::VectorXd values;     // sum_j |keep[j] v[j,:]|
   double log_sum_exp = 0;
   double score_magnitude = 0;        // largest of the visible keys and sinks
+  double largest_score = 0;          // what scores are compared with before exponentials
+  std::int64_t peak = -1;            // whose it is: a key, or kv_len + n of sink n
   std::vector<std::int64_t> keys{};  // visible ones
   Eigen::VectorXd weights{};         // of those, dropout included
 };
@@ -57,13 +59,21 @@ class AttentionGradients {
   template <class Visit>
   void for_each_row_of_key(std::int64_t batch, std::int64_t kv_head, std::int64_t key,
                            Visit visit) const;
+  void find_peaks();
   Element sink(std::int64_t batch, std::int64_t head, std::int64_t row, std::size_t sink) const;
   double weight(const Pair& pair, std::int64_t batch, std::int64_t head, std::int64_t row) const;
+  std::size_t index_of(std::int64_t batch, std::int64_t head, std::int64_t row) const {
+    const AttentionProblem& call = pairs_.call();
+    return static_cast<std::size_t>((batch * call.heads + head) * call.q_len + row);
+  }
 
   AttentionPairs pairs_;
   Shape bias_shape_{};            // [batch, heads, rows, keys], 1 where the bias is broadcast
   std::vector<Matrix> gradient_;  // of the output, by batch and head
-  std::vector<double> log_sum_exp_, delta_, delta_magnitude_;  // by batch, head and row
+  // By batch, head and row. Weights are exp(score - shift): the log-sum-exp, or the largest score
+  // where nothing is divided by the sum; then its key gets the gradient of all others' shift.
+  std::vector<double> log_sum_exp_, shift_, delta_, delta_magnitude_;
+  std::vector<std::int64_t> peak_;
 };
 
 }  // namespace tessera::operations

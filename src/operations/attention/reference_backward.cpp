@@ -7,6 +7,11 @@
 //   dk[j]    = scale sum_i du[i,j] q[i]          dv[j] = sum_i keep[i,j] p[i,j] do[i]
 //   dbias    = du, or ds where the bias comes after the cap, summed over broadcast axes
 //   dsink[n] = -sum_i exp(sink[n] - log_sum_exp[i]) delta[i]
+//
+// Without normalize_output, with m[i] the largest score of the row, a key's or a sink's:
+//
+//   p[i,j]  = exp(score[i,j] - m[i])             ds[i,j] = p[i,j] dp[i,j] - (m[i] is j's) delta[i]
+//   dsink[n] = -sum_i (m[i] is n's) delta[i]
 #include <cmath>
 
 #include "base/parallel.hpp"
@@ -28,6 +33,9 @@ AttentionGradients::AttentionGradients(const Problem& problem, std::span<const H
   const std::vector<Matrix> output = read_heads(tensors[slots.output], problem.spec(slots.output));
   if (problem.has(slots.bias)) bias_shape_ = with_pair_axes(problem.spec(slots.bias)).shape;
   log_sum_exp_ = tensors[slots.log_sum_exp].read();
+  shift_ = log_sum_exp_;
+  peak_.assign(shift_.size(), -1);
+  if (!pairs_.call().normalize) find_peaks();
   for (std::size_t at = 0; at < gradient_.size(); ++at) {
     for (Eigen::Index row = 0; row < gradient_[at].rows(); ++row) {
       delta_.push_back(gradient_[at].row(row).dot(output[at].row(row)));
@@ -37,37 +45,51 @@ AttentionGradients::AttentionGradients(const Problem& problem, std::span<const H
   }
 }
 
+void AttentionGradients::find_peaks() {
+  const AttentionProblem& call = pairs_.call();
+  parallel_for(shift_.size(), [&](std::size_t at) {
+    const auto n = static_cast<std::int64_t>(at);
+    const AttentionRow row = attention_row(pairs_, n / call.q_len / call.heads,
+                                           n / call.q_len % call.heads, n % call.q_len);
+    shift_[at] = row.largest_score;
+    peak_[at] = row.peak;
+  });
+}
+
 double AttentionGradients::weight(const Pair& pair, std::int64_t batch, std::int64_t head,
                                   std::int64_t row) const {
-  const AttentionProblem& call = pairs_.call();
-  const double lse =
-      log_sum_exp_[static_cast<std::size_t>((batch * call.heads + head) * call.q_len + row)];
-  return std::isinf(lse) ? 0 : std::exp(pair.score - lse);
+  const std::size_t at = index_of(batch, head, row);
+  return std::isinf(log_sum_exp_[at]) ? 0 : std::exp(pair.score - shift_[at]);
 }
 
 AttentionGradients::Element AttentionGradients::element(std::int64_t batch, std::int64_t head,
                                                         std::int64_t row, std::int64_t key) const {
   const AttentionProblem& call = pairs_.call();
-  const auto at = static_cast<std::size_t>((batch * call.heads + head) * call.q_len + row);
+  const std::size_t at = index_of(batch, head, row);
   if (!pairs_.sees(batch, head, row, key) || std::isinf(log_sum_exp_[at])) return {};
   const Pair pair = pairs_.pair(batch, head, row, key);
   const auto g = gradient(batch, head).row(row);
   const auto v = pairs_.value(batch, head).row(key);
   const double p = weight(pair, batch, head, row), keep = pairs_.keep(batch, head, row, key);
-  const double ds = p * (keep * g.dot(v) - delta_[at]);
+  // What the gradients of the shift leave of delta here.
+  const double share = call.normalize ? p : peak_[at] == key ? 1 : 0;
+  const double ds = p * keep * g.dot(v) - share * delta_[at];
   return {.logit = ds * pair.slope,
           .bias = call.bias_after_cap ? ds : ds * pair.slope,
-          .magnitude =
-              (p + kFlushedWeight) * (keep * g.cwiseAbs().dot(v.cwiseAbs()) + delta_magnitude_[at]),
+          .magnitude = (p + kFlushedWeight) * keep * g.cwiseAbs().dot(v.cwiseAbs()) +
+                       (share + kFlushedWeight) * delta_magnitude_[at],
           .score_magnitude = pair.magnitude};
 }
 
 AttentionGradients::Element AttentionGradients::sink(std::int64_t batch, std::int64_t head,
                                                      std::int64_t row, std::size_t sink) const {
   const AttentionProblem& call = pairs_.call();
-  const auto at = static_cast<std::size_t>((batch * call.heads + head) * call.q_len + row);
+  const std::size_t at = index_of(batch, head, row);
   if (std::isinf(log_sum_exp_[at])) return {};
-  const double logit = pairs_.sinks(head)[sink], p = std::exp(logit - log_sum_exp_[at]);
+  const double logit = pairs_.sinks(head)[sink];
+  const double p = call.normalize ? std::exp(logit - shift_[at])
+                   : peak_[at] == call.kv_len + static_cast<std::int64_t>(sink) ? 1
+                                                                                : 0;
   return {.logit = -p * delta_[at],
           .bias = -p * delta_[at],
           .magnitude = (p + kFlushedWeight) * delta_magnitude_[at],
