@@ -33,6 +33,7 @@ enum class Feature : std::uint32_t {
   kNvidiaPtx = 1U << 6,           // inline PTX in OpenCL C
   kFp64 = 1U << 7,                // double arithmetic
   kWgmma = 1U << 8,               // Hopper's matrix unit, by PTX that is promoted to sm_90a
+  kMmaSync = 1U << 9,             // matrix instructions and asynchronous copies of sm_80, by PTX
 };
 constexpr Feature operator|(Feature a, Feature b) {
   return static_cast<Feature>(static_cast<std::uint32_t>(a) | static_cast<std::uint32_t>(b));

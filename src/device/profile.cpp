@@ -46,6 +46,7 @@ const std::vector<FeatureName>& feature_names() {
       {Feature::kNvidiaPtx, "ptx"},
       {Feature::kFp64, "fp64"},
       {Feature::kWgmma, "wgmma"},
+      {Feature::kMmaSync, "mma_sync"},
   };
   return names;
 }

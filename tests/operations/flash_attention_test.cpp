@@ -259,6 +259,30 @@ TEST(FlashAttentionSelection, HopperTakesPlainCallsOfFilledWarpgroups) {
   EXPECT_EQ(chosen(problem_of({wide, wide, wide})), "tile");
 }
 
+TEST(FlashAttentionSelection, MatrixInstructionsTakeWhatHopperLeaves) {
+  DeviceProfile profile = tessera::testing::load_profile("h200_opencl");
+  selection::Selector selector({}, {});
+  const auto chosen = [&](const TensorSpec& q, Options options = {}) {
+    const Problem problem = problem_of({q, q, q}, std::move(options));
+    return selector.choose({.problem = &problem, .profile = &profile}).variant;
+  };
+  const Feature base = profile.features;
+  for (const Feature more : {Feature::kMmaSync, Feature::kMmaSync | Feature::kWgmma}) {
+    profile.features = base | more;
+    for (const std::int64_t dim : {20, 64, 100, 128, 256}) {
+      const TensorSpec q = spec(1, 300, 4, dim, DType::kF16);
+      EXPECT_EQ(chosen(q, {{"dropout_prob", 0.5}}), "mma") << dim;
+      EXPECT_EQ(chosen(q, {{"num_splits", std::int64_t{2}}}), "mma") << dim;
+    }
+    EXPECT_EQ(chosen(spec(1, 300, 4, 128, DType::kBF16)),
+              has(more, Feature::kWgmma) ? "hopper" : "mma");
+    EXPECT_EQ(chosen(spec(1, 32, 4, 64, DType::kBF16)), "mma");
+    EXPECT_EQ(chosen(spec(1, 8, 4, 64, DType::kBF16)), "tile");
+    EXPECT_EQ(chosen(spec(1, 300, 4, 264, DType::kF16)), "tile");
+    EXPECT_EQ(chosen(spec(1, 300, 4, 64, DType::kF32)), "tile");
+  }
+}
+
 TEST(FlashAttentionSelection, WithoutSubGroupsTheSharedMemoryFormIsTaken) {
   DeviceProfile profile = tessera::testing::load_profile("lavapipe");
   profile.features = without(profile.features, Feature::kSubgroupArithmetic);

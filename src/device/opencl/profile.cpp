@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdio>
 #include <limits>
 #include <optional>
@@ -182,6 +183,18 @@ bool host_has_bf16_dot() {
 #endif
 }
 
+// 80 of "... sm_80"; 0 where the compiler does not say.
+unsigned nvidia_architecture(const DeviceProfile& profile) {
+  constexpr std::string_view kTarget = " sm_";
+  const std::size_t at = profile.compiler.rfind(kTarget);
+  unsigned architecture = 0;
+  if (at != std::string::npos) {
+    const std::string_view digits = std::string_view(profile.compiler).substr(at + kTarget.size());
+    std::from_chars(digits.data(), digits.data() + digits.size(), architecture);
+  }
+  return architecture;
+}
+
 Feature read_features(const DeviceProfile& profile, const Extensions& extensions,
                       bool nvidia_driver) {
   Feature features = Feature::kStorage16;  // vload_half and ushort need no extension
@@ -194,6 +207,7 @@ Feature read_features(const DeviceProfile& profile, const Extensions& extensions
   }
   // Other drivers for NVIDIA's hardware (rusticl, PoCL) don't read PTX.
   if (nvidia_driver) features = features | Feature::kNvidiaPtx;
+  if (nvidia_driver && nvidia_architecture(profile) >= 80) features = features | Feature::kMmaSync;
   // Expected of Hopper; open_cl_device() tries it.
   if (nvidia_driver && profile.compiler.ends_with(" sm_90")) features = features | Feature::kWgmma;
   // The instruction comes from inline assembly with 512-bit registers, which the compiler only

@@ -38,10 +38,11 @@ std::vector<Expectation> expect_attention(const Problem& problem, std::span<Host
   const double smallest = smallest_number(problem.dtype);
   const double lse_factor = exp_roundings(profile);
 
-  // A weight, at most 1 before it is divided by the sum, is rounded by a unit of itself or half of
-  // the smallest number.
+  // A weight, at most 1 before dropout and before it is divided by the sum, is rounded by a unit of
+  // itself or half of the smallest number.
   const bool rounds_weights =
-      has(profile.features, Feature::kWgmma) && problem.dtype != DType::kF32;
+      (profile.features & (Feature::kWgmma | Feature::kMmaSync)) != Feature::kNone &&
+      problem.dtype != DType::kF32;
 
   const double row_flops = 4 * static_cast<double>(call.kv_len) *
                            static_cast<double>(call.head_dim + call.value_dim) / 2;
@@ -75,9 +76,9 @@ std::vector<Expectation> expect_attention(const Problem& problem, std::span<Host
       output.bounds[index] = output_unit * std::fabs(row.output[column]) +
                              kRoundings * kUnitF32 * row.magnitude[column] * growth +
                              kSmallestWeight * row.values[column] + smallest;
-      if (rounds_weights && row.weights.size() > 0) {
+      if (rounds_weights) {
         output.bounds[index] += output_unit * row.magnitude[column] +
-                                smallest / 2 * row.weights.maxCoeff() * row.values[column];
+                                smallest / 2 * row.largest_weight * row.values[column];
       }
     }
     log_sum_exp.elements[n] = static_cast<std::size_t>(at);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // attention/hopper_forward: NVIDIA's Hopper through OpenCL.
 #include <algorithm>
-#include <numbers>
 #include <utility>
 
 #include "kernel/tunable_list.hpp"
@@ -16,8 +15,6 @@ constexpr std::uint32_t kMapItems = 32;
 constexpr std::uint32_t kMostColumns = 256;
 // Keys and values of heads that run at the same time, of the 50 to 60 MB of cache.
 constexpr std::int64_t kCachedBytes = std::int64_t{48} << 20;
-// Scales that fold into the exponent: masked scores, -2^100, stay far beyond all others.
-constexpr double kLeastScale = 0x1p-20, kMostScale = 0x1p20;
 
 // Work-groups that stay; each takes one query tile after the other.
 constexpr const char* kGroups = "GROUPS";
@@ -62,11 +59,6 @@ HopperGeometry geometry_of(const Problem& problem, const Config& config) {
 std::pair<std::int64_t, std::int64_t> seen_keys(const AttentionProblem& call) {
   if (call.q_len == 0) return {0, 0};
   return {call.first_key(0), call.last_key(call.q_len - 1)};
-}
-
-bool has_general_score(const AttentionProblem& call) {
-  const double scale = call.scale * std::numbers::log2e;
-  return call.soft_cap > 0 || !(scale >= kLeastScale && scale <= kMostScale);
 }
 
 std::uint32_t band_of(const AttentionProblem& call, const Config& config) {

@@ -1,27 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operations/attention/launch.hpp"
 
+#include <algorithm>
+#include <numbers>
+
 #include "abi/shared.h"
 #include "operations/attention/dropout.hpp"
 
 namespace tessera::operations {
-namespace {
-
-bool is_aligned(const Problem& problem) {
+bool is_aligned(const Problem& problem, std::int64_t elements) {
   const AttentionSlots& slots = call_of(problem).slots;
-  const auto multiple_of_4 = [](std::int64_t n) { return n % 4 == 0; };
+  const auto is_multiple = [elements](std::int64_t n) { return n % elements == 0; };
   for (const std::size_t slot :
        {slots.query, slots.key, slots.value, slots.output, slots.output_gradient,
         slots.query_gradient, slots.key_gradient, slots.value_gradient}) {
     if (!problem.has(slot)) continue;
     const TensorSpec spec = with_batch(problem.spec(slot));
-    const bool ok = multiple_of_4(spec.offset) && multiple_of_4(spec.shape[3]) &&
-                    multiple_of_4(spec.strides[0]) && multiple_of_4(spec.strides[1]) &&
-                    multiple_of_4(spec.strides[2]);
+    const bool ok = is_multiple(spec.offset) && is_multiple(spec.shape[3]) &&
+                    is_multiple(spec.strides[0]) && is_multiple(spec.strides[1]) &&
+                    is_multiple(spec.strides[2]);
     if (!ok) return false;
   }
   return true;
 }
+
+bool has_general_score(const AttentionProblem& call) {
+  constexpr double kLeastScale = 0x1p-20, kMostScale = 0x1p20;
+  const double scale = call.scale * std::numbers::log2e;
+  return call.soft_cap > 0 || !(scale >= kLeastScale && scale <= kMostScale);
+}
+
+namespace {
 
 // Query heads that share one of `heads`; all of them where there is just one.
 abi::u32 heads_per(const AttentionProblem& call, std::int64_t heads) {
@@ -54,7 +63,7 @@ std::uint32_t vector_width(const DeviceProfile& profile) {
 std::vector<Define> shape_constants(const Problem& problem, const Config& /*config*/) {
   return {{"HEAD_DIM", head_dim(problem)},
           {"VALUE_DIM", value_dim(problem)},
-          {"ALIGNED", is_aligned(problem) ? 1U : 0U}};
+          {"ALIGNED", is_aligned(problem, 4) ? 1U : 0U}};
 }
 
 AttentionScratch scratch_of(const Problem& problem, const AttentionTiling& tiling) {
@@ -179,6 +188,19 @@ abi::AttentionPolicyArgs policy_arguments(const Problem& problem, const Attentio
 std::vector<std::size_t> policy_bindings(const AttentionSlots& slots) {
   return {kScratch,    slots.mask,        slots.bias,        slots.alibi_slopes,
           slots.sinks, slots.kv_segments, slots.kv_positions};
+}
+
+std::uint32_t filling_splits(const Problem& problem, const DeviceProfile& profile, Dim3 groups,
+                             std::uint32_t keys) {
+  const AttentionProblem& call = call_of(problem);
+  if (call.splits > 0) return static_cast<std::uint32_t>(call.splits);
+  const std::uint64_t have =
+      std::max<std::uint64_t>(std::uint64_t{groups.x} * groups.y * groups.z, 1);
+  const std::uint64_t wanted = 2 * std::max<std::uint64_t>(profile.compute_units, 1);
+  const std::uint64_t most =
+      std::max<std::uint64_t>(static_cast<std::uint64_t>(call.kv_len) / (4 * keys), 1);
+  const bool few = is_gpu(profile) && 2 * have <= wanted;
+  return few ? static_cast<std::uint32_t>(std::min({wanted / have, most, std::uint64_t{64}})) : 1;
 }
 
 Refusal rejects_splits(const Problem& problem, const Config& config) {

@@ -41,6 +41,10 @@ inline const Tunable kSplits{.id = 31, .name = "SPLITS", .fallback = 1, .launch_
 inline std::uint32_t splits_of(const Config& config) {
   return std::max(config.get("SPLITS", 1), 1U);
 }
+// Splits that give every compute unit something to do, each with a few steps of `keys` keys; the
+// pinned number where there is one. `groups` counts the work-groups of one split.
+std::uint32_t filling_splits(const Problem& problem, const DeviceProfile& profile, Dim3 groups,
+                             std::uint32_t keys);
 // A pinned number of splits is no suggestion.
 Refusal rejects_splits(const Problem& problem, const Config& config);
 
@@ -70,12 +74,19 @@ Pass helper_pass(const std::string& name);
 Pass rows_pass(const AttentionSlots& slots);
 Pass map_pass(const AttentionSlots& slots, const Tiling& tiling);
 
+// Dims, offsets and strides of queries, keys, values, outputs and their gradients are multiples of
+// `elements`.
+bool is_aligned(const Problem& problem, std::int64_t elements);
+// Values of HEAD_DIM, VALUE_DIM and ALIGNED, to four elements.
+std::vector<Define> shape_constants(const Problem& problem, const Config& config);
+
 // A forward kernel for calls with and without policies: rows, map, the kernel, combine, weights.
 // `groups` counts the work-groups of one split.
 struct ForwardKernel {
   std::string opencl{}, entry{}, vulkan{};
   Tiling tiling{};
   std::function<std::vector<Define>(const Problem&, const DeviceProfile&)> axes{};  // but POLICY
+  std::function<std::vector<Define>(const Problem&, const Config&)> constants = shape_constants;
   std::function<Dim3(const Problem&, const Config&)> groups{};
 };
 std::vector<Pass> forward_passes(const AttentionSlots& slots, const ForwardKernel& kernel);
@@ -83,8 +94,9 @@ std::vector<Pass> forward_passes(const AttentionSlots& slots, const ForwardKerne
 Variant forward_variant(const AttentionSlots& slots, std::string name, std::string idea,
                         std::vector<Tunable> tunables, const ForwardKernel& kernel);
 
-// Values of HEAD_DIM, VALUE_DIM and ALIGNED.
-std::vector<Define> shape_constants(const Problem& problem, const Config& config);
+// The scores need more than a scale that folds into the exponent, where masked scores, -2^100, stay
+// far beyond all others.
+bool has_general_score(const AttentionProblem& call);
 
 // The kernels count elements of operands and floats of the scratch buffer in 32 bits.
 Refusal rejects_long_offsets(const Problem& problem, std::uint64_t scratch_bytes);
@@ -99,6 +111,7 @@ Refusal rejects_private_bytes(std::uint64_t bytes);        // of one work-item
 Variant cpu_variant(const AttentionSlots& slots);
 Variant cpu_decode_variant(const AttentionSlots& slots);
 Variant hopper_variant(const AttentionSlots& slots);
+Variant mma_variant(const AttentionSlots& slots);
 Variant tile_variant(const AttentionSlots& slots);
 Variant tile_subgroup_variant(const AttentionSlots& slots);
 Config default_cpu_config(const Problem& problem, const DeviceProfile& profile);
@@ -106,6 +119,8 @@ Config default_cpu_decode_config(const Problem& problem, const DeviceProfile& pr
 bool prefers_cpu_decode(const Problem& problem, const DeviceProfile& profile);
 bool prefers_hopper(const Problem& problem, const DeviceProfile& profile);
 Config default_hopper_config(const Problem& problem, const DeviceProfile& profile);
+bool prefers_mma(const Problem& problem, const DeviceProfile& profile);
+Config default_mma_config(const Problem& problem, const DeviceProfile& profile);
 Config default_tile_config(const Problem& problem, const DeviceProfile& profile);
 
 }  // namespace tessera::operations

@@ -43,7 +43,9 @@ AttentionRow attention_row(const AttentionPairs& pairs, std::int64_t batch, std:
   for (std::size_t n = 0; n < scores.size(); ++n) {
     const std::int64_t key = result.keys[n];
     const double keep = pairs.keep(batch, head, row, key);
-    const double weight = std::exp(scores[n] - maximum) / (call.normalize ? sum : 1) * keep;
+    const double undropped = std::exp(scores[n] - maximum) / (call.normalize ? sum : 1);
+    const double weight = undropped * keep;
+    result.largest_weight = std::max(result.largest_weight, undropped);
     const auto value = pairs.value(batch, head).row(key).transpose();
     result.weights[static_cast<Eigen::Index>(n)] = weight;
     result.output += weight * value;

@@ -20,6 +20,7 @@ struct AttentionRow {
   std::int64_t peak = -1;            // whose it is: a key, or kv_len + n of sink n
   std::vector<std::int64_t> keys{};  // visible ones
   Eigen::VectorXd weights{};         // of those, dropout included
+  double largest_weight = 0;         // of those before dropout
 };
 
 AttentionRow attention_row(const AttentionPairs& pairs, std::int64_t batch, std::int64_t head,

@@ -37,19 +37,9 @@ Dim3 groups(const Problem& problem, const Config& config) {
           static_cast<std::uint32_t>(call.batch)};
 }
 
-// Splits that give every compute unit something to do, each with a few steps of keys; the pinned
-// number where there is one.
 Config with_splits(Config config, const Problem& problem, const DeviceProfile& profile) {
-  const AttentionProblem& call = call_of(problem);
-  const Dim3 count = groups(problem, config);
-  const std::uint64_t have = std::max<std::uint64_t>(std::uint64_t{count.x} * count.y * count.z, 1);
-  const std::uint64_t wanted = 2 * std::max<std::uint64_t>(profile.compute_units, 1);
-  const std::uint64_t most = std::max<std::uint64_t>(
-      static_cast<std::uint64_t>(call.kv_len) / (4 * config.at("BLOCK_K")), 1);
-  const bool few = is_gpu(profile) && 2 * have <= wanted;
-  const std::uint64_t splits = few ? std::min({wanted / have, most, std::uint64_t{64}}) : 1;
-  config.set("SPLITS", call.splits > 0 ? static_cast<std::uint32_t>(call.splits)
-                                       : static_cast<std::uint32_t>(splits));
+  config.set("SPLITS",
+             filling_splits(problem, profile, groups(problem, config), config.at("BLOCK_K")));
   return config;
 }
 

@@ -6,8 +6,8 @@
 namespace tessera::operations {
 
 std::vector<Variant> attention_variants(const AttentionSlots& slots) {
-  return {cpu_variant(slots), cpu_decode_variant(slots), hopper_variant(slots), tile_variant(slots),
-          tile_subgroup_variant(slots)};
+  return {cpu_variant(slots), cpu_decode_variant(slots), hopper_variant(slots),
+          mma_variant(slots), tile_variant(slots),       tile_subgroup_variant(slots)};
 }
 
 std::vector<Rule> attention_rules() {
@@ -24,6 +24,10 @@ std::vector<Rule> attention_rules() {
        .when = prefers_hopper,
        .variant = "hopper",
        .config = default_hopper_config},
+      {.why = "matrix instructions, where their 16 rows are filled",
+       .when = prefers_mma,
+       .variant = "mma",
+       .config = default_mma_config},
       {.why = "sub-group shuffles save barriers",
        .when =
            [](const Problem&, const DeviceProfile& p) {

@@ -1,0 +1,506 @@
+// SPDX-License-Identifier: Apache-2.0
+// What     o[i] = sum_j p[i,j] v[j], p[i,:] = softmax of score(q[i] . k[j]), visible j; lse.
+// Who      Group (x, y, z): BLOCK_Q rows, the last first, and a share of their keys; head; batch.
+// Memory   k and v once per query tile, q once, by asynchronous copies.
+// Numerics Float sums of products of f16 or bf16; base-2 softmax with running maximum; keys in
+//          order; weights are rounded to the storage type, their sum is not.
+// Assumes  sm_80, MMA_VALID; ceil(q_len / BLOCK_Q) groups in x; lengths below 2^30; ALIGNED is
+//          no lie.
+//
+// A warp has WARP_ROWS query rows, 16 to a tile of the matrix instruction. What one product leaves
+// in an item's registers is what the other takes, so weights never leave them.
+//
+//                      BLOCK_K keys                              value columns
+//                +----------------------+                   +----------------------+
+//     WARP_ROWS  | scores: q and k from | mask, softmax,    | output: weights in   | warp 0
+//     queries    | local memory         | weights packed    | registers, v from    |
+//                |                      | where scores were | local memory         |
+//                +----------------------+ ................. +----------------------+ warp 1
+//
+// STAGES = 1: values are copied while the scores are computed, and the next keys while the outputs
+// are. STAGES = 2: the next keys and values are copied during the whole step, for one barrier less.
+//
+// A value that is not finite reaches all rows of a group whose tiles hold its key.
+// With splits, a group takes every key of its share only, and leaves {sum, maximum, total} for
+// attention/combine.
+#include "attention/policy.clh"
+#if DTYPE == DTYPE_BF16
+#define MMA_TYPE "bf16"
+#else
+#define MMA_TYPE "f16"
+#endif
+#include "lib/mma.clh"
+#include "operations/attention/mma.h"
+
+// An item has rows lane / 4 + 8 r of its warp. In local arrays, row r comes at r * SCORES and at
+// r * OUTPUTS, in pairs of columns 8 n + 2 (lane % 4) + {0, 1}.
+#define ROWS (2 * ROW_TILES)
+#define SCORES (BLOCK_K / 4)
+#define OUTPUTS (VALUE_STEPS * 4)
+
+// With a scale folded into the exponent, powers of two: fma(x, scale, -x * scale) is exactly 0, and
+// 2^100 times a scale of 2^-20 is still far beyond every score.
+#if GENERAL_SCORE
+#define MASKED MASKED_SCORE
+#define NO_MAXIMUM LOWEST_MAXIMUM
+#else
+#define MASKED (-0x1p100f)
+#define NO_MAXIMUM (-0x1p99f)
+#endif
+
+// Rows of a matrix; those before `begin` and from `end` on are never read but zeros.
+typedef struct {
+  const global scalar* data;
+  uint stride;
+  int begin, end;
+} Matrix;
+
+// Elements [column, column + 8) of a row of `columns`.
+INLINE void copy_chunk(uint to, const global scalar* from, bool exists, uint column, uint columns) {
+#if ALIGNED
+  copy_start(to, from, exists && column < columns ? 16 : 0);
+#else
+  uint pair[4];
+  UNROLL for (uint j = 0; j < 4; ++j) {
+    const uint low = exists && column + 2 * j < columns ? from[2 * j] : 0;
+    const uint high = exists && column + 2 * j + 1 < columns ? from[2 * j + 1] : 0;
+    pair[j] = low | high << 16;
+  }
+  store_local4(to, (uint4)(pair[0], pair[1], pair[2], pair[3]));
+#endif
+}
+
+// Rows [first, first + count) to local memory, 64 columns of WG_X / 8 rows at a time.
+INLINE void copy_rows(uint to, Matrix matrix, int first, uint count, uint columns, uint pitch,
+                      uint item) {
+  const uint row = item / 8, rows = WG_X / 8;
+  const uint place = to + row * pitch + (item % 8 ^ row % 8) * 16;
+  const uint from_begin = (uint)(first + (int)row - matrix.begin);
+  const uint exist = (uint)max(matrix.end - matrix.begin, 0);
+  const global scalar* from =
+      matrix.data + (size_t)(first + (int)row) * matrix.stride + item % 8 * 8;
+  UNROLL for (uint n = 0; n < MMA_CEIL_DIV(count, rows); ++n) {
+    if (count % rows != 0 && row + n * rows >= count) break;
+    const bool exists = from_begin + n * rows < exist;
+    UNROLL for (uint block = 0; block < pitch / 128; ++block) {
+      const uint column = block * 64 + item % 8 * 8;
+      if (column >= MMA_CEIL_DIV(columns, 16) * 16) break;
+      copy_chunk(place + n * rows * pitch + block * 128, from + block * 64, exists, column,
+                 columns);
+    }
+    from += (size_t)rows * matrix.stride;
+  }
+}
+
+// Where chunk `chunk` of a row is stored, from where its chunk 0 or 1 is; chunk % 2 == 0.
+#define CHUNK(at, chunk) (((at) ^ (chunk) % 8 * 16) + (chunk) / 8 * 128)
+
+INLINE void load_queries(uint* query, uint queries, uint step) {
+  UNROLL for (uint m = 0; m < ROW_TILES; ++m)
+    load_blocks(query + 4 * m, CHUNK(queries, 2 * step) + m * 16 * HEAD_PITCH);
+}
+
+// Scores of all keys of a tile, 16 features at a time.
+INLINE void take_scores(float* score, const uint* kept, uint queries, uint keys) {
+  UNROLL for (uint i = 0; i < ROWS * SCORES; ++i) score[i] = 0.0f;
+  UNROLL for (uint step = 0; step < HEAD_STEPS; ++step) {
+    uint read[4 * ROW_TILES];
+    if (step >= KEEP_Q) load_queries(read, queries, step);
+    const uint* query = step < KEEP_Q ? kept + step * 4 * ROW_TILES : read;
+    UNROLL for (uint n = 0; n < KEY_STEPS; ++n) {
+      uint key[4];
+      load_blocks(key, CHUNK(keys, 2 * step) + n * 16 * HEAD_PITCH);
+      UNROLL for (uint m = 0; m < ROW_TILES; ++m) {
+        float* to = score + 2 * m * SCORES + 4 * n;
+        multiply_add(to, to + SCORES, query + 4 * m, key[0], key[1]);
+        multiply_add(to + 2, to + 2 + SCORES, query + 4 * m, key[2], key[3]);
+      }
+    }
+  }
+}
+
+// Adds weights times values, 16 keys at a time.
+INLINE void add_outputs(float* output, const float* weight, uint values) {
+  UNROLL for (uint step = 0; step < KEY_STEPS; ++step) {
+    uint packed[4 * ROW_TILES];
+    UNROLL for (uint m = 0; m < ROW_TILES; ++m) {
+      const float *row = weight + 2 * m * SCORES + 4 * step, *row8 = row + SCORES;
+      packed[4 * m] = pack_scalars(row[0], row[1]);
+      packed[4 * m + 1] = pack_scalars(row8[0], row8[1]);
+      packed[4 * m + 2] = pack_scalars(row[2], row[3]);
+      packed[4 * m + 3] = pack_scalars(row8[2], row8[3]);
+    }
+    UNROLL for (uint n = 0; n < VALUE_STEPS; ++n) {
+      uint value[4];
+      load_blocks_transposed(value, CHUNK(values, 2 * n) + step * 16 * VALUE_PITCH);
+      UNROLL for (uint m = 0; m < ROW_TILES; ++m) {
+        float* to = output + 2 * m * OUTPUTS + 4 * n;
+        multiply_add(to, to + OUTPUTS, packed + 4 * m, value[0], value[1]);
+        multiply_add(to + 2, to + 2 + OUTPUTS, packed + 4 * m, value[2], value[3]);
+      }
+    }
+  }
+}
+
+// What the scores are before the softmax multiplies them by its scale.
+INLINE void finish_scores(float* score, float scale, float cap) {
+#if GENERAL_SCORE
+  if (cap > 0.0f) {
+    UNROLL for (uint i = 0; i < ROWS * SCORES; ++i)
+      score[i] = cap * LOG2_E * saturating_tanh(scale / cap * score[i]);
+  } else {
+    UNROLL for (uint i = 0; i < ROWS * SCORES; ++i) score[i] *= scale * LOG2_E;
+  }
+#endif
+}
+
+// Row r sees keys [low[r], high[r]); `key` is this item's first of the tile.
+INLINE void mask_scores(float* score, const int* low, const int* high, int key) {
+  UNROLL for (uint r = 0; r < ROWS; ++r) {
+    UNROLL for (uint i = 0; i < SCORES; ++i) {
+      const int at = key + (int)(i / 2 * 8 + i % 2);
+      if (at < low[r] || at >= high[r]) score[r * SCORES + i] = MASKED;
+    }
+  }
+}
+
+// Raises the maxima, and scales the sums and outputs of earlier tiles by as much.
+INLINE void take_maxima(float* most, float* sum, float* output, const float* score, float scale) {
+  float shrink[ROWS];
+  UNROLL for (uint r = 0; r < ROWS; ++r) {
+    const float* s = score + r * SCORES;
+    float a = fmax(s[0], s[1]), b = fmax(s[2], s[3]);
+    UNROLL for (uint i = 4; i < SCORES; i += 4)
+      a = fmax(a, fmax(s[i], s[i + 1])), b = fmax(b, fmax(s[i + 2], s[i + 3]));
+    const float now = fmax(most[r], quad_max(fmax(a, b)));
+    shrink[r] = fast_exp2((most[r] - now) * scale);
+    most[r] = now;
+    sum[r] *= shrink[r];
+  }
+  // Most tiles of a long row hold no new maximum.
+  UNROLL for (uint m = 0; m < ROW_TILES; ++m) {
+    if (!some_differ(fmin(shrink[2 * m], shrink[2 * m + 1]), 1.0f)) continue;
+    UNROLL for (uint i = 0; i < 2 * OUTPUTS; ++i)
+      output[2 * m * OUTPUTS + i] *= shrink[2 * m + i / OUTPUTS];
+  }
+}
+
+INLINE void take_exponentials(float* score, float* sum, const float* most, float scale) {
+  UNROLL for (uint r = 0; r < ROWS; ++r) {
+    const float shift = most[r] * -scale;
+    float a = 0.0f, b = 0.0f;
+    UNROLL for (uint i = 0; i < SCORES; i += 2) {
+      float* s = score + r * SCORES + i;
+      s[0] = fast_exp2(fma(s[0], scale, shift));
+      s[1] = fast_exp2(fma(s[1], scale, shift));
+      a += s[0], b += s[1];
+    }
+    sum[r] += a + b;
+  }
+}
+
+// Keys [first, end) are seen by some row, [common_first, common_end) by all of them.
+typedef struct {
+  int first, end, common_first, common_end;
+} Interval;
+
+#if POLICY
+// Registers have no index, so loops over rows and pairs of columns handle the first one and move
+// the rest up; after all of them everything is where it was.
+INLINE void move_up(float* array, uint size, uint by) {
+  float first[SCORES];
+  UNROLL for (uint i = 0; i < by; ++i) first[i] = array[i];
+  UNROLL for (uint i = 0; i + by < size; ++i) array[i] = array[i + by];
+  UNROLL for (uint i = 0; i < by; ++i) array[size - by + i] = first[i];
+}
+
+// In the two functions below, `row` and `key` are this item's first.
+INLINE RowPolicy row_policy(const Policies* policies, uint batch, uint head, int row) {
+  return policy_row(policies, batch, head, (uint)min(row, (int)CORE(q_len) - 1));
+}
+
+INLINE void apply_policies(float* score, const Policies* policies, uint batch, uint head, int row,
+                           int key) {
+  ROLLED for (uint r = 0; r < ROWS; ++r) {
+    const RowPolicy at = row_policy(policies, batch, head, row + 8 * (int)r);
+    ROLLED for (uint n = 0; n < SCORES / 2; ++n) {
+      UNROLL for (int i = 0; i < 2; ++i) {
+        const int own = key + 8 * (int)n + i;
+        score[i] = policy_sees(policies, at, own)
+                       ? policy_score(policies, at, own, score[i] * CORE(scale)).s0
+                       : MASKED;
+      }
+      move_up(score, SCORES, 2);
+    }
+    move_up(score, ROWS * SCORES, SCORES);
+  }
+}
+
+INLINE void drop_weights(float* weight, const Policies* policies, uint batch, uint head, int row,
+                         int key) {
+  ROLLED for (uint r = 0; r < ROWS; ++r) {
+    const RowPolicy at = row_policy(policies, batch, head, row + 8 * (int)r);
+    ROLLED for (uint n = 0; n < SCORES / 2; ++n) {
+      UNROLL for (int i = 0; i < 2; ++i)
+        weight[i] *= policy_keep(policies, at, key + 8 * (int)n + i);
+      move_up(weight, SCORES, 2);
+    }
+    move_up(weight, ROWS * SCORES, SCORES);
+  }
+}
+
+// Of a warp's rows, of which an item has one.
+INLINE Interval interval_of(const Policies* policies, uint batch, int warp_row, uint lane) {
+  const int row = warp_row + (int)lane;
+  const bool exists = lane < WARP_ROWS && row < (int)CORE(q_len);
+  const int4 entry =
+      exists ? ROW_ENTRY(RULE(rows) + batch * CORE(q_len) + row) : (int4)(0, INDEX_MAX, 0, 0);
+  const bool sees = exists && entry.s0 < entry.s1;
+  const Interval at = {warp_min(sees ? entry.s0 : INDEX_MAX), warp_max(sees ? entry.s1 : 0),
+                       warp_max(entry.s0), warp_min(entry.s1)};
+  return at;
+}
+
+// What the map of tiles says about the tile at key `first`.
+INLINE uint tile_state(const Policies* policies, uint batch, uint head, int row, int first) {
+  if (!(RULE(features) & POLICY_MAP)) return MAP_SOME;
+  return ((const global uint*)policies->rows)[RULE(map) + batch * RULE(map_stride_batch) +
+                                              head / RULE(mask.group) * RULE(map_stride_head) +
+                                              row / BLOCK_Q * RULE(map_stride_row) +
+                                              first / BLOCK_K];
+}
+#else
+INLINE Interval interval_of(const struct AttentionArgs* a, int first_row, int last_row) {
+  const Interval at = {max(first_row + a->band_low, 0),
+                       min(last_row + 1 + a->band_high, (int)a->kv_len), last_row + a->band_low,
+                       min(first_row + 1 + a->band_high, (int)a->kv_len)};
+  return at;
+}
+#endif
+
+KERNEL void attention_mma(const global scalar* restrict q, const global scalar* restrict k,
+                          const global scalar* restrict v, global scalar* restrict output,
+                          global float* restrict log_sum_exp, global float* scratch,
+#if POLICY
+                          POLICY_KERNEL_PARAMETERS, const struct AttentionCall call) {
+  const Policies policy_operands = MAKE_POLICIES(call, scratch), *policies = &policy_operands;
+  const struct AttentionArgs a = call.core;
+#else
+                          const struct AttentionArgs a) {
+#endif
+  local uchar memory[MMA_LOCAL_BYTES] __attribute__((aligned(128)));
+  const uint local_memory = LOCAL_ADDRESS(memory);
+  const uint item = get_local_id(0), lane = item % 32, warp = (uint)uniform((int)(item / 32));
+  // Under a causal mask the last tiles take longest, so they start first.
+  const uint tiles = get_num_groups(0) / a.splits, split = get_group_id(0) / tiles;
+  const int first_row = (int)(tiles - 1 - get_group_id(0) % tiles) * (int)BLOCK_Q;
+  const int warp_row = first_row + (int)(warp * WARP_ROWS), row = warp_row + (int)(lane / 4);
+  const uint head = get_group_id(1), kv_head = head / a.group;
+  const size_t batch = get_group_id(2);
+
+  // What the group sees, and what the warp.
+#if POLICY
+  local int* bounds = (local int*)memory;
+  const Interval own = interval_of(policies, batch, warp_row, lane);
+  if (item == 0) bounds[0] = INDEX_MAX, bounds[1] = 0;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (lane == 0) atomic_min(&bounds[0], own.first), atomic_max(&bounds[1], own.end);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  const int begin = bounds[0], all_end = bounds[1];
+  barrier(CLK_LOCAL_MEM_FENCE);
+#else
+  const int last_row = (int)a.q_len - 1;
+  const Interval own = interval_of(&a, warp_row, min(warp_row + (int)WARP_ROWS - 1, last_row));
+  const Interval all = interval_of(&a, first_row, min(first_row + (int)BLOCK_Q - 1, last_row));
+  const int begin = all.first, all_end = all.end;
+#endif
+  // One split's share, in whole tiles from multiples of BLOCK_K on: what a row adds up in which
+  // order depends on nothing but its own keys and the number of splits.
+  int tile = begin / (int)BLOCK_K * (int)BLOCK_K, end = all_end;
+  if (a.splits > 1) {
+    const int count = (end - tile + (int)BLOCK_K - 1) / (int)BLOCK_K;
+    const int share = (max(count, 0) + (int)a.splits - 1) / (int)a.splits * (int)BLOCK_K;
+    tile += (int)split * share;
+    end = min(end, tile + share);
+  }
+#if POLICY
+#define SKIP_HIDDEN(tile)                                                                 \
+  while (tile < end && tile_state(policies, batch, head, first_row, tile) == MAP_NOTHING) \
+  tile += (int)BLOCK_K
+#else
+#define SKIP_HIDDEN(tile)
+#endif
+  SKIP_HIDDEN(tile);
+
+  const Matrix queries = {
+      q + a.q_offset + batch * a.q_stride_batch + (size_t)head * a.q_stride_head, a.q_stride_row, 0,
+      (int)a.q_len};
+  const Matrix keys = {
+      k + a.k_offset + batch * a.k_stride_batch + (size_t)kv_head * a.k_stride_head, a.k_stride_row,
+      begin, end};
+  const Matrix values = {
+      v + a.v_offset + batch * a.v_stride_batch + (size_t)kv_head * a.v_stride_head, a.v_stride_row,
+      begin, end};
+  const uint key_tiles = local_memory + K_START, value_tiles = local_memory + V_START;
+#define COPY_KEYS(tile, stage) \
+  copy_rows(key_tiles + (stage)*K_BYTES, keys, tile, BLOCK_K, HEAD_DIM, HEAD_PITCH, item)
+#define COPY_VALUES(tile, stage) \
+  copy_rows(value_tiles + (stage)*V_BYTES, values, tile, BLOCK_K, VALUE_DIM, VALUE_PITCH, item)
+
+  // Where an item's part of the blocks of 16 x 16 is: rows 0 to 15 and chunk 0, then chunk 1; of
+  // keys, rows 0 to 7 and chunks 0 and 1, then rows 8 to 15.
+  const uint place = (lane / 16 ^ lane % 8) * 16, key_place = (lane / 8 % 2 ^ lane % 8) * 16;
+  const uint query_at = local_memory + (warp * WARP_ROWS + lane % 16) * HEAD_PITCH + place;
+  const uint key_at = key_tiles + (lane / 16 * 8 + lane % 8) * HEAD_PITCH + key_place;
+  const uint value_at = value_tiles + lane % 16 * VALUE_PITCH + place;
+
+  const float scale = GENERAL_SCORE ? 1.0f : a.scale * LOG2_E;  // of the scores
+  float score[ROWS * SCORES], sums[ROWS * OUTPUTS], most[ROWS], sum[ROWS];
+  uint query[(KEEP_Q + 1) * ROW_TILES * 4];
+  UNROLL for (uint r = 0; r < ROWS; ++r) most[r] = NO_MAXIMUM, sum[r] = 0.0f;
+  UNROLL for (uint i = 0; i < ROWS * OUTPUTS; ++i) sums[i] = 0.0f;
+
+  copy_rows(local_memory, queries, first_row, BLOCK_Q, HEAD_DIM, HEAD_PITCH, item);
+  if (KEEP_Q > 0) {
+    copy_wait();
+    barrier(CLK_LOCAL_MEM_FENCE);
+    UNROLL for (uint step = 0; step < KEEP_Q; ++step)
+      load_queries(query + step * ROW_TILES * 4, query_at, step);
+  }
+  if (tile < end) {
+    COPY_KEYS(tile, 0);
+    if (STAGES == 2) COPY_VALUES(tile, 0);
+  }
+
+  uint stage = 0;
+  while (tile < end) {
+    int next = tile + (int)BLOCK_K;
+    SKIP_HIDDEN(next);
+    copy_wait();
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (STAGES == 1) {
+      COPY_VALUES(tile, 0);
+    } else if (next < end) {
+      COPY_KEYS(next, stage ^ 1);
+      COPY_VALUES(next, stage ^ 1);
+    }
+
+    const bool seen = tile < own.end && tile + (int)BLOCK_K > own.first;
+    const int key = tile + (int)(lane % 4 * 2);  // of this item, the first
+    if (seen) {
+      take_scores(score, query, query_at, key_at + stage * K_BYTES);
+      const bool all_visible = tile >= own.common_first && tile + (int)BLOCK_K <= own.common_end;
+#if POLICY
+      const uint features = call.policy.features;
+      const bool hides = (features & POLICY_HIDES) != 0 &&
+                         tile_state(policies, batch, head, first_row, tile) != MAP_ALL;
+      if (hides || (features & POLICY_ADDS) != 0) {
+        apply_policies(score, policies, batch, head, row, key);
+      } else
+#endif
+      {
+        finish_scores(score, a.scale, a.soft_cap);
+        if (!all_visible) {
+          int low[ROWS], high[ROWS];
+          UNROLL for (uint r = 0; r < ROWS; ++r) {
+            const int own_row = row + 8 * (int)r;
+#if POLICY
+            const int4 entry = ROW_ENTRY(RULE(rows) + batch * CORE(q_len) +
+                                         min(own_row, (int)CORE(q_len) - 1));
+            low[r] = entry.s0, high[r] = entry.s1;
+#else
+            low[r] = own_row + a.band_low;
+            high[r] = min(own_row + a.band_high + 1, (int)a.kv_len);
+#endif
+          }
+          mask_scores(score, low, high, key);
+        }
+      }
+      take_maxima(most, sum, sums, score, scale);
+    }
+
+    if (STAGES == 1) {
+      copy_wait();
+      barrier(CLK_LOCAL_MEM_FENCE);
+      if (next < end) COPY_KEYS(next, 0);
+    }
+    if (seen) {
+      take_exponentials(score, sum, most, scale);
+#if POLICY
+      if ((call.policy.features & POLICY_DROPOUT) != 0)
+        drop_weights(score, policies, batch, head, row, key);
+#endif
+      add_outputs(sums, score, value_at + stage * V_BYTES);
+    }
+    if (STAGES == 2) stage ^= 1;
+    tile = next;
+  }
+
+  // A row that saw nothing has the sum 0; a NaN in the sum must show in both results.
+  UNROLL for (uint r = 0; r < ROWS; ++r) sum[r] = quad_sum(sum[r]);
+  if (a.splits > 1) {
+    const size_t rows = get_num_groups(2) * a.heads * a.q_len;
+    global float* partial = scratch + a.partials;
+    global float* totals = partial + a.splits * rows * VALUE_DIM;
+    UNROLL for (uint r = 0; r < ROWS; ++r) {
+      const int own_row = row + 8 * (int)r;
+      if (own_row >= (int)a.q_len) continue;
+      const size_t part = split * rows + (batch * a.heads + head) * a.q_len + own_row;
+      UNROLL for (uint i = 0; i < OUTPUTS; ++i) {
+        const uint column = i / 2 * 8 + lane % 4 * 2 + i % 2;
+        if (column < VALUE_DIM) partial[part * VALUE_DIM + column] = sums[r * OUTPUTS + i];
+      }
+      if (lane % 4 == 0) {
+        totals[2 * part] = most[r] * scale;
+        totals[2 * part + 1] = sum[r];
+      }
+    }
+    return;
+  }
+
+  global scalar* to =
+      output + a.o_offset + batch * a.o_stride_batch + (size_t)head * a.o_stride_head;
+  if (ALIGNED) barrier(CLK_LOCAL_MEM_FENCE);  // all inputs were read
+  UNROLL for (uint r = 0; r < ROWS; ++r) {
+    const int own_row = row + 8 * (int)r;
+#if POLICY
+    const float2 total = policy_sinks(policies, head, most[r], sum[r]);
+    const float shrink = exp2(most[r] - total.s0);
+    const float norm = total.s1 == 0.0f                                  ? 0.0f
+                       : (call.policy.features & POLICY_UNNORMALIZED) != 0 ? shrink
+                                                                         : shrink / total.s1;
+#else
+    const float2 total = (float2)(most[r] * scale, sum[r]);
+    const float norm = total.s1 == 0.0f ? 0.0f : 1.0f / total.s1;
+#endif
+    UNROLL for (uint i = 0; i < OUTPUTS; i += 2) {
+      const float low = sums[r * OUTPUTS + i] * norm, high = sums[r * OUTPUTS + i + 1] * norm;
+#if ALIGNED
+      const uint local_row = warp * WARP_ROWS + lane / 4 + 8 * r;
+      store_local(local_memory + local_row * VALUE_PITCH + (i / 2 ^ lane / 4) * 16 + lane % 4 * 4,
+                  pack_scalars(low, high));
+#else
+      if (own_row >= (int)a.q_len) continue;
+      const uint column = i / 2 * 8 + lane % 4 * 2;
+      if (column < VALUE_DIM) store_scalar(low, to + (size_t)own_row * a.o_stride_row, column);
+      if (column + 1 < VALUE_DIM)
+        store_scalar(high, to + (size_t)own_row * a.o_stride_row, column + 1);
+#endif
+    }
+    if (a.write_lse && lane % 4 == 0 && own_row < (int)a.q_len)
+      log_sum_exp[a.lse_offset + batch * a.lse_stride_batch + head * a.lse_stride_head + own_row] =
+          total.s1 == 0.0f ? -INFINITY : (total.s0 + log2(total.s1)) * LN_2;
+  }
+#if ALIGNED
+  WARP_SYNC();
+  const uint chunks = VALUE_DIM / 8;
+  for (uint i = lane; i < WARP_ROWS * chunks; i += 32) {
+    const uint warp_local_row = i / chunks, chunk = i % chunks;
+    const int own_row = warp_row + (int)warp_local_row;
+    if (own_row >= (int)a.q_len) break;
+    const uint4 x = load_local4(local_memory + (warp * WARP_ROWS + warp_local_row) * VALUE_PITCH +
+                                (chunk ^ (warp_local_row & 7)) * 16);
+    *(global uint4*)(to + (size_t)own_row * a.o_stride_row + chunk * 8) = x;
+  }
+#endif
+}
