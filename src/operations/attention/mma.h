@@ -37,7 +37,7 @@
 #define MMA_MOST_REGISTERS 208u
 
 #define MMA_VALID                                                                                  \
-  (WG_X % 32u == 0u && WG_X >= 32u && WG_X <= 256u && (BLOCK_Q == WG_X / 2u || BLOCK_Q == WG_X) && \
+  (WG_X % 64u == 0u && WG_X >= 64u && WG_X <= 256u && (BLOCK_Q == WG_X / 2u || BLOCK_Q == WG_X) && \
    BLOCK_K % 16u == 0u && BLOCK_K > 0u && STAGES >= 1u && STAGES <= 2u && KEEP_Q <= HEAD_STEPS)
 
 #endif  // TESSERA_OPERATIONS_ATTENTION_MMA_H
