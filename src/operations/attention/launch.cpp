@@ -7,17 +7,17 @@
 namespace tessera::operations {
 namespace {
 
-bool is_aligned(const Problem& problem) {
+// Dims, offsets and strides of the rows are multiples of `elements`.
+bool is_aligned(const Problem& problem, std::int64_t elements) {
   const AttentionSlots& slots = call_of(problem).slots;
-  const auto multiple_of_4 = [](std::int64_t n) { return n % 4 == 0; };
+  const auto multiple = [elements](std::int64_t n) { return n % elements == 0; };
   for (const std::size_t slot :
        {slots.query, slots.key, slots.value, slots.output, slots.output_gradient,
         slots.query_gradient, slots.key_gradient, slots.value_gradient}) {
     if (!problem.has(slot)) continue;
     const TensorSpec spec = with_batch(problem.spec(slot));
-    const bool ok = multiple_of_4(spec.offset) && multiple_of_4(spec.shape[3]) &&
-                    multiple_of_4(spec.strides[0]) && multiple_of_4(spec.strides[1]) &&
-                    multiple_of_4(spec.strides[2]);
+    const bool ok = multiple(spec.offset) && multiple(spec.shape[3]) && multiple(spec.strides[0]) &&
+                    multiple(spec.strides[1]) && multiple(spec.strides[2]);
     if (!ok) return false;
   }
   return true;
@@ -54,7 +54,11 @@ std::uint32_t vector_width(const DeviceProfile& profile) {
 std::vector<Define> shape_constants(const Problem& problem, const Config& /*config*/) {
   return {{"HEAD_DIM", head_dim(problem)},
           {"VALUE_DIM", value_dim(problem)},
-          {"ALIGNED", is_aligned(problem) ? 1U : 0U}};
+          {"ALIGNED", is_aligned(problem, 4) ? 1U : 0U}};
+}
+
+std::uint32_t vector_elements(const Problem& problem) {
+  return is_aligned(problem, 8) ? 8 : is_aligned(problem, 4) ? 4 : 1;
 }
 
 AttentionScratch scratch_of(const Problem& problem, const AttentionTiling& tiling) {

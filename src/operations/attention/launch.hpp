@@ -70,6 +70,11 @@ Pass helper_pass(const std::string& name);
 Pass rows_pass(const AttentionSlots& slots);
 Pass map_pass(const AttentionSlots& slots, const Tiling& tiling);
 
+// Values of HEAD_DIM, VALUE_DIM and ALIGNED.
+std::vector<Define> shape_constants(const Problem& problem, const Config& config);
+// What dims, offsets and strides of the rows are multiples of: 8, 4 or 1.
+std::uint32_t vector_elements(const Problem& problem);
+
 // A forward kernel for calls with and without policies: rows, map, the kernel, combine, weights.
 // `groups` counts the work-groups of one split.
 struct ForwardKernel {
@@ -77,14 +82,12 @@ struct ForwardKernel {
   Tiling tiling{};
   std::function<std::vector<Define>(const Problem&, const DeviceProfile&)> axes{};  // but POLICY
   std::function<Dim3(const Problem&, const Config&)> groups{};
+  std::function<std::vector<Define>(const Problem&, const Config&)> constants = shape_constants;
 };
 std::vector<Pass> forward_passes(const AttentionSlots& slots, const ForwardKernel& kernel);
 // A variant of that kernel; the caller adds what it needs, its space and what it rejects.
 Variant forward_variant(const AttentionSlots& slots, std::string name, std::string idea,
                         std::vector<Tunable> tunables, const ForwardKernel& kernel);
-
-// Values of HEAD_DIM, VALUE_DIM and ALIGNED.
-std::vector<Define> shape_constants(const Problem& problem, const Config& config);
 
 // The kernels count elements of operands and floats of the scratch buffer in 32 bits.
 Refusal rejects_long_offsets(const Problem& problem, std::uint64_t scratch_bytes);
@@ -98,12 +101,15 @@ Refusal rejects_private_bytes(std::uint64_t bytes);        // of one work-item
 
 Variant cpu_variant(const AttentionSlots& slots);
 Variant cpu_decode_variant(const AttentionSlots& slots);
+Variant decode_variant(const AttentionSlots& slots);
 Variant hopper_variant(const AttentionSlots& slots);
 Variant tile_variant(const AttentionSlots& slots);
 Variant tile_subgroup_variant(const AttentionSlots& slots);
 Config default_cpu_config(const Problem& problem, const DeviceProfile& profile);
 Config default_cpu_decode_config(const Problem& problem, const DeviceProfile& profile);
 bool prefers_cpu_decode(const Problem& problem, const DeviceProfile& profile);
+bool prefers_decode(const Problem& problem, const DeviceProfile& profile);
+Config default_decode_config(const Problem& problem, const DeviceProfile& profile);
 bool prefers_hopper(const Problem& problem, const DeviceProfile& profile);
 Config default_hopper_config(const Problem& problem, const DeviceProfile& profile);
 Config default_tile_config(const Problem& problem, const DeviceProfile& profile);

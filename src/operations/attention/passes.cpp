@@ -181,7 +181,7 @@ std::vector<Pass> forward_passes(const AttentionSlots& slots, const ForwardKerne
     } else {
       pass.bindings.push_back(kScratch);
     }
-    pass.constants = shape_constants;
+    pass.constants = kernel.constants;
     pass.axes = [axes = kernel.axes, policies](const Problem& problem,
                                                const DeviceProfile& profile) {
       std::vector<Define> all = axes(problem, profile);
