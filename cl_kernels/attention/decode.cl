@@ -315,8 +315,8 @@ KERNEL void attention_decode(const global scalar* restrict q, const global scala
     }
   }
 
-  // Every stream leaves its sums, maxima and totals; then each item merges four columns of a row.
-  local float4* sums = memory;
+  // Every stream leaves its sums, maxima and totals; then the items merge them, a column at a time.
+  local float* sums = (local float*)memory;
   barrier(CLK_LOCAL_MEM_FENCE);
   FOR_LANE_SCORES(n, i) {
     weights[i] = total[n];
@@ -325,34 +325,31 @@ KERNEL void attention_decode(const global scalar* restrict q, const global scala
   UNROLL for (uint r = 0; r < ROWS; ++r)
     UNROLL for (uint n = 0; n < VALUE_PARTS; ++n)
       UNROLL for (uint i = 0; i < PART; i += 4)
-        sums[((stream * ROWS + r) * VALUE_SPAN + (n * LANES + lane) * PART + i) / 4] =
+        ((local float4*)sums)[((stream * ROWS + r) * VALUE_SPAN + (n * LANES + lane) * PART + i) / 4] =
             vload4(0, &sum[r][n * PART + i]);
+  STREAM_SYNC();
+  FOR_LANE_SCORES(n, i) {
+    if (i % KEYS != 0) continue;
+    UNROLL for (uint c = 1; c < KEYS; ++c) total[n] += weights[i + c];
+    weights[i] = total[n];  // of the row
+  }
   barrier(CLK_LOCAL_MEM_FENCE);
+
   const size_t lines = (size_t)get_num_groups(2) * a.heads * a.q_len;
-  for (uint n = item; n < ROWS * VALUE_SPAN / 4; n += WG_X) {
-    const uint r = n / (VALUE_SPAN / 4), column = n % (VALUE_SPAN / 4) * 4;
+  for (uint n = item; n < ROWS * VALUE_SPAN; n += WG_X) {
+    const uint r = n / VALUE_SPAN, column = n % VALUE_SPAN;
     if (first_row + r >= work.end_row || column >= VALUE_DIM) continue;
-    float largest = LOWEST_MAXIMUM, all = 0.0f;
-    for (uint s = 0; s < STREAMS; ++s) largest = fmax(largest, all_weights[s * WEIGHTS + SCORES + r]);
-    float4 o = (float4)(0.0f);
-    for (uint s = 0; s < STREAMS; ++s) {
-      const local float* of_stream = all_weights + s * WEIGHTS;
-      const float factor = exp2(of_stream[SCORES + r] - largest);
-      for (uint c = 0; c < KEYS; ++c) all = fma(of_stream[r * KEYS + c], factor, all);
-      o = fma(sums[((s * ROWS + r) * VALUE_SPAN + column) / 4], (float4)(factor), o);
+    float largest = LOWEST_MAXIMUM, all = 0.0f, o = 0.0f;
+    UNROLL for (uint s = 0; s < STREAMS; ++s) largest = fmax(largest, all_weights[s * WEIGHTS + SCORES + r]);
+    UNROLL for (uint s = 0; s < STREAMS; ++s) {
+      const float factor = exp2(all_weights[s * WEIGHTS + SCORES + r] - largest);
+      all = fma(all_weights[s * WEIGHTS + r * KEYS], factor, all);
+      o = fma(sums[(s * ROWS + r) * VALUE_SPAN + column], factor, o);
     }
     const uint row = query_row(&work, first_row + r), head = query_head(&work, first_row + r);
-    const uint columns = min((uint)VALUE_DIM - column, 4u);
-    float of[4];
     if (a.splits > 1) {
       const size_t line = split * lines + ((size_t)batch * a.heads + head) * a.q_len + row;
-      global float* to = scratch + a.partials + line * VALUE_DIM + column;
-      vstore4(o, 0, of);
-#if VALUE_DIM % 4 == 0
-      *(global float4*)to = o;
-#else
-      for (uint i = 0; i < columns; ++i) to[i] = of[i];
-#endif
+      scratch[a.partials + line * VALUE_DIM + column] = o;
       if (column == 0) vstore2((float2)(largest, all), line, scratch + a.partials + a.splits * lines * VALUE_DIM);
       continue;
     }
@@ -363,15 +360,10 @@ KERNEL void attention_decode(const global scalar* restrict q, const global scala
     normalize = (call.policy.features & POLICY_UNNORMALIZED) == 0;
 #endif
     const float2 result = row_result(largest, end.s0, end.s1, normalize, -INFINITY);
-    global scalar* to = output + a.o_offset + (size_t)batch * a.o_stride_batch + (size_t)head * a.o_stride_head +
-                        (size_t)row * a.o_stride_row;
-    o *= result.s0;
-#if VECTOR >= 4
-    store_scalar4(o, to, column);
-#else
-    vstore4(o, 0, of);
-    for (uint i = 0; i < columns; ++i) store_scalar(of[i], to, column + i);
-#endif
+    store_scalar(o * result.s0,
+                 output + a.o_offset + (size_t)batch * a.o_stride_batch + (size_t)head * a.o_stride_head +
+                     (size_t)row * a.o_stride_row,
+                 column);
     if (a.write_lse && column == 0)
       log_sum_exp[a.lse_offset + (size_t)batch * a.lse_stride_batch + (size_t)head * a.lse_stride_head + row] =
           result.s1;

@@ -71,58 +71,89 @@ Dim3 groups(const Problem& problem, const Config& config) {
           narrow(call.batch)};
 }
 
-// Splits that fill the device once, each a few steps long; and so many more where keys abound that
-// the groups that end last do not count.
-Config with_splits(Config config, const Problem& problem, const DeviceProfile& profile) {
-  constexpr std::uint32_t kResident = 3;    // groups of a compute unit at a time
-  constexpr std::uint32_t kMost = 16;       // groups of a compute unit in all
-  constexpr std::int64_t kLongSplit = 1024;  // keys
-  const AttentionProblem& call = call_of(problem);
-  const Dim3 count = groups(problem, config);
-  const std::uint32_t have = std::max(count.x * count.y * count.z, 1U);
-  const std::uint32_t units = is_gpu(profile) ? std::max(profile.compute_units, 1U) : 1;
-  const auto keys = static_cast<std::uint32_t>(std::max<std::int64_t>(call.kv_len, 1));
-  const std::uint32_t filled = ceil_div(kResident * units, have);
-  const std::uint32_t even = std::min<std::uint32_t>(ceil_div(kMost * units, have), keys / kLongSplit);
-  const std::uint32_t most = std::max(keys / (2 * config.at("BLOCK_K")), 1U);
-  config.set("SPLITS", call.splits > 0 ? static_cast<std::uint32_t>(call.splits)
-                                       : std::min(std::max(filled, even), most));
-  return config;
+bool fits(const Problem& problem, const Config& config, const DeviceProfile& profile) {
+  const DecodeGeometry geometry = decode_geometry(config, problem);
+  return geometry.valid &&
+         (profile.local_memory == 0 || geometry.local_bytes <= profile.local_memory) &&
+         (profile.max_group_size == 0 || config.group().x <= profile.max_group_size);
 }
 
-// Lanes for one part of every row each; as many rows as their queries and sums fit registers, and
-// keys for four or eight loads under way. CPUs run the items of a group one after the other, so
-// small groups do.
-Config make_config(const Problem& problem, const DeviceProfile& profile, std::uint32_t items,
-                   std::uint32_t keys) {
+std::uint32_t group_count(const Problem& problem, const Config& config) {
+  const Dim3 count = groups(problem, config);
+  return std::max(count.x * count.y * count.z, 1U);
+}
+
+std::uint32_t units_of(const DeviceProfile& profile) {
+  return is_gpu(profile) ? std::max(profile.compute_units, 1U) : 1;
+}
+
+// Splits that fill the device, each long enough to be worth merging; and so many more where keys
+// abound that the groups that end last do not count. Measured on an H200.
+std::uint32_t default_splits(const Problem& problem, const Config& config,
+                             const DeviceProfile& profile) {
+  constexpr std::uint32_t kFew = 2, kMany = 16;                   // groups of a compute unit
+  constexpr std::uint32_t kShortSplit = 256, kLongSplit = 1024;  // keys
+  const std::uint32_t have = group_count(problem, config), units = units_of(profile);
+  const auto keys = narrow(call_of(problem).kv_len);
+  const std::uint32_t filled = std::min(ceil_div(kFew * units, have), keys / kShortSplit);
+  const std::uint32_t even = std::min(ceil_div(kMany * units, have), keys / kLongSplit);
+  return std::max({filled, even, 1U});
+}
+
+// Lanes for one part of every row each, and as many keys as `loads` of 16 bytes take. Queries and
+// sums of `most_rows` rows should fit registers: 32 features of each.
+Config make_config(const Problem& problem, std::uint32_t items, std::uint32_t most_rows,
+                   std::uint32_t loads) {
+  constexpr std::uint32_t kFeatures = 32, kLeastScores = 4, kMostScores = 32;
   const std::uint32_t part = problem.dtype == DType::kF32 ? 4 : 8;
   const std::uint32_t dim = std::max(head_dim(problem), value_dim(problem));
   const auto lanes = static_cast<std::uint32_t>(
       std::clamp<std::uint64_t>(kernel::next_power_of_two((dim + part - 1) / part), 4, 32));
-  const std::uint32_t features = ceil_div(dim, lanes * part) * part;
-  const auto wanted = static_cast<std::uint32_t>(
+  const std::uint32_t parts = ceil_div(dim, lanes * part);
+  const auto all_rows = static_cast<std::uint32_t>(
       kernel::next_power_of_two(std::max(packed_rows(problem), 1U)));
   const std::uint32_t rows =
-      is_cpu(profile) ? std::min(wanted, 2U) : std::min(wanted, std::max(32 / features, 1U));
-  const std::uint32_t least = ceil_div(4, rows);  // scores are read four at a time
-  keys = std::max(ceil_div(keys, features / part), least);
-  return {{"WG_X", items},
-          {"ROWS", rows},
-          {"BLOCK_K", items / lanes * std::min(keys, 32 / rows)},
-          {"LANES", lanes}};
+      std::min({all_rows, most_rows, std::max(kFeatures / (parts * part), 1U)});
+  const std::uint32_t keys =
+      std::clamp(loads / parts, ceil_div(kLeastScores, rows), kMostScores / rows);
+  return {{"WG_X", items}, {"ROWS", rows}, {"BLOCK_K", items / lanes * keys}, {"LANES", lanes}};
 }
 
+// Few keys of few heads: a second pass that merges splits would take longer than all else (H200: 13
+// us for one pass over 1024 keys, 20 for two), so each compute unit reads the keys of a row or two
+// on its own. More than 256 items need not fit the registers.
+std::vector<Config> short_configs(const Problem& problem, const DeviceProfile& profile) {
+  constexpr std::int64_t kShort = 1536;
+  const AttentionProblem& call = call_of(problem);
+  std::vector<Config> configs;
+  if (!is_gpu(profile) || call.splits > 0 || call.kv_len > kShort) return configs;
+  for (const std::uint32_t rows : {1U, 2U}) {
+    const Config config = make_config(problem, 256, rows, 8 / rows);
+    if (fits(problem, config, profile) && group_count(problem, config) <= units_of(profile))
+      configs.push_back(config);
+  }
+  return configs;
+}
+
+// CPUs run the items of a group one after the other, so small groups of few rows do.
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
   std::vector<Config> configs;
-  const bool few = packed_rows(problem) <= 2;
-  for (const std::uint32_t items : {128U, 256U, 64U}) {
-    if (is_cpu(profile)) {
-      configs = {make_config(problem, profile, 32, 2)};
-      break;
+  if (is_cpu(profile)) {
+    configs = {make_config(problem, 32, 2, 2)};
+  } else {
+    configs = short_configs(problem, profile);
+    const std::uint32_t loads = packed_rows(problem) <= 2 ? 8 : 4;
+    for (const std::uint32_t items : {128U, 256U, 64U, 32U}) {
+      Config config = make_config(problem, items, 8, loads);
+      if (!fits(problem, config, profile)) continue;
+      config.set("SPLITS", default_splits(problem, config, profile));
+      configs.push_back(std::move(config));
     }
-    configs.push_back(make_config(problem, profile, items, few ? 8 : 4));
   }
-  for (Config& config : configs) config = with_splits(std::move(config), problem, profile);
+  const std::int64_t pinned = call_of(problem).splits;
+  for (Config& config : configs) {
+    if (pinned > 0) config.set("SPLITS", static_cast<std::uint32_t>(pinned));
+  }
   return configs;
 }
 
@@ -177,7 +208,8 @@ bool prefers_decode(const Problem& problem, const DeviceProfile& profile) {
 }
 
 Config default_decode_config(const Problem& problem, const DeviceProfile& profile) {
-  return space(problem, profile).front();
+  const std::vector<Config> configs = space(problem, profile);
+  return configs.empty() ? Config{} : configs.front();
 }
 
 }  // namespace tessera::operations
