@@ -18,7 +18,6 @@ constexpr std::int64_t kFewRows = 16;
 struct DecodeGeometry {
   bool valid = false;
   std::uint64_t local_bytes = 0;
-  std::uint32_t registers = 0;
 };
 
 // decode.h's macros read these names.
@@ -28,14 +27,13 @@ DecodeGeometry decode_geometry(const Config& config, const Problem& problem) {
   const std::uint32_t BLOCK_K = config.get("BLOCK_K", 0);
   const std::uint32_t LANES = config.get("LANES", 0);
   const std::uint32_t DTYPE = dtype_axis(problem.dtype);
-  const std::uint32_t HEAD_DIM = head_dim(problem);
   const std::uint32_t VALUE_DIM = value_dim(problem);
   constexpr std::uint32_t kMost = 4096;  // keeps every product below in 32 bits
   for (const std::uint32_t value : {WG_X, ROWS, BLOCK_K, LANES}) {
     if (value == 0 || value > kMost) return {};
   }
   if (WG_X < LANES || !(DECODE_VALID)) return {};
-  return {.valid = true, .local_bytes = DECODE_LOCAL_BYTES, .registers = DECODE_REGISTERS};
+  return {.valid = true, .local_bytes = DECODE_LOCAL_BYTES};
 }
 
 std::vector<Tunable> tunables() {
@@ -91,7 +89,7 @@ std::uint32_t units_of(const DeviceProfile& profile) {
 // abound that the groups that end last do not count. Measured on an H200.
 std::uint32_t default_splits(const Problem& problem, const Config& config,
                              const DeviceProfile& profile) {
-  constexpr std::uint32_t kFew = 2, kMany = 16;                   // groups of a compute unit
+  constexpr std::uint32_t kFew = 2, kMany = 16;                  // groups of a compute unit
   constexpr std::uint32_t kShortSplit = 256, kLongSplit = 1024;  // keys
   const std::uint32_t have = group_count(problem, config), units = units_of(profile);
   const auto keys = narrow(call_of(problem).kv_len);
@@ -110,8 +108,8 @@ Config make_config(const Problem& problem, std::uint32_t items, std::uint32_t mo
   const auto lanes = static_cast<std::uint32_t>(
       std::clamp<std::uint64_t>(kernel::next_power_of_two((dim + part - 1) / part), 4, 32));
   const std::uint32_t parts = ceil_div(dim, lanes * part);
-  const auto all_rows = static_cast<std::uint32_t>(
-      kernel::next_power_of_two(std::max(packed_rows(problem), 1U)));
+  const auto all_rows =
+      static_cast<std::uint32_t>(kernel::next_power_of_two(std::max(packed_rows(problem), 1U)));
   const std::uint32_t rows =
       std::min({all_rows, most_rows, std::max(kFeatures / (parts * part), 1U)});
   const std::uint32_t keys =
@@ -204,7 +202,8 @@ Variant decode_variant(const AttentionSlots& slots) {
 }
 
 bool prefers_decode(const Problem& problem, const DeviceProfile& profile) {
-  return profile.backend == Backend::kOpenCL && is_gpu(profile) && call_of(problem).q_len < kFewRows;
+  return profile.backend == Backend::kOpenCL && is_gpu(profile) &&
+         call_of(problem).q_len < kFewRows;
 }
 
 Config default_decode_config(const Problem& problem, const DeviceProfile& profile) {

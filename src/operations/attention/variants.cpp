@@ -6,8 +6,8 @@
 namespace tessera::operations {
 
 std::vector<Variant> attention_variants(const AttentionSlots& slots) {
-  return {cpu_variant(slots), cpu_decode_variant(slots), decode_variant(slots),
-          hopper_variant(slots), tile_variant(slots), tile_subgroup_variant(slots)};
+  return {cpu_variant(slots),    cpu_decode_variant(slots), decode_variant(slots),
+          hopper_variant(slots), tile_variant(slots),       tile_subgroup_variant(slots)};
 }
 
 std::vector<Rule> attention_rules() {
