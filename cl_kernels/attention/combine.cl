@@ -13,6 +13,7 @@
 #endif
 #include "operations/attention/combine.h"
 
+#define SPLITS_AT_ONCE 8
 #if POLICY
 #define CALL_PARAMETERS POLICY_KERNEL_PARAMETERS, const struct AttentionCall call
 #else
@@ -28,20 +29,29 @@ KERNEL void attention_combine(global scalar* restrict output, global float* rest
   const global float* sums = scratch + a.partials + line * VALUE_DIM;
   const global float2* statistics = (const global float2*)(scratch + a.partials + a.splits * lines * VALUE_DIM) + line;
 
+  // SPLITS_AT_ONCE loads are under way together; splits past the last one repeat it and do not count.
   float before = LOWEST_MAXIMUM, total = 0.0f, sum[COMBINE_FEATURES];
   for (uint d = 0; d < COMBINE_FEATURES; ++d) sum[d] = 0.0f;
-  for (uint split = 0; split < a.splits; ++split) {
-    const float2 part = statistics[split * lines];
-    if (part.s1 != 0.0f) before = max(before, part.s0);
+  for (uint first = 0; first < a.splits; first += SPLITS_AT_ONCE) {
+    float2 part[SPLITS_AT_ONCE];
+    UNROLL for (uint n = 0; n < SPLITS_AT_ONCE; ++n) part[n] = statistics[min(first + n, a.splits - 1) * lines];
+    UNROLL for (uint n = 0; n < SPLITS_AT_ONCE; ++n) before = part[n].s1 != 0.0f ? max(before, part[n].s0) : before;
   }
-  for (uint split = 0; split < a.splits; ++split) {
-    const float2 part = statistics[split * lines];
-    if (part.s1 == 0.0f) continue;
-    const float factor = exp2(part.s0 - before);
-    total = fma(part.s1, factor, total);
-    const global float* from = sums + split * lines * VALUE_DIM;
-    for (uint d = 0; d < COMBINE_FEATURES; ++d)
-      sum[d] = fma(from[min(column + d, (uint)VALUE_DIM - 1)], factor, sum[d]);
+  for (uint first = 0; first < a.splits; first += SPLITS_AT_ONCE) {
+    float2 part[SPLITS_AT_ONCE];
+    float values[SPLITS_AT_ONCE][COMBINE_FEATURES];
+    UNROLL for (uint n = 0; n < SPLITS_AT_ONCE; ++n) {
+      const size_t at = min(first + n, a.splits - 1) * lines;
+      part[n] = statistics[at];
+      UNROLL for (uint d = 0; d < COMBINE_FEATURES; ++d)
+        values[n][d] = sums[at * VALUE_DIM + min(column + d, (uint)VALUE_DIM - 1)];
+    }
+    UNROLL for (uint n = 0; n < SPLITS_AT_ONCE; ++n) {
+      const bool counts = first + n < a.splits && part[n].s1 != 0.0f;
+      const float factor = counts ? exp2(part[n].s0 - before) : 0.0f;
+      total += counts ? part[n].s1 * factor : 0.0f;
+      UNROLL for (uint d = 0; d < COMBINE_FEATURES; ++d) sum[d] += counts ? values[n][d] * factor : 0.0f;
+    }
   }
 
   float2 end = (float2)(before, total);

@@ -7,8 +7,7 @@
 // Assumes  TILE_VALID; ceil(kv_len / BLOCK_K) groups in x; lengths below 2^30; ALIGNED is no lie;
 //          delta (and the table of rows, POLICY=1) in the scratch buffer.
 //
-// A row of queries whose memory is not finite reaches all keys of a group if it sees one of them,
-// else none.
+// A row of queries whose memory is not finite reaches the keys that it gives a weight.
 #define BLOCK_OWN BLOCK_K
 #define BLOCK_STEP BLOCK_Q
 #include "attention/tile_backward.clh"
@@ -54,6 +53,7 @@ INLINE void differentiate(float* weight, float* gradient, local uint* seen, cons
     w[i] = weight[i];
     g[i] = gradient[i];
   }
+  bool hidden = false;
   EACH_PAIR for (uint c = 0; c < ITEM_STEPS; ++c) {
     const uint column = (item % LANES_STEP + c / 4 * LANES_STEP) * 4 + c % 4;
     const Row row = load_row(pairs, first_row + (int)column);
@@ -65,9 +65,11 @@ INLINE void differentiate(float* weight, float* gradient, local uint* seen, cons
       w[i] = pair.weight;
       g[i] = pair.logit;
       found = found || pair.seen;
+      hidden = hidden || !pair.seen;
     }
     if (found) seen[column] = 1;  // all that write it write the same
   }
+  if (hidden) seen[SOME_HIDDEN] = 1;
   UNROLL for (uint i = 0; i < PAIRS; ++i) {
     weight[i] = w[i];
     gradient[i] = g[i];
@@ -84,7 +86,7 @@ KERNEL void attention_tile_backward_keys(
 #endif
     const struct AttentionBackwardCall a) {
   local float4 memory[TILE_VECTORS];
-  local uint seen[BLOCK_STEP];  // rows of the step that see a key of this group
+  local uint seen[BLOCK_STEP + 1];  // rows of the step that see a key of this group
   local int range[2];
 
   const uint item = get_local_id(0);
@@ -124,7 +126,7 @@ KERNEL void attention_tile_backward_keys(
                                 head * a.gradient.do_stride_head,
                             a.gradient.do_stride_row, VALUE_DIM, end_row};
     for (int first_row = begin_row; first_row < end_row; first_row += BLOCK_Q) {
-      for (uint i = item; i < BLOCK_STEP; i += WG_X) seen[i] = 0;
+      for (uint i = item; i <= SOME_HIDDEN; i += WG_X) seen[i] = 0;
       multiply(weight, memory, keys, first_key, queries, first_row, HEAD_SLICES, item);
       multiply(gradient, memory, values, first_key, gradients, first_row, VALUE_SLICES, item);
       differentiate(weight, gradient, seen, &pairs, first_key, first_row, item);

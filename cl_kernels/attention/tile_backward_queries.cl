@@ -7,7 +7,7 @@
 // Assumes  TILE_VALID; ceil(q_len / BLOCK_Q) groups in x; lengths below 2^30; ALIGNED is no lie;
 //          delta (and the table of rows, POLICY=1) in the scratch buffer.
 //
-// A key whose memory is not finite reaches all rows of a group if one of them sees it, else none.
+// A key whose memory is not finite reaches the rows that give it a weight.
 #define BLOCK_OWN BLOCK_Q
 #define BLOCK_STEP BLOCK_K
 #include "attention/tile_backward.clh"
@@ -57,6 +57,7 @@ INLINE void differentiate(const float* score, float* gradient, local uint* seen,
     g[i] = gradient[i];
   }
   uint found = 0;
+  bool hidden = false;
   EACH_PAIR for (uint r = 0; r < ITEM_ROWS; ++r) {
     const int index = first_row + (int)(item / LANES_STEP + LANES_OWN * r);
     const Row row = load_row(pairs, index);
@@ -66,6 +67,7 @@ INLINE void differentiate(const float* score, float* gradient, local uint* seen,
       const Pair pair = pair_of(pairs, &row, key, s[i], g[i]);
       g[i] = pair.logit;
       found |= pair.seen ? 1u << c : 0u;
+      hidden = hidden || !pair.seen;
 #if POLICY
       const uint kv_len = pairs->call->core.kv_len;
       if (ds && index < (int)pairs->call->core.q_len && key < (int)kv_len)
@@ -76,6 +78,7 @@ INLINE void differentiate(const float* score, float* gradient, local uint* seen,
   UNROLL for (uint i = 0; i < PAIRS; ++i) gradient[i] = g[i];
   UNROLL for (uint c = 0; c < ITEM_STEPS; ++c)  // all that write a word write the same
     if (found >> c & 1) seen[(item % LANES_STEP + c / 4 * LANES_STEP) * 4 + c % 4] = 1;
+  if (hidden) seen[SOME_HIDDEN] = 1;
 }
 
 KERNEL void attention_tile_backward_queries(
@@ -88,7 +91,7 @@ KERNEL void attention_tile_backward_queries(
 #endif
     const struct AttentionBackwardCall a) {
   local float4 memory[TILE_VECTORS];
-  local uint seen[BLOCK_STEP];  // keys of the step that a row of this group sees
+  local uint seen[BLOCK_STEP + 1];  // keys of the step that a row of this group sees
   local int range[2];
 
   const uint item = get_local_id(0);
@@ -130,7 +133,7 @@ KERNEL void attention_tile_backward_queries(
   UNROLL for (uint i = 0; i < ITEM_ROWS * ITEM_HEADS; ++i) sum[i] = (float4)(0.0f);
   int first_key = begin_key;
   for (; first_key < end_key; first_key += BLOCK_K) {
-    for (uint i = item; i < BLOCK_STEP; i += WG_X) seen[i] = 0;
+    for (uint i = item; i <= SOME_HIDDEN; i += WG_X) seen[i] = 0;
     multiply(score, memory, queries, first_row, keys, first_key, HEAD_SLICES, item);
     multiply(gradient, memory, gradients, first_row, values, first_key, VALUE_SLICES, item);
     differentiate(score, gradient, seen, ds, &pairs, first_row, first_key, item);

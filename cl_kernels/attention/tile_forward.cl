@@ -23,7 +23,7 @@
 //   Q = BLOCK_Q odd(KEEP_Q ? SLICE_D / 4 ceil(HEAD_DIM / SLICE_D) : SLICE_D / 4),
 //   K = BLOCK_K odd(SLICE_D / 4), P = BLOCK_Q odd(BLOCK_K / 4), V = SLICE_K LANES_K ITEM_VALUES,
 //   odd(n) = n | 1.
-// A value that is not finite reaches all rows of a group if one of them sees its key, else none.
+// A value that is not finite reaches the rows that give its key a weight.
 //
 // Rows are (query row, head) pairs where `pack` heads share keys. With splits, a group takes every
 // key of its share only, and leaves {sum, maximum, total} for attention/combine.
@@ -126,25 +126,37 @@ INLINE void add_scores(float* score, const local float4* query, const local floa
   }
 }
 
-// One slice of p v: 16 ITEM_ROWS ITEM_VALUES multiply-adds for ITEM_ROWS + 4 ITEM_VALUES reads.
-INLINE void add_values(float4* sum, const local float4* weight, const local float4* value) {
-  for (uint j = 0; j < SLICE_K / 4; ++j, value += 4 * V_STRIDE) {
-    float4 part[ITEM_ROWS];
-    UNROLL for (uint r = 0; r < ITEM_ROWS; ++r) part[r] = weight[LANES_Q * r * P_STRIDE + j];
-    UNROLL for (uint i = 0; i < ITEM_VALUES; ++i) {
-      const float4 value0 = value[LANES_K * i], value1 = value[LANES_K * i + V_STRIDE];
-      const float4 value2 = value[LANES_K * i + 2 * V_STRIDE];
-      const float4 value3 = value[LANES_K * i + 3 * V_STRIDE];
-      UNROLL for (uint r = 0; r < ITEM_ROWS; ++r) {
-        float4 o = sum[r * ITEM_VALUES + i];
-        o = fma((float4)(part[r].s0), value0, o);
-        o = fma((float4)(part[r].s1), value1, o);
-        o = fma((float4)(part[r].s2), value2, o);
-        sum[r * ITEM_VALUES + i] = fma((float4)(part[r].s3), value3, o);
-      }
-    }
-  }
+INLINE float4 add_product(float4 sum, float weight, float4 value) {
+  return fma((float4)(weight), value, sum);
 }
+// The same where a weight may be that of a hidden key, whose value need not be finite.
+INLINE float4 add_seen_product(float4 sum, float weight, float4 value) {
+  return weight == 0.0f ? sum : add_product(sum, weight, value);
+}
+
+// name(sum, weight, value): one slice of p v, 16 ITEM_ROWS ITEM_VALUES multiply-adds for ITEM_ROWS +
+// 4 ITEM_VALUES reads.
+#define ADD_VALUES(name, add)                                                                    \
+  INLINE void name(float4* sum, const local float4* weight, const local float4* value) {         \
+    for (uint j = 0; j < SLICE_K / 4; ++j, value += 4 * V_STRIDE) {                              \
+      float4 part[ITEM_ROWS];                                                                    \
+      UNROLL for (uint r = 0; r < ITEM_ROWS; ++r) part[r] = weight[LANES_Q * r * P_STRIDE + j];  \
+      UNROLL for (uint i = 0; i < ITEM_VALUES; ++i) {                                            \
+        const float4 value0 = value[LANES_K * i], value1 = value[LANES_K * i + V_STRIDE];        \
+        const float4 value2 = value[LANES_K * i + 2 * V_STRIDE];                                 \
+        const float4 value3 = value[LANES_K * i + 3 * V_STRIDE];                                 \
+        UNROLL for (uint r = 0; r < ITEM_ROWS; ++r) {                                            \
+          float4 o = sum[r * ITEM_VALUES + i];                                                   \
+          o = add(o, part[r].s0, value0);                                                        \
+          o = add(o, part[r].s1, value1);                                                        \
+          o = add(o, part[r].s2, value2);                                                        \
+          sum[r * ITEM_VALUES + i] = add(o, part[r].s3, value3);                                 \
+        }                                                                                        \
+      }                                                                                          \
+    }                                                                                            \
+  }
+ADD_VALUES(add_values, add_product)
+ADD_VALUES(add_seen_values, add_seen_product)
 
 // Maximum or sum of each row's statistic over the LANES_K items that share the row, by way of the
 // memory of the weights.
@@ -315,8 +327,8 @@ KERNEL void attention_tile(const global scalar* restrict q, const global scalar*
     const bool all_visible = first >= at.common_first && first + (int)BLOCK_K <= at.common_end;
 #if POLICY
     const uint features = call.policy.features;
-    const bool plain = all_visible && ((features & POLICY_HIDES) == 0 || state == MAP_ALL) &&
-                       (features & POLICY_ADDS) == 0 && a.soft_cap == 0.0f;
+    const bool every = all_visible && ((features & POLICY_HIDES) == 0 || state == MAP_ALL);
+    const bool plain = every && (features & POLICY_ADDS) == 0 && a.soft_cap == 0.0f;
     if (plain) {
       UNROLL for (uint i = 0; i < ITEM_ROWS * ITEM_KEYS; ++i) score[i] *= a.scale * LOG2_E;
     } else {
@@ -335,6 +347,7 @@ KERNEL void attention_tile(const global scalar* restrict q, const global scalar*
       }
     }
 #else
+    const bool every = all_visible;
     UNROLL for (uint i = 0; i < ITEM_ROWS * ITEM_KEYS; ++i) score[i] *= inner;
     if (capped) {
       UNROLL for (uint i = 0; i < ITEM_ROWS * ITEM_KEYS; ++i)
@@ -394,7 +407,12 @@ KERNEL void attention_tile(const global scalar* restrict q, const global scalar*
           if (!KEEP_Q) fetch_queries(copies, queries, first_row, 0, item);
         }
       }
-      add_values(sum, weight_tile + lane_q * P_STRIDE + slice * (SLICE_K / 4), value_tile + lane_k);
+      const local float4* weights = weight_tile + lane_q * P_STRIDE + slice * (SLICE_K / 4);
+      if (every) {
+        add_values(sum, weights, value_tile + lane_k);
+      } else {
+        add_seen_values(sum, weights, value_tile + lane_k);
+      }
       barrier(CLK_LOCAL_MEM_FENCE);
     }
   }

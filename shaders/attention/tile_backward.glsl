@@ -38,7 +38,9 @@ layout(std430, binding = 4) readonly buffer LogSumExp { float log_sum_exp[]; };
 layout(std430, binding = SCRATCH_BINDING) buffer Scratch { float scratch[]; };
 
 shared vec4 memory[TILE_VECTORS];
-shared uint seen[BLOCK_STEP];  // rows of the step that have a pair with a row of this group
+// seen[c]: a row of this group sees row c of the step; seen[SOME_HIDDEN]: some pair is hidden.
+#define SOME_HIDDEN BLOCK_STEP
+shared uint seen[BLOCK_STEP + 1u];
 shared int range[2];
 
 uint item, lane_own, lane_step;
@@ -136,9 +138,38 @@ float dot_add(vec4 a, vec4 b, float sum) {
     }                                                                            \
   }
 
+vec4 add_product(vec4 sum, float weight, vec4 row) { return fma(vec4(weight), row, sum); }
+// The same where a weight may be that of a hidden pair, whose row need not be finite.
+vec4 add_seen_product(vec4 sum, float weight, vec4 row) {
+  return weight == 0.0 ? sum : add_product(sum, weight, row);
+}
+
+// One slice of the sums below.
+#define ADD_SLICE(add, sum, VECTORS, STRIDE)                              \
+  for (uint j = 0u; j < SLICE_STEP / 4u; ++j) {                           \
+    const uint row = tile + j * 4u * STRIDE;                              \
+    vec4 part[ITEM_ROWS];                                                 \
+    [[unroll]] for (uint r = 0u; r < ITEM_ROWS; ++r)                      \
+      part[r] = memory[weight_at + LANES_OWN * r * WEIGHT_STRIDE + j];    \
+    [[unroll]] for (uint i = 0u; i < VECTORS; ++i) {                      \
+      const vec4 row0 = memory[row + LANES_STEP * i];                     \
+      const vec4 row1 = memory[row + LANES_STEP * i + STRIDE];            \
+      const vec4 row2 = memory[row + LANES_STEP * i + 2u * STRIDE];       \
+      const vec4 row3 = memory[row + LANES_STEP * i + 3u * STRIDE];       \
+      [[unroll]] for (uint r = 0u; r < ITEM_ROWS; ++r) {                  \
+        vec4 total = sum[r * VECTORS + i];                                \
+        total = add(total, part[r].x, row0);                              \
+        total = add(total, part[r].y, row1);                              \
+        total = add(total, part[r].z, row2);                              \
+        sum[r * VECTORS + i] = add(total, part[r].w, row3);               \
+      }                                                                   \
+    }                                                                     \
+  }
+
 // name(...): sum[r] += weight[r][c] row c of the step, for the weights in shared memory. A row that
-// nobody in the group saw counts as zeros, for it may hold NaN. 16 ITEM_ROWS VECTORS multiply-adds
-// for ITEM_ROWS + 4 VECTORS reads. Begins and ends with a barrier.
+// nobody in the group saw counts as zeros, for it may hold NaN; one that some saw reaches those that
+// give it a weight. 16 ITEM_ROWS VECTORS multiply-adds for ITEM_ROWS + 4 VECTORS reads. Begins and
+// ends with a barrier.
 #define ADD_ROWS(name, sum, VECTORS, STRIDE, load, end)                                           \
   void name(int step_first) {                                                                     \
     uint weight_at = lane_own * WEIGHT_STRIDE;                                                    \
@@ -146,6 +177,7 @@ float dot_add(vec4 a, vec4 b, float sum) {
     const uint slices =                                                                           \
         min((uint(end - step_first) + SLICE_STEP - 1u) / SLICE_STEP, BLOCK_STEP / SLICE_STEP);    \
     barrier();                                                                                    \
+    const bool every = seen[SOME_HIDDEN] == 0u;                                                   \
     for (uint slice = 0u; slice < slices; ++slice, weight_at += SLICE_STEP / 4u) {                \
       vec4 copies[ROW_COPIES * VECTORS];                                                          \
       [[unroll]] for (uint n = 0u; n < ROW_COPIES * VECTORS; ++n) {                               \
@@ -160,24 +192,10 @@ float dot_add(vec4 a, vec4 b, float sum) {
         if (row < SLICE_STEP) memory[tile + row * STRIDE + n % VECTORS * LANES_STEP] = copies[n]; \
       }                                                                                           \
       barrier();                                                                                  \
-      for (uint j = 0u; j < SLICE_STEP / 4u; ++j) {                                               \
-        const uint row = tile + j * 4u * STRIDE;                                                  \
-        vec4 part[ITEM_ROWS];                                                                     \
-        [[unroll]] for (uint r = 0u; r < ITEM_ROWS; ++r)                                          \
-          part[r] = memory[weight_at + LANES_OWN * r * WEIGHT_STRIDE + j];                        \
-        [[unroll]] for (uint i = 0u; i < VECTORS; ++i) {                                          \
-          const vec4 row0 = memory[row + LANES_STEP * i];                                         \
-          const vec4 row1 = memory[row + LANES_STEP * i + STRIDE];                                \
-          const vec4 row2 = memory[row + LANES_STEP * i + 2u * STRIDE];                           \
-          const vec4 row3 = memory[row + LANES_STEP * i + 3u * STRIDE];                           \
-          [[unroll]] for (uint r = 0u; r < ITEM_ROWS; ++r) {                                      \
-            vec4 total = sum[r * VECTORS + i];                                                    \
-            total = fma(vec4(part[r].x), row0, total);                                            \
-            total = fma(vec4(part[r].y), row1, total);                                            \
-            total = fma(vec4(part[r].z), row2, total);                                            \
-            sum[r * VECTORS + i] = fma(vec4(part[r].w), row3, total);                             \
-          }                                                                                       \
-        }                                                                                         \
+      if (every) {                                                                                \
+        ADD_SLICE(add_product, sum, VECTORS, STRIDE)                                              \
+      } else {                                                                                    \
+        ADD_SLICE(add_seen_product, sum, VECTORS, STRIDE)                                         \
       }                                                                                           \
       barrier();                                                                                  \
     }                                                                                             \

@@ -7,8 +7,7 @@
 // Assumes  TILE_VALID; ceil(kv_len / BLOCK_K) groups in x; lengths below 2^30; ALIGNED is no lie;
 //          operands below 2^32 elements; delta (and the table of rows, POLICY=1) in scratch.
 //
-// A row of queries whose memory is not finite reaches all keys of a group if it sees one of them,
-// else none.
+// A row of queries whose memory is not finite reaches the keys that it gives a weight.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define BLOCK_OWN BLOCK_K
@@ -69,6 +68,7 @@ void differentiate(int first_key, int first_row) {
     w[i] = weight[i];
     g[i] = gradient[i];
   }
+  bool hidden = false;
   EACH_PAIR for (uint c = 0u; c < ITEM_STEPS; ++c) {
     const uint column = (lane_step + c / 4u * LANES_STEP) * 4u + c % 4u;
     const Row row = load_row(first_row + int(column));
@@ -80,9 +80,11 @@ void differentiate(int first_key, int first_row) {
       w[i] = pair.weight;
       g[i] = pair.logit;
       found = found || pair.seen;
+      hidden = hidden || !pair.seen;
     }
     if (found) seen[column] = 1u;  // all that write it write the same
   }
+  if (hidden) seen[SOME_HIDDEN] = 1u;
   [[unroll]] for (uint i = 0u; i < PAIRS; ++i) {
     weight[i] = w[i];
     gradient[i] = g[i];
@@ -104,7 +106,7 @@ void main() {
   for (uint n = 0u; n < args.core.group; ++n) {
     enter_head(kv_head * args.core.group + n);
     for (int first_row = begin_row; first_row < end_row; first_row += int(BLOCK_Q)) {
-      for (uint i = item; i < BLOCK_STEP; i += WG_X) seen[i] = 0u;
+      for (uint i = item; i <= SOME_HIDDEN; i += WG_X) seen[i] = 0u;
       multiply_heads(first_key, first_row);
       multiply_values(first_key, first_row);
       differentiate(first_key, first_row);

@@ -7,7 +7,7 @@
 // Assumes  TILE_VALID; ceil(q_len / BLOCK_Q) groups in x; lengths below 2^30; ALIGNED is no lie;
 //          operands below 2^32 elements; delta (and the table of rows, POLICY=1) in scratch.
 //
-// A key whose memory is not finite reaches all rows of a group if one of them sees it, else none.
+// A key whose memory is not finite reaches the rows that give it a weight.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define BLOCK_OWN BLOCK_Q
@@ -67,6 +67,7 @@ void differentiate(uint ds, int first_row, int first_key) {
     g[i] = gradient[i];
   }
   uint found = 0u;
+  bool hidden = false;
   EACH_PAIR for (uint r = 0u; r < ITEM_ROWS; ++r) {
     const int index = first_row + int(lane_own + LANES_OWN * r);
     const Row row = load_row(index);
@@ -76,6 +77,7 @@ void differentiate(uint ds, int first_row, int first_key) {
       const Pair pair = pair_of(row, key, s[i], g[i]);
       g[i] = pair.logit;
       found |= pair.seen ? 1u << c : 0u;
+      hidden = hidden || !pair.seen;
 #if POLICY
       const int kv_len = int(args.core.kv_len);
       if (args.gradient.write_ds != 0u && index < int(args.core.q_len) && key < kv_len)
@@ -87,6 +89,7 @@ void differentiate(uint ds, int first_row, int first_key) {
   [[unroll]] for (uint c = 0u; c < ITEM_STEPS; ++c)  // all that write a word write the same
     if ((found >> c & 1u) != 0u)
       seen[(lane_step + c / 4u * LANES_STEP) * 4u + c % 4u] = 1u;
+  if (hidden) seen[SOME_HIDDEN] = 1u;
 }
 
 void main() {
@@ -104,7 +107,7 @@ void main() {
   [[unroll]] for (uint i = 0u; i < ITEM_ROWS * ITEM_HEADS; ++i) query_sum[i] = vec4(0.0);
   int first_key = begin_key;
   for (; first_key < end_key; first_key += int(BLOCK_K)) {
-    for (uint i = item; i < BLOCK_STEP; i += WG_X) seen[i] = 0u;
+    for (uint i = item; i <= SOME_HIDDEN; i += WG_X) seen[i] = 0u;
     multiply_heads(first_row, first_key);
     multiply_values(first_row, first_key);
     differentiate(ds, first_row, first_key);

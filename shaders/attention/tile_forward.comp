@@ -24,7 +24,7 @@
 //   Q = BLOCK_Q odd(KEEP_Q ? SLICE_D / 4 ceil(HEAD_DIM / SLICE_D) : SLICE_D / 4),
 //   K = BLOCK_K odd(SLICE_D / 4), P = BLOCK_Q odd(BLOCK_K / 4), V = SLICE_K LANES_K ITEM_VALUES,
 //   odd(n) = n | 1.
-// A value that is not finite reaches all rows of a group if one of them sees its key, else none.
+// A value that is not finite reaches the rows that give its key a weight.
 //
 // Rows are (query row, head) pairs where `pack` heads share keys. With splits, a group takes every
 // key of its share only, and leaves {sum, maximum, total} for attention/combine.
@@ -178,27 +178,37 @@ void add_scores(uint query, uint key) {
   }
 }
 
-// One slice of p v: 16 ITEM_ROWS ITEM_VALUES multiply-adds for ITEM_ROWS + 4 ITEM_VALUES reads.
-void add_values(uint weight, uint value) {
-  for (uint j = 0u; j < SLICE_K / 4u; ++j, value += 4u * V_STRIDE) {
-    vec4 part[ITEM_ROWS];
-    [[unroll]] for (uint r = 0u; r < ITEM_ROWS; ++r) part[r] =
-        memory[weight + LANES_Q * r * P_STRIDE + j];
-    [[unroll]] for (uint i = 0u; i < ITEM_VALUES; ++i) {
-      const vec4 value0 = memory[value + LANES_K * i];
-      const vec4 value1 = memory[value + LANES_K * i + V_STRIDE];
-      const vec4 value2 = memory[value + LANES_K * i + 2u * V_STRIDE];
-      const vec4 value3 = memory[value + LANES_K * i + 3u * V_STRIDE];
-      [[unroll]] for (uint r = 0u; r < ITEM_ROWS; ++r) {
-        vec4 total = sum[r * ITEM_VALUES + i];
-        total = fma(vec4(part[r].x), value0, total);
-        total = fma(vec4(part[r].y), value1, total);
-        total = fma(vec4(part[r].z), value2, total);
-        sum[r * ITEM_VALUES + i] = fma(vec4(part[r].w), value3, total);
-      }
-    }
-  }
+vec4 add_product(vec4 sum, float weight, vec4 value) { return fma(vec4(weight), value, sum); }
+// The same where a weight may be that of a hidden key, whose value need not be finite.
+vec4 add_seen_product(vec4 sum, float weight, vec4 value) {
+  return weight == 0.0 ? sum : add_product(sum, weight, value);
 }
+
+// name(weight, value): one slice of p v, 16 ITEM_ROWS ITEM_VALUES multiply-adds for ITEM_ROWS +
+// 4 ITEM_VALUES reads.
+#define ADD_VALUES(name, add)                                                    \
+  void name(uint weight, uint value) {                                           \
+    for (uint j = 0u; j < SLICE_K / 4u; ++j, value += 4u * V_STRIDE) {           \
+      vec4 part[ITEM_ROWS];                                                      \
+      [[unroll]] for (uint r = 0u; r < ITEM_ROWS; ++r)                           \
+        part[r] = memory[weight + LANES_Q * r * P_STRIDE + j];                   \
+      [[unroll]] for (uint i = 0u; i < ITEM_VALUES; ++i) {                       \
+        const vec4 value0 = memory[value + LANES_K * i];                         \
+        const vec4 value1 = memory[value + LANES_K * i + V_STRIDE];              \
+        const vec4 value2 = memory[value + LANES_K * i + 2u * V_STRIDE];         \
+        const vec4 value3 = memory[value + LANES_K * i + 3u * V_STRIDE];         \
+        [[unroll]] for (uint r = 0u; r < ITEM_ROWS; ++r) {                       \
+          vec4 total = sum[r * ITEM_VALUES + i];                                 \
+          total = add(total, part[r].x, value0);                                 \
+          total = add(total, part[r].y, value1);                                 \
+          total = add(total, part[r].z, value2);                                 \
+          sum[r * ITEM_VALUES + i] = add(total, part[r].w, value3);              \
+        }                                                                        \
+      }                                                                          \
+    }                                                                            \
+  }
+ADD_VALUES(add_values, add_product)
+ADD_VALUES(add_seen_values, add_seen_product)
 
 // Maximum or sum of each row's statistic over the LANES_K items that share the row: by shuffles
 // where a sub-group holds them all, else by way of the memory of the weights.
@@ -362,8 +372,8 @@ void main() {
     const bool all_visible = first >= at.common_first && first + int(BLOCK_K) <= at.common_end;
 #if POLICY
     const uint features = args.policy.features;
-    const bool plain = all_visible && ((features & POLICY_HIDES) == 0u || state == MAP_ALL) &&
-                       (features & POLICY_ADDS) == 0u && CALL.soft_cap == 0.0;
+    const bool every = all_visible && ((features & POLICY_HIDES) == 0u || state == MAP_ALL);
+    const bool plain = every && (features & POLICY_ADDS) == 0u && CALL.soft_cap == 0.0;
     if (plain) {
       [[unroll]] for (uint i = 0u; i < ITEM_ROWS * ITEM_KEYS; ++i) score[i] *= CALL.scale * LOG2_E;
     } else {
@@ -380,6 +390,7 @@ void main() {
       }
     }
 #else
+    const bool every = all_visible;
     [[unroll]] for (uint i = 0u; i < ITEM_ROWS * ITEM_KEYS; ++i) score[i] *= inner;
     if (capped) {
       [[unroll]] for (uint i = 0u; i < ITEM_ROWS * ITEM_KEYS; ++i) score[i] =
@@ -439,7 +450,12 @@ void main() {
           if (KEEP_Q == 0u) fetch_queries(first_row, 0u);
         }
       }
-      add_values(kWeightTile + lane_q * P_STRIDE + slice * (SLICE_K / 4u), kValueTile + lane_k);
+      const uint weights = kWeightTile + lane_q * P_STRIDE + slice * (SLICE_K / 4u);
+      if (every) {
+        add_values(weights, kValueTile + lane_k);
+      } else {
+        add_seen_values(weights, kValueTile + lane_k);
+      }
       barrier();
     }
   }

@@ -255,7 +255,7 @@ TEST(FlashAttentionSelection, HopperTakesPlainCallsOfFilledWarpgroups) {
     EXPECT_EQ(chosen(problem_of({q, q, q})), "tile") << dim;
   }
   const TensorSpec few = rows(8, 64, DType::kF16), wide = rows(300, 64, DType::kF32);
-  EXPECT_EQ(chosen(problem_of({few, few, few})), "tile");
+  EXPECT_EQ(chosen(problem_of({few, few, few})), "decode");
   EXPECT_EQ(chosen(problem_of({wide, wide, wide})), "tile");
 }
 
@@ -281,6 +281,24 @@ TEST(FlashAttentionSelection, MatrixInstructionsTakeWhatHopperLeaves) {
     EXPECT_EQ(chosen(spec(1, 300, 4, 264, DType::kF16)), "tile");
     EXPECT_EQ(chosen(spec(1, 300, 4, 64, DType::kF32)), "tile");
   }
+}
+
+TEST(FlashAttentionSelection, DecodeSplitsKeysOfFewHeadsAndPinnedSplitsIgnoreTheBatch) {
+  const DeviceProfile profile = tessera::testing::load_profile("h200_opencl");
+  selection::Selector selector({}, {});
+  const auto chosen = [&](std::int64_t batch, std::int64_t keys, Options options = {}) {
+    const TensorSpec q = spec(batch, 1, 32, 128, DType::kF16);
+    const TensorSpec k = spec(batch, keys, 8, 128, DType::kF16);
+    const Problem problem = problem_of({q, k, k}, std::move(options));
+    const Choice choice = selector.choose({.problem = &problem, .profile = &profile});
+    EXPECT_EQ(choice.variant, "decode");
+    return choice.config;
+  };
+  EXPECT_GT(chosen(1, 32768).at("SPLITS"), 16U);
+  EXPECT_GT(chosen(32, 32768).at("SPLITS"), 1U);
+  EXPECT_EQ(chosen(1, 1024).get("SPLITS", 1), 1U);  // one pass is faster than two
+  const Options pinned{{"num_splits", std::int64_t{4}}};
+  EXPECT_EQ(chosen(1, 1024, pinned), chosen(32, 1024, pinned));
 }
 
 TEST(FlashAttentionSelection, WithoutSubGroupsTheSharedMemoryFormIsTaken) {

@@ -8,6 +8,7 @@
 #include "operations/attention/dropout.hpp"
 
 namespace tessera::operations {
+
 bool is_aligned(const Problem& problem, std::int64_t elements) {
   const AttentionSlots& slots = call_of(problem).slots;
   const auto is_multiple = [elements](std::int64_t n) { return n % elements == 0; };
@@ -64,6 +65,10 @@ std::vector<Define> shape_constants(const Problem& problem, const Config& /*conf
   return {{"HEAD_DIM", head_dim(problem)},
           {"VALUE_DIM", value_dim(problem)},
           {"ALIGNED", is_aligned(problem, 4) ? 1U : 0U}};
+}
+
+std::uint32_t vector_elements(const Problem& problem) {
+  return is_aligned(problem, 8) ? 8 : is_aligned(problem, 4) ? 4 : 1;
 }
 
 AttentionScratch scratch_of(const Problem& problem, const AttentionTiling& tiling) {

@@ -79,6 +79,8 @@ Pass map_pass(const AttentionSlots& slots, const Tiling& tiling);
 bool is_aligned(const Problem& problem, std::int64_t elements);
 // Values of HEAD_DIM, VALUE_DIM and ALIGNED, to four elements.
 std::vector<Define> shape_constants(const Problem& problem, const Config& config);
+// What those are multiples of: 8, 4 or 1.
+std::uint32_t vector_elements(const Problem& problem);
 
 // A forward kernel for calls with and without policies: rows, map, the kernel, combine, weights.
 // `groups` counts the work-groups of one split.
@@ -86,8 +88,8 @@ struct ForwardKernel {
   std::string opencl{}, entry{}, vulkan{};
   Tiling tiling{};
   std::function<std::vector<Define>(const Problem&, const DeviceProfile&)> axes{};  // but POLICY
-  std::function<std::vector<Define>(const Problem&, const Config&)> constants = shape_constants;
   std::function<Dim3(const Problem&, const Config&)> groups{};
+  std::function<std::vector<Define>(const Problem&, const Config&)> constants = shape_constants;
 };
 std::vector<Pass> forward_passes(const AttentionSlots& slots, const ForwardKernel& kernel);
 // A variant of that kernel; the caller adds what it needs, its space and what it rejects.
@@ -110,6 +112,7 @@ Refusal rejects_private_bytes(std::uint64_t bytes);        // of one work-item
 
 Variant cpu_variant(const AttentionSlots& slots);
 Variant cpu_decode_variant(const AttentionSlots& slots);
+Variant decode_variant(const AttentionSlots& slots);
 Variant hopper_variant(const AttentionSlots& slots);
 Variant mma_variant(const AttentionSlots& slots);
 Variant tile_variant(const AttentionSlots& slots);
@@ -117,6 +120,8 @@ Variant tile_subgroup_variant(const AttentionSlots& slots);
 Config default_cpu_config(const Problem& problem, const DeviceProfile& profile);
 Config default_cpu_decode_config(const Problem& problem, const DeviceProfile& profile);
 bool prefers_cpu_decode(const Problem& problem, const DeviceProfile& profile);
+bool prefers_decode(const Problem& problem, const DeviceProfile& profile);
+Config default_decode_config(const Problem& problem, const DeviceProfile& profile);
 bool prefers_hopper(const Problem& problem, const DeviceProfile& profile);
 Config default_hopper_config(const Problem& problem, const DeviceProfile& profile);
 bool prefers_mma(const Problem& problem, const DeviceProfile& profile);

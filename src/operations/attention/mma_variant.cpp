@@ -119,8 +119,8 @@ Variant mma_variant(const AttentionSlots& slots) {
                              .entry = "attention_mma",
                              .tiling = tiling,
                              .axes = dtype_axes,
-                             .constants = constants,
-                             .groups = groups};
+                             .groups = groups,
+                             .constants = constants};
   Variant variant = forward_variant(
       slots, "mma", "mma.sync on tiles that are copied asynchronously; weights stay in registers",
       tunables(), kernel);

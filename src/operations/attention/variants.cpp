@@ -6,8 +6,9 @@
 namespace tessera::operations {
 
 std::vector<Variant> attention_variants(const AttentionSlots& slots) {
-  return {cpu_variant(slots), cpu_decode_variant(slots), hopper_variant(slots),
-          mma_variant(slots), tile_variant(slots),       tile_subgroup_variant(slots)};
+  return {cpu_variant(slots),    cpu_decode_variant(slots), decode_variant(slots),
+          hopper_variant(slots), mma_variant(slots),        tile_variant(slots),
+          tile_subgroup_variant(slots)};
 }
 
 std::vector<Rule> attention_rules() {
@@ -20,6 +21,10 @@ std::vector<Rule> attention_rules() {
        .when = [](const Problem&, const DeviceProfile& p) { return is_opencl_cpu(p); },
        .variant = "cpu",
        .config = default_cpu_config},
+      {.why = "few query rows are bound by the memory that holds the keys",
+       .when = prefers_decode,
+       .variant = "decode",
+       .config = default_decode_config},
       {.why = "Hopper's matrix unit, where a warpgroup's 64 rows are filled",
        .when = prefers_hopper,
        .variant = "hopper",
