@@ -460,7 +460,9 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
 
   global scalar* to =
       output + a.o_offset + batch * a.o_stride_batch + (size_t)head * a.o_stride_head;
-  if (ALIGNED) barrier(CLK_LOCAL_MEM_FENCE);  // all inputs were read
+  // Outputs go where the inputs were: these have arrived, needed or not, and were read.
+  copy_wait();
+  barrier(CLK_LOCAL_MEM_FENCE);
   UNROLL for (uint r = 0; r < ROWS; ++r) {
     const int own_row = row + 8 * (int)r;
 #if POLICY
