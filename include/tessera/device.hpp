@@ -29,7 +29,7 @@ enum class Feature : std::uint32_t {
   kSubgroupArithmetic = 1U << 2,  // sub-group reductions and shuffles
   kCooperativeMatrix = 1U << 3,   // VK_KHR_cooperative_matrix
   kIntegerDot = 1U << 4,          // packed 8-bit dot products
-  kCpuBf16Dot = 1U << 5,          // a CPU with AVX512_BF16
+  kCpuBf16Dot = 1U << 5,          // a CPU whose AVX512_BF16 beats float multiply-adds
   kNvidiaPtx = 1U << 6,           // inline PTX in OpenCL C
   kFp64 = 1U << 7,                // double arithmetic
   kWgmma = 1U << 8,               // Hopper's matrix unit, by PTX that is promoted to sm_90a

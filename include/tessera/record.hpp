@@ -196,6 +196,9 @@ struct Variant {
   std::string idea{};  // "K and V tiles in local memory; online softmax in registers"
   Requirements needs{};
   std::vector<DType> dtypes{};
+  // Products take intermediate factors, such as the weights of attention, rounded to a 16-bit
+  // storage type; Workload::expect allows for it.
+  bool rounds_factors = false;
   std::vector<Tunable> tunables{};
   std::vector<Pass> passes{};
   // What the tuner may try on this device, most promising first; every entry is subject to
@@ -244,6 +247,13 @@ struct Expectation {
   double rms_bound = std::numeric_limits<double>::infinity();
 };
 
+// How a result was computed, as far as its bounds depend on it.
+struct Arithmetic {
+  Backend backend = Backend::kHost;
+  bool rounds_factors = false;  // as Variant::rounds_factors
+  friend bool operator==(const Arithmetic&, const Arithmetic&) = default;
+};
+
 struct Workload {
   // Hand-written conformance cases, each with its reason.
   std::function<std::vector<Case>(DType)> cases{};
@@ -257,8 +267,8 @@ struct Workload {
   // of them would take more than `max_flops` operations. Empty = Operation::reference, with the
   // rounding of the storage type plus 32 float roundings of the output's largest magnitude as the
   // bound.
-  std::function<std::vector<Expectation>(const Problem&, std::span<HostTensor>,
-                                         const DeviceProfile&, double max_flops)>
+  std::function<std::vector<Expectation>(const Problem&, std::span<HostTensor>, const Arithmetic&,
+                                         double max_flops)>
       expect{};
   std::function<double(const Problem&)> flops{};  // counted operations, empty = none
   std::function<double(const Problem&)>

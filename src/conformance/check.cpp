@@ -127,7 +127,7 @@ class Checker {
     for (int round = 0; round < options_.repeats; ++round) {
       bench.reset_outputs();
       state_.default_stream()->launch(*plan, bench.buffers());
-      const runtime::Verdict verdict = bench.verify();
+      const runtime::Verdict verdict = bench.verify(*plan);
       result.worst = std::max(result.worst, verdict.worst);
       result.detail = verdict.failure;
       if (!verdict.failure.empty()) return;

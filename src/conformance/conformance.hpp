@@ -65,6 +65,7 @@ VerifiedRun verify_and_time(const Executor& executor, const Operation& operation
 struct Peaks {
   double fma_flops = 0;              // float fused multiply-adds, two operations each
   double copy_bytes_per_second = 0;  // read plus written
+  double bf16_dot_flops = 0;         // Feature::kCpuBf16Dot
 };
 Peaks measure_peaks(const Context& context);
 

@@ -34,20 +34,14 @@ class PeakMeter {
   }
 
   double fma_flops() {
-    const Probe probe = build("probe/fma_peak", cpu_style_ ? "fma_peak_cpu" : "fma_peak", 1,
-                              sizeof(abi::FmaPeakArgs));
-    const std::uint64_t items = std::uint64_t{probe.groups.x} * probe.group.x;
-    const std::vector<device::BufferPtr> sink{state_.create_buffer(items * sizeof(float))};
-    const double flops_per_iteration =
-        static_cast<double>(items) * (cpu_style_ ? 192.0 * vector_width() : 1024.0);
-    // Grow the loop until one launch takes long enough to be timed.
-    for (std::uint32_t iterations = 64;; iterations *= 4) {
-      const auto args = argument_bytes(abi::FmaPeakArgs{.iterations = iterations});
-      if (const double seconds = best(probe, sink, args, 1);
-          seconds < kEnoughSeconds && iterations < (1U << 24))
-        continue;
-      return flops_per_iteration * iterations / best(probe, sink, args, kRounds);
-    }
+    return flops(build("probe/fma_peak", cpu_style_ ? "fma_peak_cpu" : "fma_peak", 1,
+                       sizeof(abi::FmaPeakArgs)),
+                 cpu_style_ ? 192.0 * vector_width() : 1024.0);
+  }
+
+  double bf16_dot_flops() {
+    if (!has(profile_.features, Feature::kCpuBf16Dot)) return 0;
+    return flops(build("probe/bf16_dot", "bf16_dot", 1, sizeof(abi::FmaPeakArgs)), 6144);
   }
 
   double copy_bytes_per_second() {
@@ -69,6 +63,20 @@ class PeakMeter {
   }
 
  private:
+  double flops(const Probe& probe, double per_item_and_iteration) {
+    const std::uint64_t items = std::uint64_t{probe.groups.x} * probe.group.x;
+    const std::vector<device::BufferPtr> sink{state_.create_buffer(items * sizeof(float))};
+    const double flops_per_iteration = static_cast<double>(items) * per_item_and_iteration;
+    // Grow the loop until one launch takes long enough to be timed.
+    for (std::uint32_t iterations = 64;; iterations *= 4) {
+      const auto args = argument_bytes(abi::FmaPeakArgs{.iterations = iterations});
+      if (const double seconds = best(probe, sink, args, 1);
+          seconds < kEnoughSeconds && iterations < (1U << 24))
+        continue;
+      return flops_per_iteration * iterations / best(probe, sink, args, kRounds);
+    }
+  }
+
   std::uint32_t vector_width() const {
     const std::uint32_t width = profile_.native_float_width;
     return width >= 16 ? 16 : width >= 8 ? 8 : 4;
@@ -127,7 +135,9 @@ Peaks measure_peaks(const Context& context) {
   if (context.device().backend == Backend::kHost) return {};
   try {
     PeakMeter meter(context);
-    return {.fma_flops = meter.fma_flops(), .copy_bytes_per_second = meter.copy_bytes_per_second()};
+    return {.fma_flops = meter.fma_flops(),
+            .copy_bytes_per_second = meter.copy_bytes_per_second(),
+            .bf16_dot_flops = meter.bf16_dot_flops()};
   } catch (const BuildError& error) {
     log(LogLevel::kWarning, "the device's peaks can't be measured: " + std::string(error.what()));
     return {};

@@ -38,7 +38,7 @@ VerifiedRun verify_and_time(const Executor& executor, const Operation& operation
   run.bytes = operation.workload.bytes ? operation.workload.bytes(problem) : operand_bytes(problem);
   bench.reset_outputs();
   context.default_stream()->launch(*plan, bench.buffers());
-  const runtime::Verdict verdict = bench.verify();
+  const runtime::Verdict verdict = bench.verify(*plan);
   run.worst = verdict.worst;
   run.failure = verdict.failure;
   if (!run.failure.empty() || !time) return run;

@@ -45,7 +45,7 @@ class DeviceTrial final : public selection::Trial {
   Verdict run() {
     bench_.reset_outputs();
     context_.default_stream()->launch(*plan_, bench_.buffers());
-    const Verdict verdict = bench_.verify();
+    const Verdict verdict = bench_.verify(*plan_);
     if (!verdict.failure.empty()) throw Error(verdict.failure);
     return verdict;
   }

@@ -77,15 +77,15 @@ std::vector<Expectation> expect_by_reference(const Problem& problem,
 }  // namespace
 
 std::vector<Expectation> expect(const Problem& problem, std::span<HostTensor> tensors,
-                                const DeviceProfile& profile, double max_flops) {
+                                const Arithmetic& arithmetic, double max_flops) {
   const Workload& workload = problem.operation->workload;
-  if (workload.expect) return workload.expect(problem, tensors, profile, max_flops);
+  if (workload.expect) return workload.expect(problem, tensors, arithmetic, max_flops);
   return expect_by_reference(problem, tensors);
 }
 
 Workbench::Workbench(ContextState& context, const Operation& operation, const Case& shape,
                      double max_flops)
-    : context_(context) {
+    : context_(context), max_flops_(max_flops) {
   std::vector<std::optional<TensorSpec>> operands = shape.operands;
   for (auto& spec : operands) {
     if (spec) spec->offset += kGuardElements;
@@ -117,7 +117,6 @@ Workbench::Workbench(ContextState& context, const Operation& operation, const Ca
   } else {
     fill_normal(problem_, shape, tensors);
   }
-  expectations_ = expect(problem_, tensors, context_.profile(), max_flops);
   upload();
 }
 
@@ -127,6 +126,22 @@ void Workbench::upload() {
       if (buffers_[slot]) stream.upload(*buffers_[slot], 0, images_[slot]);
     }
   });
+}
+
+std::span<const Expectation> Workbench::expectations(const Plan& plan) {
+  const Variant* variant = problem_.operation->find_variant(plan.execution->choice.variant);
+  const Arithmetic arithmetic{
+      .backend = context_.profile().backend,
+      .rounds_factors = variant != nullptr && variant->rounds_factors};  // null: the reference
+  if (expected_of_ == arithmetic) return expectations_;
+  std::vector<HostTensor> tensors(images_.size());
+  for (std::size_t slot = 0; slot < images_.size(); ++slot) {
+    if (problem_.has(slot))
+      tensors[slot] = {.spec = problem_.spec(slot), .data = images_[slot].data()};
+  }
+  expectations_ = expect(problem_, tensors, arithmetic, max_flops_);
+  expected_of_ = arithmetic;
+  return expectations_;
 }
 
 void Workbench::reset_outputs() {
@@ -139,7 +154,7 @@ void Workbench::reset_outputs() {
   });
 }
 
-Verdict Workbench::verify() {
+Verdict Workbench::verify(const Plan& plan) {
   const Operation& operation = *problem_.operation;
   std::vector<std::vector<std::byte>> after(images_.size());
   std::vector<HostTensor> tensors(images_.size());
@@ -173,7 +188,7 @@ Verdict Workbench::verify() {
     }
   }
   output_bits_ = hash128(bits);
-  return compare(problem_, tensors, expectations_);
+  return compare(problem_, tensors, expectations(plan));
 }
 
 }  // namespace tessera::runtime

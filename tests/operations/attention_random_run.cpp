@@ -46,15 +46,16 @@ class Runner {
   void check(const Operation& operation, const Case& shape, const Kernel& kernel,
              RandomResult& result) {
     runtime::Workbench bench(state_, operation, shape, kNoLimit);
-    result.mistrusted = std::ranges::any_of(bench.expectations(), [](const Expectation& expected) {
-      return !runtime::mistrusted(expected).empty();
-    });
     const auto plan = runtime::make_plan(bench.problem(),
                                          {.variant = kernel.variant->name, .config = kernel.config},
                                          context_.device(), state_.programs());
+    const auto mistrusted = [](const Expectation& expected) {
+      return !runtime::mistrusted(expected).empty();
+    };
+    result.mistrusted = std::ranges::any_of(bench.expectations(*plan), mistrusted);
     bench.reset_outputs();
     state_.default_stream()->launch(*plan, bench.buffers());
-    const runtime::Verdict verdict = bench.verify();
+    const runtime::Verdict verdict = bench.verify(*plan);
     result.worst = verdict.worst;
     result.failure = verdict.failure;
   }

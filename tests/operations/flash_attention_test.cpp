@@ -301,6 +301,22 @@ TEST(FlashAttentionSelection, DecodeSplitsKeysOfFewHeadsAndPinnedSplitsIgnoreThe
   EXPECT_EQ(chosen(1, 1024, pinned), chosen(32, 1024, pinned));
 }
 
+TEST(FlashAttentionSelection, DotProductsOfBf16AreForBf16Alone) {
+  DeviceProfile profile = tessera::testing::load_profile("pocl_cpu");
+  profile.features = profile.features | Feature::kCpuBf16Dot;
+  selection::Selector selector({}, {});
+  const auto chosen = [&](std::int64_t rows, DType dtype, const Options& options = {}) {
+    const TensorSpec q = spec(1, rows, 4, 64, dtype);
+    const Problem problem = problem_of({q, q, q}, options);
+    return selector.choose({.problem = &problem, .profile = &profile}).variant;
+  };
+  EXPECT_EQ(chosen(300, DType::kBF16), "cpu_bf16");
+  EXPECT_EQ(chosen(300, DType::kBF16, {{"dropout_prob", 0.5}}), "cpu_bf16");
+  EXPECT_EQ(chosen(300, DType::kF16), "cpu");
+  EXPECT_EQ(chosen(300, DType::kF32), "cpu");
+  EXPECT_EQ(chosen(8, DType::kBF16), "cpu_decode");
+}
+
 TEST(FlashAttentionSelection, WithoutSubGroupsTheSharedMemoryFormIsTaken) {
   DeviceProfile profile = tessera::testing::load_profile("lavapipe");
   profile.features = without(profile.features, Feature::kSubgroupArithmetic);

@@ -212,8 +212,8 @@ Command add_bench(CLI::App& tool) {
       ->type_name("FILE");
   app->footer(
       "Exit code 1 if a result was wrong or, with --compare, slower by more than 5 %.\n"
-      "Percentages are of the f32 FMA rate or the copy bandwidth that the tool measures,\n"
-      "whichever limits the call.\n\n"
+      "Percentages are of the f32 FMA rate (for variants made of bf16 dot products: of theirs)\n"
+      "or the copy bandwidth that the tool measures, whichever limits the call.\n\n"
       "Examples:\n"
       "  tessera bench flash_attention --device opencl --dtype f32\n"
       "  tessera bench --json before.json\n"

@@ -26,6 +26,8 @@ Json context_json(const std::vector<MeasuredDevice>& devices) {
     json["fingerprint"] = measured.fingerprint;
     json["peak_fma_flops"] = measured.peaks.fma_flops;
     json["peak_copy_bytes_per_second"] = measured.peaks.copy_bytes_per_second;
+    if (measured.peaks.bf16_dot_flops > 0)
+      json["peak_bf16_dot_flops"] = measured.peaks.bf16_dot_flops;
     list.push_back(json);
   }
 #ifdef NDEBUG

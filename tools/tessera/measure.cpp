@@ -7,6 +7,16 @@
 
 namespace tessera::tool {
 
+namespace {
+
+// The rate of the unit that multiplies in what ran.
+double arithmetic_peak(const conformance::Peaks& peaks, const Variant* variant) {
+  const bool dots = variant != nullptr && has(variant->needs.features, Feature::kCpuBf16Dot);
+  return dots && peaks.bf16_dot_flops > 0 ? peaks.bf16_dot_flops : peaks.fma_flops;
+}
+
+}  // namespace
+
 Limit percent_of_peak(double flops, double bytes, double seconds, const conformance::Peaks& peaks) {
   const auto least = [](double amount, double rate) {
     return amount > 0 && rate > 0 ? amount / rate : 0;
@@ -39,7 +49,9 @@ Measured measure(const Executor& executor, const DeviceInfo& device, const Opera
 }
 
 void Measured::compare_with(const conformance::Peaks& peaks) {
-  limit = percent_of_peak(run.flops, run.bytes, run.median_seconds, peaks);
+  conformance::Peaks own = peaks;
+  own.fma_flops = arithmetic_peak(peaks, operation->find_variant(run.execution.choice.variant));
+  limit = percent_of_peak(run.flops, run.bytes, run.median_seconds, own);
 }
 
 std::string rate_text(const Measured& measured) {
@@ -60,6 +72,7 @@ void PeakMeter::measure() {
   const conformance::Peaks now = conformance::measure_peaks(context_);
   peaks_.fma_flops = std::max(peaks_.fma_flops, now.fma_flops);
   peaks_.copy_bytes_per_second = std::max(peaks_.copy_bytes_per_second, now.copy_bytes_per_second);
+  peaks_.bf16_dot_flops = std::max(peaks_.bf16_dot_flops, now.bf16_dot_flops);
 }
 
 std::string peaks_text(const conformance::Peaks& peaks) {
@@ -67,7 +80,8 @@ std::string peaks_text(const conformance::Peaks& peaks) {
     return value > 0 ? significant(value * 1e-9) + unit : std::string("not measurable");
   };
   return "measured peak: f32 FMA " + rate(peaks.fma_flops, " GFLOP/s") + ", copy " +
-         rate(peaks.copy_bytes_per_second, " GB/s");
+         rate(peaks.copy_bytes_per_second, " GB/s") +
+         (peaks.bf16_dot_flops > 0 ? ", bf16 dot " + rate(peaks.bf16_dot_flops, " GFLOP/s") : "");
 }
 
 }  // namespace tessera::tool

@@ -279,7 +279,7 @@ class Trial {
         fail(device_label(target.device) + ": " + error.what());
       }
       for (std::size_t i = first; i < rows_.size(); ++i) {
-        rows_[i].compare_with({target.meter.peaks().fma_flops, 0});
+        rows_[i].compare_with({.fma_flops = target.meter.peaks().fma_flops});
       }
     }
   }

@@ -11,6 +11,7 @@
 #include <sstream>
 #include <vector>
 
+#include "device/opencl/bf16_dot.hpp"
 #include "device/opencl/errors.hpp"
 
 namespace tessera::device::opencl {
@@ -175,14 +176,6 @@ std::uint32_t read_subgroup_size(cl_device_id device, const Extensions& extensio
   return 0;
 }
 
-bool host_has_bf16_dot() {
-#if defined(__x86_64__) && defined(__GNUC__)
-  return __builtin_cpu_supports("avx512bf16") != 0;
-#else
-  return false;
-#endif
-}
-
 // 80 of "... sm_80"; 0 where the compiler does not say.
 unsigned nvidia_architecture(const DeviceProfile& profile) {
   constexpr std::string_view kTarget = " sm_";
@@ -213,7 +206,7 @@ Feature read_features(const DeviceProfile& profile, const Extensions& extensions
   // The instruction comes from inline assembly with 512-bit registers, which the compiler only
   // allots if it was told that the CPU has them; the vector width says so.
   if (profile.kind == DeviceKind::kCpu && is_pocl(profile) && profile.native_float_width == 16 &&
-      host_has_bf16_dot()) {
+      bf16_dot_pays()) {
     features = features | Feature::kCpuBf16Dot;
   }
   return features;

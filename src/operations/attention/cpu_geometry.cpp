@@ -5,7 +5,8 @@
 
 namespace tessera::operations {
 
-CpuGeometry cpu_geometry(const Config& config, std::uint32_t head_dim, std::uint32_t value_dim) {
+CpuGeometry cpu_geometry(const Config& config, std::uint32_t head_dim, std::uint32_t value_dim,
+                         bool bf16_dot) {
   // cpu.h's macros read these names.
   const std::uint64_t VECTOR_WIDTH = config.get("VECTOR_WIDTH", 0);
   const std::uint64_t BLOCK_Q = config.get("BLOCK_Q", 0);
@@ -15,6 +16,7 @@ CpuGeometry cpu_geometry(const Config& config, std::uint32_t head_dim, std::uint
   const std::uint64_t VALUE_COLUMNS = config.get("VALUE_COLUMNS", 0);
   const std::uint64_t HEAD_DIM = head_dim;
   const std::uint64_t VALUE_DIM = value_dim;
+  const bool BF16_DOT = bf16_dot;
   constexpr std::uint64_t kMost = 4096;
   for (const std::uint64_t value :
        {VECTOR_WIDTH, BLOCK_Q, BLOCK_K, VECTORS, KEY_ROWS, VALUE_COLUMNS}) {

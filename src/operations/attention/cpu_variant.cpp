@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// attention/cpu_forward: CPUs through OpenCL.
+// attention/cpu_forward and attention/cpu_bf16_forward: CPUs through OpenCL.
 #include <algorithm>
+#include <string>
+#include <utility>
 
 #include "kernel/tunable_list.hpp"
 #include "operations/attention/cpu_geometry.hpp"
@@ -10,6 +12,14 @@ namespace tessera::operations {
 namespace {
 
 constexpr std::uint32_t kBlockK = 96;  // keys of a step; 48 to 144 measured within 1 %
+
+// What multiplies: float multiply-adds, or AVX512_BF16's dot products of pairs.
+enum class Products : std::uint8_t { kFloat, kBf16Dot };
+
+CpuGeometry geometry_of(const Problem& problem, const Config& config, Products products) {
+  return cpu_geometry(config, head_dim(problem), value_dim(problem),
+                      products == Products::kBf16Dot);
+}
 
 std::vector<Tunable> tunables() {
   return {
@@ -41,7 +51,8 @@ std::int64_t items(const AttentionProblem& call, std::int64_t rows) {
 // Query rows of an item: doubled while every core keeps enough items to balance and the item's
 // copies stay in half of a second cache. Causal items differ in length, so few heads need more of
 // them.
-std::uint32_t block_q(const Problem& problem, const DeviceProfile& profile, const Tile& tile) {
+std::uint32_t block_q(const Problem& problem, const DeviceProfile& profile, const Tile& tile,
+                      Products products) {
   constexpr std::uint64_t kHalfSecondCache = std::uint64_t{512}
                                              << 10;  // of 1 MiB, the least of the CPUs measured
   constexpr std::uint32_t kMostRows =
@@ -54,9 +65,7 @@ std::uint32_t block_q(const Problem& problem, const DeviceProfile& profile, cons
   while (2 * rows <= kMostRows && items(call, 2 * rows) >= wanted) {
     const Config larger =
         make_config(width, 2 * rows, kBlockK, tile.vectors, tile.key_rows, tile.value_columns);
-    if (cpu_geometry(larger, head_dim(problem), value_dim(problem)).private_bytes >
-        kHalfSecondCache)
-      break;
+    if (geometry_of(problem, larger, products).private_bytes > kHalfSecondCache) break;
     rows *= 2;
   }
   return rows;
@@ -74,10 +83,10 @@ std::vector<Tile> tiles(const Problem& problem, const DeviceProfile& profile) {
   return {{4, 6, 4}, {2, 12, 8}};
 }
 
-std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
+std::vector<Config> space(const Problem& problem, const DeviceProfile& profile, Products products) {
   std::vector<Config> configs;
   for (const Tile& tile : tiles(problem, profile)) {
-    const std::uint32_t rows = block_q(problem, profile, tile);
+    const std::uint32_t rows = block_q(problem, profile, tile, products);
     const std::uint32_t block_k = kBlockK / tile.key_rows * tile.key_rows;
     const auto add = [&](std::uint32_t q, std::uint32_t k) {
       configs.push_back(make_config(vector_width(profile), q, k, tile.vectors, tile.key_rows,
@@ -90,42 +99,70 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   return configs;
 }
 
-AttentionTiling tiling(const Problem& problem, const Config& config) {
-  return {.rows = cpu_geometry(config, head_dim(problem), value_dim(problem)).panel_rows,
-          .keys = config.at("BLOCK_K")};
+AttentionTiling tiling(const Problem& problem, const Config& config, Products products) {
+  return {.rows = geometry_of(problem, config, products).panel_rows, .keys = config.at("BLOCK_K")};
 }
 
-Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& /*profile*/) {
-  const CpuGeometry geometry = cpu_geometry(config, head_dim(problem), value_dim(problem));
+Refusal rejects(const Problem& problem, const Config& config, Products products) {
+  const CpuGeometry geometry = geometry_of(problem, config, products);
   if (!geometry.valid) return "its blocks are not whole tiles (operations/attention/cpu.h)";
   if (const Refusal no = rejects_private_bytes(geometry.private_bytes)) return no;
   if (call_of(problem).splits > 1) return "never splits the keys of a row";
-  return rejects_long_offsets(problem, scratch_of(problem, tiling(problem, config)).end);
+  return rejects_long_offsets(problem, scratch_of(problem, tiling(problem, config, products)).end);
+}
+
+Variant variant_of(const AttentionSlots& slots, std::string name, std::string idea,
+                   std::string kernel, Products products) {
+  Variant variant = forward_variant(
+      slots, std::move(name), std::move(idea), tunables(),
+      {.opencl = std::move(kernel),
+       .entry = "attention_cpu",
+       .tiling = [products](const Problem& problem,
+                            const Config& config) { return tiling(problem, config, products); },
+       .axes = dtype_axes,
+       .groups = [](const Problem& problem,
+                    const Config& config) { return row_groups(problem, config.at("BLOCK_Q")); }});
+  variant.needs = opencl_cpu();
+  variant.space = [products](const Problem& problem, const DeviceProfile& profile) {
+    return space(problem, profile, products);
+  };
+  variant.rejects = [products](const Problem& problem, const Config& config, const DeviceProfile&) {
+    return rejects(problem, config, products);
+  };
+  return variant;
 }
 
 }  // namespace
 
 Variant cpu_variant(const AttentionSlots& slots) {
-  Variant variant = forward_variant(
+  return variant_of(
       slots, "cpu",
       "queries in vector lanes, K and V broadcast from row-major tiles, no local memory, no "
       "barriers",
-      tunables(),
-      {.opencl = "attention/cpu_forward.cl",
-       .entry = "attention_cpu",
-       .tiling = tiling,
-       .axes = dtype_axes,
-       .groups = [](const Problem& problem, const Config& config) {
-         return row_groups(problem, config.at("BLOCK_Q"));
-       }});
-  variant.needs = opencl_cpu();
-  variant.space = space;
-  variant.rejects = rejects;
+      "attention/cpu_forward.cl", Products::kFloat);
+}
+
+Variant cpu_bf16_variant(const AttentionSlots& slots) {
+  Variant variant =
+      variant_of(slots, "cpu_bf16", "as cpu, on pairs of bfloat16 that AVX512_BF16 multiplies",
+                 "attention/cpu_bf16_forward.cl", Products::kBf16Dot);
+  variant.needs.features = Feature::kCpuBf16Dot;
+  variant.dtypes = {DType::kBF16};
+  variant.rounds_factors = true;
   return variant;
 }
 
+bool prefers_cpu_bf16(const Problem& problem, const DeviceProfile& profile) {
+  return is_opencl_cpu(profile) && has(profile.features, Feature::kCpuBf16Dot) &&
+         problem.dtype == DType::kBF16;
+}
+
 Config default_cpu_config(const Problem& problem, const DeviceProfile& profile) {
-  return space(problem, profile).front();
+  return space(problem, profile, Products::kFloat).front();
+}
+
+Config default_cpu_bf16_config(const Problem& problem, const DeviceProfile& profile) {
+  return space(problem, profile, Products::kBf16Dot).front();
 }
 
 }  // namespace tessera::operations

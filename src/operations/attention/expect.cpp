@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What attention's outputs must be. Bounds by the analysis of one pass with float accumulation: the
 // storage rounding of the output, and 8 float roundings that grow with the magnitude of the scores
-// and the square root of the number of keys. On devices whose matrix units take 16-bit factors,
-// weights are rounded to the storage type, too. What 16-bit storage adds on the whole is bounded by
-// what one rounding costs.
+// and the square root of the number of keys. Where products take 16-bit factors, weights are
+// rounded to the storage type, too: one by one, so that on the whole their errors add up in
+// quadrature. What 16-bit storage adds on the whole is bounded by what one rounding costs.
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -30,19 +30,32 @@ std::vector<std::int64_t> affordable_rows(std::int64_t count, double flops_per_r
   return chosen;
 }
 
+namespace {
+
+// Of the finite ones.
+double root_mean(std::span<const double> squares) {
+  double sum = 0, count = 0;
+  for (const double square : squares) {
+    if (!std::isfinite(square)) continue;
+    sum += square;
+    count += 1;
+  }
+  return count > 0 ? std::sqrt(sum / count) : 0;
+}
+
+}  // namespace
+
 std::vector<Expectation> expect_attention(const Problem& problem, std::span<HostTensor> tensors,
-                                          const DeviceProfile& profile, double max_flops) {
+                                          const Arithmetic& arithmetic, double max_flops) {
   const AttentionPairs pairs(problem, tensors);
   const AttentionProblem& call = pairs.call();
   const double output_unit = storage_unit(problem.dtype);
   const double smallest = smallest_number(problem.dtype);
-  const double lse_factor = exp_roundings(profile);
+  const double lse_factor = exp_roundings(arithmetic.backend);
 
   // A weight, at most 1 before dropout and before it is divided by the sum, is rounded by a unit of
-  // itself or half of the smallest number.
-  const bool rounds_weights =
-      (profile.features & (Feature::kWgmma | Feature::kMmaSync)) != Feature::kNone &&
-      problem.dtype != DType::kF32;
+  // itself or half of the smallest number: what that adds to the bounds, and its expected square.
+  const bool rounds_weights = arithmetic.rounds_factors && problem.dtype != DType::kF32;
 
   const double row_flops = 4 * static_cast<double>(call.kv_len) *
                            static_cast<double>(call.head_dim + call.value_dim) / 2;
@@ -60,6 +73,7 @@ std::vector<Expectation> expect_attention(const Problem& problem, std::span<Host
   resize(output, dim);
   resize(log_sum_exp, 1);
   if (problem.has(weights.slot)) resize(weights, keys);
+  std::vector<double> roundings(output.bounds.size()), squares(output.bounds.size());
   parallel_for(chosen.size(), [&](std::size_t n) {
     const std::int64_t at = chosen[n];
     const std::int64_t i = at % call.q_len, head = at / call.q_len % call.heads,
@@ -77,8 +91,9 @@ std::vector<Expectation> expect_attention(const Problem& problem, std::span<Host
                              kRoundings * kUnitF32 * row.magnitude[column] * growth +
                              kSmallestWeight * row.values[column] + smallest;
       if (rounds_weights) {
-        output.bounds[index] += output_unit * row.magnitude[column] +
-                                smallest / 2 * row.largest_weight * row.values[column];
+        roundings[index] = output_unit * row.magnitude[column] +
+                           smallest / 2 * row.largest_weight * row.values[column];
+        squares[index] = output_unit * output_unit * row.squares[column];
       }
     }
     log_sum_exp.elements[n] = static_cast<std::size_t>(at);
@@ -99,7 +114,8 @@ std::vector<Expectation> expect_attention(const Problem& problem, std::span<Host
                               smallest + kSmallestWeight;
     }
   });
-  output.rms_bound = rms_bound(problem.dtype, output, kRmsFactor);
+  output.rms_bound = rms_bound(problem.dtype, output, kRmsFactor) + root_mean(squares);
+  for (std::size_t n = 0; n < roundings.size(); ++n) output.bounds[n] += roundings[n];
   weights.rms_bound = rms_bound(problem.dtype, weights, kRmsFactor);
   std::vector<Expectation> expectations{std::move(output)};
   if (problem.has(log_sum_exp.slot)) expectations.push_back(std::move(log_sum_exp));

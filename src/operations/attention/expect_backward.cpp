@@ -15,11 +15,11 @@ namespace {
 class BackwardExpectations {
  public:
   BackwardExpectations(const Problem& problem, std::span<HostTensor> tensors,
-                       const DeviceProfile& profile, double max_flops)
+                       const Arithmetic& arithmetic, double max_flops)
       : problem_(problem),
         gradients_(problem, tensors),
         call_(gradients_.pairs().call()),
-        factor_(exp_roundings(profile)),
+        factor_(exp_roundings(arithmetic.backend)),
         max_flops_(max_flops) {}
 
   std::vector<Expectation> all() const {
@@ -110,8 +110,8 @@ class BackwardExpectations {
 
 std::vector<Expectation> expect_attention_backward(const Problem& problem,
                                                    std::span<HostTensor> tensors,
-                                                   const DeviceProfile& profile, double max_flops) {
-  return BackwardExpectations(problem, tensors, profile, max_flops).all();
+                                                   const Arithmetic& arithmetic, double max_flops) {
+  return BackwardExpectations(problem, tensors, arithmetic, max_flops).all();
 }
 
 }  // namespace tessera::operations

@@ -237,6 +237,7 @@ Variant hopper_variant(const AttentionSlots& slots) {
   variant.needs = {.backends = {Backend::kOpenCL},
                    .features = Feature::kNvidiaPtx | Feature::kWgmma};
   variant.dtypes = {DType::kF16, DType::kBF16};
+  variant.rounds_factors = true;
   variant.tunables = tunables();
   variant.passes = {maps_pass(slots), forward_pass(slots)};
   variant.space = space;

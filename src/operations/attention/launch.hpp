@@ -111,6 +111,7 @@ std::uint32_t vector_width(const DeviceProfile& profile);  // floats of a vector
 Refusal rejects_private_bytes(std::uint64_t bytes);        // of one work-item
 
 Variant cpu_variant(const AttentionSlots& slots);
+Variant cpu_bf16_variant(const AttentionSlots& slots);
 Variant cpu_decode_variant(const AttentionSlots& slots);
 Variant decode_variant(const AttentionSlots& slots);
 Variant hopper_variant(const AttentionSlots& slots);
@@ -118,6 +119,8 @@ Variant mma_variant(const AttentionSlots& slots);
 Variant tile_variant(const AttentionSlots& slots);
 Variant tile_subgroup_variant(const AttentionSlots& slots);
 Config default_cpu_config(const Problem& problem, const DeviceProfile& profile);
+bool prefers_cpu_bf16(const Problem& problem, const DeviceProfile& profile);
+Config default_cpu_bf16_config(const Problem& problem, const DeviceProfile& profile);
 Config default_cpu_decode_config(const Problem& problem, const DeviceProfile& profile);
 bool prefers_cpu_decode(const Problem& problem, const DeviceProfile& profile);
 bool prefers_decode(const Problem& problem, const DeviceProfile& profile);

@@ -127,6 +127,7 @@ Variant mma_variant(const AttentionSlots& slots) {
   variant.needs = {.backends = {Backend::kOpenCL},
                    .features = Feature::kNvidiaPtx | Feature::kMmaSync};
   variant.dtypes = {DType::kF16, DType::kBF16};
+  variant.rounds_factors = true;
   variant.space = space;
   variant.rejects = rejects;
   return variant;

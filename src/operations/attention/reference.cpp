@@ -14,6 +14,7 @@ AttentionRow attention_row(const AttentionPairs& pairs, std::int64_t batch, std:
   const AttentionProblem& call = pairs.call();
   AttentionRow result{.output = Eigen::VectorXd::Zero(call.value_dim),
                       .magnitude = Eigen::VectorXd::Zero(call.value_dim),
+                      .squares = Eigen::VectorXd::Zero(call.value_dim),
                       .values = Eigen::VectorXd::Zero(call.value_dim)};
   double maximum = -std::numeric_limits<double>::infinity();
   std::vector<double> scores;
@@ -50,6 +51,7 @@ AttentionRow attention_row(const AttentionPairs& pairs, std::int64_t batch, std:
     result.weights[static_cast<Eigen::Index>(n)] = weight;
     result.output += weight * value;
     result.magnitude += weight * value.cwiseAbs();
+    result.squares += weight * weight * value.cwiseAbs2();
     result.values += keep * value.cwiseAbs();
   }
   return result;

@@ -13,6 +13,7 @@ namespace tessera::operations {
 struct AttentionRow {
   Eigen::VectorXd output;
   Eigen::VectorXd magnitude;  // sum_j |p[j] v[j,:]|
+  Eigen::VectorXd squares;    // sum_j (p[j] v[j,:])^2
   Eigen::VectorXd values;     // sum_j |keep[j] v[j,:]|
   double log_sum_exp = 0;
   double score_magnitude = 0;        // largest of the visible keys and sinks

@@ -29,8 +29,8 @@ inline constexpr double kFewestForRms = 64;  // values: the mean of fewer says l
 // Below, float weights may be flushed to 0: each of them counts for that much.
 inline constexpr double kSmallestWeight = 0x1p-126;
 
-inline double exp_roundings(const DeviceProfile& profile) {
-  return profile.backend == Backend::kVulkan ? kVulkanExpRoundings : kExpRoundings;
+inline double exp_roundings(Backend backend) {
+  return backend == Backend::kVulkan ? kVulkanExpRoundings : kExpRoundings;
 }
 
 // A unit of rounding of a storage type, and the smallest number that every device keeps.

@@ -6,9 +6,9 @@
 namespace tessera::operations {
 
 std::vector<Variant> attention_variants(const AttentionSlots& slots) {
-  return {cpu_variant(slots),    cpu_decode_variant(slots), decode_variant(slots),
-          hopper_variant(slots), mma_variant(slots),        tile_variant(slots),
-          tile_subgroup_variant(slots)};
+  return {cpu_variant(slots),    cpu_bf16_variant(slots),     cpu_decode_variant(slots),
+          decode_variant(slots), hopper_variant(slots),       mma_variant(slots),
+          tile_variant(slots),   tile_subgroup_variant(slots)};
 }
 
 std::vector<Rule> attention_rules() {
@@ -17,6 +17,10 @@ std::vector<Rule> attention_rules() {
        .when = prefers_cpu_decode,
        .variant = "cpu_decode",
        .config = default_cpu_decode_config},
+      {.why = "a CPU's dot products of bfloat16 do twice the work of float multiply-adds",
+       .when = prefers_cpu_bf16,
+       .variant = "cpu_bf16",
+       .config = default_cpu_bf16_config},
       {.why = "a CPU wants vectors in registers, not tiles in local memory",
        .when = [](const Problem&, const DeviceProfile& p) { return is_opencl_cpu(p); },
        .variant = "cpu",

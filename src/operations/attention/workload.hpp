@@ -58,10 +58,10 @@ Case aligned_strided_case(const AttentionSlots& slots, DType dtype);  // forward
 void fill_attention(const Problem& problem, const Case& shape, std::span<HostTensor> tensors);
 
 std::vector<Expectation> expect_attention(const Problem& problem, std::span<HostTensor> tensors,
-                                          const DeviceProfile& profile, double max_flops);
+                                          const Arithmetic& arithmetic, double max_flops);
 std::vector<Expectation> expect_attention_backward(const Problem& problem,
                                                    std::span<HostTensor> tensors,
-                                                   const DeviceProfile& profile, double max_flops);
+                                                   const Arithmetic& arithmetic, double max_flops);
 
 // All of [0, count), or a sorted sample of it where all would take more than `max_flops`.
 std::vector<std::int64_t> affordable_rows(std::int64_t count, double flops_per_row,

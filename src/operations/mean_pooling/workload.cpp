@@ -184,7 +184,7 @@ Workload mean_pooling_workload(bool chunked, bool backward) {
   workload.benchmarks = [cases](DType dtype) { return cases.benchmarks(dtype); };
   workload.fill = fill_mean_pooling;
   workload.expect = [backward](
-                        const Problem& problem, std::span<HostTensor> tensors, const DeviceProfile&,
+                        const Problem& problem, std::span<HostTensor> tensors, const Arithmetic&,
                         double /*max_flops: reading the operands takes as long as the oracle*/) {
     return backward ? expect_gradients(problem, tensors) : expect_means(problem, tensors);
   };
