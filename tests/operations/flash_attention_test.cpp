@@ -233,7 +233,7 @@ TEST(FlashAttentionSelection, RulesOnMachinesNobodyHereOwns) {
   }
 }
 
-TEST(FlashAttentionSelection, HopperTakesPlainCallsOfFilledWarpgroups) {
+TEST(FlashAttentionSelection, HopperTakesCallsOfFilledWarpgroups) {
   DeviceProfile profile = tessera::testing::load_profile("h200_opencl");
   profile.features = profile.features | Feature::kWgmma;
   selection::Selector selector({}, {});
@@ -247,7 +247,7 @@ TEST(FlashAttentionSelection, HopperTakesPlainCallsOfFilledWarpgroups) {
     const TensorSpec q = rows(300, dim, DType::kBF16);
     EXPECT_EQ(chosen(problem_of({q, q, q})), "hopper") << dim;
     EXPECT_EQ(chosen(problem_of({q, q, q}, {{"causal", true}, {"softmax_scale", -1.0}})), "hopper");
-    EXPECT_EQ(chosen(problem_of({q, q, q}, {{"dropout_prob", 0.5}})), "tile");
+    EXPECT_EQ(chosen(problem_of({q, q, q}, {{"dropout_prob", 0.5}})), "hopper");
     EXPECT_EQ(chosen(problem_of({q, q, q}, {{"num_splits", std::int64_t{2}}})), "tile");
   }
   for (const std::int64_t dim : {20, 264, 512}) {

@@ -69,6 +69,8 @@ Pass helper_pass(const std::string& name);
 // Kernels that come before those of a variant. They launch nothing where they are not needed.
 Pass rows_pass(const AttentionSlots& slots);
 Pass map_pass(const AttentionSlots& slots, const Tiling& tiling);
+// And after one: the weights, where the call wants them.
+Pass weights_pass(const AttentionSlots& slots, const Tiling& tiling);
 
 // A forward kernel for calls with and without policies: rows, map, the kernel, combine, weights.
 // `groups` counts the work-groups of one split.
