@@ -252,9 +252,8 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   std::vector<Config> configs;
   const bool pairs = (call.features & (POLICY_HIDES | POLICY_ADDS | POLICY_DROPOUT)) != 0;
   if (pairs) {
-    // Random numbers take registers; and with the others, outputs of more than 128 columns do.
-    configs = {two_warpgroups(128), two_warpgroups(64)};
-    if ((call.features & POLICY_DROPOUT) != 0) std::swap(configs[0], configs[1]);
+    // What is asked for each pair takes registers, random numbers most of all.
+    configs = {two_warpgroups(64), two_warpgroups(128)};
     for (Config& config : configs) config.set("SHARE_Q", widest > 128 ? 1 : 0);
   } else if (narrow && call.q_len > 128 && score_of(call) == HOPPER_SCALED) {
     const bool banded = (band_of(call, three_warpgroups()) & ~HOPPER_NO_ROWS) != 0;
