@@ -24,8 +24,7 @@
 // By default no warpgroup overlaps its exponentials with its own products: two drift into taking
 // turns, one beside the other. That was fastest with 128 columns; with 64, where exponentials take
 // as long as products, three that take turns explicitly were (TURNS), under a causal mask with
-// OWN_OVERLAP. H200, f16, 16384 tokens, maps included: 660 TFLOP/s at dim 128 and 530 at dim 64 for
-// rows of 16384 keys, 1.00 to 1.16 of cuDNN 9.19 (benchmarks/attention_gpu.py). Issuing the first
+// OWN_OVERLAP. With 256 columns, rescaling late gained 13 % (docs/performance.md). Issuing the first
 // scores of the next work beside the last outputs of this one gained nothing.
 //
 // Barriers FULL_... are completed by the bytes of copies, FREE_... by one arrival of every
