@@ -7,7 +7,8 @@
 
 Both sides report medians by the device's own clock, of the same shapes in the layout that each likes best, on normal
 numbers (zeros run faster), and count 4 * batch * heads * dim operations for every key that a row sees. Tessera checks its
-result before it is timed. Shares are of 902 TFLOP/s, what the matrix unit of an H200 reached on random data in a loop that
+result before it is timed. Options (grouped heads, a window, a soft cap, packed sequences) are set beside Tessera's own
+plain kernel: time for each tile of 128 x 128 of which a row sees a key. Shares are of 902 TFLOP/s, what the matrix unit of an H200 reached on random data in a loop that
 does nothing else; on other devices no share is given. Needs PyTorch with CUDA; a backend that refuses a shape is named.
 """
 from __future__ import annotations
@@ -25,15 +26,29 @@ PEAK_OF = {"NVIDIA H200": 902e12}
 TOKENS, COLUMNS = 16384, 2048  # batch * seq and heads * dim of every shape
 
 
+TILE = 128
+
+
 @dataclass(frozen=True)
 class Case:
     dim: int
     seq: int
     causal: bool
+    group: int = 1  # query heads to a key head
+    window: int = 0  # keys that a row sees before its own; 0 = all
+    cap: int = 0
+    packed: int = 0  # sequences in the tokens of one batch, each of `seq`
 
     @property
     def name(self) -> str:
-        return f"d{self.dim}_s{self.seq}" + ("_causal" if self.causal else "")
+        parts = [f"d{self.dim}", f"s{self.seq}", "causal" if self.causal else ""]
+        parts += [f"{word}{value}" for word, value in (("gqa", self.group if self.group > 1 else 0), ("window", self.window),
+                                                       ("cap", self.cap), ("packed", self.packed)) if value]
+        return "_".join(filter(None, parts))
+
+    @property
+    def plain(self) -> Case:  # what an option is compared with
+        return Case(self.dim, self.seq, self.causal)
 
     @property
     def shape(self) -> tuple:  # batch, seq, heads, dim
@@ -41,32 +56,58 @@ class Case:
 
     @property
     def words(self) -> str:  # of tessera bench --shapes
-        shape = "x".join(map(str, self.shape))
-        return f"query={shape},key={shape},value={shape}"
+        batch, seq, heads, dim = self.shape
+        rows = f"{batch * seq}" if self.packed else f"{batch}x{seq}"
+        query, key = f"{rows}x{heads}x{dim}", f"{rows}x{heads // self.group}x{dim}"
+        # Made-up offsets have one empty sequence among those of equal length.
+        offsets = "".join(f",cum_seqlens_{side}={self.packed + 2}" for side in "qk") if self.packed else ""
+        return f"query={query},key={key},value={key}{offsets}"
+
+    @property
+    def options(self) -> tuple:  # of tessera bench --set
+        options = [f"causal={str(self.causal).lower()}"]
+        if self.window:
+            options.append(f"sliding_window={self.window},{0 if self.causal else self.window}")
+        if self.cap:
+            options.append(f"logits_soft_cap={self.cap}")
+        return tuple(options)
 
     def flops(self) -> float:
         batch, seq, heads, dim = self.shape
-        pairs = seq * (seq + 1) / 2 if self.causal else seq * seq
-        return 4.0 * batch * heads * dim * pairs
+        return 4.0 * batch * heads * dim * sum(self.last(row) - self.first(row) + 1 for row in range(seq))
+
+    def tiles(self) -> int:
+        batch, seq, heads, _ = self.shape
+        return batch * heads * sum(self.last(min(row + TILE, seq) - 1) // TILE - self.first(row) // TILE + 1
+                                   for row in range(0, seq, TILE))
+
+    def first(self, row: int) -> int:  # key that the row sees
+        return max(row - self.window, 0) if self.window else 0
+
+    def last(self, row: int) -> int:
+        return row if self.causal else min(row + self.window, self.seq - 1) if self.window else self.seq - 1
 
 
-CASES = [Case(dim, seq, causal) for dim in (64, 128) for seq in (1024, 4096, 16384) for causal in (False, True)]
+CASES = [Case(dim, seq, causal) for dim in (64, 128, 256) for seq in (1024, 4096, 16384) for causal in (False, True)]
+CASES += [case for dim in (64, 128) for case in (
+    Case(dim, 16384, False, group=4), Case(dim, 16384, True, group=4), Case(dim, 16384, True, window=1024),
+    Case(dim, 16384, False, cap=30), Case(dim, 16384, True, cap=30), Case(dim, 4096, False, packed=4),
+    Case(dim, 4096, True, packed=4), Case(dim, 1024, True, packed=16))]
 
 
 def run_tessera(arguments, cases) -> dict:
     """Seconds, or the reason why there are none, of each case."""
     found = {}
-    for causal in (False, True):
-        chosen = [case for case in cases if case.causal == causal]
-        if not chosen:
-            continue
+    for options in sorted({case.options for case in cases}):
+        chosen = [case for case in cases if case.options == options]
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "bench.json"
             command = [arguments.tessera, "bench", "flash_attention", "--device", arguments.device, "--dtype",
                        arguments.dtype, "--min-time", str(arguments.min_time), "--json", str(file)]
             if arguments.variant:
                 command += ["--variant", arguments.variant]
-            command += ["--set", f"causal={str(causal).lower()}", "--shapes"] + [case.words for case in chosen]
+            command += [word for option in options for word in ("--set", option)]
+            command += ["--shapes"] + [case.words for case in chosen]
             run = subprocess.run(command, capture_output=True, text=True)
             rows = json.loads(file.read_text())["benchmarks"] if file.exists() else []
             lines = (run.stderr.strip() or run.stdout.strip()).splitlines()
@@ -125,6 +166,13 @@ def row_text(who: str, seconds, case: Case, peak, ratio: str) -> str:
     return f"    {who:<18} {1e3 * seconds:9.3f} ms {rate / 1e12:7.1f} TFLOP/s {share} {ratio}".rstrip()
 
 
+def tile_text(case: Case, ours: dict) -> str:
+    if isinstance(ours[case], str) or isinstance(ours[case.plain], str):
+        return ""
+    of_tile, of_plain = (ours[which][0] / which.tiles() for which in (case, case.plain))
+    return f"{of_tile / of_plain:6.2f} of the plain kernel's time for a tile"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tessera", help="the tessera program")
@@ -137,6 +185,7 @@ def main() -> int:
     cases = [case for case in CASES if not arguments.only or arguments.only in case.name]
     if not cases:
         parser.error("no case has such a name")
+    measured = list(dict.fromkeys([case.plain for case in cases] + cases))
     try:
         torch = PyTorch()
     except Exception as error:  # an ImportError, or no GPU
@@ -145,11 +194,14 @@ def main() -> int:
     peak = next((value for name, value in PEAK_OF.items() if torch.device.startswith(name)), None)
     print(f"{torch.device}, {torch.version}, {arguments.dtype}, batch * seq {TOKENS}, heads * dim {COLUMNS}")
     print("x = how many times as long as Tessera the peer takes\n")
-    ours = run_tessera(arguments, cases)
+    ours = run_tessera(arguments, measured)
     for case in cases:
         known = not isinstance(ours[case], str)
         seconds, variant = ours[case] if known else (ours[case], "")
         print(case.name)
+        if case != case.plain:
+            print(row_text("Tessera " + variant, seconds, case, peak, tile_text(case, ours)), flush=True)
+            continue
         print(row_text("Tessera " + variant, seconds, case, peak, ""))
         for backend in ("cuDNN", "FlashAttention-2"):
             theirs = torch.seconds(backend, case, arguments.dtype, arguments.min_time)

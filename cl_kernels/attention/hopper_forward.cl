@@ -24,16 +24,26 @@
 // By default no warpgroup overlaps its exponentials with its own products: two drift into taking
 // turns, one beside the other. That was fastest with 128 columns; with 64, where exponentials take
 // as long as products, three that take turns explicitly were (TURNS), under a causal mask with
-// OWN_OVERLAP. H200, f16, 16384 tokens, maps included: 660 TFLOP/s at dim 128 and 530 at dim 64 for
-// rows of 16384 keys, 1.00 to 1.16 of cuDNN 9.19 (benchmarks/attention_gpu.py). Issuing the first
+// OWN_OVERLAP. With 256 columns, rescaling late gained 13 % (docs/performance.md). Issuing the first
 // scores of the next work beside the last outputs of this one gained nothing.
 //
 // Barriers FULL_... are completed by the bytes of copies, FREE_... by one arrival of every
 // multiplying warp. Only `stage` and `parity` are carried around the loop of tiles: with a second
 // pair the descriptors leave the uniform registers, and every wgmma waits for two moves.
 //
-// A value that is not finite reaches all rows of a group whose tiles hold its key.
+// With POLICY=1 the table of rows says who sees whom. The copying warp looks up which keys the rows
+// of each warpgroup see, and tells the others. Where a tile reaches over the keys of the group, or
+// masks hide some of it, another warp of the copying warpgroup clears values that no row of the
+// group sees, before the others learn that they have come: of keys beyond, and of keys in between
+// whose values are not finite.
+//
+// A value that is not finite reaches all rows of a group if one of them sees its key, else none;
+// with POLICY=0, all rows of a group whose tiles hold its key.
+#if POLICY
+#include "attention/policy.clh"
+#else
 #include "lib/prelude.clh"
+#endif
 #if DTYPE == DTYPE_BF16
 #define WGMMA_TYPE "bf16"
 #else
@@ -44,6 +54,11 @@
 #include "operations/attention/hopper.h"
 #include "operations/attention/hopper_args.h"
 #include "operations/attention/score.h"
+
+// Scores change, or keys hide, one by one.
+#define PAIRS (POLICY && (FEATURES & (POLICY_HIDES | POLICY_ADDS)))
+// Scores are exponents of 2 before the softmax sees them.
+#define EXPONENTS (SCORE == HOPPER_GENERAL || (POLICY && (FEATURES & POLICY_ADDS)))
 
 #define SCORES (BLOCK_K / 2)     // registers of an item: scores,
 #define WEIGHTS (BLOCK_K / 4)    // pairs of weights,
@@ -59,8 +74,13 @@
 // Powers of two: fma(x, scale, -x * scale) is exactly 0, and 2^100 times a scale of 2^-20 is still
 // far beyond every score. Exponentials of a masked score less a maximum are 0 even for a row that
 // has seen no key yet.
+#if EXPONENTS
+#define MASKED MASKED_SCORE
+#define NO_MAXIMUM LOWEST_MAXIMUM
+#else
 #define MASKED (-0x1p100f)
 #define NO_MAXIMUM (-0x1p99f)
+#endif
 
 #define FULL_K(i) (barriers + 8 * (i))
 #define FULL_V(i) (barriers + 8 * (STAGES + (i)))
@@ -70,17 +90,21 @@
 #define FREE_Q (FULL_Q + 8)
 #define FULL_WORK(i) (FULL_Q + 16 + 8 * (i))
 #define FREE_WORK(i) (FULL_Q + 32 + 8 * (i))
-#define WORK(i) (FULL_Q + 48 + 4 * (i))
+#define LOADED_V(i) (FULL_Q + 48 + 8 * (i))  // values that are still to be cleared
+#define WORK(i) (local_memory + WORK_START + HOPPER_WORK_BYTES * (i))
 
 // A query tile and the tiles of keys [first, end) that some row of it sees; at least one, seen or
 // not, so that every group writes its rows.
 typedef struct {
   int row, head, batch, first, end;
+#if POLICY
+  int first_key, end_key;  // that some row sees
+#endif
 } Work;
 
 // Heads go in turns of heads_at_once, whose keys and values share the cache; in a turn the longest
 // rows first, so that short ones fill the end.
-INLINE Work work_of(const struct HopperCall* a, int number) {
+INLINE Work place_of(const struct HopperCall* a, int number) {
   const int tiles = ((int)a->core.q_len + (int)BLOCK_Q - 1) / (int)BLOCK_Q;
   const int at_once = (int)a->heads_at_once, all = (int)(a->core.heads * a->batch);
   const int turn = number / (at_once * tiles), rest = number % (at_once * tiles);
@@ -91,6 +115,161 @@ INLINE Work work_of(const struct HopperCall* a, int number) {
   work.row = tile * (int)BLOCK_Q;
   work.head = head % (int)a->core.heads;
   work.batch = head / (int)a->core.heads;
+  return work;
+}
+
+#define RELEASE(barrier) \
+  if (lane == 0) barrier_arrive(barrier)
+#if POLICY
+// Keys [first, end) are seen by some row of a warpgroup, [common_first, common_end) by all of them.
+typedef struct {
+  int first, end, common_first, common_end;
+} Interval;
+
+// Of the rows from `row` on, by all items of a warp together.
+INLINE Interval interval_of(const Policies* policies, int batch, int row, int lane) {
+  Interval at = {INDEX_MAX, 0, 0, INDEX_MAX};
+  UNROLL for (int i = row + lane; i < row + 64; i += 32) {
+    if (i >= (int)CORE(q_len)) continue;
+    const int4 entry = ROW_ENTRY(RULE(rows) + batch * CORE(q_len) + i);
+    at.common_first = max(at.common_first, entry.s0);
+    at.common_end = min(at.common_end, entry.s1);
+    if (entry.s0 >= entry.s1) continue;
+    at.first = min(at.first, entry.s0);
+    at.end = max(at.end, entry.s1);
+  }
+  at.first = warp_min(at.first), at.end = warp_max(at.end);
+  at.common_first = warp_max(at.common_first), at.common_end = warp_min(at.common_end);
+  return at;
+}
+
+INLINE void take_keys(Work* work, int first_key, int end_key) {
+  work->first_key = first_key, work->end_key = end_key;
+  work->end = max((end_key + (int)BLOCK_K - 1) / (int)BLOCK_K, 1);
+  work->first = clamp(first_key / (int)BLOCK_K, 0, work->end - 1);
+}
+
+INLINE uint tile_state(const Policies* policies, const Work* work, int tile) {
+  return map_state(policies, work->batch, work->head, work->row / BLOCK_Q, tile);
+}
+// The tile before this one of which something may be seen; before the first: none.
+INLINE int tile_before(const Policies* policies, const Work* work, int tile) {
+  --tile;
+  while (tile >= work->first && tile_state(policies, work, tile) == MAP_NOTHING) --tile;
+  return tile;
+}
+#define TILE_BEFORE(tile) tile_before(policies, &work, tile)
+#define LAST_TILE() max(TILE_BEFORE(work.end), work.first)
+
+// What the copying warp knows about its work, to the others.
+INLINE Work tell_work(const struct HopperCall* a, const Policies* policies, int number, uint to,
+                      int lane) {
+  Work work = place_of(a, number);
+  int first_key = INDEX_MAX, end_key = 0;
+  for (int w = 0; w < (int)WARPGROUPS; ++w) {
+    const Interval at = interval_of(policies, work.batch, work.row + w * 64, lane);
+    first_key = min(first_key, at.first), end_key = max(end_key, at.end);
+    if (lane != 0) continue;
+    store_local(to + 16 + 16 * w, (uint)at.first), store_local(to + 20 + 16 * w, (uint)at.end);
+    store_local(to + 24 + 16 * w, (uint)at.common_first);
+    store_local(to + 28 + 16 * w, (uint)at.common_end);
+  }
+  take_keys(&work, first_key, end_key);
+  if (TILE_BEFORE(work.end) < work.first) take_keys(&work, 0, 0);  // nothing is seen
+  if (lane == 0) {
+    store_local(to + 4, (uint)work.first_key), store_local(to + 8, (uint)work.end_key);
+  }
+  return work;
+}
+INLINE Work hear_work(const struct HopperCall* a, int number, uint from) {
+  Work work = place_of(a, number);
+  take_keys(&work, (int)load_local(from + 4), (int)load_local(from + 8));
+  return work;
+}
+INLINE Interval hear_interval(uint from, int warpgroup) {
+  from += 16 + 16 * warpgroup;
+  const Interval at = {(int)load_local(from), (int)load_local(from + 4), (int)load_local(from + 8),
+                       (int)load_local(from + 12)};
+  return at;
+}
+
+// Some values of this tile may have to be cleared.
+INLINE bool has_hidden_keys(const Policies* policies, const Work* work, int tile) {
+  return tile * (int)BLOCK_K < work->first_key || (tile + 1) * (int)BLOCK_K > work->end_key ||
+         ((FEATURES & POLICY_HIDES) && tile_state(policies, work, tile) != MAP_ALL);
+}
+
+INLINE void clear_rows(uint values, int first, int end, int lane) {
+  UNROLL for (int c = 0; c < VALUE_DIM / 64; ++c)
+    for (int at = first * 128 + lane * 16; at < end * 128; at += 32 * 16)
+      clear_local16(values + c * KEY_BLOCK_BYTES + at);
+}
+
+#if FEATURES & POLICY_HIDES
+// By all items of a warp together.
+INLINE bool is_seen(const Policies* policies, const Work* work, int key, int lane) {
+  const int end = min(work->row + (int)BLOCK_Q, (int)CORE(q_len));
+  bool seen = false;
+  for (int row = work->row + lane; row < end; row += 32)
+    seen = seen || policy_sees(policies, policy_row(policies, work->batch, work->head, row), key);
+  return warp_votes(seen) != 0;
+}
+
+// Eight items look at a key: one at each chunk of its row of every block.
+INLINE void clear_unseen(const Policies* policies, const Work* work, uint values, int start,
+                         int lane) {
+  ROLLED for (int first = 0; first < (int)BLOCK_K; first += 4) {
+    bool odd = false;
+    UNROLL for (int c = 0; c < VALUE_DIM / 64; ++c)
+      odd = odd || has_nonfinite(load_local16(values + c * KEY_BLOCK_BYTES + first * 128 + lane * 16));
+    const uint votes = warp_votes(odd);
+    if (votes == 0) continue;
+    ROLLED for (int n = 0; n < 4; ++n)
+      if ((votes >> 8 * n & 0xff) != 0 && !is_seen(policies, work, start + first + n, lane))
+        clear_rows(values, first + n, first + n + 1, lane);
+  }
+}
+#endif
+
+// One warp of the copying warpgroup.
+INLINE void clear_values(const struct HopperCall* a, const Policies* policies, uint local_memory,
+                         uint barriers, int total, int lane) {
+  int stage = 0, slot = 0;
+  uint parities = 0, work_parity = 0;  // parities: one bit for each stage
+  for (;;) {
+    barrier_wait(FULL_WORK(slot), work_parity);
+    const int number = (int)load_local(WORK(slot));
+    if (number >= total) break;
+    const Work work = hear_work(a, number, WORK(slot));
+    WARP_SYNC();
+    RELEASE(FREE_WORK(slot));
+    slot ^= 1, work_parity ^= !slot;
+    const int last = LAST_TILE();
+    for (int tile = last; tile >= work.first; tile = TILE_BEFORE(tile)) {
+      if (has_hidden_keys(policies, &work, tile)) {
+        const uint values = local_memory + V_START + stage * V_BYTES;
+        const int start = tile * (int)BLOCK_K;
+        barrier_wait(LOADED_V(stage), parities >> stage & 1), parities ^= 1u << stage;
+        clear_rows(values, 0, min(work.first_key - start, (int)BLOCK_K), lane);
+        clear_rows(values, max(work.end_key - start, 0), (int)BLOCK_K, lane);
+#if FEATURES & POLICY_HIDES
+        WARP_SYNC();
+        clear_unseen(policies, &work, values, start, lane);
+#endif
+        FENCE_LOCAL();
+        WARP_SYNC();
+        RELEASE(FULL_V(stage));
+      }
+      if (++stage == STAGES) stage = 0;
+    }
+  }
+}
+#else
+#define TILE_BEFORE(tile) ((tile)-1)
+#define LAST_TILE() (work.end - 1)
+
+INLINE Work work_of(const struct HopperCall* a, int number) {
+  Work work = place_of(a, number);
   const int last_row = min(work.row + (int)BLOCK_Q, (int)a->core.q_len) - 1;
   int end = (int)a->keys;
   if (BAND & HOPPER_BAND_HIGH) end = clamp(last_row + 1 + a->core.band_high, 1, end);
@@ -100,28 +279,44 @@ INLINE Work work_of(const struct HopperCall* a, int number) {
     work.first = clamp((work.row + a->core.band_low) / (int)BLOCK_K, 0, work.end - 1);
   return work;
 }
+#endif
 
-INLINE void copy_tiles(const struct HopperCall* a, const global uchar* maps,
-                       volatile global int* counter, uint local_memory, uint barriers, int total) {
+// One item; with policies one warp, of which the first item copies.
+INLINE void copy_tiles(const struct HopperCall* a,
+#if POLICY
+                       const Policies* policies,
+#endif
+                       const global uchar* maps, uint local_memory, uint barriers, int total,
+                       int lane) {
+  volatile global int* counter = (volatile global int*)(maps + HOPPER_COUNTER);
   int stage = 0, slot = 0, number = (int)get_group_id(0);
   uint parity = 1, work_parity = 1, q_parity = 1;
   for (;;) {
     barrier_wait(FREE_WORK(slot), work_parity);
-    store_local(WORK(slot), (uint)number);
-    barrier_arrive(FULL_WORK(slot));
+#if POLICY
+    Work work;
+    if (number < total) work = tell_work(a, policies, number, WORK(slot), lane);
+    if (lane == 0)
+#endif
+      store_local(WORK(slot), (uint)number);
+    RELEASE(FULL_WORK(slot));
     slot ^= 1, work_parity ^= !slot;
     if (number >= total) break;
-    const int next = atomic_inc(counter) + (int)get_num_groups(0);
+    int next = 0;
+    if (lane == 0) next = atomic_inc(counter) + (int)get_num_groups(0);
+#if !POLICY
     const Work work = work_of(a, number);
+#endif
     const int kv_head = work.head / (int)a->core.group;
-    for (int tile = work.end - 1; tile >= work.first; --tile) {
+    const int last = LAST_TILE();
+    for (int tile = lane == 0 ? last : -1; tile >= work.first; tile = TILE_BEFORE(tile)) {
       barrier_wait(FREE_K(stage), parity);
       barrier_expect(FULL_K(stage), K_BYTES);
       UNROLL for (int c = 0; c < HEAD_DIM / 64; ++c)
         tensor_load(local_memory + K_START + stage * K_BYTES + c * KEY_BLOCK_BYTES,
                     maps + HOPPER_MAP_BYTES, c * 64, kv_head, tile * (int)BLOCK_K, work.batch,
                     FULL_K(stage));
-      if (tile == work.end - 1) {
+      if (tile == last) {
         barrier_wait(FREE_Q, q_parity), q_parity ^= 1;
         barrier_expect(FULL_Q, Q_BYTES);
         UNROLL for (int w = 0; w < (int)WARPGROUPS; ++w)
@@ -130,14 +325,18 @@ INLINE void copy_tiles(const struct HopperCall* a, const global uchar* maps,
                         work.head, work.row + w * 64, work.batch, FULL_Q);
       }
       barrier_wait(FREE_V(stage), parity);
-      barrier_expect(FULL_V(stage), V_BYTES);
+      uint full = FULL_V(stage);
+#if POLICY
+      if (has_hidden_keys(policies, &work, tile)) full = LOADED_V(stage);
+#endif
+      barrier_expect(full, V_BYTES);
       UNROLL for (int c = 0; c < VALUE_DIM / 64; ++c)
         tensor_load(local_memory + V_START + stage * V_BYTES + c * KEY_BLOCK_BYTES,
                     maps + 2 * HOPPER_MAP_BYTES, c * 64, kv_head, tile * (int)BLOCK_K, work.batch,
-                    FULL_V(stage));
+                    full);
       if (++stage == STAGES) stage = 0, parity ^= 1;
     }
-    number = next;
+    number = POLICY ? uniform(next) : next;
   }
 }
 
@@ -163,7 +362,21 @@ INLINE void copy_tiles(const struct HopperCall* a, const global uchar* maps,
 
 // What the scores are before the softmax multiplies them by `scale`.
 INLINE void finish_scores(float* score, float inner, float outer, bool capped) {
-#if GENERAL_SCORE
+#if SCORE == HOPPER_CAPPED
+  // Scores are mostly far below the cap.
+  float powers[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+  UNROLL for (uint j = 0; j < SCORES; ++j) {
+    score[j] *= inner;
+    const float square = score[j] * score[j];
+    powers[j % 4] = fma(square, square, powers[j % 4]);
+  }
+  const float most = TANH_NEAR_ZERO * TANH_NEAR_ZERO * TANH_NEAR_ZERO * TANH_NEAR_ZERO;
+  if ((powers[0] + powers[1]) + (powers[2] + powers[3]) < most) {
+    UNROLL for (uint j = 0; j < SCORES; ++j) score[j] = tanh_near_zero(score[j]);
+  } else {
+    UNROLL for (uint j = 0; j < SCORES; ++j) score[j] = saturating_tanh(score[j]);
+  }
+#elif SCORE == HOPPER_GENERAL
   if (capped) {
     UNROLL for (uint j = 0; j < SCORES; ++j) score[j] = outer * saturating_tanh(inner * score[j]);
   } else {
@@ -178,12 +391,43 @@ INLINE void mask_scores(float* score, int low, int high, int low8, int high8) {
     UNROLL for (int i = 0; i < 2; ++i) {
       const int key = 2 * j + i;
       bool hidden = key > high, hidden8 = key > high8;
-      if (BAND & HOPPER_BAND_LOW) hidden = hidden || key < low, hidden8 = hidden8 || key < low8;
+      if (POLICY || (BAND & HOPPER_BAND_LOW)) hidden = hidden || key < low, hidden8 = hidden8 || key < low8;
       score[j + i] = hidden ? MASKED : score[j + i];
       score[j + 2 + i] = hidden8 ? MASKED : score[j + 2 + i];
     }
   }
 }
+
+#if POLICY
+// Item keys of a row lie at `start` + 2 j + {0, 1} for j = 0, 4, 8 ...
+#define OWN_KEY(start, j, i) ((start) + 2 * (j) + (i))
+// Scores of the keys that the row, and the row 8 below, see.
+INLINE void apply_policies(float* score, const Policies* policies, RowPolicy row, RowPolicy row8,
+                           int start) {
+  UNROLL for (int j = 0; j < (int)SCORES; j += 4) {
+    UNROLL for (int i = 0; i < 2; ++i) {
+      const int key = OWN_KEY(start, j, i);
+      const bool sees = policy_sees(policies, row, key), sees8 = policy_sees(policies, row8, key);
+      float *own = score + j + i, *own8 = own + 2;
+#if FEATURES & POLICY_ADDS
+      if (sees) *own = policy_score(policies, row, key, *own * CORE(scale)).s0;
+      if (sees8) *own8 = policy_score(policies, row8, key, *own8 * CORE(scale)).s0;
+#endif
+      *own = sees ? *own : MASKED;
+      *own8 = sees8 ? *own8 : MASKED;
+    }
+  }
+}
+INLINE void drop_weights(float* weight, const Policies* policies, RowPolicy row, RowPolicy row8,
+                         int start) {
+  UNROLL for (int j = 0; j < (int)SCORES; j += 4) {
+    UNROLL for (int i = 0; i < 2; ++i) {
+      weight[j + i] *= policy_keep(policies, row, OWN_KEY(start, j, i));
+      weight[j + i + 2] *= policy_keep(policies, row8, OWN_KEY(start, j, i));
+    }
+  }
+}
+#endif
 
 // State of the two rows of an item: running maxima and sums, and what the sums and outputs of
 // earlier tiles must be scaled by.
@@ -231,8 +475,6 @@ INLINE void pack_weights(uint* weight, const float* score) {
     weight[j] = pack_scalars(score[2 * j], score[2 * j + 1]);
 }
 
-#define RELEASE(barrier) \
-  if (lane == 0) barrier_arrive(barrier)
 #define NEXT_STAGE() \
   if (++stage == STAGES) stage = 0, parity ^= 1
 #define STAGE_AFTER (stage + 1 == STAGES ? 0 : stage + 1)
@@ -245,10 +487,40 @@ INLINE void pack_weights(uint* weight, const float* score) {
 #define TURN_END()
 #endif
 
+// Of a row: its weights are 2^(score - shift) and add up to `sum`, outputs so far shrink by `shrink`.
+typedef struct {
+  float shift, sum, shrink;
+} Total;
+#if POLICY
+INLINE Total with_sinks(Total row, const Policies* policies, int head) {
+  const float2 all = policy_sinks(policies, head, row.shift, row.sum);
+  const Total total = {all.s0, all.s1, exp2(row.shift - all.s0)};
+  return total;
+}
+#endif
+INLINE float norm_of(Total row) {
+  if (POLICY && (FEATURES & POLICY_UNNORMALIZED)) return row.sum == 0.0f ? 0.0f : row.shrink;
+  return row.sum == 0.0f ? 0.0f : row.shrink / row.sum;
+}
+INLINE float log_sum_exp_of(Total row) {
+  return row.sum == 0.0f ? -INFINITY : (row.shift + log2(row.sum)) * LN_2;
+}
+
 KERNEL void attention_hopper(const global scalar* restrict q, const global scalar* restrict k,
                              const global scalar* restrict v, global scalar* restrict o,
                              global float* restrict log_sum_exp, global uchar* restrict scratch,
+#if POLICY
+                             POLICY_KERNEL_PARAMETERS,
+#endif
                              const struct HopperCall a) {
+#if POLICY
+  // With what is known at compile time.
+  struct HopperCall call = a;
+  call.policy.features = FEATURES;
+  if (SCORE == HOPPER_SCALED) call.core.soft_cap = 0.0f;
+  const Policies policy_operands = MAKE_POLICIES(call, scratch), *policies = &policy_operands;
+#endif
+  const global uchar* maps = scratch + (size_t)a.maps * HOPPER_ALIGNMENT;
   local uchar memory[HOPPER_LOCAL_BYTES] __attribute__((aligned(1024)));
   const uint local_memory = LOCAL_ADDRESS(memory), barriers = local_memory + BARRIERS_START;
   const int item = (int)get_local_id(0);
@@ -261,16 +533,23 @@ KERNEL void attention_hopper(const global scalar* restrict q, const global scala
     }
     barrier_init(FULL_Q, 1), barrier_init(FREE_Q, WARPGROUPS * 4);
     for (int i = 0; i < 2; ++i)
-      barrier_init(FULL_WORK(i), 1), barrier_init(FREE_WORK(i), WARPGROUPS * 4);
+      barrier_init(FULL_WORK(i), 1), barrier_init(FREE_WORK(i), WARPGROUPS * 4 + (POLICY ? 1 : 0));
+#if POLICY
+    for (int i = 0; i < STAGES; ++i) barrier_init(LOADED_V(i), 1);
+#endif
     FENCE_LOCAL();
   }
   barrier(CLK_LOCAL_MEM_FENCE);
 
   if (item >= (int)WARPGROUPS * 128) {
     PTX("//@ setmaxnreg.dec.sync.aligned.u32 " COPIER_REGISTERS ";");
-    if (item == (int)WARPGROUPS * 128)
-      copy_tiles(&a, scratch, (volatile global int*)(scratch + HOPPER_COUNTER), local_memory,
-                 barriers, total);
+#if POLICY
+    const int lane = item % 32, warp = uniform(item / 32) - (int)WARPGROUPS * 4;
+    if (warp == 0) copy_tiles(&a, policies, maps, local_memory, barriers, total, lane);
+    if (warp == 1) clear_values(&a, policies, local_memory, barriers, total, lane);
+#else
+    if (item == (int)WARPGROUPS * 128) copy_tiles(&a, maps, local_memory, barriers, total, 0);
+#endif
     return;
   }
 
@@ -283,7 +562,8 @@ KERNEL void attention_hopper(const global scalar* restrict q, const global scala
   const uint own_outputs = local_memory + O_START + warpgroup * (int)O_STRIDE;
   const float inner = a.core.soft_cap > 0.0f ? a.core.scale / a.core.soft_cap
                                              : a.core.scale * LOG2_E;
-  const float scale = GENERAL_SCORE ? 1.0f : inner, outer = a.core.soft_cap * LOG2_E;
+  const float outer = a.core.soft_cap * LOG2_E;
+  const float scale = EXPONENTS ? 1.0f : SCORE == HOPPER_CAPPED ? outer : inner;
   float score[SCORES], output[OUTPUTS];
   uint weight[WEIGHTS];
   int stage = 0, slot = 0;  // stage: of the tile whose keys are next
@@ -291,33 +571,90 @@ KERNEL void attention_hopper(const global scalar* restrict q, const global scala
 #if TURNS
   if (warpgroup == (int)WARPGROUPS - 1) GROUP_ARRIVE(1, 256);  // warpgroup 0 goes first
 #endif
+#define START(tile) ((tile) * (int)BLOCK_K + 2 * (lane % 4))  // of the keys of an item
+#if POLICY
+// Some row of the warpgroup does not see all of the tile.
+#define CROSSES(tile)                             \
+  ((tile) * (int)BLOCK_K < own.common_first || \
+   (tile) * (int)BLOCK_K + (int)BLOCK_K > own.common_end)
+#define MASK(tile)                                                                             \
+  mask_scores(score, row.first - START(tile), row.end - 1 - START(tile), row8.first - START(tile), \
+              row8.end - 1 - START(tile))
+#define SKIPS(tile) ((tile) * (int)BLOCK_K >= own.end)
+#else
+#define CROSSES(tile)                                                                    \
+  (((BAND & HOPPER_BAND_HIGH) &&                                                         \
+    (tile) * (int)BLOCK_K + (int)BLOCK_K - 1 > row0 + a.core.band_high) ||               \
+   ((BAND & HOPPER_BAND_LOW) && (tile) * (int)BLOCK_K < row0 + 63 + a.core.band_low))
+#define SKIPS(tile)                                                                            \
+  (((BAND & HOPPER_BAND_INSIDE) && (tile) * (int)BLOCK_K > row0 + 63 + a.core.band_high) || \
+   ((BAND & HOPPER_NO_ROWS) && row0 >= (int)a.core.q_len))
 #define MASK(tile)                                                                      \
   do {                                                                                  \
-    const int row = row0 + own_row, start = (tile) * (int)BLOCK_K + 2 * (lane % 4);     \
+    const int row = row0 + own_row, start = START(tile);                                \
     int high = (int)a.keys - 1, high8 = high;                                           \
     if (BAND & HOPPER_BAND_HIGH)                                                        \
       high = min(high, row + a.core.band_high), high8 = min(high8, row + 8 + a.core.band_high); \
     mask_scores(score, row + a.core.band_low - start, high - start,                     \
                 row + 8 + a.core.band_low - start, high8 - start);                      \
   } while (0)
+#endif
+
+// With policies the map and the table of rows say what has to be tested.
+#define FINISH_SCORES(tile, masked)                                                \
+  do {                                                                             \
+    if (!(FEATURES & POLICY_ADDS))                                                 \
+      finish_scores(score, inner, outer, a.core.soft_cap > 0.0f);                  \
+    TEST_KEYS(tile, masked);                                                       \
+  } while (0)
+#if PAIRS
+#define TEST_KEYS(tile, masked)                                                    \
+  if ((FEATURES & POLICY_ADDS) || CROSSES(tile) ||                                 \
+      tile_state(policies, &work, tile) != MAP_ALL)                                \
+  apply_policies(score, policies, row, row8, START(tile))
+#elif POLICY
+#define TEST_KEYS(tile, masked) \
+  if (CROSSES(tile)) MASK(tile)
+#else
+#define TEST_KEYS(tile, masked) \
+  if (masked) MASK(tile)
+#endif
+#if POLICY && (FEATURES & POLICY_DROPOUT)
+#define DROP_WEIGHTS(tile) drop_weights(score, policies, row, row8, START(tile))
+#else
+#define DROP_WEIGHTS(tile)
+#endif
 
   for (;;) {
     barrier_wait(FULL_WORK(slot), work_parity);
     const int number = (int)load_local(WORK(slot));
+#if POLICY
+    if (number >= total) break;
+    const Work work = hear_work(&a, number, WORK(slot));
+    const Interval own = hear_interval(WORK(slot), warpgroup);
+#endif
     WARP_SYNC();
     RELEASE(FREE_WORK(slot));
     slot ^= 1, work_parity ^= !slot;
+#if !POLICY
     if (number >= total) break;
     const Work work = work_of(&a, number);
+#endif
     const int row0 = work.row + warpgroup * 64;
+#if POLICY
+    const int end_row = (int)a.core.q_len - 1;
+    const RowPolicy row = policy_row(policies, work.batch, work.head, min(row0 + own_row, end_row));
+    const RowPolicy row8 =
+        policy_row(policies, work.batch, work.head, min(row0 + own_row + 8, end_row));
+#endif
     Rows rows = {NO_MAXIMUM, NO_MAXIMUM, 0.0f, 0.0f, 1.0f, 1.0f};
     UNROLL for (uint j = 0; j < OUTPUTS; ++j) output[j] = 0.0f;
 
-    int tile = work.end - 1;
+    int tile = LAST_TILE();
     barrier_wait(FULL_Q, q_parity), q_parity ^= 1;
-#if BAND & HOPPER_BAND_INSIDE
-    // Tiles that only rows of later warpgroups see.
-    for (; tile > work.first && tile * (int)BLOCK_K > row0 + 63 + a.core.band_high; --tile) {
+#if POLICY || (BAND & (HOPPER_BAND_INSIDE | HOPPER_NO_ROWS))
+    // Tiles that only rows of other warpgroups see.
+    for (; TILE_BEFORE(tile) >= work.first && SKIPS(tile); tile = TILE_BEFORE(tile)) {
       TURN_BEGIN();
       TURN_END();
       barrier_wait(FULL_K(stage), parity);
@@ -333,16 +670,17 @@ KERNEL void attention_hopper(const global scalar* restrict q, const global scala
     ISSUE_SCORES(keys + stage * (K_BYTES / 16));
     WGMMA_WAIT(BLOCK_K, 0, score);
     RELEASE(FREE_K(stage));
-    finish_scores(score, inner, outer, a.core.soft_cap > 0.0f);
-    if (BAND || a.keys % BLOCK_K) MASK(tile);
+    FINISH_SCORES(tile, (BAND & ~HOPPER_NO_ROWS) || a.keys % BLOCK_K);
     take_maxima(&rows, score, scale);
     take_exponentials(&rows, score, scale);
+    DROP_WEIGHTS(tile);
     pack_weights(weight, score);
 
     // With OWN_OVERLAP the wait for the next keys stands between the exponentials and the wait for
     // the outputs: it is a loop, which keeps ptxas from moving that wait before the exponentials.
-    if (OWN_OVERLAP && tile > work.first) barrier_wait(FULL_K(STAGE_AFTER), PARITY_AFTER);
-    while (--tile >= work.first) {
+    if (OWN_OVERLAP && TILE_BEFORE(tile) >= work.first)
+      barrier_wait(FULL_K(STAGE_AFTER), PARITY_AFTER);
+    while ((tile = TILE_BEFORE(tile)) >= work.first) {
       const uint v_stage = stage, v_parity = parity;  // values lag one tile behind
       NEXT_STAGE();
       if (!OWN_OVERLAP) barrier_wait(FULL_K(stage), parity);
@@ -354,16 +692,12 @@ KERNEL void attention_hopper(const global scalar* restrict q, const global scala
       TURN_END();
       WGMMA_WAIT(BLOCK_K, 1, score);
       RELEASE(FREE_K(stage));
-      finish_scores(score, inner, outer, a.core.soft_cap > 0.0f);
-#if BAND & HOPPER_BAND_INSIDE
-      if (((BAND & HOPPER_BAND_HIGH) &&
-           tile * (int)BLOCK_K + (int)BLOCK_K - 1 > row0 + a.core.band_high) ||
-          ((BAND & HOPPER_BAND_LOW) && tile * (int)BLOCK_K < row0 + 63 + a.core.band_low))
-        MASK(tile);
-#endif
+      FINISH_SCORES(tile, BAND & HOPPER_BAND_INSIDE && CROSSES(tile));
       take_maxima(&rows, score, scale);
       take_exponentials(&rows, score, scale);
-      if (OWN_OVERLAP && tile > work.first) barrier_wait(FULL_K(STAGE_AFTER), PARITY_AFTER);
+      DROP_WEIGHTS(tile);
+      if (OWN_OVERLAP && TILE_BEFORE(tile) >= work.first)
+        barrier_wait(FULL_K(STAGE_AFTER), PARITY_AFTER);
       WGMMA_WAIT(VALUE_DIM, 0, output);
       RELEASE(FREE_V(v_stage));
       if (!LATE_RESCALE) rescale(output, &rows);
@@ -375,17 +709,19 @@ KERNEL void attention_hopper(const global scalar* restrict q, const global scala
     ISSUE_OUTPUTS(values + stage * (V_BYTES / 16));
 
     // A row that saw nothing has the sum 0; a NaN in the sum must show in both results.
-    const float sum = quad_sum(rows.sum), sum8 = quad_sum(rows.sum8);
-    const float norm = sum == 0.0f ? 0.0f : 1.0f / sum, norm8 = sum8 == 0.0f ? 0.0f : 1.0f / sum8;
+    Total all = {rows.most * scale, quad_sum(rows.sum), 1.0f};
+    Total all8 = {rows.most8 * scale, quad_sum(rows.sum8), 1.0f};
+#if POLICY
+    all = with_sinks(all, policies, work.head), all8 = with_sinks(all8, policies, work.head);
+#endif
+    const float norm = norm_of(all), norm8 = norm_of(all8);
     if (a.core.write_lse && lane % 4 == 0) {
       global float* to = log_sum_exp + a.core.lse_offset +
                          (size_t)work.batch * a.core.lse_stride_batch +
                          (size_t)work.head * a.core.lse_stride_head;
-      const int row = row0 + own_row;
-      if (row < (int)a.core.q_len)
-        to[row] = sum == 0.0f ? -INFINITY : (rows.most * scale + log2(sum)) * LN_2;
-      if (row + 8 < (int)a.core.q_len)
-        to[row + 8] = sum8 == 0.0f ? -INFINITY : (rows.most8 * scale + log2(sum8)) * LN_2;
+      const int at = row0 + own_row;
+      if (at < (int)a.core.q_len) to[at] = log_sum_exp_of(all);
+      if (at + 8 < (int)a.core.q_len) to[at + 8] = log_sum_exp_of(all8);
     }
     if (t == 0) PTX("cp.async.bulk.wait_group.read 0;");  // the outputs before have left
     WGMMA_WAIT(VALUE_DIM, 0, output);
@@ -403,7 +739,7 @@ KERNEL void attention_hopper(const global scalar* restrict q, const global scala
     GROUP_SYNC(8 + warpgroup, 128);
     if (t == 0) {
       UNROLL for (int c = 0; c < VALUE_DIM / 64; ++c)
-        tensor_store(scratch + 3 * HOPPER_MAP_BYTES, c * 64, work.head, row0, work.batch,
+        tensor_store(maps + 3 * HOPPER_MAP_BYTES, c * 64, work.head, row0, work.batch,
                      own_outputs + c * Q_BLOCK_BYTES);
       PTX("cp.async.bulk.commit_group;");
     }

@@ -34,6 +34,7 @@ KERNEL void attention_hopper_maps(const global scalar* q, const global scalar* k
   local uint maps[4 * HOPPER_MAP_BYTES / 4] __attribute__((aligned(128)));
   const uint item = get_local_id(0);
   if (item >= 4) return;
+  global uint* to = scratch + (size_t)a.maps * (HOPPER_ALIGNMENT / 4);
   const bool is_query = item == 0, is_key = item == 1, is_value = item == 2;
   const bool is_keys = is_key || is_value;
   const size_t skipped =
@@ -83,6 +84,6 @@ KERNEL void attention_hopper_maps(const global scalar* q, const global scalar* k
   REPLACE_CODE("swizzle_mode", "3");  // 128 bytes
   REPLACE_CODE("fill_mode", "0");     // zeros
   for (uint i = 0; i < HOPPER_MAP_BYTES; i += 4)
-    scratch[(item * HOPPER_MAP_BYTES + i) / 4] = load_local(map + i);
-  if (item == 0) scratch[HOPPER_COUNTER / 4] = 0;
+    to[(item * HOPPER_MAP_BYTES + i) / 4] = load_local(map + i);
+  if (item == 0) to[HOPPER_COUNTER / 4] = 0;
 }

@@ -196,15 +196,6 @@ INLINE Interval interval_of(const Policies* policies, uint batch, int first_row,
   }
   return at;
 }
-
-// What the map of tiles says about the tile at key `first`.
-INLINE uint tile_state(const Policies* policies, uint batch, uint head, int row, int first) {
-  if (!(RULE(features) & POLICY_MAP)) return MAP_SOME;
-  return ((const global uint*)policies->rows)[RULE(map) + batch * RULE(map_stride_batch) +
-                                              head / RULE(mask.group) * RULE(map_stride_head) +
-                                              row / BLOCK_Q * RULE(map_stride_row) +
-                                              first / BLOCK_K];
-}
 #else
 INLINE Interval interval_of(const struct AttentionArgs* a, int first_row, int last_row) {
   Interval at = {max(first_row + a->band_low, 0), min(last_row + 1 + a->band_high, (int)a->kv_len),
@@ -296,7 +287,7 @@ KERNEL void attention_tile(const global scalar* restrict q, const global scalar*
 
   for (int first = at.first; first < at.end; first += BLOCK_K) {
 #if POLICY
-    const uint state = tile_state(policies, batch, first_head, first_row, first);
+    const uint state = map_state(policies, batch, first_head, first_row / BLOCK_Q, first / BLOCK_K);
     if (state == MAP_NOTHING) {
       if (PREFETCH) fetch_keys(copies, keys, first + (int)BLOCK_K, 0, item);
       continue;

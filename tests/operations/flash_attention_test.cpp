@@ -233,7 +233,7 @@ TEST(FlashAttentionSelection, RulesOnMachinesNobodyHereOwns) {
   }
 }
 
-TEST(FlashAttentionSelection, HopperTakesPlainCallsOfFilledWarpgroups) {
+TEST(FlashAttentionSelection, HopperTakesCallsOfFilledWarpgroups) {
   DeviceProfile profile = tessera::testing::load_profile("h200_opencl");
   profile.features = profile.features | Feature::kWgmma;
   selection::Selector selector({}, {});
@@ -247,7 +247,7 @@ TEST(FlashAttentionSelection, HopperTakesPlainCallsOfFilledWarpgroups) {
     const TensorSpec q = rows(300, dim, DType::kBF16);
     EXPECT_EQ(chosen(problem_of({q, q, q})), "hopper") << dim;
     EXPECT_EQ(chosen(problem_of({q, q, q}, {{"causal", true}, {"softmax_scale", -1.0}})), "hopper");
-    EXPECT_EQ(chosen(problem_of({q, q, q}, {{"dropout_prob", 0.5}})), "tile");
+    EXPECT_EQ(chosen(problem_of({q, q, q}, {{"dropout_prob", 0.5}})), "hopper");
     EXPECT_EQ(chosen(problem_of({q, q, q}, {{"num_splits", std::int64_t{2}}})), "tile");
   }
   for (const std::int64_t dim : {20, 264, 512}) {
@@ -271,13 +271,14 @@ TEST(FlashAttentionSelection, MatrixInstructionsTakeWhatHopperLeaves) {
     profile.features = base | more;
     for (const std::int64_t dim : {20, 64, 100, 128, 256}) {
       const TensorSpec q = spec(1, 300, 4, dim, DType::kF16);
-      EXPECT_EQ(chosen(q, {{"dropout_prob", 0.5}}), "mma") << dim;
+      const bool copied = has(more, Feature::kWgmma) && dim % 8 == 0;
+      EXPECT_EQ(chosen(q, {{"dropout_prob", 0.5}}), copied ? "hopper" : "mma") << dim;
       EXPECT_EQ(chosen(q, {{"num_splits", std::int64_t{2}}}), "mma") << dim;
     }
     EXPECT_EQ(chosen(spec(1, 300, 4, 128, DType::kBF16)),
               has(more, Feature::kWgmma) ? "hopper" : "mma");
     EXPECT_EQ(chosen(spec(1, 32, 4, 64, DType::kBF16)), "mma");
-    EXPECT_EQ(chosen(spec(1, 8, 4, 64, DType::kBF16)), "tile");
+    EXPECT_EQ(chosen(spec(1, 8, 4, 64, DType::kBF16)), "decode");
     EXPECT_EQ(chosen(spec(1, 300, 4, 264, DType::kF16)), "tile");
     EXPECT_EQ(chosen(spec(1, 300, 4, 64, DType::kF32)), "tile");
   }

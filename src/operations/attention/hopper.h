@@ -14,7 +14,7 @@
 #define K_BYTES (BLOCK_K * HEAD_DIM * 2u)
 #define V_BYTES (BLOCK_K * VALUE_DIM * 2u)
 
-// Local memory: [queries][outputs][keys of each stage][values of each stage][barriers].
+// Local memory: [queries][outputs][keys of each stage][values of each stage][barriers][work].
 // Warpgroups that stage outputs over queries do so over their own.
 #define HOPPER_WIDEST (HEAD_DIM > VALUE_DIM ? HEAD_DIM : VALUE_DIM)
 #define Q_STRIDE (128u * (SHARE_Q != 0u ? HOPPER_WIDEST : HEAD_DIM))  // from warpgroup to warpgroup
@@ -23,7 +23,13 @@
 #define K_START (O_START + WARPGROUPS * O_STRIDE)
 #define V_START (K_START + STAGES * K_BYTES)
 #define BARRIERS_START (V_START + STAGES * V_BYTES)
-#define HOPPER_LOCAL_BYTES (BARRIERS_START + 32u * STAGES + 64u)
+#define WORK_START (BARRIERS_START + 40u * STAGES + 48u)
+#define HOPPER_LOCAL_BYTES (WORK_START + 2u * HOPPER_WORK_BYTES)
+
+// What the copying warpgroup says about a piece of work, in words: its number, or one that does not
+// exist after the last; with policies, the keys [first, end) that its rows see, and from word 4 on
+// an Interval for each warpgroup.
+#define HOPPER_WORK_BYTES 64u
 
 // What a work-group may have on Hopper. OpenCL reports less: its number is for local arguments.
 #define HOPPER_MOST_LOCAL_BYTES (227u * 1024u)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // attention/hopper_forward: NVIDIA's Hopper through OpenCL.
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "kernel/tunable_list.hpp"
@@ -55,13 +56,22 @@ HopperGeometry geometry_of(const Problem& problem, const Config& config) {
           .most_registers = HOPPER_MOST_REGISTERS};
 }
 
-// The keys [first, end) that some row of the call sees.
+// The keys [first, end) that some row of the call sees, as far as the host knows.
 std::pair<std::int64_t, std::int64_t> seen_keys(const AttentionProblem& call) {
   if (call.q_len == 0) return {0, 0};
+  if (call.policies) return {0, call.kv_len};
   return {call.first_key(0), call.last_key(call.q_len - 1)};
 }
 
+std::uint32_t score_of(const AttentionProblem& call) {
+  const bool capped = call.soft_cap > 0;
+  if (!folds_into_exponent(capped ? call.soft_cap : call.scale)) return HOPPER_GENERAL;
+  return capped ? HOPPER_CAPPED : HOPPER_SCALED;
+}
+
 std::uint32_t band_of(const AttentionProblem& call, const Config& config) {
+  // The table of rows holds the band; that it has an end decides about the order of the work.
+  if (call.policies) return call.band_high < call.kv_len ? HOPPER_BAND_HIGH : 0;
   const auto [first, end] = seen_keys(call);
   const std::int64_t high = call.band_high - first, low = call.band_low - first;
   std::uint32_t band = 0;
@@ -72,7 +82,22 @@ std::uint32_t band_of(const AttentionProblem& call, const Config& config) {
   const bool on_diagonal =
       band == HOPPER_BAND_HIGH && config.at("BLOCK_Q") == keys && high % keys == 0;
   if (band != 0 && !on_diagonal) band |= HOPPER_BAND_INSIDE;
+  const std::int64_t rows = config.at("BLOCK_Q"), last_rows = call.q_len % rows;
+  if (last_rows > 0 && last_rows <= rows - 64) band |= HOPPER_NO_ROWS;
   return band;
+}
+
+AttentionTiling tiling(const Problem& /*problem*/, const Config& config) {
+  return {.rows = config.at("BLOCK_Q"), .keys = config.at("BLOCK_K")};
+}
+
+// The tensor maps come after what the policies need.
+std::uint64_t maps_start(const Problem& problem, const Config& config) {
+  const std::uint64_t end = scratch_of(problem, tiling(problem, config)).end;
+  return (end + HOPPER_ALIGNMENT - 1) / HOPPER_ALIGNMENT * HOPPER_ALIGNMENT;
+}
+std::uint64_t scratch_bytes(const Problem& problem, const Config& config) {
+  return maps_start(problem, config) + HOPPER_SCRATCH;
 }
 
 std::vector<Define> constants(const Problem& problem, const Config& config) {
@@ -80,7 +105,8 @@ std::vector<Define> constants(const Problem& problem, const Config& config) {
   return {{"HEAD_DIM", padded(head_dim(problem))},
           {"VALUE_DIM", padded(value_dim(problem))},
           {"BAND", band_of(call, config)},
-          {"GENERAL_SCORE", has_general_score(call) ? 1U : 0U}};
+          {"SCORE", score_of(call)},
+          {"FEATURES", policy_arguments(problem, tiling(problem, config)).features}};
 }
 
 // Groups of heads of about one size: the last must not be a small one.
@@ -99,7 +125,8 @@ std::vector<std::byte> arguments(const Problem& problem, const Config& config) {
   const AttentionProblem& call = call_of(problem);
   const auto [first, end] = seen_keys(call);
   abi::HopperCall args{};
-  args.core = core_arguments(problem, {});
+  args.core = core_arguments(problem, tiling(problem, config));
+  args.policy = policy_arguments(problem, tiling(problem, config));
   args.core.band_low = static_cast<abi::i32>(call.band_low - first);
   args.core.band_high = static_cast<abi::i32>(call.band_high - first);
   args.batch = static_cast<abi::u32>(call.batch);
@@ -108,6 +135,7 @@ std::vector<std::byte> arguments(const Problem& problem, const Config& config) {
   args.first_key = static_cast<abi::u32>(first);
   args.keys = static_cast<abi::u32>(end - first);
   args.heads_at_once = heads_at_once(call, band_of(call, config));
+  args.maps = static_cast<abi::u32>(maps_start(problem, config) / HOPPER_ALIGNMENT);
   return argument_bytes(args);
 }
 
@@ -117,9 +145,9 @@ std::uint32_t query_tiles(const Problem& problem, const Config& config) {
          static_cast<std::uint32_t>(call.batch * call.heads);
 }
 
-Pass maps_pass(const AttentionSlots& slots) {
+Pass tensor_maps_pass(const AttentionSlots& slots) {
   Pass pass;
-  pass.name = "maps";
+  pass.name = "tensor_maps";
   pass.opencl = {
       .file = "attention/hopper_maps.cl", .entry = "attention_hopper_maps", .ptx_target = "sm_90a"};
   pass.bindings = {slots.query, slots.key, slots.value, slots.output, kScratch};
@@ -133,16 +161,26 @@ Pass maps_pass(const AttentionSlots& slots) {
   return pass;
 }
 
-Pass forward_pass(const AttentionSlots& slots) {
+Pass forward_pass(const AttentionSlots& slots, bool policies) {
   Pass pass;
-  pass.name = "forward";
+  pass.name = policies ? "policies" : "plain";
   pass.opencl = {
       .file = "attention/hopper_forward.cl", .entry = "attention_hopper", .ptx_target = "sm_90a"};
-  pass.bindings = {slots.query, slots.key, slots.value, slots.output, slots.log_sum_exp, kScratch};
-  pass.axes = dtype_axes;
+  pass.bindings = {slots.query, slots.key, slots.value, slots.output, slots.log_sum_exp};
+  if (policies) {
+    std::ranges::copy(policy_bindings(slots), std::back_inserter(pass.bindings));
+  } else {
+    pass.bindings.push_back(kScratch);
+  }
+  pass.axes = [policies](const Problem& problem, const DeviceProfile& profile) {
+    std::vector<Define> axes = dtype_axes(problem, profile);
+    axes.push_back({"POLICY", policies ? 1U : 0U});
+    return axes;
+  };
   pass.constants = constants;
-  pass.groups = [](const Problem& problem, const Config& config) {
-    return Dim3{std::min(query_tiles(problem, config), config.at(kGroups)), 1, 1};
+  pass.groups = [policies](const Problem& problem, const Config& config) {
+    const bool wanted = call_of(problem).policies == policies;
+    return Dim3{wanted ? std::min(query_tiles(problem, config), config.at(kGroups)) : 0, 1, 1};
   };
   pass.args = arguments;
   return pass;
@@ -167,9 +205,6 @@ Refusal rejects_layout(const Problem& problem) {
 
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& /*profile*/) {
   const AttentionProblem& call = call_of(problem);
-  if (call.policies || call.features != 0 || problem.has(call.slots.weights)) {
-    return "takes causal masks, windows and a soft cap, and no other policy";
-  }
   if (head_dim(problem) > kMostColumns || value_dim(problem) > kMostColumns) {
     return "takes dims up to 256, not " + std::to_string(head_dim(problem)) + " and " +
            std::to_string(value_dim(problem));
@@ -188,7 +223,7 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
            "Hopper has " + std::to_string(HOPPER_MOST_LOCAL_BYTES);
   }
   if (const Refusal no = rejects_splits(problem, config)) return no;
-  return rejects_long_offsets(problem, HOPPER_SCRATCH);
+  return rejects_long_offsets(problem, scratch_bytes(problem, config));
 }
 
 Config two_warpgroups(std::uint32_t block_k) {
@@ -202,7 +237,8 @@ Config three_warpgroups() {
 // take as long as products, unless a band leaves each row few tiles.
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
   const AttentionProblem& call = call_of(problem);
-  const bool narrow = std::max(head_dim(problem), value_dim(problem)) <= 64;
+  const std::uint32_t widest = std::max(padded(head_dim(problem)), padded(value_dim(problem)));
+  const bool narrow = widest <= 64;
   Config overlapping = three_warpgroups();
   overlapping.set("STAGES", 3);
   overlapping.set("OWN_OVERLAP", 1);
@@ -210,17 +246,28 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   long_tiles.set("SHARE_Q", 1);
   long_tiles.set("LATE_RESCALE", 1);
   std::vector<Config> configs;
-  if (narrow && call.q_len > 128 && !has_general_score(call)) {
-    const bool banded = band_of(call, three_warpgroups()) != 0;
+  const bool pairs = (call.features & (POLICY_HIDES | POLICY_ADDS | POLICY_DROPOUT)) != 0;
+  if (pairs) {
+    // What is asked for each pair takes registers, random numbers most of all.
+    configs = {two_warpgroups(64), two_warpgroups(128)};
+    for (Config& config : configs) config.set("SHARE_Q", widest > 128 ? 1 : 0);
+  } else if (narrow && call.q_len > 128 && score_of(call) == HOPPER_SCALED) {
+    const bool banded = (band_of(call, three_warpgroups()) & ~HOPPER_NO_ROWS) != 0;
     configs = {banded ? overlapping : three_warpgroups(), two_warpgroups(128),
                banded ? three_warpgroups() : overlapping};
     if (banded && call.q_len < kManyRows) std::swap(configs[0], configs[1]);
-  } else if (std::max(padded(head_dim(problem)), padded(value_dim(problem))) > 128) {
+  } else if (widest > 128) {
     // Local memory ends, and with outputs of more than 128 columns, registers do.
-    configs = {two_warpgroups(padded(value_dim(problem)) > 128 ? 80 : 128), two_warpgroups(64)};
+    const std::uint32_t keys = padded(value_dim(problem)) > 128 ? 80 : 128;
+    configs = {two_warpgroups(keys), two_warpgroups(keys), two_warpgroups(64)};
+    configs[0].set("LATE_RESCALE", 1);
     for (Config& config : configs) config.set("SHARE_Q", 1);
   } else {
-    configs = {two_warpgroups(128), long_tiles, two_warpgroups(64)};
+    Config turns = two_warpgroups(128);
+    turns.set("TURNS", 1);
+    configs = {two_warpgroups(128), turns, long_tiles, two_warpgroups(64)};
+    // Short rows do not fall into turns by themselves.
+    if ((band_of(call, turns) & HOPPER_BAND_LOW) != 0) std::swap(configs[0], configs[1]);
   }
   for (Config& config : configs) {
     if (profile.compute_units > 0) config.set(kGroups, profile.compute_units);
@@ -239,11 +286,11 @@ Variant hopper_variant(const AttentionSlots& slots) {
   variant.dtypes = {DType::kF16, DType::kBF16};
   variant.rounds_factors = true;
   variant.tunables = tunables();
-  variant.passes = {maps_pass(slots), forward_pass(slots)};
+  variant.passes = {rows_pass(slots), map_pass(slots, tiling), tensor_maps_pass(slots),
+                    forward_pass(slots, false), forward_pass(slots, true)};
+  if (slots.weights != kNoOperand) variant.passes.push_back(weights_pass(slots, tiling));
   variant.space = space;
-  variant.scratch_bytes = [](const Problem&, const Config&) -> std::uint64_t {
-    return HOPPER_SCRATCH;
-  };
+  variant.scratch_bytes = scratch_bytes;
   variant.rejects = rejects;
   return variant;
 }

@@ -25,10 +25,10 @@ bool is_aligned(const Problem& problem, std::int64_t elements) {
   return true;
 }
 
-bool has_general_score(const AttentionProblem& call) {
-  constexpr double kLeastScale = 0x1p-20, kMostScale = 0x1p20;
-  const double scale = call.scale * std::numbers::log2e;
-  return call.soft_cap > 0 || !(scale >= kLeastScale && scale <= kMostScale);
+bool folds_into_exponent(double factor) {
+  constexpr double kLeast = 0x1p-20, kMost = 0x1p20;
+  const double scale = factor * std::numbers::log2e;
+  return scale >= kLeast && scale <= kMost;
 }
 
 namespace {

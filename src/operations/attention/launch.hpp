@@ -73,6 +73,8 @@ Pass helper_pass(const std::string& name);
 // Kernels that come before those of a variant. They launch nothing where they are not needed.
 Pass rows_pass(const AttentionSlots& slots);
 Pass map_pass(const AttentionSlots& slots, const Tiling& tiling);
+// And after one: the weights, where the call wants them.
+Pass weights_pass(const AttentionSlots& slots, const Tiling& tiling);
 
 // Dims, offsets and strides of queries, keys, values, outputs and their gradients are multiples of
 // `elements`.
@@ -96,9 +98,9 @@ std::vector<Pass> forward_passes(const AttentionSlots& slots, const ForwardKerne
 Variant forward_variant(const AttentionSlots& slots, std::string name, std::string idea,
                         std::vector<Tunable> tunables, const ForwardKernel& kernel);
 
-// The scores need more than a scale that folds into the exponent, where masked scores, -2^100, stay
-// far beyond all others.
-bool has_general_score(const AttentionProblem& call);
+// A factor of the scores that may be multiplied when the exponential is taken, where masked scores,
+// -2^100, stay far beyond all others.
+bool folds_into_exponent(double factor);
 
 // The kernels count elements of operands and floats of the scratch buffer in 32 bits.
 Refusal rejects_long_offsets(const Problem& problem, std::uint64_t scratch_bytes);

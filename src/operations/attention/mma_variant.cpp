@@ -48,10 +48,11 @@ Dim3 groups(const Problem& problem, const Config& config) {
 
 std::vector<Define> constants(const Problem& problem, const Config& /*config*/) {
   const AttentionProblem& call = call_of(problem);
+  const bool general = call.policies || call.soft_cap > 0 || !folds_into_exponent(call.scale);
   return {{"HEAD_DIM", head_dim(problem)},
           {"VALUE_DIM", value_dim(problem)},
           {"ALIGNED", is_aligned(problem, 8) ? 1U : 0U},
-          {"GENERAL_SCORE", call.policies || has_general_score(call) ? 1U : 0U}};
+          {"GENERAL_SCORE", general ? 1U : 0U}};
 }
 
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& /*profile*/) {

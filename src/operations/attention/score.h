@@ -15,18 +15,24 @@
 #define MASKED_SCORE (-3.4028234e38f)
 #define LOWEST_MAXIMUM (-1.7014117e38f)
 
-// Relative error a few float roundings everywhere; saturates to +-1; NaN stays NaN. Near 0 the
-// exponential form would cancel, so an odd polynomial (a minimax fit of our own, error 0.05
-// roundings before its own arithmetic) takes over.
-FUNCTION float saturating_tanh(float x) {
-  const float magnitude = max(x, -x), square = x * x;
+// Where the exponential form of tanh would cancel: an odd polynomial (a minimax fit of our own,
+// error 0.05 roundings before its own arithmetic) for magnitudes below TANH_NEAR_ZERO.
+#define TANH_NEAR_ZERO 0.6f
+FUNCTION float tanh_near_zero(float x) {
+  const float square = x * x;
   float near_zero = fma(-5.8951583e-3f, square, 2.0795971e-2f);
   near_zero = fma(near_zero, square, -5.3783830e-2f);
   near_zero = fma(near_zero, square, 1.3331924e-1f);
   near_zero = fma(near_zero, square, -3.3333299e-1f);
+  return fma(x * square, near_zero, x);
+}
+
+// Relative error a few float roundings everywhere; saturates to +-1; NaN stays NaN.
+FUNCTION float saturating_tanh(float x) {
+  const float magnitude = max(x, -x);
   const float e = exp2(-2.0f * LOG2_E * magnitude);
   const float away = (1.0f - e) / (1.0f + e);
-  return magnitude < 0.6f ? fma(x * square, near_zero, x) : (x < 0.0f ? -away : away);
+  return magnitude < TANH_NEAR_ZERO ? tanh_near_zero(x) : (x < 0.0f ? -away : away);
 }
 
 #endif  // TESSERA_OPERATIONS_FLASH_ATTENTION_SCORE_H
