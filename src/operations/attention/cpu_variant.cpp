@@ -65,9 +65,7 @@ std::uint32_t block_q(const Problem& problem, const DeviceProfile& profile, cons
 // Whether rows see so few keys that it counts that a panel of R rows goes through R - 1 more of
 // them. Panels of 32 rows instead of 64 took 7 % less at 256 keys per row (Zen 4, PoCL 3.1); from
 // about 768 on they save less than the 4 % below.
-bool is_narrow(const AttentionProblem& call) {
-  return call.band_high - call.band_low < 768;
-}
+bool is_narrow(const AttentionProblem& call) { return call.band_high - call.band_low < 768; }
 
 // Registers decide the tiles: 24 accumulators where there are 32 vector registers, 12 where there
 // are 16. 4 x 6 beat 3 x 8 by 2 % and 2 x 12 by 4 % with two FMA ports; with one port 2 x 12 is as
