@@ -6,6 +6,8 @@ root=$(CDPATH= cd -- "$(dirname -- "$0")/.." && pwd)
 build=$root/build/ci
 
 sh "$root/tools/setup.sh"
+sh "$root/tools/newer.sh" get glslc || true    # without it some variants are left out, and CMake lists them
+sh "$root/tools/newer.sh" get lavapipe || true # without it their test is skipped
 (cd "$root" && cmake --preset ci) # --preset looks for the presets in the working directory
 cmake --build "$build"
 # The tests set the cache directories for themselves (cmake/TesseraTests.cmake); this is for what they may start.

@@ -40,8 +40,9 @@ std::vector<Expectation> expect_attention(const Problem& problem, std::span<Host
 
   // A weight, at most 1 before it is divided by the sum, is rounded by a unit of itself or half of
   // the smallest number.
-  const bool rounds_weights =
-      has(profile.features, Feature::kWgmma) && problem.dtype != DType::kF32;
+  const bool rounds_weights = (has(profile.features, Feature::kWgmma) ||
+                               has(profile.features, Feature::kCooperativeMatrix)) &&
+                              problem.dtype != DType::kF32;
 
   const double row_flops = 4 * static_cast<double>(call.kv_len) *
                            static_cast<double>(call.head_dim + call.value_dim) / 2;

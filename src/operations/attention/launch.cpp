@@ -7,22 +7,6 @@
 namespace tessera::operations {
 namespace {
 
-bool is_aligned(const Problem& problem) {
-  const AttentionSlots& slots = call_of(problem).slots;
-  const auto multiple_of_4 = [](std::int64_t n) { return n % 4 == 0; };
-  for (const std::size_t slot :
-       {slots.query, slots.key, slots.value, slots.output, slots.output_gradient,
-        slots.query_gradient, slots.key_gradient, slots.value_gradient}) {
-    if (!problem.has(slot)) continue;
-    const TensorSpec spec = with_batch(problem.spec(slot));
-    const bool ok = multiple_of_4(spec.offset) && multiple_of_4(spec.shape[3]) &&
-                    multiple_of_4(spec.strides[0]) && multiple_of_4(spec.strides[1]) &&
-                    multiple_of_4(spec.strides[2]);
-    if (!ok) return false;
-  }
-  return true;
-}
-
 // Query heads that share one of `heads`; all of them where there is just one.
 abi::u32 heads_per(const AttentionProblem& call, std::int64_t heads) {
   return narrow(std::max<std::int64_t>(call.heads / std::max<std::int64_t>(heads, 1), 1));
@@ -51,10 +35,25 @@ std::uint32_t vector_width(const DeviceProfile& profile) {
   return profile.native_float_width >= 16 ? 16 : profile.native_float_width >= 8 ? 8 : 4;
 }
 
+bool is_aligned(const Problem& problem, std::int64_t elements) {
+  const AttentionSlots& slots = call_of(problem).slots;
+  const auto fits = [elements](std::int64_t n) { return n % elements == 0; };
+  for (const std::size_t slot :
+       {slots.query, slots.key, slots.value, slots.output, slots.output_gradient,
+        slots.query_gradient, slots.key_gradient, slots.value_gradient}) {
+    if (!problem.has(slot)) continue;
+    const TensorSpec spec = with_batch(problem.spec(slot));
+    const bool ok = fits(spec.offset) && fits(spec.shape[3]) && fits(spec.strides[0]) &&
+                    fits(spec.strides[1]) && fits(spec.strides[2]);
+    if (!ok) return false;
+  }
+  return true;
+}
+
 std::vector<Define> shape_constants(const Problem& problem, const Config& /*config*/) {
   return {{"HEAD_DIM", head_dim(problem)},
           {"VALUE_DIM", value_dim(problem)},
-          {"ALIGNED", is_aligned(problem) ? 1U : 0U}};
+          {"ALIGNED", is_aligned(problem, 4) ? 1U : 0U}};
 }
 
 AttentionScratch scratch_of(const Problem& problem, const AttentionTiling& tiling) {

@@ -70,6 +70,12 @@ Pass helper_pass(const std::string& name);
 Pass rows_pass(const AttentionSlots& slots);
 Pass map_pass(const AttentionSlots& slots, const Tiling& tiling);
 
+// Whether dims, offsets and strides of queries, keys, values, outputs and their gradients are
+// multiples of `elements`.
+bool is_aligned(const Problem& problem, std::int64_t elements);
+// Values of HEAD_DIM, VALUE_DIM and ALIGNED, for kernels that load four elements at a time.
+std::vector<Define> shape_constants(const Problem& problem, const Config& config);
+
 // A forward kernel for calls with and without policies: rows, map, the kernel, combine, weights.
 // `groups` counts the work-groups of one split.
 struct ForwardKernel {
@@ -77,14 +83,13 @@ struct ForwardKernel {
   Tiling tiling{};
   std::function<std::vector<Define>(const Problem&, const DeviceProfile&)> axes{};  // but POLICY
   std::function<Dim3(const Problem&, const Config&)> groups{};
+  std::function<std::vector<Define>(const Problem&, const Config&)> constants = shape_constants;
+  bool takes_policies = true;
 };
 std::vector<Pass> forward_passes(const AttentionSlots& slots, const ForwardKernel& kernel);
 // A variant of that kernel; the caller adds what it needs, its space and what it rejects.
 Variant forward_variant(const AttentionSlots& slots, std::string name, std::string idea,
                         std::vector<Tunable> tunables, const ForwardKernel& kernel);
-
-// Values of HEAD_DIM, VALUE_DIM and ALIGNED.
-std::vector<Define> shape_constants(const Problem& problem, const Config& config);
 
 // The kernels count elements of operands and floats of the scratch buffer in 32 bits.
 Refusal rejects_long_offsets(const Problem& problem, std::uint64_t scratch_bytes);
@@ -99,6 +104,8 @@ Refusal rejects_private_bytes(std::uint64_t bytes);        // of one work-item
 Variant cpu_variant(const AttentionSlots& slots);
 Variant cpu_decode_variant(const AttentionSlots& slots);
 Variant hopper_variant(const AttentionSlots& slots);
+Variant cooperative_variant(const AttentionSlots& slots);
+Variant cooperative_registers_variant(const AttentionSlots& slots);
 Variant tile_variant(const AttentionSlots& slots);
 Variant tile_subgroup_variant(const AttentionSlots& slots);
 Config default_cpu_config(const Problem& problem, const DeviceProfile& profile);
@@ -106,6 +113,10 @@ Config default_cpu_decode_config(const Problem& problem, const DeviceProfile& pr
 bool prefers_cpu_decode(const Problem& problem, const DeviceProfile& profile);
 bool prefers_hopper(const Problem& problem, const DeviceProfile& profile);
 Config default_hopper_config(const Problem& problem, const DeviceProfile& profile);
+bool prefers_cooperative(const Problem& problem, const DeviceProfile& profile);
+bool prefers_cooperative_registers(const Problem& problem, const DeviceProfile& profile);
+Config default_cooperative_config(const Problem& problem, const DeviceProfile& profile);
+Config default_cooperative_registers_config(const Problem& problem, const DeviceProfile& profile);
 Config default_tile_config(const Problem& problem, const DeviceProfile& profile);
 
 }  // namespace tessera::operations

@@ -181,7 +181,7 @@ std::vector<Pass> forward_passes(const AttentionSlots& slots, const ForwardKerne
     } else {
       pass.bindings.push_back(kScratch);
     }
-    pass.constants = shape_constants;
+    pass.constants = kernel.constants;
     pass.axes = [axes = kernel.axes, policies](const Problem& problem,
                                                const DeviceProfile& profile) {
       std::vector<Define> all = axes(problem, profile);
@@ -208,6 +208,7 @@ std::vector<Pass> forward_passes(const AttentionSlots& slots, const ForwardKerne
                            forward(true),
                            combine_pass(slots, kernel.tiling, false),
                            combine_pass(slots, kernel.tiling, true)};
+  if (!kernel.takes_policies) passes = {forward(false)};
   if (slots.weights != kNoOperand) passes.push_back(weights_pass(slots, kernel.tiling));
   return passes;
 }
