@@ -41,7 +41,7 @@ fetch() {
   mkdir -p "$work/lists/partial" "$work/archives/partial" "$work/debs" "$work/root"
   : > "$work/status"
   echo "deb [signed-by=$keys] http://deb.debian.org/debian $release main" > "$work/sources.list"
-  private_apt apt-get update || return 1
+  private_apt apt-get update -oAPT::Update::Error-Mode=any || return 1
   # A line is "Inst PACKAGE (VERSION ...)".
   needed=$(private_apt apt-get install --simulate --no-install-recommends "$@" | sed -n 's/^Inst \([^ ]*\) .*/\1/p')
   [ -n "$needed" ] || return 1
