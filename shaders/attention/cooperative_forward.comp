@@ -10,9 +10,10 @@
 //
 // Who holds which element of a matrix is the driver's secret. Outputs stay in matrices for all
 // steps. With REGISTERS=1 scores and weights do, too: maxima of rows and the weights' change into a
-// left operand are VK_NV_cooperative_matrix2's. With REGISTERS=0 they go through local memory, where
-// a lane has whole rows or parts of them, and a factor per row comes back as a matrix that is
-// loaded with a stride of 0: each of its columns is the same.
+// left operand are VK_NV_cooperative_matrix2's. With REGISTERS=0 they go through local memory,
+// where a lane has whole rows or parts of them, and a factor per row comes back as a matrix that is
+// loaded with a stride of 0: each of its columns is the same. Loops over arrays of matrices have
+// constant bounds and one level: NVIDIA's driver moves arrays to memory where it can't unroll.
 //
 // A value that is not finite reaches all rows of a group if one of them sees its key, else none.
 #version 460
@@ -121,7 +122,8 @@ void fetch(int first) {
 void store(uint keys) {
   [[unroll]] for (uint n = 0u; n < K_COPIES; ++n) {
     const uint at = item + n * WG_X;
-    if (at < BLOCK_K * K_VECTORS) memory[keys + at / K_VECTORS * K_STRIDE + at % K_VECTORS] = copies[n];
+    if (at < BLOCK_K * K_VECTORS)
+      memory[keys + at / K_VECTORS * K_STRIDE + at % K_VECTORS] = copies[n];
   }
   [[unroll]] for (uint n = 0u; n < V_COPIES; ++n) {
     const uint at = item + n * WG_X;
@@ -305,7 +307,8 @@ void main() {
       [[unroll]] for (uint n = 0u; n < KEY_TILES; ++n) {
         SUM part = score[r * KEY_TILES + n] * inner;
         if (CAPPED != 0u)
-          [[unroll]] for (int i = 0; i < part.length(); ++i) part[i] = outer * saturating_tanh(part[i]);
+          [[unroll]] for (int i = 0; i < part.length(); ++i) part[i] =
+              outer * saturating_tanh(part[i]);
         if (!all_visible)
           coopMatPerElementNV(part, part, hidden, own_row + int(r * MATRIX_M),
                               first + int(n * MATRIX_N));
@@ -328,11 +331,13 @@ void main() {
       }
       [[unroll]] for (uint n = 0u; n < KEY_TILES; ++n) {
         SUM weight;
-        [[unroll]] for (int i = 0; i < weight.length(); ++i) weight[i] = exp2(score[r * KEY_TILES + n][i] - top[i]);
+        [[unroll]] for (int i = 0; i < weight.length(); ++i) weight[i] =
+            exp2(score[r * KEY_TILES + n][i] - top[i]);
         row_sum[r] = row_sum[r] + weight;
 #if DTYPE == DTYPE_BF16
         // Drivers may cut off bits when they narrow.
-        [[unroll]] for (int i = 0; i < weight.length(); ++i) weight[i] = uintBitsToFloat(narrow(weight[i]) << 16);
+        [[unroll]] for (int i = 0; i < weight.length(); ++i) weight[i] =
+            uintBitsToFloat(narrow(weight[i]) << 16);
 #endif
         score[r * KEY_TILES + n] = weight;
       }
@@ -352,9 +357,9 @@ void main() {
       float top = row_max[i];
 #if POLICY
       const uint features = args.policy.features;
-      const bool plain = all_visible &&
-                         ((features & POLICY_HIDES) == 0u || tile_state(first_row, first) == MAP_ALL) &&
-                         (features & POLICY_ADDS) == 0u && CAPPED == 0u;
+      const bool hides =
+          (features & POLICY_HIDES) != 0u && tile_state(first_row, first) != MAP_ALL;
+      const bool plain = all_visible && !hides && (features & POLICY_ADDS) == 0u && CAPPED == 0u;
       RowPolicy policy;
       if (row < end_row) policy = policy_row(batch, head, uint(row));
 #endif
@@ -405,7 +410,8 @@ void main() {
       const uint line = own + (row_at + LANES * i) * S_STRIDE;
       [[unroll]] for (uint g = 0u; g < ITEM_GROUPS; ++g) {
         const uint from = (i * ITEM_GROUPS + g) * 2u;
-        vec4 low = exp2(part_score[from] - row_max[i]), high = exp2(part_score[from + 1u] - row_max[i]);
+        vec4 low = exp2(part_score[from] - row_max[i]);
+        vec4 high = exp2(part_score[from + 1u] - row_max[i]);
         row_sum[i] += ((low.x + low.y) + (low.z + low.w)) + ((high.x + high.y) + (high.z + high.w));
 #if POLICY
         const uint row = uint(own_row) + row_at + LANES * i;
