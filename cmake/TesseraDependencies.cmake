@@ -73,8 +73,11 @@ else()
   set(TESSERA_HAVE_SHADERC 0)
 endif()
 
-find_program(TESSERA_GLSLC glslc DOC "Compiler of GLSL to SPIR-V")
-find_program(TESSERA_SPIRV_VAL spirv-val DOC "SPIR-V validator")
+# What tools/newer.sh unpacked goes before the system's own.
+execute_process(COMMAND sh "${PROJECT_SOURCE_DIR}/tools/newer.sh" path OUTPUT_VARIABLE newer ERROR_QUIET
+                OUTPUT_STRIP_TRAILING_WHITESPACE)
+find_program(TESSERA_GLSLC glslc HINTS "${newer}/glslc/bin" DOC "Compiler of GLSL to SPIR-V")
+find_program(TESSERA_SPIRV_VAL spirv-val HINTS "${newer}/glslc/bin" DOC "SPIR-V validator")
 find_program(TESSERA_CLANG NAMES clang clang-19 clang-18 clang-17 clang-16 clang-15 clang-14
              DOC "clang, for the syntax check of OpenCL C")
 mark_as_advanced(TESSERA_GLSLC TESSERA_SPIRV_VAL TESSERA_CLANG)

@@ -116,6 +116,24 @@ if(Python3_FOUND AND TARGET tessera_tool)
   endforeach()
 endif()
 
+# Cooperative matrices on a CPU: Debian's newest lavapipe has them. Few cases: it takes seconds to compile one.
+if(TESSERA_HAVE_VULKAN AND TARGET tessera_tool)
+  get_property(skipped GLOBAL PROPERTY TESSERA_SKIPPED_NAMES)
+  foreach(run "cooperative|odd" "cooperative|everything" "cooperative_registers|odd")
+    string(REPLACE "|" ";" run "${run}")
+    list(GET run 0 variant)
+    list(GET run 1 case)
+    if("attention/cooperative_forward.comp[DTYPE=1,POLICY=0,REGISTERS=0]" IN_LIST skipped)
+      set(command sh -c "echo 'skipped: the glslc of this build knows no cooperative matrices'; exit 77")
+    else()
+      set(command sh "${PROJECT_SOURCE_DIR}/tools/newer.sh" run "$<TARGET_FILE:tessera_tool>" check flash_attention
+                  --quick --device vulkan:cpu --dtype f16 --variant ${variant} --only ${case})
+    endif()
+    tessera_add_test(conformance.${variant}.${case} conformance ${command})
+    set_tests_properties(conformance.${variant}.${case} PROPERTIES SKIP_RETURN_CODE 77)
+  endforeach()
+endif()
+
 # Kernels under tools that watch what they do: Oclgrind for bounds and races (its check of uninitialised memory does not
 # know LLVM's freeze instruction), Vulkan's validation layer for the API and synchronisation (GPU-assisted checks make
 # lavapipe 22.3 refuse the pipelines of kernels with policies). Small cases: they are a hundred times slower.

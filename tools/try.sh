@@ -6,6 +6,7 @@ root=$(CDPATH= cd -- "$(dirname -- "$0")/.." && pwd)
 build=$root/build/release
 
 sh "$root/tools/setup.sh"
+sh "$root/tools/newer.sh" get glslc || true # without it some variants are left out, and CMake lists them
 if [ ! -f "$build/build.ninja" ]; then
   (cd "$root" && cmake --preset release) # --preset looks for the presets in the working directory
 fi

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tessera/dtype.hpp"
 #include "tessera/export.hpp"
 
 namespace tessera {
@@ -34,6 +35,8 @@ enum class Feature : std::uint32_t {
   kFp64 = 1U << 7,                // double arithmetic
   kWgmma = 1U << 8,               // Hopper's matrix unit, by PTX that is promoted to sm_90a
   kMmaSync = 1U << 9,             // matrix instructions and asynchronous copies of sm_80, by PTX
+  kMatrixRegisters = 1U << 10,    // reductions and conversions of VK_NV_cooperative_matrix2
+  kBf16Matrix = 1U << 11,         // cooperative matrices of bf16, by VK_KHR_shader_bfloat16
 };
 constexpr Feature operator|(Feature a, Feature b) {
   return static_cast<Feature>(static_cast<std::uint32_t>(a) | static_cast<std::uint32_t>(b));
@@ -52,6 +55,13 @@ struct FeatureName {
 };
 TESSERA_API const std::vector<FeatureName>&
 feature_names();  // "storage16", "fp16", "subgroups", "coopmat" …
+
+// M x K times K x N elements of `input` make M x N floats, in one instruction of a sub-group.
+struct MatrixShape {
+  DType input = DType::kF16;
+  std::uint32_t m = 0, n = 0, k = 0;
+  friend bool operator==(const MatrixShape&, const MatrixShape&) = default;
+};
 
 struct DeviceProfile {
   Backend backend = Backend::kHost;
@@ -76,10 +86,12 @@ struct DeviceProfile {
   std::uint64_t max_allocation = 0;           // bytes of one buffer
   std::uint64_t max_binding = 0;              // bytes that one kernel argument can reach
   std::uint32_t max_push_constants = 0;       // bytes, Vulkan
+  std::vector<MatrixShape> matrix_shapes{};   // of cooperative matrices, f16 and bf16
 };
 
 TESSERA_API bool is_cpu(const DeviceProfile& profile);
 TESSERA_API bool is_gpu(const DeviceProfile& profile);
+TESSERA_API std::string to_string(const MatrixShape& shape);  // "f16 16x8x16": M x N x K
 // One line: "[opencl] cpu  name | 2 units | 1024 KiB local | storage16 fp64 | driver".
 TESSERA_API std::string summary(const DeviceProfile& profile);
 // Why features that the driver of this device may offer are not used, one sentence each: defects of

@@ -47,6 +47,8 @@ const std::vector<FeatureName>& feature_names() {
       {Feature::kFp64, "fp64"},
       {Feature::kWgmma, "wgmma"},
       {Feature::kMmaSync, "mma_sync"},
+      {Feature::kMatrixRegisters, "coopmat_registers"},
+      {Feature::kBf16Matrix, "coopmat_bf16"},
   };
   return names;
 }
@@ -55,6 +57,11 @@ bool is_cpu(const DeviceProfile& profile) { return profile.kind == DeviceKind::k
 
 bool is_gpu(const DeviceProfile& profile) {
   return profile.kind == DeviceKind::kDiscreteGpu || profile.kind == DeviceKind::kIntegratedGpu;
+}
+
+std::string to_string(const MatrixShape& shape) {
+  return std::string(to_string(shape.input)) + " " + std::to_string(shape.m) + "x" +
+         std::to_string(shape.n) + "x" + std::to_string(shape.k);
 }
 
 std::string summary(const DeviceProfile& profile) {

@@ -10,7 +10,7 @@ namespace tessera::selection {
 namespace {
 
 // Change it when the fields or their order change.
-constexpr std::string_view kScheme = "tessera fingerprint 1";
+constexpr std::string_view kScheme = "tessera fingerprint 2";
 
 // Each value with its length, so that no two lists of fields give one text.
 class Text {
@@ -53,6 +53,7 @@ std::string fingerprint(const DeviceProfile& profile) {
   for (const std::uint32_t count : profile.max_groups) text.add("max_groups", count);
   text.add("local_memory", profile.local_memory);
   text.add("max_push_constants", profile.max_push_constants);
+  for (const MatrixShape& shape : profile.matrix_shapes) text.add("matrix", to_string(shape));
   return hash128(text.str());
 }
 

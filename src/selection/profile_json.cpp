@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <limits>
 #include <string_view>
 
@@ -34,6 +35,7 @@ void visit_fields(Profile& profile, Visit visit) {
   visit("max_allocation", profile.max_allocation);
   visit("max_binding", profile.max_binding);
   visit("max_push_constants", profile.max_push_constants);
+  visit("matrix_shapes", profile.matrix_shapes);
 }
 
 struct Writer {
@@ -50,6 +52,9 @@ struct Writer {
   }
   void operator()(const char* name, const std::array<std::uint32_t, 3>& value) const {
     if (value != std::array<std::uint32_t, 3>{}) json[name] = value;
+  }
+  void operator()(const char* name, const std::vector<MatrixShape>& value) const {
+    for (const MatrixShape& shape : value) json[name].push_back(to_string(shape));
   }
   void operator()(const char* name, Backend value) const { json[name] = to_string(value); }
   void operator()(const char* name, DeviceKind value) const { json[name] = to_string(value); }
@@ -98,6 +103,22 @@ class Reader {
   static bool read(const nlohmann::json& json, std::array<std::uint32_t, 3>& value) {
     return json.is_array() && json.size() == value.size() && read(json[0], value[0]) &&
            read(json[1], value[1]) && read(json[2], value[2]);
+  }
+  static bool read(const nlohmann::json& json, std::vector<MatrixShape>& value) {
+    if (!json.is_array()) return false;
+    value.clear();
+    for (const nlohmann::json& item : json) {
+      if (!item.is_string()) return false;
+      const std::string text = item.get<std::string>();
+      MatrixShape shape;
+      if (text.starts_with("bf16 ")) shape.input = DType::kBF16;
+      if (std::sscanf(text.c_str(), "%*s %ux%ux%u", &shape.m, &shape.n, &shape.k) != 3 ||
+          to_string(shape) != text) {
+        return false;
+      }
+      value.push_back(shape);
+    }
+    return true;
   }
   static bool read(const nlohmann::json& json, Backend& value) {
     return one_of(json, value, {Backend::kOpenCL, Backend::kVulkan, Backend::kHost});

@@ -124,6 +124,7 @@ TEST_F(VulkanFaults, AFailedSubmissionLosesItsOwnWorkOnly) {
   if (!device_) return;
   const auto stream = device_->create_stream();
   const BufferPtr a = buffer(*stream, iota(8));
+  stream->synchronize();  // a staged upload is work, too
   faults.submit = VK_ERROR_OUT_OF_DEVICE_MEMORY;
   stream->fill(*a, 0, 4, 1);
   EXPECT_SAYS(message<OutOfDeviceMemory>([&] { stream->flush(); }),

@@ -5,8 +5,10 @@
 #include <dlfcn.h>
 #endif
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
 namespace tessera::device {
 
@@ -253,13 +255,19 @@ VKAPI_ATTR VkResult VKAPI_CALL vkGetPipelineCacheData(VkDevice device, VkPipelin
                                                       std::size_t* size, void* data) {
   TESSERA_REAL(vkGetPipelineCacheData);
   if (faults.cache_bytes == 0) return vkGetPipelineCacheData_real(device, cache, size, data);
-  std::size_t header = 32;
+  constexpr std::size_t kHeader = 32;
   if (data != nullptr) {
-    const VkResult result = vkGetPipelineCacheData_real(device, cache, &header, data);
-    if (result != VK_SUCCESS && result != VK_INCOMPLETE) return result;
-    std::memset(static_cast<char*>(data) + header, 0x77, *size - header);
+    // Where not all of it fits, NVIDIA's driver writes none of it.
+    std::size_t whole = 0;
+    VkResult result = vkGetPipelineCacheData_real(device, cache, &whole, nullptr);
+    if (result != VK_SUCCESS) return result;
+    std::vector<char> bytes(std::max(whole, kHeader));
+    result = vkGetPipelineCacheData_real(device, cache, &whole, bytes.data());
+    if (result != VK_SUCCESS) return result;
+    std::memcpy(data, bytes.data(), kHeader);
+    std::memset(static_cast<char*>(data) + kHeader, 0x77, *size - kHeader);
   }
-  *size = header + faults.cache_bytes;
+  *size = kHeader + faults.cache_bytes;
   return VK_SUCCESS;
 }
 

@@ -49,6 +49,7 @@ TEST(Fingerprints, AnyRelevantFieldChangesThem) {
       [](DeviceProfile& p) { p.max_groups[1] = 1; },
       [](DeviceProfile& p) { p.local_memory = 232448; },
       [](DeviceProfile& p) { p.max_push_constants = 128; },
+      [](DeviceProfile& p) { p.matrix_shapes.pop_back(); },
       // Moved text must not look the same.
       [](DeviceProfile& p) { p.name += p.vendor, p.vendor.clear(); },
   };

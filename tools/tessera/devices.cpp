@@ -124,6 +124,9 @@ std::string details(const DeviceInfo& device, const Samples& samples) {
                 (has(p.features, known.feature) ? ": yes" : ": no");
   }
   std::string quirks;
+  std::string matrices;
+  for (const MatrixShape& shape : p.matrix_shapes)
+    matrices += (matrices.empty() ? "" : ", ") + to_string(shape);
   const auto line = [](const char* title, const std::string& value) {
     return value.empty() ? "" : "    " + std::string(title) + ": " + value + '\n';
   };
@@ -133,7 +136,8 @@ std::string details(const DeviceInfo& device, const Samples& samples) {
   return line("vendor", p.vendor + " (" + ids.data() + ")") + line("driver", p.driver) +
          line("interface", p.api_version) + line("compiler", p.compiler) + line("UUID", p.uuid) +
          line("PCI address", p.pci_address) + line("fingerprint", selection::fingerprint(p)) +
-         line("features", features) + quirks + line("compute units", number(p.compute_units)) +
+         line("features", features) + line("matrices", matrices) + quirks +
+         line("compute units", number(p.compute_units)) +
          line("sub-group", number(p.subgroup_size, " lanes")) +
          line("largest work-group", number(p.max_group_size, " work-items")) +
          line("most work-groups", number(p.max_groups[0]) + " x " + number(p.max_groups[1]) +

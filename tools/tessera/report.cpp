@@ -75,6 +75,8 @@ Json profile_json(const DeviceInfo& device) {
   for (const FeatureName& known : feature_names()) {
     if (has(p.features, known.feature)) features.push_back(known.name);
   }
+  Json shapes = Json::array();
+  for (const MatrixShape& shape : p.matrix_shapes) shapes.push_back(to_string(shape));
   return {{"index", device.index},
           {"backend", to_string(p.backend)},
           {"kind", to_string(p.kind)},
@@ -98,6 +100,7 @@ Json profile_json(const DeviceInfo& device) {
           {"max_allocation", p.max_allocation},
           {"max_binding", p.max_binding},
           {"max_push_constants", p.max_push_constants},
+          {"matrix_shapes", shapes},
           {"same_as", device.same_as}};
 }
 

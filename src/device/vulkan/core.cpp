@@ -20,6 +20,12 @@ void choose_features(const PhysicalDevice& physical, FeatureChain& chain) {
   chain.float16.shaderFloat16 = offered(Feature::kFp16Arithmetic);
   chain.integer_dot.shaderIntegerDotProduct = offered(Feature::kIntegerDot);
   chain.cooperative_matrix.cooperativeMatrix = offered(Feature::kCooperativeMatrix);
+  chain.cooperative_matrix2.cooperativeMatrixReductions = offered(Feature::kMatrixRegisters);
+  chain.cooperative_matrix2.cooperativeMatrixConversions = offered(Feature::kMatrixRegisters);
+  chain.cooperative_matrix2.cooperativeMatrixPerElementOperations =
+      offered(Feature::kMatrixRegisters);
+  chain.bfloat16.shaderBFloat16Type = offered(Feature::kBf16Matrix);
+  chain.bfloat16.shaderBFloat16CooperativeMatrix = offered(Feature::kBf16Matrix);
   chain.memory_model.vulkanMemoryModel = offered(Feature::kCooperativeMatrix);
   chain.maintenance4.maintenance4 = physical.local_size_id ? VK_TRUE : VK_FALSE;
   chain.subgroup_size.subgroupSizeControl = physical.require_subgroups ? VK_TRUE : VK_FALSE;

@@ -242,15 +242,54 @@ void read_features(PhysicalDevice& device) {
   add(chain.float16.shaderFloat16, Feature::kFp16Arithmetic);
   add(chain.base.features.shaderFloat64, Feature::kFp64);
   add(chain.integer_dot.shaderIntegerDotProduct, Feature::kIntegerDot);
-  // Matrices need the memory model. Their shapes aren't asked for: drivers have crashed at that.
+  // Matrices need the memory model.
   add(chain.cooperative_matrix.cooperativeMatrix & chain.memory_model.vulkanMemoryModel,
       Feature::kCooperativeMatrix);
+  add(chain.cooperative_matrix2.cooperativeMatrixReductions &
+          chain.cooperative_matrix2.cooperativeMatrixConversions &
+          chain.cooperative_matrix2.cooperativeMatrixPerElementOperations,
+      Feature::kMatrixRegisters);
+  add(chain.bfloat16.shaderBFloat16Type & chain.bfloat16.shaderBFloat16CooperativeMatrix,
+      Feature::kBf16Matrix);
   features = without(features, withheld_features(device.profile));
+  if (!has(features, Feature::kCooperativeMatrix))
+    features = without(features, Feature::kMatrixRegisters | Feature::kBf16Matrix);
   device.local_size_id = chain.maintenance4.maintenance4 == VK_TRUE;
   device.require_subgroups =
       device.require_subgroups && chain.subgroup_size.subgroupSizeControl == VK_TRUE;
   device.full_subgroups =
       device.require_subgroups && chain.subgroup_size.computeFullSubgroups == VK_TRUE;
+}
+
+// Drivers have crashed when asked, so those that are not to be used are not.
+void read_matrix_shapes(PhysicalDevice& device) {
+  if (!has(device.profile.features, Feature::kCooperativeMatrix)) return;
+  const auto get = device.instance->function<PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR>(
+      "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR");
+  if (get == nullptr) return;
+  const auto list = enumerate<VkCooperativeMatrixPropertiesKHR>(
+      "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR",
+      [&](std::uint32_t* count, VkCooperativeMatrixPropertiesKHR* shapes) {
+        for (std::uint32_t i = 0; shapes != nullptr && i < *count; ++i) {
+          shapes[i] = {};
+          shapes[i].sType = VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR;
+        }
+        return get(device.handle, count, shapes);
+      });
+  for (const VkCooperativeMatrixPropertiesKHR& shape : list) {
+    const bool half = shape.AType == VK_COMPONENT_TYPE_FLOAT16_KHR;
+    const bool bfloat16 = shape.AType == VK_COMPONENT_TYPE_BFLOAT16_KHR &&
+                          has(device.profile.features, Feature::kBf16Matrix);
+    if ((!half && !bfloat16) || shape.BType != shape.AType ||
+        shape.CType != VK_COMPONENT_TYPE_FLOAT32_KHR ||
+        shape.ResultType != VK_COMPONENT_TYPE_FLOAT32_KHR || shape.scope != VK_SCOPE_SUBGROUP_KHR) {
+      continue;
+    }
+    device.profile.matrix_shapes.push_back({.input = half ? DType::kF16 : DType::kBF16,
+                                            .m = shape.MSize,
+                                            .n = shape.NSize,
+                                            .k = shape.KSize});
+  }
 }
 
 void read_memory(PhysicalDevice& device) {
@@ -286,6 +325,12 @@ FeatureChain::FeatureChain(const KnownStructures& known) {
     link(tail, cooperative_matrix,
          VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR);
   }
+  if (known.cooperative_matrix2) {
+    link(tail, cooperative_matrix2,
+         VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_FEATURES_NV);
+  }
+  if (known.bfloat16)
+    link(tail, bfloat16, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_BFLOAT16_FEATURES_KHR);
 }
 
 std::shared_ptr<const PhysicalDevice> examine(std::shared_ptr<const Instance> instance,
@@ -314,11 +359,17 @@ std::shared_ptr<const PhysicalDevice> examine(std::shared_ptr<const Instance> in
   // With TESSERA_DISABLE=coopmat the driver isn't even asked.
   known.cooperative_matrix = !has(environment().disabled, Feature::kCooperativeMatrix) &&
                              extensions.know(false, VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME);
+  known.cooperative_matrix2 = known.cooperative_matrix &&
+                              !has(environment().disabled, Feature::kMatrixRegisters) &&
+                              extensions.know(false, VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME);
+  known.bfloat16 = known.cooperative_matrix && !has(environment().disabled, Feature::kBf16Matrix) &&
+                   extensions.know(false, VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME);
   extensions.know(false, "VK_KHR_portability_subset");  // where it is offered, it has to be enabled
   device->extensions = extensions.enabled();
 
   read_properties(*device, extensions);
   read_features(*device);
+  read_matrix_shapes(*device);
   read_memory(*device);
   return device;
 }

@@ -22,6 +22,8 @@ struct KnownStructures {
   bool subgroup_size = false;
   bool maintenance4 = false;
   bool cooperative_matrix = false;
+  bool cooperative_matrix2 = false;
+  bool bfloat16 = false;
 };
 
 // The optional features, chained for a query and again for vkCreateDevice; only known structures
@@ -39,6 +41,8 @@ struct FeatureChain {
   VkPhysicalDeviceSubgroupSizeControlFeatures subgroup_size{};
   VkPhysicalDeviceMaintenance4Features maintenance4{};
   VkPhysicalDeviceCooperativeMatrixFeaturesKHR cooperative_matrix{};
+  VkPhysicalDeviceCooperativeMatrix2FeaturesNV cooperative_matrix2{};
+  VkPhysicalDeviceShaderBfloat16FeaturesKHR bfloat16{};
 };
 
 struct PhysicalDevice {

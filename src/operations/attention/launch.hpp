@@ -92,6 +92,7 @@ struct ForwardKernel {
   std::function<std::vector<Define>(const Problem&, const DeviceProfile&)> axes{};  // but POLICY
   std::function<Dim3(const Problem&, const Config&)> groups{};
   std::function<std::vector<Define>(const Problem&, const Config&)> constants = shape_constants;
+  bool takes_policies = true;
 };
 std::vector<Pass> forward_passes(const AttentionSlots& slots, const ForwardKernel& kernel);
 // A variant of that kernel; the caller adds what it needs, its space and what it rejects.
@@ -118,6 +119,8 @@ Variant cpu_decode_variant(const AttentionSlots& slots);
 Variant decode_variant(const AttentionSlots& slots);
 Variant hopper_variant(const AttentionSlots& slots);
 Variant mma_variant(const AttentionSlots& slots);
+Variant cooperative_variant(const AttentionSlots& slots);
+Variant cooperative_registers_variant(const AttentionSlots& slots);
 Variant tile_variant(const AttentionSlots& slots);
 Variant tile_subgroup_variant(const AttentionSlots& slots);
 Config default_cpu_config(const Problem& problem, const DeviceProfile& profile);
@@ -131,6 +134,10 @@ bool prefers_hopper(const Problem& problem, const DeviceProfile& profile);
 Config default_hopper_config(const Problem& problem, const DeviceProfile& profile);
 bool prefers_mma(const Problem& problem, const DeviceProfile& profile);
 Config default_mma_config(const Problem& problem, const DeviceProfile& profile);
+bool prefers_cooperative(const Problem& problem, const DeviceProfile& profile);
+bool prefers_cooperative_registers(const Problem& problem, const DeviceProfile& profile);
+Config default_cooperative_config(const Problem& problem, const DeviceProfile& profile);
+Config default_cooperative_registers_config(const Problem& problem, const DeviceProfile& profile);
 Config default_tile_config(const Problem& problem, const DeviceProfile& profile);
 
 }  // namespace tessera::operations

@@ -208,6 +208,7 @@ std::vector<Pass> forward_passes(const AttentionSlots& slots, const ForwardKerne
                            forward(true),
                            combine_pass(slots, kernel.tiling, false),
                            combine_pass(slots, kernel.tiling, true)};
+  if (!kernel.takes_policies) passes = {forward(false)};
   if (slots.weights != kNoOperand) passes.push_back(weights_pass(slots, kernel.tiling));
   return passes;
 }

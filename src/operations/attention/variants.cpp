@@ -6,9 +6,16 @@
 namespace tessera::operations {
 
 std::vector<Variant> attention_variants(const AttentionSlots& slots) {
-  return {cpu_variant(slots),    cpu_bf16_variant(slots),     cpu_decode_variant(slots),
-          decode_variant(slots), hopper_variant(slots),       mma_variant(slots),
-          tile_variant(slots),   tile_subgroup_variant(slots)};
+  return {cpu_variant(slots),
+          cpu_bf16_variant(slots),
+          cpu_decode_variant(slots),
+          decode_variant(slots),
+          hopper_variant(slots),
+          mma_variant(slots),
+          cooperative_registers_variant(slots),
+          cooperative_variant(slots),
+          tile_variant(slots),
+          tile_subgroup_variant(slots)};
 }
 
 std::vector<Rule> attention_rules() {
@@ -37,6 +44,14 @@ std::vector<Rule> attention_rules() {
        .when = prefers_mma,
        .variant = "mma",
        .config = default_mma_config},
+      {.why = "the device's matrix unit, scores stay in its registers",
+       .when = prefers_cooperative_registers,
+       .variant = "cooperative_registers",
+       .config = default_cooperative_registers_config},
+      {.why = "the device's matrix unit",
+       .when = prefers_cooperative,
+       .variant = "cooperative",
+       .config = default_cooperative_config},
       {.why = "sub-group shuffles save barriers",
        .when =
            [](const Problem&, const DeviceProfile& p) {
