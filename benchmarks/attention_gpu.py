@@ -4,11 +4,13 @@
 
     benchmarks/attention_gpu.py build/release/tessera
     benchmarks/attention_gpu.py build/release/tessera --dtype bf16 --only causal --min-time 1
+    benchmarks/attention_gpu.py build/release/tessera --backward
 
 Both sides report medians by the device's own clock, of the same shapes in the layout that each likes best, on normal
-numbers (zeros run faster), and count 4 * batch * heads * dim operations for every key that a row sees. Tessera checks its
-result before it is timed. Shares are of 902 TFLOP/s, what the matrix unit of an H200 reached on random data in a loop that
-does nothing else; on other devices no share is given. Needs PyTorch with CUDA; a backend that refuses a shape is named.
+numbers (zeros run faster), and count 4 * batch * heads * dim operations for every key that a row sees, 2.5 times as many
+backward. Tessera checks its result before it is timed. Shares are of 902 TFLOP/s, what the matrix unit of an H200
+reached on random data in a loop that does nothing else; on other devices no share is given. Needs PyTorch with CUDA; a
+backend that refuses a shape is named.
 """
 from __future__ import annotations
 
@@ -30,10 +32,11 @@ class Case:
     dim: int
     seq: int
     causal: bool
+    backward: bool
 
     @property
     def name(self) -> str:
-        return f"d{self.dim}_s{self.seq}" + ("_causal" if self.causal else "")
+        return f"d{self.dim}_s{self.seq}" + ("_causal" if self.causal else "") + ("_backward" if self.backward else "")
 
     @property
     def shape(self) -> tuple:  # batch, seq, heads, dim
@@ -41,16 +44,22 @@ class Case:
 
     @property
     def words(self) -> str:  # of tessera bench --shapes
+        batch, seq, heads, _ = self.shape
         shape = "x".join(map(str, self.shape))
-        return f"query={shape},key={shape},value={shape}"
+        words = f"query={shape},key={shape},value={shape}"
+        if self.backward:
+            words += f",output={shape},output_gradient={shape},log_sum_exp={batch}x{heads}x{seq}"
+        return words
 
     def flops(self) -> float:
         batch, seq, heads, dim = self.shape
         pairs = seq * (seq + 1) / 2 if self.causal else seq * seq
-        return 4.0 * batch * heads * dim * pairs
+        return (10.0 if self.backward else 4.0) * batch * heads * dim * pairs
 
 
-CASES = [Case(dim, seq, causal) for dim in (64, 128) for seq in (1024, 4096, 16384) for causal in (False, True)]
+def cases_of(backward: bool) -> list:
+    return [Case(dim, seq, causal, backward) for dim in (64, 128) for seq in (1024, 4096, 16384)
+            for causal in (False, True)]
 
 
 def run_tessera(arguments, cases) -> dict:
@@ -62,7 +71,8 @@ def run_tessera(arguments, cases) -> dict:
             continue
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "bench.json"
-            command = [arguments.tessera, "bench", "flash_attention", "--device", arguments.device, "--dtype",
+            operation = "flash_attention_backward" if arguments.backward else "flash_attention"
+            command = [arguments.tessera, "bench", operation, "--device", arguments.device, "--dtype",
                        arguments.dtype, "--min-time", str(arguments.min_time), "--json", str(file)]
             if arguments.variant:
                 command += ["--variant", arguments.variant]
@@ -97,15 +107,26 @@ class PyTorch:
         batch, seq, heads, dim = case.shape
         kind = {"f16": torch.float16, "bf16": torch.bfloat16}[dtype]
         # [batch, seq, heads, dim] in memory, as transformers leave it.
-        q, k, v = (torch.randn(batch, seq, heads, dim, device="cuda", dtype=kind).transpose(1, 2) for _ in range(3))
+        q, k, v, gradient = (torch.randn(batch, seq, heads, dim, device="cuda", dtype=kind).transpose(1, 2)
+                             for _ in range(4))
+        for tensor in (q, k, v):
+            tensor.requires_grad_(case.backward)
+
+        def forward():
+            return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=case.causal)
+
         chosen = {"cuDNN": SDPBackend.CUDNN_ATTENTION, "FlashAttention-2": SDPBackend.FLASH_ATTENTION}[backend]
         times = []
         try:
-            with torch.no_grad(), sdpa_kernel([chosen]):
+            with torch.set_grad_enabled(case.backward), sdpa_kernel([chosen]):
+                output = forward()
                 for run in range(1000):
                     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
                     begin.record()
-                    torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=case.causal)
+                    if case.backward:
+                        torch.autograd.grad(output, (q, k, v), gradient, retain_graph=True)
+                    else:
+                        forward()
                     end.record()
                     end.synchronize()
                     if run >= 3:  # after warming up
@@ -131,10 +152,11 @@ def main() -> int:
     parser.add_argument("--device", default="opencl:nvidia", help="of Tessera (default: opencl:nvidia)")
     parser.add_argument("--dtype", choices=["f16", "bf16"], default="f16")
     parser.add_argument("--variant", help="this variant instead of the chosen one")
+    parser.add_argument("--backward", action="store_true", help="the backward pass")
     parser.add_argument("--only", help="only cases whose name contains this")
     parser.add_argument("--min-time", type=float, default=0.3, help="seconds for each measurement")
     arguments = parser.parse_args()
-    cases = [case for case in CASES if not arguments.only or arguments.only in case.name]
+    cases = [case for case in cases_of(arguments.backward) if not arguments.only or arguments.only in case.name]
     if not cases:
         parser.error("no case has such a name")
     try:

@@ -25,9 +25,6 @@
 #define BARRIERS_START (V_START + STAGES * V_BYTES)
 #define HOPPER_LOCAL_BYTES (BARRIERS_START + 32u * STAGES + 64u)
 
-// What a work-group may have on Hopper. OpenCL reports less: its number is for local arguments.
-#define HOPPER_MOST_LOCAL_BYTES (227u * 1024u)
-
 // 32-bit registers of an item that multiplies: scores, weights in pairs, outputs; the rest is taken
 // by rows, descriptors and addresses. What setmaxnreg gives is in hopper_forward.cl.
 #define HOPPER_REGISTERS (BLOCK_K / 2u + BLOCK_K / 4u + VALUE_DIM / 2u)
