@@ -4,12 +4,14 @@
 
     benchmarks/attention_gpu.py build/release/tessera
     benchmarks/attention_gpu.py build/release/tessera --dtype bf16 --only causal --min-time 1
+    benchmarks/attention_gpu.py build/release/tessera --backward
 
 Both sides report medians by the device's own clock, of the same shapes in the layout that each likes best, on normal
-numbers (zeros run faster), and count 4 * batch * heads * dim operations for every key that a row sees. Tessera checks its
-result before it is timed. Options (grouped heads, a window, a soft cap, packed sequences) are set beside Tessera's own
-plain kernel: time for each tile of 128 x 128 of which a row sees a key. Shares are of 902 TFLOP/s, what the matrix unit of an H200 reached on random data in a loop that
-does nothing else; on other devices no share is given. Needs PyTorch with CUDA; a backend that refuses a shape is named.
+numbers (zeros run faster), and count 4 * batch * heads * dim operations for every key that a row sees, 2.5 times as many
+backward. Tessera checks its result before it is timed. Options (grouped heads, a window, a soft cap, packed sequences) are
+set beside Tessera's own plain kernel: time for each tile of 128 x 128 of which a row sees a key. Shares are of 902 TFLOP/s,
+what the matrix unit of an H200 reached on random data in a loop that does nothing else; on other devices no share is given.
+Needs PyTorch with CUDA; a backend that refuses a shape is named.
 """
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 PEAK_OF = {"NVIDIA H200": 902e12}
@@ -38,17 +40,19 @@ class Case:
     window: int = 0  # keys that a row sees before its own; 0 = all
     cap: int = 0
     packed: int = 0  # sequences in the tokens of one batch, each of `seq`
+    backward: bool = False
 
     @property
     def name(self) -> str:
         parts = [f"d{self.dim}", f"s{self.seq}", "causal" if self.causal else ""]
         parts += [f"{word}{value}" for word, value in (("gqa", self.group if self.group > 1 else 0), ("window", self.window),
                                                        ("cap", self.cap), ("packed", self.packed)) if value]
+        parts.append("backward" if self.backward else "")
         return "_".join(filter(None, parts))
 
     @property
     def plain(self) -> Case:  # what an option is compared with
-        return Case(self.dim, self.seq, self.causal)
+        return Case(self.dim, self.seq, self.causal, backward=self.backward)
 
     @property
     def shape(self) -> tuple:  # batch, seq, heads, dim
@@ -61,7 +65,10 @@ class Case:
         query, key = f"{rows}x{heads}x{dim}", f"{rows}x{heads // self.group}x{dim}"
         # Made-up offsets have one empty sequence among those of equal length.
         offsets = "".join(f",cum_seqlens_{side}={self.packed + 2}" for side in "qk") if self.packed else ""
-        return f"query={query},key={key},value={key}{offsets}"
+        words = f"query={query},key={key},value={key}{offsets}"
+        if self.backward:
+            words += f",output={query},output_gradient={query},log_sum_exp={batch}x{heads}x{seq}"
+        return words
 
     @property
     def options(self) -> tuple:  # of tessera bench --set
@@ -74,7 +81,7 @@ class Case:
 
     def flops(self) -> float:
         batch, seq, heads, dim = self.shape
-        return 4.0 * batch * heads * dim * sum(self.last(row) - self.first(row) + 1 for row in range(seq))
+        return (10.0 if self.backward else 4.0) * batch * heads * dim * sum(self.last(row) - self.first(row) + 1 for row in range(seq))
 
     def tiles(self) -> int:
         batch, seq, heads, _ = self.shape
@@ -89,10 +96,14 @@ class Case:
 
 
 CASES = [Case(dim, seq, causal) for dim in (64, 128, 256) for seq in (1024, 4096, 16384) for causal in (False, True)]
-CASES += [case for dim in (64, 128) for case in (
+OPTIONS = [case for dim in (64, 128) for case in (
     Case(dim, 16384, False, group=4), Case(dim, 16384, True, group=4), Case(dim, 16384, True, window=1024),
     Case(dim, 16384, False, cap=30), Case(dim, 16384, True, cap=30), Case(dim, 4096, False, packed=4),
     Case(dim, 4096, True, packed=4), Case(dim, 1024, True, packed=16))]
+
+
+def cases_of(backward: bool) -> list:
+    return [replace(case, backward=True) for case in CASES if case.dim <= 128] if backward else CASES + OPTIONS
 
 
 def run_tessera(arguments, cases) -> dict:
@@ -102,7 +113,8 @@ def run_tessera(arguments, cases) -> dict:
         chosen = [case for case in cases if case.options == options]
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "bench.json"
-            command = [arguments.tessera, "bench", "flash_attention", "--device", arguments.device, "--dtype",
+            operation = "flash_attention_backward" if arguments.backward else "flash_attention"
+            command = [arguments.tessera, "bench", operation, "--device", arguments.device, "--dtype",
                        arguments.dtype, "--min-time", str(arguments.min_time), "--json", str(file)]
             if arguments.variant:
                 command += ["--variant", arguments.variant]
@@ -138,15 +150,26 @@ class PyTorch:
         batch, seq, heads, dim = case.shape
         kind = {"f16": torch.float16, "bf16": torch.bfloat16}[dtype]
         # [batch, seq, heads, dim] in memory, as transformers leave it.
-        q, k, v = (torch.randn(batch, seq, heads, dim, device="cuda", dtype=kind).transpose(1, 2) for _ in range(3))
+        q, k, v, gradient = (torch.randn(batch, seq, heads, dim, device="cuda", dtype=kind).transpose(1, 2)
+                             for _ in range(4))
+        for tensor in (q, k, v):
+            tensor.requires_grad_(case.backward)
+
+        def forward():
+            return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=case.causal)
+
         chosen = {"cuDNN": SDPBackend.CUDNN_ATTENTION, "FlashAttention-2": SDPBackend.FLASH_ATTENTION}[backend]
         times = []
         try:
-            with torch.no_grad(), sdpa_kernel([chosen]):
+            with torch.set_grad_enabled(case.backward), sdpa_kernel([chosen]):
+                output = forward()
                 for run in range(1000):
                     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
                     begin.record()
-                    torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=case.causal)
+                    if case.backward:
+                        torch.autograd.grad(output, (q, k, v), gradient, retain_graph=True)
+                    else:
+                        forward()
                     end.record()
                     end.synchronize()
                     if run >= 3:  # after warming up
@@ -179,10 +202,11 @@ def main() -> int:
     parser.add_argument("--device", default="opencl:nvidia", help="of Tessera (default: opencl:nvidia)")
     parser.add_argument("--dtype", choices=["f16", "bf16"], default="f16")
     parser.add_argument("--variant", help="this variant instead of the chosen one")
+    parser.add_argument("--backward", action="store_true", help="the backward pass")
     parser.add_argument("--only", help="only cases whose name contains this")
     parser.add_argument("--min-time", type=float, default=0.3, help="seconds for each measurement")
     arguments = parser.parse_args()
-    cases = [case for case in CASES if not arguments.only or arguments.only in case.name]
+    cases = [case for case in cases_of(arguments.backward) if not arguments.only or arguments.only in case.name]
     if not cases:
         parser.error("no case has such a name")
     measured = list(dict.fromkeys([case.plain for case in cases] + cases))

@@ -195,14 +195,15 @@ INLINE Interval hear_interval(uint from, int warpgroup) {
 
 // Some values of this tile may have to be cleared.
 INLINE bool has_hidden_keys(const Policies* policies, const Work* work, int tile) {
-  return tile * (int)BLOCK_K < work->first_key || (tile + 1) * (int)BLOCK_K > work->end_key ||
-         ((FEATURES & POLICY_HIDES) && tile_state(policies, work, tile) != MAP_ALL);
+  if (tile * (int)BLOCK_K < work->first_key || (tile + 1) * (int)BLOCK_K > work->end_key)
+    return true;
+  return FEATURES & POLICY_HIDES ? tile_state(policies, work, tile) != MAP_ALL : false;
 }
 
 INLINE void clear_rows(uint values, int first, int end, int lane) {
   UNROLL for (int c = 0; c < VALUE_DIM / 64; ++c)
     for (int at = first * 128 + lane * 16; at < end * 128; at += 32 * 16)
-      clear_local16(values + c * KEY_BLOCK_BYTES + at);
+      clear_local4(values + c * KEY_BLOCK_BYTES + at);
 }
 
 #if FEATURES & POLICY_HIDES
@@ -221,7 +222,7 @@ INLINE void clear_unseen(const Policies* policies, const Work* work, uint values
   ROLLED for (int first = 0; first < (int)BLOCK_K; first += 4) {
     bool odd = false;
     UNROLL for (int c = 0; c < VALUE_DIM / 64; ++c)
-      odd = odd || has_nonfinite(load_local16(values + c * KEY_BLOCK_BYTES + first * 128 + lane * 16));
+      odd = odd || has_nonfinite(load_local4(values + c * KEY_BLOCK_BYTES + first * 128 + lane * 16));
     const uint votes = warp_votes(odd);
     if (votes == 0) continue;
     ROLLED for (int n = 0; n < 4; ++n)
@@ -385,22 +386,26 @@ INLINE void finish_scores(float* score, float inner, float outer, bool capped) {
 #endif
 }
 
+#if !PAIRS
 // Keys [low, high] from the tile's first on, and those of the row 8 below, are seen.
 INLINE void mask_scores(float* score, int low, int high, int low8, int high8) {
   UNROLL for (int j = 0; j < (int)SCORES; j += 4) {
     UNROLL for (int i = 0; i < 2; ++i) {
       const int key = 2 * j + i;
       bool hidden = key > high, hidden8 = key > high8;
-      if (POLICY || (BAND & HOPPER_BAND_LOW)) hidden = hidden || key < low, hidden8 = hidden8 || key < low8;
+      if (POLICY | (BAND & HOPPER_BAND_LOW))
+        hidden = hidden || key < low, hidden8 = hidden8 || key < low8;
       score[j + i] = hidden ? MASKED : score[j + i];
       score[j + 2 + i] = hidden8 ? MASKED : score[j + 2 + i];
     }
   }
 }
+#endif
 
 #if POLICY
 // Item keys of a row lie at `start` + 2 j + {0, 1} for j = 0, 4, 8 ...
 #define OWN_KEY(start, j, i) ((start) + 2 * (j) + (i))
+#if PAIRS
 // Scores of the keys that the row, and the row 8 below, see.
 INLINE void apply_policies(float* score, const Policies* policies, RowPolicy row, RowPolicy row8,
                            int start) {
@@ -418,6 +423,8 @@ INLINE void apply_policies(float* score, const Policies* policies, RowPolicy row
     }
   }
 }
+#endif
+#if FEATURES & POLICY_DROPOUT
 INLINE void drop_weights(float* weight, const Policies* policies, RowPolicy row, RowPolicy row8,
                          int start) {
   UNROLL for (int j = 0; j < (int)SCORES; j += 4) {
@@ -427,6 +434,7 @@ INLINE void drop_weights(float* weight, const Policies* policies, RowPolicy row,
     }
   }
 }
+#endif
 #endif
 
 // State of the two rows of an item: running maxima and sums, and what the sums and outputs of
@@ -499,7 +507,7 @@ INLINE Total with_sinks(Total row, const Policies* policies, int head) {
 }
 #endif
 INLINE float norm_of(Total row) {
-  if (POLICY && (FEATURES & POLICY_UNNORMALIZED)) return row.sum == 0.0f ? 0.0f : row.shrink;
+  if (POLICY * (FEATURES & POLICY_UNNORMALIZED)) return row.sum == 0.0f ? 0.0f : row.shrink;
   return row.sum == 0.0f ? 0.0f : row.shrink / row.sum;
 }
 INLINE float log_sum_exp_of(Total row) {

@@ -101,6 +101,7 @@ namespace tessera::testing {
   FAULT(kDeltaMissing, kBackward, "delta is left out")                                            \
   FAULT(kDeltaOutputStrides, kBackward, "output_gradient is read by the strides of output")       \
   FAULT(kDeltaDropped, kBackward, "dropout is applied to delta, too")                             \
+  FAULT(kPeakIgnored, kBackward, "sums that are not normalized lose delta by weight")             \
   FAULT(kSlopeOfCapMissing, kBackward, "the derivative of the cap is left out")                   \
   FAULT(kSlopeOfCapLinear, kBackward, "1 - tanh in place of 1 - tanh^2")                          \
   FAULT(kKeyGradientOneHead, kBackward, "dk of the last head of a group overwrites the others")   \

@@ -508,6 +508,27 @@ void AttentionModel::accumulate(const Row& row, Gradients& gradients) const {
   const float lse = log_sum_exp_.spec.shape.size() == 3
                         ? log_sum_exp_.at({row.batch, row.head, row.index})
                         : log_sum_exp_.at({row.head, row.index});
+  const std::vector<float> logits = sinks(row);
+  // Weights are exp(score - shift). Delta comes off by weight, or off the largest score alone.
+  float shift = is(Fault::kLseBase2) ? lse * kLn2 : lse;
+  std::int64_t peak = -1;
+  const bool normalized = call_.normalize || is(Fault::kPeakIgnored);
+  if (!call_.normalize) {
+    shift = -kInfinity;
+    for (std::int64_t key = 0; key < call_.kv_len; ++key) {
+      if (!sees(row, key)) continue;
+      const float value = score(row, key).value;
+      if (value > shift) peak = key;
+      shift = std::max(shift, value);
+    }
+    for (std::size_t n = 0; n < logits.size(); ++n) {
+      if (logits[n] > shift) peak = call_.kv_len + static_cast<std::int64_t>(n);
+      shift = std::max(shift, logits[n]);
+    }
+  }
+  const auto delta_at = [&](std::int64_t key, float p) {
+    return normalized ? p * delta : key == peak ? delta : 0;
+  };
   const bool last_of_group = row.head % call_.group() + 1 == call_.group();
   for (std::int64_t key = 0; key < call_.kv_len; ++key) {
     if (lse == -kInfinity && is(Fault::kEmptyRowIsNan)) gradients.query[index(at)] = kNan;
@@ -520,14 +541,15 @@ void AttentionModel::accumulate(const Row& row, Gradients& gradients) const {
       seen = true;
     }
     if (!seen || lse == -kInfinity) continue;
-    const float p = is(Fault::kLseBase2) ? std::exp(s.value - lse * kLn2) : std::exp(s.value - lse);
+    const float p = std::exp(s.value - shift);
     const float kept = keep(row, key);
     const float* const keys = key_row(row, key);
     const float* const values = value_row(row, key);
     float dp = 0;
     for (std::int64_t d = 0; d < call_.value_dim; ++d) dp += gradient[d] * values[d];
     const float drop_p = is(Fault::kDropoutNotInDp) ? 1 : kept;
-    float ds = is(Fault::kDeltaDropped) ? p * drop_p * (dp - delta) : p * (drop_p * dp - delta);
+    const float share = delta_at(key, p);
+    float ds = p * drop_p * dp - (is(Fault::kDeltaDropped) ? drop_p * share : share);
     if (is(Fault::kScoreGradientBf16)) ds = rounded(DType::kBF16, ds);
     const float du = ds * s.slope;
     const float dq_scale = is(Fault::kQueryGradientUnscaled) ? 1 : scale_;
@@ -565,12 +587,12 @@ void AttentionModel::accumulate(const Row& row, Gradients& gradients) const {
   }
   if (gradients.sinks.empty() || lse == -kInfinity) return;
   if (is(Fault::kSinkGradientOneBatch) && row.batch + 1 < call_.batch) return;
-  const std::vector<float> logits = sinks(row);
   const std::int64_t heads = sinks_.spec.shape.size() == 2 ? sinks_.spec.shape[0] : 1;
   for (std::size_t n = 0; n < logits.size(); ++n) {
-    const float p = std::exp(logits[n] - lse);
+    const float share =
+        delta_at(call_.kv_len + static_cast<std::int64_t>(n), std::exp(logits[n] - shift));
     gradients.sinks[index(row.head * heads / call_.heads) * logits.size() + n] +=
-        is(Fault::kSinkGradientSign) ? p * delta : -p * delta;
+        is(Fault::kSinkGradientSign) ? share : -share;
   }
 }
 

@@ -333,6 +333,34 @@ TEST(FlashAttentionSelection, DotProductsOfBf16AreForBf16Alone) {
   EXPECT_EQ(chosen(8, DType::kBF16), "cpu_decode");
 }
 
+TEST(FlashAttentionSelection, HopperTakesPlainBackwardCalls) {
+  DeviceProfile profile = tessera::testing::load_profile("h200_opencl");
+  profile.features = profile.features | Feature::kWgmma;
+  selection::Selector selector({}, {});
+  const auto chosen = [&](std::int64_t count, std::int64_t dim, DType dtype, Options options = {}) {
+    const Operation& operation = find_operation("flash_attention_backward");
+    std::vector<std::optional<TensorSpec>> operands(operation.operands.size());
+    for (std::size_t slot = 0; slot < operands.size(); ++slot) {
+      const std::string& name = operation.operands[slot].name;
+      if (name == "log_sum_exp")
+        operands[slot] = TensorSpec::contiguous(DType::kF32, {1, 4, count});
+      else if (operation.operands[slot].role == Role::kInput && !operation.operands[slot].optional)
+        operands[slot] = spec(1, count, 4, dim, dtype);
+    }
+    const Problem problem = make_problem(operation, std::move(operands), std::move(options));
+    return selector.choose({.problem = &problem, .profile = &profile}).variant;
+  };
+  for (const std::int64_t dim : {40, 64, 96, 128}) {
+    EXPECT_EQ(chosen(300, dim, DType::kBF16), "hopper") << dim;
+    EXPECT_EQ(chosen(300, dim, DType::kF16, {{"causal", true}, {"logits_soft_cap", 30.0}}),
+              "hopper");
+    EXPECT_EQ(chosen(300, dim, DType::kF16, {{"dropout_prob", 0.5}}), "tile");
+    EXPECT_EQ(chosen(300, dim, DType::kF32), "tile");
+    EXPECT_EQ(chosen(8, dim, DType::kF16), "tile");
+  }
+  for (const std::int64_t dim : {20, 136, 256}) EXPECT_EQ(chosen(300, dim, DType::kF16), "tile");
+}
+
 TEST(FlashAttentionSelection, WithoutSubGroupsTheSharedMemoryFormIsTaken) {
   DeviceProfile profile = tessera::testing::load_profile("lavapipe");
   profile.features = without(profile.features, Feature::kSubgroupArithmetic);

@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sstream>
 #include <stdexcept>
+#include <string>
 
 #include "kernel/embedded.hpp"
 #include "selection/selector.hpp"
@@ -195,7 +197,15 @@ TEST(RefusalOfSources, SkippedModuleSaysWhy) {
   const Problem problem = fake_problem(64);
   for (const kernel::SkippedModule& skipped : kernel::skipped_modules()) {
     Variant embedded = variant("plain");
-    embedded.passes.front().vulkan = {.file = std::string(skipped.name)};
+    const std::size_t bracket = skipped.name.find('[');
+    std::vector<Define> axes;
+    std::istringstream words(
+        std::string(bracket == std::string_view::npos ? "" : skipped.name.substr(bracket + 1)));
+    for (std::string name, value;
+         std::getline(words, name, '=') && std::getline(words, value, ',');)
+      axes.push_back({name, static_cast<std::uint32_t>(std::stoul(value))});
+    embedded.passes.front().vulkan = {.file = std::string(skipped.name.substr(0, bracket))};
+    embedded.passes.front().axes = [axes](const Problem&, const DeviceProfile&) { return axes; };
     EXPECT_THAT(said(problem, embedded, {}, load_profile("lavapipe")),
                 HasSubstr(std::string(skipped.why)));
   }

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the gradients must be, given the output and log_sum_exp that the call brings: 8 float
 // roundings of the sum of the terms' magnitudes, growing with the scores, the number of terms and
-// the features, and the storage rounding of the result.
+// the features, and the storage rounding of the result. Variants whose matrix units take 16-bit
+// factors round weights and gradients of scores to the storage type, too.
+#include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <vector>
 
 #include "base/parallel.hpp"
 #include "operations/attention/reference.hpp"
@@ -12,12 +16,18 @@
 namespace tessera::operations {
 namespace {
 
+AttentionGradients::FactorRounding factor_rounding(const Problem& problem,
+                                                   const Arithmetic& arithmetic) {
+  if (!arithmetic.rounds_factors || problem.dtype == DType::kF32) return {};
+  return {storage_unit(problem.dtype), smallest_number(problem.dtype) / 2};
+}
+
 class BackwardExpectations {
  public:
   BackwardExpectations(const Problem& problem, std::span<HostTensor> tensors,
                        const Arithmetic& arithmetic, double max_flops)
       : problem_(problem),
-        gradients_(problem, tensors),
+        gradients_(problem, tensors, factor_rounding(problem, arithmetic)),
         call_(gradients_.pairs().call()),
         factor_(exp_roundings(arithmetic.backend)),
         max_flops_(max_flops) {}
@@ -63,6 +73,7 @@ class BackwardExpectations {
     result.elements.resize(chosen.size() * dim);
     result.values.resize(chosen.size() * dim);
     result.bounds.resize(chosen.size() * dim);
+    std::vector<double> rounding(result.bounds.size()), squares(chosen.size());
     parallel_for(chosen.size(), [&](std::size_t n) {
       const std::int64_t at = chosen[n];
       const AttentionGradients::Row row =
@@ -73,11 +84,18 @@ class BackwardExpectations {
         result.values[n * dim + d] = row.value[column];
         result.bounds[n * dim + d] = bound(slot, row.value[column], row.magnitude[column],
                                            row.score_magnitude, static_cast<double>(row.terms));
+        rounding[n * dim + d] = row.rounding[column];
+        if (std::isfinite(row.rounding_squares[column])) squares[n] += row.rounding_squares[column];
       }
     });
+    for (std::size_t n = 0; n < rounding.size(); ++n) result.bounds[n] += rounding[n];
+    // Where few terms decide, their factors' roundings are the error: each has a mean square of at
+    // most a third of its largest.
     result.rms_bound =
         rms_bound(problem_.spec(slot).dtype, result,
-                  slot == call_.slots.query_gradient ? kQueryGradientRmsFactor : kRmsFactor);
+                  slot == call_.slots.query_gradient ? kQueryGradientRmsFactor : kRmsFactor) +
+        std::sqrt(std::reduce(squares.begin(), squares.end()) /
+                  std::max<double>(3 * static_cast<double>(rounding.size()), 1));
     return result;
   }
 

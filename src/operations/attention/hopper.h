@@ -31,9 +31,6 @@
 // an Interval for each warpgroup.
 #define HOPPER_WORK_BYTES 64u
 
-// What a work-group may have on Hopper. OpenCL reports less: its number is for local arguments.
-#define HOPPER_MOST_LOCAL_BYTES (227u * 1024u)
-
 // 32-bit registers of an item that multiplies: scores, weights in pairs, outputs; the rest is taken
 // by rows, descriptors and addresses. What setmaxnreg gives is in hopper_forward.cl.
 #define HOPPER_REGISTERS (BLOCK_K / 2u + BLOCK_K / 4u + VALUE_DIM / 2u)

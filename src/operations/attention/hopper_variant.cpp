@@ -7,29 +7,22 @@
 #include "kernel/tunable_list.hpp"
 #include "operations/attention/hopper.h"
 #include "operations/attention/hopper_args.h"
-#include "operations/attention/launch.hpp"
+#include "operations/attention/hopper_problem.hpp"
 
 namespace tessera::operations {
 namespace {
 
 constexpr std::uint32_t kMapItems = 32;
 constexpr std::uint32_t kMostColumns = 256;
-// Keys and values of heads that run at the same time, of the 50 to 60 MB of cache.
-constexpr std::int64_t kCachedBytes = std::int64_t{48} << 20;
-
-// Work-groups that stay; each takes one query tile after the other.
-constexpr const char* kGroups = "GROUPS";
 // Rows under a band from which three warpgroups are faster than two (1024: slower, 4096: faster).
 constexpr std::int64_t kManyRows = 2048;
 
 std::vector<Tunable> tunables() {
   return {
 #include "operations/attention/hopper.def"
-      {.id = 31, .name = kGroups, .fallback = 132, .launch_only = true},
+      {.id = 31, .name = kHopperGroups, .fallback = 132, .launch_only = true},
   };
 }
-
-std::uint32_t padded(std::uint32_t columns) { return (columns + 63) / 64 * 64; }
 
 struct HopperGeometry {
   bool valid = false;
@@ -47,20 +40,13 @@ HopperGeometry geometry_of(const Problem& problem, const Config& config) {
   const std::uint32_t OWN_OVERLAP = config.get("OWN_OVERLAP", 0);
   const std::uint32_t LATE_RESCALE = config.get("LATE_RESCALE", 0);
   const std::uint32_t SHARE_Q = config.get("SHARE_Q", 0);
-  const std::uint32_t HEAD_DIM = padded(head_dim(problem));
-  const std::uint32_t VALUE_DIM = padded(value_dim(problem));
+  const std::uint32_t HEAD_DIM = padded_columns(head_dim(problem));
+  const std::uint32_t VALUE_DIM = padded_columns(value_dim(problem));
   if (!(HOPPER_VALID)) return {};
   return {.valid = true,
           .local_bytes = HOPPER_LOCAL_BYTES,
           .registers = HOPPER_REGISTERS,
           .most_registers = HOPPER_MOST_REGISTERS};
-}
-
-// The keys [first, end) that some row of the call sees, as far as the host knows.
-std::pair<std::int64_t, std::int64_t> seen_keys(const AttentionProblem& call) {
-  if (call.q_len == 0) return {0, 0};
-  if (call.policies) return {0, call.kv_len};
-  return {call.first_key(0), call.last_key(call.q_len - 1)};
 }
 
 std::uint32_t score_of(const AttentionProblem& call) {
@@ -72,10 +58,10 @@ std::uint32_t score_of(const AttentionProblem& call) {
 std::uint32_t band_of(const AttentionProblem& call, const Config& config) {
   // The table of rows holds the band; that it has an end decides about the order of the work.
   if (call.policies) return call.band_high < call.kv_len ? HOPPER_BAND_HIGH : 0;
-  const auto [first, end] = seen_keys(call);
-  const std::int64_t high = call.band_high - first, low = call.band_low - first;
+  const Span seen = seen_keys(call);
+  const std::int64_t high = call.band_high - seen.first, low = call.band_low - seen.first;
   std::uint32_t band = 0;
-  if (high < end - first - 1) band |= HOPPER_BAND_HIGH;
+  if (high < seen.count() - 1) band |= HOPPER_BAND_HIGH;
   if (low + call.q_len - 1 > 0) band |= HOPPER_BAND_LOW;
   const std::int64_t keys = config.at("BLOCK_K");
   // Square tiles on the diagonal meet it in the last tile of a row only.
@@ -102,8 +88,8 @@ std::uint64_t scratch_bytes(const Problem& problem, const Config& config) {
 
 std::vector<Define> constants(const Problem& problem, const Config& config) {
   const AttentionProblem& call = call_of(problem);
-  return {{"HEAD_DIM", padded(head_dim(problem))},
-          {"VALUE_DIM", padded(value_dim(problem))},
+  return {{"HEAD_DIM", padded_columns(head_dim(problem))},
+          {"VALUE_DIM", padded_columns(value_dim(problem))},
           {"BAND", band_of(call, config)},
           {"SCORE", score_of(call)},
           {"FEATURES", policy_arguments(problem, tiling(problem, config)).features}};
@@ -113,27 +99,26 @@ std::vector<Define> constants(const Problem& problem, const Config& config) {
 std::uint32_t heads_at_once(const AttentionProblem& call, std::uint32_t band) {
   const std::int64_t heads = call.batch * call.heads;
   if ((band & HOPPER_BAND_HIGH) == 0) return static_cast<std::uint32_t>(call.group());
-  const auto [first, end] = seen_keys(call);
-  const std::int64_t bytes = 2 * (end - first) * (call.head_dim + call.value_dim);
+  const std::int64_t bytes = 2 * seen_keys(call).count() * (call.head_dim + call.value_dim);
   const std::int64_t most = std::clamp(
-      kCachedBytes / std::max<std::int64_t>(bytes, 1) * call.group(), std::int64_t{1}, heads);
+      kHopperCachedBytes / std::max<std::int64_t>(bytes, 1) * call.group(), std::int64_t{1}, heads);
   const std::int64_t turns = (heads + most - 1) / most;
   return ceil_div(heads, turns);
 }
 
 std::vector<std::byte> arguments(const Problem& problem, const Config& config) {
   const AttentionProblem& call = call_of(problem);
-  const auto [first, end] = seen_keys(call);
+  const Span keys = seen_keys(call);
   abi::HopperCall args{};
   args.core = core_arguments(problem, tiling(problem, config));
   args.policy = policy_arguments(problem, tiling(problem, config));
-  args.core.band_low = static_cast<abi::i32>(call.band_low - first);
-  args.core.band_high = static_cast<abi::i32>(call.band_high - first);
+  args.core.band_low = static_cast<abi::i32>(call.band_low - keys.first);
+  args.core.band_high = static_cast<abi::i32>(call.band_high - keys.first);
   args.batch = static_cast<abi::u32>(call.batch);
   args.head_dim = head_dim(problem);
   args.value_dim = value_dim(problem);
-  args.first_key = static_cast<abi::u32>(first);
-  args.keys = static_cast<abi::u32>(end - first);
+  args.first_key = static_cast<abi::u32>(keys.first);
+  args.keys = static_cast<abi::u32>(keys.count());
   args.heads_at_once = heads_at_once(call, band_of(call, config));
   args.maps = static_cast<abi::u32>(maps_start(problem, config) / HOPPER_ALIGNMENT);
   return argument_bytes(args);
@@ -180,48 +165,31 @@ Pass forward_pass(const AttentionSlots& slots, bool policies) {
   pass.constants = constants;
   pass.groups = [policies](const Problem& problem, const Config& config) {
     const bool wanted = call_of(problem).policies == policies;
-    return Dim3{wanted ? std::min(query_tiles(problem, config), config.at(kGroups)) : 0, 1, 1};
+    return Dim3{wanted ? std::min(query_tiles(problem, config), config.at(kHopperGroups)) : 0, 1, 1};
   };
   pass.args = arguments;
   return pass;
 }
 
-// Copies of tiles go through maps, whose strides are multiples of 16 bytes.
-Refusal rejects_layout(const Problem& problem) {
-  const AttentionSlots& slots = call_of(problem).slots;
-  for (const std::size_t slot : {slots.query, slots.key, slots.value, slots.output}) {
-    const TensorSpec spec = with_batch(problem.spec(slot));
-    bool fits = spec.offset % 8 == 0;
-    for (const std::size_t axis : {0, 1, 2}) {
-      fits = fits &&
-             (spec.shape[axis] <= 1 || (spec.strides[axis] > 0 && spec.strides[axis] % 8 == 0));
-    }
-    if (fits) continue;
-    return problem.operation->operands[slot].name + " " + spec.to_string() +
-           " has an offset or a stride that is no positive multiple of 8 elements";
-  }
-  return std::nullopt;
-}
-
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& /*profile*/) {
   const AttentionProblem& call = call_of(problem);
+  const AttentionSlots& slots = call.slots;
   if (head_dim(problem) > kMostColumns || value_dim(problem) > kMostColumns) {
     return "takes dims up to 256, not " + std::to_string(head_dim(problem)) + " and " +
            std::to_string(value_dim(problem));
   }
-  const auto [first, end] = seen_keys(call);
-  if (call.q_len > 0 && end <= first) return "wants at least one key that some row sees";
-  if (const Refusal no = rejects_layout(problem)) return no;
+  if (call.q_len > 0 && seen_keys(call).count() <= 0)
+    return "wants at least one key that some row sees";
+  if (const Refusal no =
+          rejects_layout(problem, {slots.query, slots.key, slots.value, slots.output}))
+    return no;
   const HopperGeometry geometry = geometry_of(problem, config);
   if (!geometry.valid) return "has no such tiles (operations/attention/hopper.h)";
   if (geometry.registers > geometry.most_registers) {
     return "needs " + std::to_string(geometry.registers) + " registers for scores and outputs, " +
            "and has " + std::to_string(geometry.most_registers);
   }
-  if (geometry.local_bytes > HOPPER_MOST_LOCAL_BYTES) {
-    return "needs " + std::to_string(geometry.local_bytes) + " bytes of work-group memory, and " +
-           "Hopper has " + std::to_string(HOPPER_MOST_LOCAL_BYTES);
-  }
+  if (const Refusal no = rejects_local_bytes(geometry.local_bytes)) return no;
   if (const Refusal no = rejects_splits(problem, config)) return no;
   return rejects_long_offsets(problem, scratch_bytes(problem, config));
 }
@@ -237,7 +205,7 @@ Config three_warpgroups() {
 // take as long as products, unless a band leaves each row few tiles.
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
   const AttentionProblem& call = call_of(problem);
-  const std::uint32_t widest = std::max(padded(head_dim(problem)), padded(value_dim(problem)));
+  const std::uint32_t widest = std::max(padded_columns(head_dim(problem)), padded_columns(value_dim(problem)));
   const bool narrow = widest <= 64;
   Config overlapping = three_warpgroups();
   overlapping.set("STAGES", 3);
@@ -258,7 +226,7 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
     if (banded && call.q_len < kManyRows) std::swap(configs[0], configs[1]);
   } else if (widest > 128) {
     // Local memory ends, and with outputs of more than 128 columns, registers do.
-    const std::uint32_t keys = padded(value_dim(problem)) > 128 ? 80 : 128;
+    const std::uint32_t keys = padded_columns(value_dim(problem)) > 128 ? 80 : 128;
     configs = {two_warpgroups(keys), two_warpgroups(keys), two_warpgroups(64)};
     configs[0].set("LATE_RESCALE", 1);
     for (Config& config : configs) config.set("SHARE_Q", 1);
@@ -270,7 +238,7 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
     if ((band_of(call, turns) & HOPPER_BAND_LOW) != 0) std::swap(configs[0], configs[1]);
   }
   for (Config& config : configs) {
-    if (profile.compute_units > 0) config.set(kGroups, profile.compute_units);
+    if (profile.compute_units > 0) config.set(kHopperGroups, profile.compute_units);
   }
   return configs;
 }

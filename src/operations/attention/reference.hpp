@@ -3,6 +3,7 @@
 // are made of.
 #pragma once
 
+#include <cmath>
 #include <functional>
 
 #include "operations/attention/pairs.hpp"
@@ -30,11 +31,21 @@ AttentionRow attention_row(const AttentionPairs& pairs, std::int64_t batch, std:
 // Gradients, given the output and the log-sum-exp of the forward pass.
 class AttentionGradients {
  public:
-  AttentionGradients(const Problem& problem, std::span<const HostTensor> tensors);
+  // What rounding a weight, or the gradient of a score, costs before it is multiplied: a part of
+  // itself, and an amount below which nothing is known. None by default.
+  struct FactorRounding {
+    double unit = 0, smallest = 0;
+    double of(double factor) const { return unit * std::fabs(factor) + smallest; }
+  };
+  AttentionGradients(const Problem& problem, std::span<const HostTensor> tensors,
+                     FactorRounding rounding);
+  AttentionGradients(const Problem& problem, std::span<const HostTensor> tensors)
+      : AttentionGradients(problem, tensors, {}) {}
 
-  // A gradient row and its magnitude: the sum of the absolute values of its terms.
+  // A gradient row and its magnitude: the sum of the absolute values of its terms. What rounding
+  // the factors of the terms costs: the most, as a sum, and the sum of squares.
   struct Row {
-    Eigen::VectorXd value, magnitude;
+    Eigen::VectorXd value, magnitude, rounding, rounding_squares;
     double score_magnitude = 0;
     std::int64_t terms = 0;
   };
@@ -69,7 +80,11 @@ class AttentionGradients {
     return static_cast<std::size_t>((batch * call.heads + head) * call.q_len + row);
   }
 
+  // What rounding `factor` costs, which is multiplied by `of`.
+  void add_rounding(Row& row, double factor, const Eigen::VectorXd& of) const;
+
   AttentionPairs pairs_;
+  FactorRounding rounding_{};
   Shape bias_shape_{};            // [batch, heads, rows, keys], 1 where the bias is broadcast
   std::vector<Matrix> gradient_;  // of the output, by batch and head
   // By batch, head and row. Weights are exp(score - shift): the log-sum-exp, or the largest score

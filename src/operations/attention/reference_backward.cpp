@@ -26,8 +26,9 @@ constexpr double kFlushedWeight = 0x1p-109;
 
 }  // namespace
 
-AttentionGradients::AttentionGradients(const Problem& problem, std::span<const HostTensor> tensors)
-    : pairs_(problem, tensors) {
+AttentionGradients::AttentionGradients(const Problem& problem, std::span<const HostTensor> tensors,
+                                       FactorRounding rounding)
+    : pairs_(problem, tensors), rounding_(rounding) {
   const AttentionSlots& slots = pairs_.call().slots;
   gradient_ = read_heads(tensors[slots.output_gradient], problem.spec(slots.output_gradient));
   const std::vector<Matrix> output = read_heads(tensors[slots.output], problem.spec(slots.output));
@@ -96,17 +97,27 @@ AttentionGradients::Element AttentionGradients::sink(std::int64_t batch, std::in
           .score_magnitude = std::fabs(logit)};
 }
 
+void AttentionGradients::add_rounding(Row& row, double factor, const Eigen::VectorXd& of) const {
+  const double error = rounding_.of(factor);
+  if (error == 0) return;
+  row.rounding += error * of.cwiseAbs();
+  row.rounding_squares += error * error * of.cwiseAbs2();
+}
+
 AttentionGradients::Row AttentionGradients::query(std::int64_t batch, std::int64_t head,
                                                   std::int64_t row) const {
   const AttentionProblem& call = pairs_.call();
   Row result{.value = Eigen::VectorXd::Zero(call.head_dim),
-             .magnitude = Eigen::VectorXd::Zero(call.head_dim)};
+             .magnitude = Eigen::VectorXd::Zero(call.head_dim),
+             .rounding = Eigen::VectorXd::Zero(call.head_dim),
+             .rounding_squares = Eigen::VectorXd::Zero(call.head_dim)};
   for (std::int64_t key = 0; key < call.kv_len; ++key) {
     if (!pairs_.sees(batch, head, row, key)) continue;
     const Element at = element(batch, head, row, key);
     const auto k = pairs_.key(batch, head).row(key).transpose();
     result.value += call.scale * at.logit * k;
     result.magnitude += std::fabs(call.scale) * at.magnitude * k.cwiseAbs();
+    add_rounding(result, at.logit, call.scale * k);
     result.score_magnitude = std::max(result.score_magnitude, at.score_magnitude);
     ++result.terms;
   }
@@ -128,12 +139,15 @@ AttentionGradients::Row AttentionGradients::key(std::int64_t batch, std::int64_t
                                                 std::int64_t key) const {
   const AttentionProblem& call = pairs_.call();
   Row result{.value = Eigen::VectorXd::Zero(call.head_dim),
-             .magnitude = Eigen::VectorXd::Zero(call.head_dim)};
+             .magnitude = Eigen::VectorXd::Zero(call.head_dim),
+             .rounding = Eigen::VectorXd::Zero(call.head_dim),
+             .rounding_squares = Eigen::VectorXd::Zero(call.head_dim)};
   for_each_row_of_key(batch, kv_head, key, [&](std::int64_t head, std::int64_t row) {
     const Element at = element(batch, head, row, key);
     const auto q = pairs_.query(batch, head).row(row).transpose();
     result.value += call.scale * at.logit * q;
     result.magnitude += std::fabs(call.scale) * at.magnitude * q.cwiseAbs();
+    add_rounding(result, at.logit, call.scale * q);
     result.score_magnitude = std::max(result.score_magnitude, at.score_magnitude);
     ++result.terms;
   });
@@ -144,7 +158,9 @@ AttentionGradients::Row AttentionGradients::value(std::int64_t batch, std::int64
                                                   std::int64_t key) const {
   const AttentionProblem& call = pairs_.call();
   Row result{.value = Eigen::VectorXd::Zero(call.value_dim),
-             .magnitude = Eigen::VectorXd::Zero(call.value_dim)};
+             .magnitude = Eigen::VectorXd::Zero(call.value_dim),
+             .rounding = Eigen::VectorXd::Zero(call.value_dim),
+             .rounding_squares = Eigen::VectorXd::Zero(call.value_dim)};
   for_each_row_of_key(batch, kv_head, key, [&](std::int64_t head, std::int64_t row) {
     const Pair pair = pairs_.pair(batch, head, row, key);
     const double p = weight(pair, batch, head, row) * pairs_.keep(batch, head, row, key);
@@ -152,6 +168,7 @@ AttentionGradients::Row AttentionGradients::value(std::int64_t batch, std::int64
     const auto g = gradient(batch, head).row(row).transpose();
     result.value += p * g;
     result.magnitude += (p + kFlushedWeight) * g.cwiseAbs();
+    add_rounding(result, p, g);
     result.score_magnitude = std::max(result.score_magnitude, pair.magnitude);
     ++result.terms;
   });

@@ -67,7 +67,8 @@ std::vector<Rule> attention_rules() {
 }
 
 std::vector<Variant> attention_backward_variants(const AttentionSlots& slots) {
-  return {cpu_backward_variant(slots), tile_backward_variant(slots)};
+  return {cpu_backward_variant(slots), hopper_backward_variant(slots),
+          tile_backward_variant(slots)};
 }
 
 std::vector<Rule> attention_backward_rules() {
@@ -76,6 +77,10 @@ std::vector<Rule> attention_backward_rules() {
        .when = [](const Problem&, const DeviceProfile& p) { return is_opencl_cpu(p); },
        .variant = "cpu",
        .config = default_cpu_backward_config},
+      {.why = "Hopper's matrix unit, where its tiles are filled",
+       .when = prefers_hopper_backward,
+       .variant = "hopper",
+       .config = default_hopper_backward_config},
       {.why = "the base tier runs everywhere",
        .when = [](const Problem&, const DeviceProfile&) { return true; },
        .variant = "tile",

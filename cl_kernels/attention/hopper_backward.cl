@@ -1,0 +1,537 @@
+// SPDX-License-Identifier: Apache-2.0
+// What     dk and dv; sums of ds k, which attention/hopper_backward_queries makes dq of.
+// Who      Groups that stay, one per multiprocessor; a counter deals (BLOCK_K keys, head, batch).
+// Memory   k and v once, q and do once per key tile, by tensor copies; dq by bulk additions.
+// Numerics Float sums of products of f16 or bf16; weights and ds are rounded to the storage type.
+//          Every sum has one order.
+// Assumes  sm_90a (ptx_promotion.hpp), HOPPER_BACKWARD_VALID, hopper_backward_maps before it.
+//
+// Two warpgroups multiply, 64 keys each; keys are the rows of what they hold. The third copies: a
+// warp brings tiles, one the rows' log-sum-exps and deltas, two take away a half of dq each.
+//
+//              BLOCK_Q query rows
+//            +--------------------+--------------------+     weights and ds stay where the products
+//   64 keys  | s = k q'           | dp = v do'         |     were: they are the left factors of
+//            | p = exp2(s - lse)  | ds = p (dp - delta)|       dv += p do,  dk += ds q
+//            +--------------------+--------------------+     and ds goes to local memory, where all
+//   64 keys  |                    |                    |     128 keys meet: dq' = k' ds
+//            +--------------------+--------------------+
+//
+// Tiles of query rows are taken from the last to the first, and their dq is added in scratch in the
+// order of key tiles: a counter per half tile says how many have done so. Work is dealt in that
+// order too, so whoever waits waits for somebody who runs. Neighbours are one step apart.
+//
+// H200, f16, 16384 tokens, dim 128, rows of 16384 keys: 425 TFLOP/s, 416 under a causal mask, 0.84 and
+// 0.82 of cuDNN 9.19 on the same machine (counted as 2.5 forward passes, all passes included). With
+// 64 columns it is not timed yet.
+//
+// Barriers FULL_... are completed by the bytes of copies or by the warps that write, FREE_... by one
+// arrival of every reading warp. Only `stage` and `parity` are carried around the loop of steps.
+//
+// A value that is not finite reaches all rows and keys of a group whose tiles hold it.
+#include "lib/prelude.clh"
+#if DTYPE == DTYPE_BF16
+#define WGMMA_TYPE "bf16"
+#else
+#define WGMMA_TYPE "f16"
+#endif
+#include "lib/hopper.clh"
+#include "lib/wgmma.clh"
+#include "operations/attention/hopper_backward.h"
+#include "operations/attention/hopper_backward_args.h"
+#include "operations/attention/score.h"
+
+#define SCORES (BLOCK_Q / 2)  // registers of an item: scores, and gradients of weights,
+#define WEIGHTS (BLOCK_Q / 4) // pairs of weights,
+#define SUMS (DIM / 2)        // and of dk, of dv
+// With 128 columns a warpgroup makes 64 columns of dq, with 64 columns those of half the rows.
+#if DIM == 128
+#define DQ_ROWS BLOCK_Q
+#else
+#define DQ_ROWS 64
+#endif
+
+#define MULTIPLYING_WARPS 8
+#define READERS_OF_WORK (MULTIPLYING_WARPS + 3)
+// A power of two, see hopper_forward.cl.
+#define MASKED (-0x1p100f)
+
+#define FULL_Q(i) (barriers + 8 * (i))
+#define FREE_Q(i) (barriers + 8 * (STAGES + (i)))
+#define FULL_DO(i) (barriers + 8 * (2 * STAGES + (i)))
+#define FREE_DO(i) (barriers + 8 * (3 * STAGES + (i)))
+#define FULL_KV (barriers + 32 * STAGES)
+#define FREE_KV (FULL_KV + 8)
+#define FULL_DQ(i) (FULL_KV + 16 + 8 * (i))
+#define FREE_DQ(i) (FULL_KV + 32 + 8 * (i))
+#define FULL_WORK(i) (FULL_KV + 48 + 8 * (i))
+#define FREE_WORK(i) (FULL_KV + 64 + 8 * (i))
+#define WORK(i) (FULL_KV + 80 + 4 * (i))
+// Barriers of work-items.
+#define DS_WRITTEN 1
+#define DS_FREE(warpgroup) (2 + (warpgroup))
+
+// A tile of keys, and the tiles of query rows [first, end) that see some key of it; maybe none.
+typedef struct {
+  int tile, head, batch, first, end;
+} Work;
+
+INLINE int key_tiles(const struct HopperBackwardCall* a) {
+  return ((int)a->core.kv_len + (int)BLOCK_K - 1) / (int)BLOCK_K;
+}
+INLINE int query_tiles(const struct HopperBackwardCall* a) {
+  return ((int)a->core.q_len + (int)BLOCK_Q - 1) / (int)BLOCK_Q;
+}
+
+// Heads go in turns of heads_at_once; in a turn, all heads' first tiles, which are the longest
+// under a causal mask, then their second ones.
+INLINE Work work_of(const struct HopperBackwardCall* a, int number) {
+  const int tiles = key_tiles(a), heads = (int)(a->core.heads / a->core.group);
+  const int at_once = (int)a->heads_at_once, all = heads * (int)a->batch;
+  const int turn = number / (at_once * tiles), rest = number % (at_once * tiles);
+  const int members = min(at_once, all - turn * at_once);
+  const int head = turn * at_once + rest % members;
+  Work work;
+  work.tile = rest / members;
+  work.head = head % heads;
+  work.batch = head / heads;
+  const int key = work.tile * (int)BLOCK_K;
+  int first = (int)a->first_row, end = first + (int)a->rows;
+  if (BAND & HOPPER_BAND_HIGH) first = max(first, key - a->core.band_high);
+  if (BAND & HOPPER_BAND_LOW)
+    end = min(end, min(key + (int)BLOCK_K, (int)a->core.kv_len) - a->core.band_low);
+  work.first = first / (int)BLOCK_Q;
+  work.end = max(work.first, (end + (int)BLOCK_Q - 1) / (int)BLOCK_Q);
+  if (end <= first) work.end = work.first;
+  return work;
+}
+
+// The first tile of keys that adds to a tile of query rows.
+INLINE int first_key_tile(const struct HopperBackwardCall* a, int tile) {
+  if (!(BAND & HOPPER_BAND_LOW)) return 0;
+  return max(max(tile * (int)BLOCK_Q, (int)a->first_row) + a->core.band_low, 0) / (int)BLOCK_K;
+}
+
+#define RELEASE(barrier) \
+  if (lane == 0) barrier_arrive(barrier)
+// The next piece of work, or the end of the loop, for one item of a warp or for all. That `number`
+// is uniform counts: where ptxas can't see it, it serializes products across branches.
+#define TAKE_WORK_ALONE()                         \
+  barrier_wait(FULL_WORK(slot), work_parity);     \
+  const int number = (int)load_local(WORK(slot)); \
+  ACCEPT_WORK()
+#define TAKE_WORK()                                        \
+  barrier_wait(FULL_WORK(slot), work_parity);              \
+  const int number = uniform((int)load_local(WORK(slot))); \
+  WARP_SYNC();                                             \
+  ACCEPT_WORK()
+#define ACCEPT_WORK()               \
+  RELEASE(FREE_WORK(slot));         \
+  slot ^= 1, work_parity ^= !slot;  \
+  if (number >= total) break;       \
+  const Work work = work_of(a, number)
+#define NEXT_STAGE() \
+  if (++stage == STAGES) stage = 0, parity ^= 1
+// Steps of a piece of work: heads of the group, and tiles of query rows.
+#define FOR_STEPS                                                     \
+  for (int head = work.head * (int)a->core.group,                     \
+           last_head = head + (int)a->core.group;                     \
+       head < last_head; ++head)                                      \
+    for (int tile = work.end - 1; tile >= work.first; --tile)
+
+// One item deals and copies tiles.
+INLINE void copy_tiles(const struct HopperBackwardCall* a, const global uchar* scratch,
+                       uint local_memory, uint barriers, int total) {
+  volatile global int* counter = (volatile global int*)(scratch + HOPPER_BACKWARD_COUNTER);
+  int stage = 0, slot = 0, number = atomic_inc(counter);
+  uint parity = 1, work_parity = 1, kv_parity = 1;
+  for (;;) {
+    barrier_wait(FREE_WORK(slot), work_parity);
+    store_local(WORK(slot), (uint)number);
+    barrier_arrive(FULL_WORK(slot));
+    slot ^= 1, work_parity ^= !slot;
+    if (number >= total) break;
+    const Work work = work_of(a, number);
+    number = atomic_inc(counter);
+    if (work.first == work.end) continue;
+    const int key = work.tile * (int)BLOCK_K - (int)a->first_key;
+    barrier_wait(FREE_KV, kv_parity), kv_parity ^= 1;
+    barrier_expect(FULL_KV, 2 * K_BYTES);
+    UNROLL for (int c = 0; c < DIM / 64; ++c) {
+      tensor_load(local_memory + c * KEY_BLOCK_BYTES, scratch + HOPPER_MAP_BYTES, c * 64, work.head,
+                  key, work.batch, FULL_KV);
+      tensor_load(local_memory + V_START + c * KEY_BLOCK_BYTES, scratch + 2 * HOPPER_MAP_BYTES,
+                  c * 64, work.head, key, work.batch, FULL_KV);
+    }
+    FOR_STEPS {
+      const int row = tile * (int)BLOCK_Q - (int)a->first_row;
+      barrier_wait(FREE_Q(stage), parity);
+      barrier_expect(FULL_Q(stage), Q_BYTES);
+      UNROLL for (int c = 0; c < DIM / 64; ++c)
+        tensor_load(local_memory + Q_START + stage * Q_BYTES + c * QUERY_BLOCK_BYTES, scratch,
+                    c * 64, head, row, work.batch, FULL_Q(stage));
+      barrier_wait(FREE_DO(stage), parity);
+      barrier_expect(FULL_DO(stage), Q_BYTES);
+      UNROLL for (int c = 0; c < DIM / 64; ++c)
+        tensor_load(local_memory + DO_START + stage * Q_BYTES + c * QUERY_BLOCK_BYTES,
+                    scratch + 3 * HOPPER_MAP_BYTES, c * 64, head, row, work.batch, FULL_DO(stage));
+      NEXT_STAGE();
+    }
+  }
+}
+
+// A warp copies log-sum-exps, in base 2, and deltas. Rows that see nothing have weights of 0.
+#define ROWS_PER_ITEM ((int)(BLOCK_Q + 31) / 32)
+INLINE void copy_rows(const struct HopperBackwardCall* a, const global float* log_sum_exp,
+                      const global float* delta, uint local_memory, uint barriers, int total,
+                      int lane) {
+  int stage = 0, slot = 0;
+  uint parity = 1, work_parity = 0;
+  for (;;) {
+    TAKE_WORK();
+    FOR_STEPS {
+      const global float* l = log_sum_exp + a->core.lse_offset +
+                              (size_t)work.batch * a->core.lse_stride_batch +
+                              (size_t)head * a->core.lse_stride_head;
+      const global float* d = delta + (size_t)(work.batch * (int)a->core.heads + head) * a->core.q_len;
+      float lse[ROWS_PER_ITEM], of_delta[ROWS_PER_ITEM];
+      UNROLL for (int i = 0; i < ROWS_PER_ITEM; ++i) {
+        const int row = tile * (int)BLOCK_Q + i * 32 + lane;
+        const bool seen = row - (int)a->first_row >= 0 && row - (int)a->first_row < (int)a->rows;
+        lse[i] = seen ? l[row] : INFINITY;
+        of_delta[i] = seen ? d[row] : 0.0f;
+        lse[i] = isinf(lse[i]) ? INFINITY : lse[i] * LOG2_E;
+      }
+      barrier_wait(FREE_Q(stage), parity);
+      UNROLL for (int i = 0; i < ROWS_PER_ITEM; ++i) {
+        const uint row = (uint)(i * 32 + lane), to = local_memory + ROWS_START + stage * ROW_BYTES;
+        if (row < BLOCK_Q) {
+          store_local(to + 4 * row, as_uint(lse[i]));
+          store_local(to + 4 * (BLOCK_Q + row), as_uint(of_delta[i]));
+        }
+      }
+      WARP_SYNC();
+      if (lane == 0) barrier_arrive(FULL_Q(stage));
+      NEXT_STAGE();
+    }
+  }
+}
+
+// One item adds a half of dq to scratch, when it is this key tile's turn.
+INLINE void add_queries(const struct HopperBackwardCall* a, global uchar* scratch, global float* dq,
+                        uint local_memory, uint barriers, int total, int half_tile) {
+  const int lane = 0;
+  global int* counters = (global int*)(scratch + HOPPER_BACKWARD_COUNTERS);
+  const uint from = local_memory + DQ_START + half_tile * DQ_HALF_BYTES;
+  int slot = 0;
+  uint parity = 0, work_parity = 0;
+  for (;;) {
+    TAKE_WORK_ALONE();
+    FOR_STEPS {
+      const int number = (work.batch * (int)a->core.heads + head) * query_tiles(a) + tile;
+      const int order = work.tile - first_key_tile(a, tile);
+      global int* counter = counters + 2 * number + half_tile;
+      const global float* to =
+          dq + (size_t)number * DQ_FLOATS + (size_t)half_tile * (DQ_FLOATS / 2);
+      while (load_acquire(counter) != order) {
+      }
+      FENCE_COPIES();
+      barrier_wait(FULL_DQ(half_tile), parity), parity ^= 1;
+      if (order == 0)
+        bulk_store(to, from, DQ_HALF_BYTES);
+      else
+        bulk_add(to, from, DQ_HALF_BYTES);
+      BULK_COMMIT();
+      BULK_WAIT_READ();
+      barrier_arrive(FREE_DQ(half_tile));
+      BULK_WAIT();
+      FENCE_COPIES();
+      store_release(counter, order + 1);
+    }
+  }
+}
+
+// Products of 64 keys and a step's rows, in steps of 16 features, 4 to a block of 64.
+#define ISSUE_PRODUCTS(d, keys, queries)                                            \
+  do {                                                                              \
+    WGMMA_FENCE();                                                                  \
+    WGMMA_SS_FIRST(BLOCK_Q, d, keys, queries);                                      \
+    UNROLL for (uint i = 1; i < DIM / 16; ++i)                                      \
+      WGMMA_SS(BLOCK_Q, d, (keys) + (i / 4 * KEY_BLOCK_BYTES + i % 4 * 32) / 16,    \
+               (queries) + (i / 4 * QUERY_BLOCK_BYTES + i % 4 * 32) / 16);          \
+    WGMMA_COMMIT();                                                                 \
+  } while (0)
+// dv and dk, 16 rows of the step at a time: weights are in registers, ds is in local memory.
+#define ISSUE_VALUES(stage)                                                                   \
+  do {                                                                                        \
+    WGMMA_FENCE();                                                                            \
+    UNROLL for (uint i = 0; i < BLOCK_Q / 16; ++i)                                            \
+      WGMMA_RS(DIM, sum_v, weight[4 * i], weight[4 * i + 1], weight[4 * i + 2],               \
+               weight[4 * i + 3], gradients + (stage) * (Q_BYTES / 16) + i * 2048 / 16);      \
+    WGMMA_COMMIT();                                                                           \
+  } while (0)
+#define ISSUE_KEYS(stage)                                                                     \
+  do {                                                                                        \
+    WGMMA_FENCE();                                                                            \
+    UNROLL for (uint i = 0; i < BLOCK_Q / 16; ++i)                                            \
+      WGMMA_ST(DIM, sum_k, own_pairs + (i / 4 * KEY_BLOCK_BYTES + i % 4 * 32) / 16,           \
+               queries + (stage) * (Q_BYTES / 16) + i * 2048 / 16);                           \
+    WGMMA_COMMIT();                                                                           \
+  } while (0)
+// Query gradients, in steps of 16 keys.
+#define ISSUE_QUERIES(d)                                                        \
+  do {                                                                          \
+    WGMMA_FENCE();                                                              \
+    WGMMA_TS_FIRST(DQ_ROWS, d, keys_across, ds_across);                         \
+    UNROLL for (uint i = 1; i < BLOCK_K / 16; ++i)                              \
+      WGMMA_TS(DQ_ROWS, d, keys_across + i * 2048 / 16, ds_across + i * 2048 / 16); \
+    WGMMA_COMMIT();                                                             \
+  } while (0)
+
+// What the scores are before the softmax multiplies them by `scale`.
+INLINE void finish_scores(float* score, float inner, float outer, bool capped) {
+  UNROLL for (uint j = 0; j < SCORES; ++j)
+    score[j] = capped ? outer * saturating_tanh(inner * score[j]) : inner * score[j];
+}
+
+// Whether a key of the tile from `key` on is hidden from a row of the tile from `row` on.
+INLINE bool is_masked(const struct HopperBackwardCall* a, int key, int row) {
+  bool masked = key + (int)BLOCK_K > (int)a->core.kv_len;
+  if (BAND & HOPPER_BAND_HIGH) masked = masked || key + (int)BLOCK_K - 1 > row + a->core.band_high;
+  if (BAND & HOPPER_BAND_LOW) masked = masked || key < row + (int)BLOCK_Q - 1 + a->core.band_low;
+  return masked;
+}
+
+// The item has this key and the one 8 further on, and from `row` on two of eight rows. Keys beyond
+// the last one are zeros, which no weight may make infinite.
+INLINE void mask_scores(const struct HopperBackwardCall* a, float* score, int key, int row) {
+  const bool beyond = key >= (int)a->core.kv_len, beyond8 = key + 8 >= (int)a->core.kv_len;
+  const int low = key - a->core.band_high - row, high = key - a->core.band_low - row;
+  UNROLL for (int j = 0; j < (int)SCORES; j += 4) {
+    UNROLL for (int i = 0; i < 2; ++i) {
+      const int at = 2 * j + i;
+      bool hidden = beyond, hidden8 = beyond8;
+      if (BAND & HOPPER_BAND_HIGH) hidden = hidden || at < low, hidden8 = hidden8 || at - 8 < low;
+      if (BAND & HOPPER_BAND_LOW) hidden = hidden || at > high, hidden8 = hidden8 || at - 8 > high;
+      score[j + i] = hidden ? MASKED : score[j + i];
+      score[j + 2 + i] = hidden8 ? MASKED : score[j + 2 + i];
+    }
+  }
+}
+
+INLINE void take_exponentials(float* score, float scale, uint lse) {
+  UNROLL for (uint j = 0; j < SCORES; j += 4) {
+    const float2 x = load_local2(lse + j * 8);
+    score[j] = fast_exp2(fma(score[j], scale, -x.s0));
+    score[j + 1] = fast_exp2(fma(score[j + 1], scale, -x.s1));
+    score[j + 2] = fast_exp2(fma(score[j + 2], scale, -x.s0));
+    score[j + 3] = fast_exp2(fma(score[j + 3], scale, -x.s1));
+  }
+}
+
+// From gradients of weights to those of scores; with GENERAL_SCORE from scores to weights, too.
+INLINE void take_gradients(float* ds, float* score, uint lse, bool capped, float outer) {
+  UNROLL for (uint j = 0; j < SCORES; j += 4) {
+    const float2 delta = load_local2(lse + (BLOCK_Q + 2 * j) * 4);
+#if GENERAL_SCORE
+    const float2 x = load_local2(lse + 2 * j * 4);
+    UNROLL for (uint i = 0; i < 4; ++i) {
+      const float t = capped ? fmax(score[j + i] / outer, -1.0f) : 0.0f;  // masked is far below
+      score[j + i] = fast_exp2(score[j + i] - (i % 2 ? x.s1 : x.s0));
+      ds[j + i] = score[j + i] * (ds[j + i] - (i % 2 ? delta.s1 : delta.s0)) * fma(-t, t, 1.0f);
+    }
+#else
+    UNROLL for (uint i = 0; i < 4; ++i)
+      ds[j + i] = score[j + i] * (ds[j + i] - (i % 2 ? delta.s1 : delta.s0));
+#endif
+  }
+}
+
+INLINE void pack_pairs(uint* pair, const float* x) {
+  UNROLL for (uint j = 0; j < WEIGHTS; ++j) pair[j] = pack_scalars(x[2 * j], x[2 * j + 1]);
+}
+
+// Two neighbours in a row of a gradient.
+INLINE void store_pair(global scalar* row, int column, int columns, float x, float y) {
+  if (column + 1 < columns)
+    *(global uint*)(row + column) = pack_scalars(x, y);
+  else if (column < columns)
+    row[column] = (scalar)pack_scalars(x, y);
+}
+
+#define ISSUE_SCORES(stage) ISSUE_PRODUCTS(score, keys, queries + (stage) * (Q_BYTES / 16))
+#define ISSUE_GRADIENTS(stage) ISSUE_PRODUCTS(ds, values, gradients + (stage) * (Q_BYTES / 16))
+#define STAGE_AFTER (stage + 1 == STAGES ? 0 : stage + 1)
+#define PARITY_AFTER (parity ^ (stage + 1 == STAGES))
+
+KERNEL void attention_hopper_backward(const global float* restrict log_sum_exp,
+                                      global scalar* restrict dk, global scalar* restrict dv,
+                                      global uchar* restrict all_scratch,
+                                      const struct HopperBackwardCall call) {
+  local uchar memory[HOPPER_BACKWARD_LOCAL_BYTES] __attribute__((aligned(1024)));
+  const uint local_memory = LOCAL_ADDRESS(memory), barriers = local_memory + BARRIERS_START;
+  const struct HopperBackwardCall* a = &call;
+  global uchar* scratch = all_scratch + (size_t)a->gradient.partials * 4;
+  const int item = (int)get_local_id(0), lane = item % 32;
+  const int total = key_tiles(a) * (int)(a->core.heads / a->core.group * a->batch);
+  if (item == 0) {
+    UNROLL for (int i = 0; i < STAGES; ++i) {
+      barrier_init(FULL_Q(i), 2), barrier_init(FREE_Q(i), MULTIPLYING_WARPS);
+      barrier_init(FULL_DO(i), 1), barrier_init(FREE_DO(i), MULTIPLYING_WARPS);
+    }
+    barrier_init(FULL_KV, 1), barrier_init(FREE_KV, MULTIPLYING_WARPS);
+    for (int i = 0; i < 2; ++i) {
+      barrier_init(FULL_DQ(i), 4), barrier_init(FREE_DQ(i), 1);
+      barrier_init(FULL_WORK(i), 1), barrier_init(FREE_WORK(i), READERS_OF_WORK);
+    }
+    FENCE_LOCAL();
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+
+  if (item >= 256) {
+    PTX("//@ setmaxnreg.dec.sync.aligned.u32 24;");
+    const int role = uniform(item / 32) - MULTIPLYING_WARPS;
+    if (role == 0) {
+      if (lane == 0) copy_tiles(a, scratch, local_memory, barriers, total);
+    } else if (role == 1) {
+      copy_rows(a, log_sum_exp, (const global float*)all_scratch + a->gradient.delta, local_memory,
+                barriers, total, lane);
+    } else if (lane == 0) {
+      add_queries(a, scratch, (global float*)all_scratch + a->dq, local_memory, barriers, total,
+                  role - 2);
+    }
+    return;
+  }
+
+  PTX("//@ setmaxnreg.inc.sync.aligned.u32 240;");
+  const int warpgroup = uniform(item / 128), t = item % 128;
+  const int own_key = warpgroup * 64 + t / 32 * 16 + lane / 4;
+  const ulong keys = wgmma_matrix(local_memory + warpgroup * 8192, 16);
+  const ulong values = wgmma_matrix(local_memory + V_START + warpgroup * 8192, 16);
+  const ulong queries = wgmma_matrix(local_memory + Q_START, QUERY_BLOCK_BYTES);
+  const ulong gradients = wgmma_matrix(local_memory + DO_START, QUERY_BLOCK_BYTES);
+  const ulong keys_across =
+      wgmma_matrix(local_memory + (DIM == 128 ? warpgroup * KEY_BLOCK_BYTES : 0), KEY_BLOCK_BYTES);
+  const ulong ds_across = wgmma_matrix(
+      local_memory + DS_START + (DIM == 128 ? 0 : warpgroup * KEY_BLOCK_BYTES), KEY_BLOCK_BYTES);
+  const ulong own_pairs = wgmma_matrix(local_memory + DS_START + warpgroup * 8192, 16);
+  // Where this item's row of ds begins, and the chunk that it writes there: store_matrices().
+  const uint own_ds = local_memory + DS_START +
+                      (warpgroup * 64 + t / 32 * 16 + lane / 8 % 2 * 8 + lane % 8) * 128;
+  const uint own_chunk = (lane / 16 ^ lane % 8) * 16;
+  const uint own_dq = local_memory + DQ_START + warpgroup * DQ_HALF_BYTES + t * 16;
+  const uint own_rows = local_memory + ROWS_START + lane % 4 * 8;
+  const float inner = a->core.soft_cap > 0.0f ? a->core.scale / a->core.soft_cap
+                                              : a->core.scale * LOG2_E;
+  const float scale = GENERAL_SCORE ? 1.0f : inner, outer = a->core.soft_cap * LOG2_E;
+  const bool capped = a->core.soft_cap > 0.0f;
+  float score[SCORES], ds[SCORES], sum_k[SUMS], sum_v[SUMS];
+  float* dq = ds;  // they are never needed at the same time
+  uint weight[WEIGHTS];
+  int stage = 0, slot = 0;
+  uint parity = 0, work_parity = 0, kv_parity = 0, dq_parity = 1;
+  GROUP_ARRIVE(DS_FREE(1 - warpgroup), 256);
+
+// Weights of step `tile`, and gradients of weights.
+#define TAKE_SCORES()                                                             \
+  do {                                                                            \
+    WGMMA_WAIT(BLOCK_Q, 1, score);                                                \
+    if (GENERAL_SCORE) finish_scores(score, inner, outer, capped);                \
+    const int key = work.tile * (int)BLOCK_K, row = tile * (int)BLOCK_Q;          \
+    if (is_masked(a, key, row))                                                   \
+      mask_scores(a, score, key + own_key, row + lane % 4 * 2);                   \
+    if (!GENERAL_SCORE) take_exponentials(score, scale, own_rows + stage * ROW_BYTES); \
+    if (!GENERAL_SCORE) pack_pairs(weight, score);                                \
+    WGMMA_WAIT(BLOCK_Q, 0, ds);                                                   \
+  } while (0)
+// What follows from them: dv, ds, and with the other warpgroup's ds, dq; dk.
+#define ISSUE_STEP()                                                                \
+  do {                                                                              \
+    if (!GENERAL_SCORE) ISSUE_VALUES(stage);                                        \
+    take_gradients(ds, score, own_rows + stage * ROW_BYTES, capped, outer);         \
+    if (GENERAL_SCORE) {                                                            \
+      pack_pairs(weight, score);                                                    \
+      ISSUE_VALUES(stage);                                                          \
+    }                                                                               \
+    GROUP_SYNC(DS_FREE(warpgroup), 256);                                            \
+    UNROLL for (uint j = 0; j < SCORES; j += 8)                                     \
+      store_matrices(own_ds + j / 32 * KEY_BLOCK_BYTES + (j % 32 * 4 ^ own_chunk),  \
+                     pack_scalars(ds[j], ds[j + 1]), pack_scalars(ds[j + 2], ds[j + 3]),  \
+                     pack_scalars(ds[j + 4], ds[j + 5]), pack_scalars(ds[j + 6], ds[j + 7])); \
+    FENCE_LOCAL();                                                                  \
+    GROUP_SYNC(DS_WRITTEN, 256);                                                    \
+    ISSUE_QUERIES(dq);                                                              \
+    ISSUE_KEYS(stage);                                                              \
+  } while (0)
+// Query gradients, when but `pending` groups of products are done, to who adds them; dv and whatever
+// reads ds came before.
+#define GIVE_QUERIES(pending)                                                     \
+  do {                                                                            \
+    WGMMA_WAIT(DQ_ROWS, pending, dq);                                             \
+    RELEASE(FREE_DO(stage));                                                      \
+    GROUP_ARRIVE(DS_FREE(1 - warpgroup), 256);                                    \
+    barrier_wait(FREE_DQ(warpgroup), dq_parity), dq_parity ^= 1;                  \
+    UNROLL for (uint j = 0; j < DQ_ROWS / 2; j += 4) store_floats4(own_dq + j * 512, dq + j); \
+    FENCE_LOCAL();                                                                \
+    WARP_SYNC();                                                                  \
+    RELEASE(FULL_DQ(warpgroup));                                                  \
+  } while (0)
+
+  for (;;) {
+    TAKE_WORK();
+    UNROLL for (uint j = 0; j < SUMS; ++j) sum_k[j] = 0.0f, sum_v[j] = 0.0f;
+    int steps = (work.end - work.first) * (int)a->core.group, tile = work.end - 1;
+    if (steps > 0) {
+      barrier_wait(FULL_KV, kv_parity), kv_parity ^= 1;
+      barrier_wait(FULL_Q(stage), parity);
+      ISSUE_SCORES(stage);
+      barrier_wait(FULL_DO(stage), parity);
+      ISSUE_GRADIENTS(stage);
+      TAKE_SCORES();
+      // No product is under way where the loop closes, or ptxas serializes all of them.
+      for (; steps > 1; --steps) {
+        ISSUE_STEP();
+        const int next = STAGE_AFTER;
+        const uint next_parity = PARITY_AFTER;
+        barrier_wait(FULL_Q(next), next_parity);
+        // The next scores are under way beside dk and while dq is given away. With 64 columns, where
+        // they have twice the registers, not beside dk: ptxas would serialize all products.
+        if (DIM == 64) WGMMA_WAIT(DIM, 0, sum_k);
+        ISSUE_SCORES(next);
+        GIVE_QUERIES(2);
+        barrier_wait(FULL_DO(next), next_parity);
+        ISSUE_GRADIENTS(next);
+        WGMMA_WAIT(DIM, 2, sum_k);
+        RELEASE(FREE_Q(stage));
+        stage = next, parity = next_parity;
+        tile = tile == work.first ? work.end - 1 : tile - 1;
+        TAKE_SCORES();
+      }
+      ISSUE_STEP();
+      GIVE_QUERIES(1);
+      WGMMA_WAIT(DIM, 0, sum_k);
+      RELEASE(FREE_Q(stage));
+      NEXT_STAGE();
+      RELEASE(FREE_KV);
+    }
+
+    const int key = work.tile * (int)BLOCK_K + own_key;
+    UNROLL for (int i = 0; i < 2; ++i) {
+      if (key + 8 * i >= (int)a->core.kv_len) break;
+      global scalar* to_k = dk + a->gradient.dk_offset +
+                            (size_t)work.batch * a->gradient.dk_stride_batch +
+                            (size_t)work.head * a->gradient.dk_stride_head +
+                            (size_t)(key + 8 * i) * a->gradient.dk_stride_row;
+      global scalar* to_v = dv + a->gradient.dv_offset +
+                            (size_t)work.batch * a->gradient.dv_stride_batch +
+                            (size_t)work.head * a->gradient.dv_stride_head +
+                            (size_t)(key + 8 * i) * a->gradient.dv_stride_row;
+      UNROLL for (int j = 0; j < SUMS; j += 4) {
+        const int column = 2 * j + lane % 4 * 2;
+        store_pair(to_k, column, (int)a->head_dim, sum_k[j + 2 * i] * a->core.scale,
+                   sum_k[j + 2 * i + 1] * a->core.scale);
+        store_pair(to_v, column, (int)a->value_dim, sum_v[j + 2 * i], sum_v[j + 2 * i + 1]);
+      }
+    }
+  }
+}
