@@ -165,7 +165,8 @@ Pass forward_pass(const AttentionSlots& slots, bool policies) {
   pass.constants = constants;
   pass.groups = [policies](const Problem& problem, const Config& config) {
     const bool wanted = call_of(problem).policies == policies;
-    return Dim3{wanted ? std::min(query_tiles(problem, config), config.at(kHopperGroups)) : 0, 1, 1};
+    return Dim3{wanted ? std::min(query_tiles(problem, config), config.at(kHopperGroups)) : 0, 1,
+                1};
   };
   pass.args = arguments;
   return pass;
@@ -205,7 +206,8 @@ Config three_warpgroups() {
 // take as long as products, unless a band leaves each row few tiles.
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
   const AttentionProblem& call = call_of(problem);
-  const std::uint32_t widest = std::max(padded_columns(head_dim(problem)), padded_columns(value_dim(problem)));
+  const std::uint32_t widest =
+      std::max(padded_columns(head_dim(problem)), padded_columns(value_dim(problem)));
   const bool narrow = widest <= 64;
   Config overlapping = three_warpgroups();
   overlapping.set("STAGES", 3);
