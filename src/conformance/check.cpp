@@ -78,11 +78,11 @@ class Checker {
     return rule != operation_.rules.end() && rule->variant == variant.name;
   }
 
-  // A quick check takes every case of the first dtype where this variant is chosen, every third
-  // where one of the two does not hold, every ninth where neither does.
+  // A quick check takes every case of the first dtype where this variant is chosen, every fifth
+  // where one of the two does not hold, every 25th where neither does.
   bool is_in_sample(std::size_t n, bool first_dtype, bool chosen) const {
     if (!options_.quick) return true;
-    const std::size_t stride = (first_dtype ? 1 : 3) * (chosen ? 1 : 3);
+    const std::size_t stride = (first_dtype ? 1 : 5) * (chosen ? 1 : 5);
     return n % stride == stride / 2;
   }
 

@@ -19,8 +19,8 @@ struct CheckOptions {
   std::string variant{};  // empty = every variant
   std::optional<DType> dtype{};
   bool edge_cases = true;
-  // Storage types beyond the first differ in loads and stores only: run every third case on them,
-  // every third of a variant that would not be chosen, and one configuration of each variant. For
+  // Storage types beyond the first differ in loads and stores only: run every fifth case on them,
+  // every fifth of a variant that would not be chosen, and one configuration of each variant. For
   // processors, where compiling takes seconds for a kernel and running longer than on a GPU.
   bool quick = false;
   int repeats = 2;  // of every case, which must all give the same bits

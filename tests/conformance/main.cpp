@@ -33,7 +33,7 @@ void check_device(const tessera::DeviceInfo& device, const Arguments& arguments,
                      is_cpu(device.profile);
   if (quick)
     std::printf(
-        "  quick table: a third of the cases of other dtypes and of variants that are not chosen "
+        "  quick table: a fifth of the cases of other dtypes and of variants that are not chosen "
         "here\n"
         "  (--full for all)\n");
   const auto context = tessera::Context::open(
@@ -90,7 +90,7 @@ int main(int argc, char** argv) {
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   app.add_flag("--full", arguments.full,
-               "All cases on CPUs too, whose compilers take seconds for a kernel (default: a third "
+               "All cases on CPUs too, whose compilers take seconds for a kernel (default: a fifth "
                "of those that are not chosen there)");
   app.add_option("--random", random_calls, "Instead of the table, so many calls drawn at random");
   app.add_option("--seed", seed, "Of the first random call");
