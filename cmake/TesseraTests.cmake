@@ -124,7 +124,7 @@ if(TESSERA_HAVE_VULKAN AND TARGET tessera_tool)
     list(GET run 0 variant)
     list(GET run 1 case)
     if("attention/cooperative_forward.comp[DTYPE=1,POLICY=0,REGISTERS=0]" IN_LIST skipped)
-      set(command sh -c "echo 'skipped: the glslc of this build knows no cooperative matrices'; exit 77")
+      set(command sh -c "echo 'skipped: the glslc of this build knows no cooperative matrices' && exit 77")
     else()
       set(command sh "${PROJECT_SOURCE_DIR}/tools/newer.sh" run "$<TARGET_FILE:tessera_tool>" check flash_attention
                   --quick --device vulkan:cpu --dtype f16 --variant ${variant} --only ${case})
