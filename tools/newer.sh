@@ -38,9 +38,15 @@ fetch() {
     say "this is no Debian system"
     return 1
   fi
+  # The mirror that this system takes its packages from has the other releases, too.
+  mirror=$(apt-get indextargets --format '$(SITE) $(COMPONENT)' 2> /dev/null | sed -n '/security/d; s/ main$//p' | head -n 1)
+  if [ -z "$mirror" ]; then
+    say "apt names no mirror of Debian"
+    return 1
+  fi
   mkdir -p "$work/lists/partial" "$work/archives/partial" "$work/debs" "$work/root"
   : > "$work/status"
-  echo "deb [signed-by=$keys] http://deb.debian.org/debian $release main" > "$work/sources.list"
+  echo "deb [signed-by=$keys] $mirror $release main" > "$work/sources.list"
   private_apt apt-get update -oAPT::Update::Error-Mode=any || return 1
   # A line is "Inst PACKAGE (VERSION ...)".
   needed=$(private_apt apt-get install --simulate --no-install-recommends "$@" | sed -n 's/^Inst \([^ ]*\) .*/\1/p')
