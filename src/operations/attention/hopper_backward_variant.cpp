@@ -200,9 +200,7 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   const std::uint32_t block_q = columns(problem) <= 64 ? 128 : 64;
   std::vector<Config> configs = {{{"WG_X", 384}, {"BLOCK_Q", block_q}, {"STAGES", 2}},
                                  {{"WG_X", 384}, {"BLOCK_Q", block_q}, {"STAGES", 3}}};
-  for (Config& config : configs) {
-    if (profile.compute_units > 0) config.set(kHopperGroups, profile.compute_units);
-  }
+  set_groups(configs, profile);
   return configs;
 }
 

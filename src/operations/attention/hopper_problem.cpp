@@ -5,6 +5,11 @@
 
 namespace tessera::operations {
 
+void set_groups(std::vector<Config>& configs, const DeviceProfile& profile) {
+  if (profile.compute_units == 0) return;
+  for (Config& config : configs) config.set(kHopperGroups, profile.compute_units);
+}
+
 Span seeing_rows(const AttentionProblem& call) {
   if (call.kv_len == 0) return {};
   const std::int64_t first = std::clamp<std::int64_t>(-call.band_high, 0, call.q_len);

@@ -16,6 +16,9 @@ inline constexpr std::int64_t kHopperCachedBytes = std::int64_t{48} << 20;
 // Work-groups that stay; each takes one piece of work after the other.
 inline constexpr const char* kHopperGroups = "GROUPS";
 
+// One for each multiprocessor, where the driver tells how many there are.
+void set_groups(std::vector<Config>& configs, const DeviceProfile& profile);
+
 inline std::uint32_t padded_columns(std::uint32_t columns) { return (columns + 63) / 64 * 64; }
 
 struct Span {

@@ -239,9 +239,7 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
     // Short rows do not fall into turns by themselves.
     if ((band_of(call, turns) & HOPPER_BAND_LOW) != 0) std::swap(configs[0], configs[1]);
   }
-  for (Config& config : configs) {
-    if (profile.compute_units > 0) config.set(kHopperGroups, profile.compute_units);
-  }
+  set_groups(configs, profile);
   return configs;
 }
 

@@ -45,6 +45,11 @@ class AttentionGradients {
   // A gradient row and its magnitude: the sum of the absolute values of its terms. What rounding
   // the factors of the terms costs: the most, as a sum, and the sum of squares.
   struct Row {
+    explicit Row(std::int64_t dim)
+        : value(Eigen::VectorXd::Zero(dim)),
+          magnitude(value),
+          rounding(value),
+          rounding_squares(value) {}
     Eigen::VectorXd value, magnitude, rounding, rounding_squares;
     double score_magnitude = 0;
     std::int64_t terms = 0;

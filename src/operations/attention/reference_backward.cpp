@@ -107,10 +107,7 @@ void AttentionGradients::add_rounding(Row& row, double factor, const Eigen::Vect
 AttentionGradients::Row AttentionGradients::query(std::int64_t batch, std::int64_t head,
                                                   std::int64_t row) const {
   const AttentionProblem& call = pairs_.call();
-  Row result{.value = Eigen::VectorXd::Zero(call.head_dim),
-             .magnitude = Eigen::VectorXd::Zero(call.head_dim),
-             .rounding = Eigen::VectorXd::Zero(call.head_dim),
-             .rounding_squares = Eigen::VectorXd::Zero(call.head_dim)};
+  Row result(call.head_dim);
   for (std::int64_t key = 0; key < call.kv_len; ++key) {
     if (!pairs_.sees(batch, head, row, key)) continue;
     const Element at = element(batch, head, row, key);
@@ -138,10 +135,7 @@ void AttentionGradients::for_each_row_of_key(std::int64_t batch, std::int64_t kv
 AttentionGradients::Row AttentionGradients::key(std::int64_t batch, std::int64_t kv_head,
                                                 std::int64_t key) const {
   const AttentionProblem& call = pairs_.call();
-  Row result{.value = Eigen::VectorXd::Zero(call.head_dim),
-             .magnitude = Eigen::VectorXd::Zero(call.head_dim),
-             .rounding = Eigen::VectorXd::Zero(call.head_dim),
-             .rounding_squares = Eigen::VectorXd::Zero(call.head_dim)};
+  Row result(call.head_dim);
   for_each_row_of_key(batch, kv_head, key, [&](std::int64_t head, std::int64_t row) {
     const Element at = element(batch, head, row, key);
     const auto q = pairs_.query(batch, head).row(row).transpose();
@@ -157,10 +151,7 @@ AttentionGradients::Row AttentionGradients::key(std::int64_t batch, std::int64_t
 AttentionGradients::Row AttentionGradients::value(std::int64_t batch, std::int64_t kv_head,
                                                   std::int64_t key) const {
   const AttentionProblem& call = pairs_.call();
-  Row result{.value = Eigen::VectorXd::Zero(call.value_dim),
-             .magnitude = Eigen::VectorXd::Zero(call.value_dim),
-             .rounding = Eigen::VectorXd::Zero(call.value_dim),
-             .rounding_squares = Eigen::VectorXd::Zero(call.value_dim)};
+  Row result(call.value_dim);
   for_each_row_of_key(batch, kv_head, key, [&](std::int64_t head, std::int64_t row) {
     const Pair pair = pairs_.pair(batch, head, row, key);
     const double p = weight(pair, batch, head, row) * pairs_.keep(batch, head, row, key);
