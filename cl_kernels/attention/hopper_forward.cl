@@ -31,11 +31,11 @@
 // multiplying warp. Only `stage` and `parity` are carried around the loop of tiles: with a second
 // pair the descriptors leave the uniform registers, and every wgmma waits for two moves.
 //
-// With POLICY=1 the table of rows says who sees whom. The copying warp looks up which keys the rows
-// of each warpgroup see, and tells the others. Where a tile reaches over the keys of the group, or
-// masks hide some of it, another warp of the copying warpgroup clears values that no row of the
-// group sees, before the others learn that they have come: of keys beyond, and of keys in between
-// whose values are not finite.
+// With POLICY=1 the table of rows says who sees whom, and two more warps of the copying warpgroup
+// have work. One looks up which keys the rows of each warpgroup see, a piece of work ahead, and
+// tells the others. Where a tile reaches over the keys of the group, or masks hide some of it, the
+// other clears values that no row of the group sees, before the warpgroups learn that they have
+// come: of keys beyond, and of keys in between whose values are not finite.
 //
 // A value that is not finite reaches all rows of a group if one of them sees its key, else none;
 // with POLICY=0, all rows of a group whose tiles hold its key.
@@ -90,7 +90,8 @@
 #define FREE_Q (FULL_Q + 8)
 #define FULL_WORK(i) (FULL_Q + 16 + 8 * (i))
 #define FREE_WORK(i) (FULL_Q + 32 + 8 * (i))
-#define LOADED_V(i) (FULL_Q + 48 + 8 * (i))  // values that are still to be cleared
+#define WANT_WORK (FULL_Q + 48)
+#define LOADED_V(i) (FULL_Q + 56 + 8 * (i))  // values that are still to be cleared
 #define WORK(i) (local_memory + WORK_START + HOPPER_WORK_BYTES * (i))
 
 // A query tile and the tiles of keys [first, end) that some row of it sees; at least one, seen or
@@ -161,8 +162,7 @@ INLINE int tile_before(const Policies* policies, const Work* work, int tile) {
 #define TILE_BEFORE(tile) tile_before(policies, &work, tile)
 #define LAST_TILE() max(TILE_BEFORE(work.end), work.first)
 
-// What the copying warp knows about its work, to the others.
-INLINE Work tell_work(const struct HopperCall* a, const Policies* policies, int number, uint to,
+INLINE void tell_work(const struct HopperCall* a, const Policies* policies, int number, uint to,
                       int lane) {
   Work work = place_of(a, number);
   int first_key = INDEX_MAX, end_key = 0;
@@ -176,10 +176,8 @@ INLINE Work tell_work(const struct HopperCall* a, const Policies* policies, int 
   }
   take_keys(&work, first_key, end_key);
   if (TILE_BEFORE(work.end) < work.first) take_keys(&work, 0, 0);  // nothing is seen
-  if (lane == 0) {
-    store_local(to + 4, (uint)work.first_key), store_local(to + 8, (uint)work.end_key);
-  }
-  return work;
+  if (lane != 0) return;
+  store_local(to + 4, (uint)work.first_key), store_local(to + 8, (uint)work.end_key);
 }
 INLINE Work hear_work(const struct HopperCall* a, int number, uint from) {
   Work work = place_of(a, number);
@@ -191,6 +189,26 @@ INLINE Interval hear_interval(uint from, int warpgroup) {
   const Interval at = {(int)load_local(from), (int)load_local(from + 4), (int)load_local(from + 8),
                        (int)load_local(from + 12)};
   return at;
+}
+
+// One warp of the copying warpgroup.
+INLINE void deal_work(const struct HopperCall* a, const Policies* policies,
+                      volatile global int* counter, uint local_memory, uint barriers, int total,
+                      int lane) {
+  int slot = 0, number = (int)get_group_id(0);
+  uint parity = 1, want_parity = 0;
+  for (;;) {
+    barrier_wait(FREE_WORK(slot), parity);
+    if (number < total) tell_work(a, policies, number, WORK(slot), lane);
+    if (lane == 0) store_local(WORK(slot), (uint)number);
+    RELEASE(FULL_WORK(slot));
+    slot ^= 1, parity ^= !slot;
+    if (number >= total) break;
+    barrier_wait(WANT_WORK, want_parity), want_parity ^= 1;
+    int next = 0;
+    if (lane == 0) next = atomic_inc(counter) + (int)get_num_groups(0);
+    number = uniform(next);
+  }
 }
 
 // Some values of this tile may have to be cleared.
@@ -282,35 +300,39 @@ INLINE Work work_of(const struct HopperCall* a, int number) {
 }
 #endif
 
-// One item; with policies one warp, of which the first item copies.
+// One item. Without policies it also deals the work.
 INLINE void copy_tiles(const struct HopperCall* a,
 #if POLICY
                        const Policies* policies,
 #endif
-                       const global uchar* maps, uint local_memory, uint barriers, int total,
-                       int lane) {
-  volatile global int* counter = (volatile global int*)(maps + HOPPER_COUNTER);
+                       const global uchar* maps, volatile global int* counter, uint local_memory,
+                       uint barriers, int total) {
   int stage = 0, slot = 0, number = (int)get_group_id(0);
-  uint parity = 1, work_parity = 1, q_parity = 1;
+  uint parity = 1, work_parity = POLICY ? 0 : 1, q_parity = 1;
   for (;;) {
-    barrier_wait(FREE_WORK(slot), work_parity);
 #if POLICY
-    Work work;
-    if (number < total) work = tell_work(a, policies, number, WORK(slot), lane);
-    if (lane == 0)
-#endif
-      store_local(WORK(slot), (uint)number);
-    RELEASE(FULL_WORK(slot));
+    barrier_wait(FULL_WORK(slot), work_parity);
+    number = (int)load_local(WORK(slot));
+    if (number >= total) break;
+    const Work work = hear_work(a, number, WORK(slot));
+    slot ^= 1, work_parity ^= !slot;
+    bool wants_work = true;
+#else
+    barrier_wait(FREE_WORK(slot), work_parity);
+    store_local(WORK(slot), (uint)number);
+    barrier_arrive(FULL_WORK(slot));
     slot ^= 1, work_parity ^= !slot;
     if (number >= total) break;
-    int next = 0;
-    if (lane == 0) next = atomic_inc(counter) + (int)get_num_groups(0);
-#if !POLICY
+    const int next = atomic_inc(counter) + (int)get_num_groups(0);
     const Work work = work_of(a, number);
 #endif
     const int kv_head = work.head / (int)a->core.group;
     const int last = LAST_TILE();
-    for (int tile = lane == 0 ? last : -1; tile >= work.first; tile = TILE_BEFORE(tile)) {
+    for (int tile = last; tile >= work.first; tile = TILE_BEFORE(tile)) {
+#if POLICY
+      // Soon enough for the next, late enough for all groups to end together.
+      if (wants_work && tile < work.first + 3) barrier_arrive(WANT_WORK), wants_work = false;
+#endif
       barrier_wait(FREE_K(stage), parity);
       barrier_expect(FULL_K(stage), K_BYTES);
       UNROLL for (int c = 0; c < HEAD_DIM / 64; ++c)
@@ -337,7 +359,11 @@ INLINE void copy_tiles(const struct HopperCall* a,
                     full);
       if (++stage == STAGES) stage = 0, parity ^= 1;
     }
-    number = POLICY ? uniform(next) : next;
+#if POLICY
+    if (wants_work) barrier_arrive(WANT_WORK);
+#else
+    number = next;
+#endif
   }
 }
 
@@ -361,25 +387,20 @@ INLINE void copy_tiles(const struct HopperCall* a,
     WGMMA_COMMIT();                                                                            \
   } while (0)
 
+// saturating_tanh() with the unit's own exponential and reciprocal.
+INLINE float fast_tanh(float x) {
+  const float e = fast_exp2(-2.0f * LOG2_E * fabs(x));
+  const float away = (1.0f - e) * fast_reciprocal(1.0f + e);
+  return fabs(x) < TANH_NEAR_ZERO ? tanh_near_zero(x) : copysign(away, x);
+}
+
 // What the scores are before the softmax multiplies them by `scale`.
 INLINE void finish_scores(float* score, float inner, float outer, bool capped) {
 #if SCORE == HOPPER_CAPPED
-  // Scores are mostly far below the cap.
-  float powers[4] = {0.0f, 0.0f, 0.0f, 0.0f};
-  UNROLL for (uint j = 0; j < SCORES; ++j) {
-    score[j] *= inner;
-    const float square = score[j] * score[j];
-    powers[j % 4] = fma(square, square, powers[j % 4]);
-  }
-  const float most = TANH_NEAR_ZERO * TANH_NEAR_ZERO * TANH_NEAR_ZERO * TANH_NEAR_ZERO;
-  if ((powers[0] + powers[1]) + (powers[2] + powers[3]) < most) {
-    UNROLL for (uint j = 0; j < SCORES; ++j) score[j] = tanh_near_zero(score[j]);
-  } else {
-    UNROLL for (uint j = 0; j < SCORES; ++j) score[j] = saturating_tanh(score[j]);
-  }
+  UNROLL for (uint j = 0; j < SCORES; ++j) score[j] = fast_tanh(inner * score[j]);
 #elif SCORE == HOPPER_GENERAL
   if (capped) {
-    UNROLL for (uint j = 0; j < SCORES; ++j) score[j] = outer * saturating_tanh(inner * score[j]);
+    UNROLL for (uint j = 0; j < SCORES; ++j) score[j] = outer * fast_tanh(inner * score[j]);
   } else {
     UNROLL for (uint j = 0; j < SCORES; ++j) score[j] *= inner;
   }
@@ -443,19 +464,68 @@ typedef struct {
   float most, most8, sum, sum8, shrink, shrink8;
 } Rows;
 
-INLINE void take_maxima(Rows* rows, const float* score, float scale) {
+// Of the scores of both rows, over all items that share them.
+INLINE float2 maxima_of(const float* score) {
   float a = fmax(score[0], score[1]), a8 = fmax(score[2], score[3]);
   float b = fmax(score[4], score[5]), b8 = fmax(score[6], score[7]);
   UNROLL for (uint j = 8; j < SCORES; j += 8) {
     a = fmax(a, fmax(score[j], score[j + 1])), a8 = fmax(a8, fmax(score[j + 2], score[j + 3]));
     b = fmax(b, fmax(score[j + 4], score[j + 5])), b8 = fmax(b8, fmax(score[j + 6], score[j + 7]));
   }
-  const float most = fmax(rows->most, quad_max(fmax(a, b)));
-  const float most8 = fmax(rows->most8, quad_max(fmax(a8, b8)));
+  return (float2)(quad_max(fmax(a, b)), quad_max(fmax(a8, b8)));
+}
+INLINE void take_maxima(Rows* rows, float2 maxima, float scale) {
+  const float most = fmax(rows->most, maxima.s0), most8 = fmax(rows->most8, maxima.s1);
   rows->shrink = fast_exp2((rows->most - most) * scale);
   rows->shrink8 = fast_exp2((rows->most8 - most8) * scale);
   rows->most = most, rows->most8 = most8;
 }
+
+#if SCORE == HOPPER_CAPPED
+// Scores are mostly far below the cap. There tanh(x) is x (1 + z (a + z (b + z c))) with z = x^2,
+// and c + scale tanh(inner s) costs four operations in place of one: a minimax fit of our own for
+// magnitudes of x below LOW_SCORE, error 0.05 roundings before its own arithmetic.
+#define LOW_SCORE 0.25f
+typedef struct {
+  float one, three, five, seven;  // factors of powers of s
+  float most;                     // of the sum of fourth powers of s
+} LowScores;
+INLINE LowScores low_scores(float inner, float scale) {
+  const float square = inner * inner, one = scale * inner;
+  const LowScores low = {one, one * square * -3.33332401e-1f,
+                         one * square * square * 1.33242359e-1f,
+                         one * square * square * square * -5.14299328e-2f,
+                         LOW_SCORE * LOW_SCORE * LOW_SCORE * LOW_SCORE / (square * square)};
+  return low;
+}
+INLINE bool are_low(const float* score, LowScores low) {
+  float powers[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+  UNROLL for (uint j = 0; j < SCORES; ++j) {
+    const float square = score[j] * score[j];
+    powers[j % 4] = fma(square, square, powers[j % 4]);
+  }
+  return warp_votes((powers[0] + powers[1]) + (powers[2] + powers[3]) < low.most) == ~0u;
+}
+INLINE float low_exponential(float score, LowScores low, float c) {
+  const float square = score * score;
+  float factor = fma(low.seven, square, low.five);
+  factor = fma(factor, square, low.three);
+  return fast_exp2(fma(score, fma(factor, square, low.one), c));
+}
+INLINE void take_low_exponentials(Rows* rows, float* score, LowScores low, float scale) {
+  const float c = rows->most * -scale, c8 = rows->most8 * -scale;
+  float a = 0.0f, a8 = 0.0f, b = 0.0f, b8 = 0.0f;
+  UNROLL for (uint j = 0; j < SCORES; j += 4) {
+    score[j] = low_exponential(score[j], low, c);
+    score[j + 1] = low_exponential(score[j + 1], low, c);
+    score[j + 2] = low_exponential(score[j + 2], low, c8);
+    score[j + 3] = low_exponential(score[j + 3], low, c8);
+    a += score[j], b += score[j + 1], a8 += score[j + 2], b8 += score[j + 3];
+  }
+  rows->sum = fma(rows->sum, rows->shrink, a + b);
+  rows->sum8 = fma(rows->sum8, rows->shrink8, a8 + b8);
+}
+#endif
 
 INLINE void take_exponentials(Rows* rows, float* score, float scale) {
   const float c = rows->most * -scale, c8 = rows->most8 * -scale;
@@ -543,6 +613,7 @@ KERNEL void attention_hopper(const global scalar* restrict q, const global scala
     for (int i = 0; i < 2; ++i)
       barrier_init(FULL_WORK(i), 1), barrier_init(FREE_WORK(i), WARPGROUPS * 4 + (POLICY ? 1 : 0));
 #if POLICY
+    barrier_init(WANT_WORK, 1);
     for (int i = 0; i < STAGES; ++i) barrier_init(LOADED_V(i), 1);
 #endif
     FENCE_LOCAL();
@@ -551,12 +622,16 @@ KERNEL void attention_hopper(const global scalar* restrict q, const global scala
 
   if (item >= (int)WARPGROUPS * 128) {
     PTX("//@ setmaxnreg.dec.sync.aligned.u32 " COPIER_REGISTERS ";");
+    volatile global int* counter = (volatile global int*)(maps + HOPPER_COUNTER);
 #if POLICY
     const int lane = item % 32, warp = uniform(item / 32) - (int)WARPGROUPS * 4;
-    if (warp == 0) copy_tiles(&a, policies, maps, local_memory, barriers, total, lane);
-    if (warp == 1) clear_values(&a, policies, local_memory, barriers, total, lane);
+    if (warp == 1) deal_work(&a, policies, counter, local_memory, barriers, total, lane);
+    if (warp == 2) clear_values(&a, policies, local_memory, barriers, total, lane);
+    if (item == (int)WARPGROUPS * 128)
+      copy_tiles(&a, policies, maps, counter, local_memory, barriers, total);
 #else
-    if (item == (int)WARPGROUPS * 128) copy_tiles(&a, maps, local_memory, barriers, total, 0);
+    if (item == (int)WARPGROUPS * 128)
+      copy_tiles(&a, maps, counter, local_memory, barriers, total);
 #endif
     return;
   }
@@ -581,19 +656,16 @@ KERNEL void attention_hopper(const global scalar* restrict q, const global scala
 #endif
 #define START(tile) ((tile) * (int)BLOCK_K + 2 * (lane % 4))  // of the keys of an item
 #if POLICY
-// Some row of the warpgroup does not see all of the tile.
-#define CROSSES(tile)                             \
-  ((tile) * (int)BLOCK_K < own.common_first || \
-   (tile) * (int)BLOCK_K + (int)BLOCK_K > own.common_end)
+// The keys that all rows of the warpgroup may see.
+#define COMMON_FIRST own.common_first
+#define COMMON_END own.common_end
 #define MASK(tile)                                                                             \
   mask_scores(score, row.first - START(tile), row.end - 1 - START(tile), row8.first - START(tile), \
               row8.end - 1 - START(tile))
 #define SKIPS(tile) ((tile) * (int)BLOCK_K >= own.end)
 #else
-#define CROSSES(tile)                                                                    \
-  (((BAND & HOPPER_BAND_HIGH) &&                                                         \
-    (tile) * (int)BLOCK_K + (int)BLOCK_K - 1 > row0 + a.core.band_high) ||               \
-   ((BAND & HOPPER_BAND_LOW) && (tile) * (int)BLOCK_K < row0 + 63 + a.core.band_low))
+#define COMMON_FIRST ((BAND & HOPPER_BAND_LOW) ? row0 + 63 + a.core.band_low : 0)
+#define COMMON_END ((BAND & HOPPER_BAND_HIGH) ? row0 + 1 + a.core.band_high : (int)a.keys)
 #define SKIPS(tile)                                                                            \
   (((BAND & HOPPER_BAND_INSIDE) && (tile) * (int)BLOCK_K > row0 + 63 + a.core.band_high) || \
    ((BAND & HOPPER_NO_ROWS) && row0 >= (int)a.core.q_len))
@@ -608,24 +680,44 @@ KERNEL void attention_hopper(const global scalar* restrict q, const global scala
   } while (0)
 #endif
 
+#define CROSSES(tile)                           \
+  ((tile) * (int)BLOCK_K < COMMON_FIRST || \
+   (tile) * (int)BLOCK_K + (int)BLOCK_K > COMMON_END)
 // With policies the map and the table of rows say what has to be tested.
-#define FINISH_SCORES(tile, masked)                                                \
-  do {                                                                             \
-    if (!(FEATURES & POLICY_ADDS))                                                 \
-      finish_scores(score, inner, outer, a.core.soft_cap > 0.0f);                  \
-    TEST_KEYS(tile, masked);                                                       \
-  } while (0)
 #if PAIRS
-#define TEST_KEYS(tile, masked)                                                    \
-  if ((FEATURES & POLICY_ADDS) || CROSSES(tile) ||                                 \
-      tile_state(policies, &work, tile) != MAP_ALL)                                \
-  apply_policies(score, policies, row, row8, START(tile))
-#elif POLICY
-#define TEST_KEYS(tile, masked) \
-  if (CROSSES(tile)) MASK(tile)
+#define IS_TESTED(tile, masked)               \
+  ((FEATURES & POLICY_ADDS) || (masked) || \
+   tile_state(policies, &work, tile) != MAP_ALL)
+#define TEST_KEYS(tile) apply_policies(score, policies, row, row8, START(tile))
 #else
-#define TEST_KEYS(tile, masked) \
-  if (masked) MASK(tile)
+#define IS_TESTED(tile, masked) (masked)
+#define TEST_KEYS(tile) MASK(tile)
+#endif
+// From scores to weights; `masked` says whether the tile reaches over what some row may see.
+#define TAKE_WEIGHTS(tile, masked)                                \
+  do {                                                            \
+    if (!(FEATURES & POLICY_ADDS))                                \
+      finish_scores(score, inner, outer, a.core.soft_cap > 0.0f); \
+    if (IS_TESTED(tile, masked)) TEST_KEYS(tile);                 \
+    take_maxima(&rows, maxima_of(score), scale);                  \
+    take_exponentials(&rows, score, scale);                       \
+  } while (0)
+#if SCORE == HOPPER_CAPPED && !(FEATURES & POLICY_ADDS)
+  const LowScores low = low_scores(inner, scale);
+#define SOFTMAX(tile, masked)                                                              \
+  do {                                                                                     \
+    if (!(IS_TESTED(tile, masked)) && are_low(score, low)) {                               \
+      const float2 most = maxima_of(score);                                                \
+      take_maxima(&rows,                                                                   \
+                  (float2)(tanh_near_zero(inner * most.s0), tanh_near_zero(inner * most.s1)), \
+                  scale);                                                                  \
+      take_low_exponentials(&rows, score, low, scale);                                     \
+    } else {                                                                               \
+      TAKE_WEIGHTS(tile, masked);                                                          \
+    }                                                                                      \
+  } while (0)
+#else
+#define SOFTMAX(tile, masked) TAKE_WEIGHTS(tile, masked)
 #endif
 #if POLICY && (FEATURES & POLICY_DROPOUT)
 #define DROP_WEIGHTS(tile) drop_weights(score, policies, row, row8, START(tile))
@@ -678,9 +770,7 @@ KERNEL void attention_hopper(const global scalar* restrict q, const global scala
     ISSUE_SCORES(keys + stage * (K_BYTES / 16));
     WGMMA_WAIT(BLOCK_K, 0, score);
     RELEASE(FREE_K(stage));
-    FINISH_SCORES(tile, (BAND & ~HOPPER_NO_ROWS) || a.keys % BLOCK_K);
-    take_maxima(&rows, score, scale);
-    take_exponentials(&rows, score, scale);
+    SOFTMAX(tile, POLICY ? CROSSES(tile) : (BAND & ~HOPPER_NO_ROWS) || a.keys % BLOCK_K);
     DROP_WEIGHTS(tile);
     pack_weights(weight, score);
 
@@ -688,29 +778,40 @@ KERNEL void attention_hopper(const global scalar* restrict q, const global scala
     // the outputs: it is a loop, which keeps ptxas from moving that wait before the exponentials.
     if (OWN_OVERLAP && TILE_BEFORE(tile) >= work.first)
       barrier_wait(FULL_K(STAGE_AFTER), PARITY_AFTER);
-    while ((tile = TILE_BEFORE(tile)) >= work.first) {
-      const uint v_stage = stage, v_parity = parity;  // values lag one tile behind
-      NEXT_STAGE();
-      if (!OWN_OVERLAP) barrier_wait(FULL_K(stage), parity);
-      TURN_BEGIN();
-      ISSUE_SCORES(keys + stage * (K_BYTES / 16));
-      if (LATE_RESCALE) rescale(output, &rows);
-      barrier_wait(FULL_V(v_stage), v_parity);
-      ISSUE_OUTPUTS(values + v_stage * (V_BYTES / 16));
-      TURN_END();
-      WGMMA_WAIT(BLOCK_K, 1, score);
-      RELEASE(FREE_K(stage));
-      FINISH_SCORES(tile, BAND & HOPPER_BAND_INSIDE && CROSSES(tile));
-      take_maxima(&rows, score, scale);
-      take_exponentials(&rows, score, scale);
-      DROP_WEIGHTS(tile);
-      if (OWN_OVERLAP && TILE_BEFORE(tile) >= work.first)
-        barrier_wait(FULL_K(STAGE_AFTER), PARITY_AFTER);
-      WGMMA_WAIT(VALUE_DIM, 0, output);
-      RELEASE(FREE_V(v_stage));
-      if (!LATE_RESCALE) rescale(output, &rows);
-      pack_weights(weight, score);
-    }
+#define STEP(masked)                                                              \
+  do {                                                                            \
+    const uint v_stage = stage, v_parity = parity; /* values lag one tile behind */ \
+    NEXT_STAGE();                                                                 \
+    if (!OWN_OVERLAP) barrier_wait(FULL_K(stage), parity);                        \
+    TURN_BEGIN();                                                                 \
+    ISSUE_SCORES(keys + stage * (K_BYTES / 16));                                  \
+    if (LATE_RESCALE) rescale(output, &rows);                                     \
+    barrier_wait(FULL_V(v_stage), v_parity);                                      \
+    ISSUE_OUTPUTS(values + v_stage * (V_BYTES / 16));                             \
+    TURN_END();                                                                   \
+    WGMMA_WAIT(BLOCK_K, 1, score);                                                \
+    RELEASE(FREE_K(stage));                                                       \
+    SOFTMAX(tile, masked);                                                        \
+    DROP_WEIGHTS(tile);                                                           \
+    if (OWN_OVERLAP && TILE_BEFORE(tile) >= work.first)                           \
+      barrier_wait(FULL_K(STAGE_AFTER), PARITY_AFTER);                            \
+    WGMMA_WAIT(VALUE_DIM, 0, output);                                             \
+    RELEASE(FREE_V(v_stage));                                                     \
+    if (!LATE_RESCALE) rescale(output, &rows);                                    \
+    pack_weights(weight, score);                                                  \
+  } while (0)
+    tile = TILE_BEFORE(tile);
+#if !PAIRS && (POLICY || (BAND & HOPPER_BAND_INSIDE))
+    // A loop without tests for the tiles that all rows of the warpgroup see: tests in the middle of
+    // it keep ptxas from mixing exponentials with what comes before and after.
+    const int common_end = max(work.first, max(COMMON_END, 0) / (int)BLOCK_K);
+    const int common_first = (max(COMMON_FIRST, 0) + (int)BLOCK_K - 1) / (int)BLOCK_K;
+    for (; tile >= common_end; tile = TILE_BEFORE(tile)) STEP(true);
+    for (; tile >= max(work.first, common_first); tile = TILE_BEFORE(tile)) STEP(false);
+    for (; tile >= work.first; tile = TILE_BEFORE(tile)) STEP(true);
+#else
+    for (; tile >= work.first; tile = TILE_BEFORE(tile)) STEP(PAIRS && CROSSES(tile));
+#endif
     if (LATE_RESCALE) rescale(output, &rows);
     if (!SHARE_Q) RELEASE(FREE_Q);
     barrier_wait(FULL_V(stage), parity);

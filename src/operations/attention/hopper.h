@@ -23,7 +23,7 @@
 #define K_START (O_START + WARPGROUPS * O_STRIDE)
 #define V_START (K_START + STAGES * K_BYTES)
 #define BARRIERS_START (V_START + STAGES * V_BYTES)
-#define WORK_START (BARRIERS_START + 40u * STAGES + 48u)
+#define WORK_START (BARRIERS_START + 40u * STAGES + 56u)
 #define HOPPER_LOCAL_BYTES (WORK_START + 2u * HOPPER_WORK_BYTES)
 
 // What the copying warpgroup says about a piece of work, in words: its number, or one that does not

@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::uint32_t kMapItems = 32;
 constexpr std::uint32_t kMostColumns = 256;
+// Scales over soft caps whose seventh power is a float far from its ends.
+constexpr double kLeastSlope = 0x1p-10, kMostSlope = 0x1p10;
 // Rows under a band from which three warpgroups are faster than two (1024: slower, 4096: faster).
 constexpr std::int64_t kManyRows = 2048;
 
@@ -52,7 +54,9 @@ HopperGeometry geometry_of(const Problem& problem, const Config& config) {
 std::uint32_t score_of(const AttentionProblem& call) {
   const bool capped = call.soft_cap > 0;
   if (!folds_into_exponent(capped ? call.soft_cap : call.scale)) return HOPPER_GENERAL;
-  return capped ? HOPPER_CAPPED : HOPPER_SCALED;
+  if (!capped) return HOPPER_SCALED;
+  const double slope = call.scale / call.soft_cap;
+  return slope >= kLeastSlope && slope <= kMostSlope ? HOPPER_CAPPED : HOPPER_GENERAL;
 }
 
 std::uint32_t band_of(const AttentionProblem& call, const Config& config) {
