@@ -100,7 +100,10 @@ Pass queries_pass(const AttentionSlots& slots, bool policies) {
 }
 
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& /*profile*/) {
-  if (problem.has(call_of(problem).slots.bias_gradient)) return "leaves no gradients of a bias";
+  const AttentionProblem& call = call_of(problem);
+  if (problem.has(call.slots.bias_gradient)) return "leaves no gradients of a bias";
+  if ((call.features & POLICY_UNNORMALIZED) != 0)
+    return "takes outputs that are divided by the sum of their weights";
   const Geometry geometry = geometry_of(problem, config);
   if (!geometry.valid) return "has no such tiles (operations/attention/mma_backward.h)";
   if (geometry.registers > MMA_MOST_REGISTERS) {
