@@ -23,14 +23,7 @@
 // A value that is not finite reaches all rows of a group whose tiles hold its key.
 // With splits, a group takes every key of its share only, and leaves {sum, maximum, total} for
 // attention/combine.
-#include "attention/policy.clh"
-#if DTYPE == DTYPE_BF16
-#define MMA_TYPE "bf16"
-#else
-#define MMA_TYPE "f16"
-#endif
-#include "lib/mma.clh"
-#include "operations/attention/mma.h"
+#include "attention/mma_tiles.clh"
 
 // An item has rows lane / 4 + 8 r of its warp. In local arrays, row r comes at r * SCORES and at
 // r * OUTPUTS, in pairs of columns 8 n + 2 (lane % 4) + {0, 1}.
@@ -47,53 +40,6 @@
 #define MASKED (-0x1p100f)
 #define NO_MAXIMUM (-0x1p99f)
 #endif
-
-// Rows of a matrix; those before `begin` and from `end` on are never read but zeros.
-typedef struct {
-  const global scalar* data;
-  uint stride;
-  int begin, end;
-} Matrix;
-
-// Elements [column, column + 8) of a row of `columns`.
-INLINE void copy_chunk(uint to, const global scalar* from, bool exists, uint column, uint columns) {
-#if ALIGNED
-  copy_start(to, from, exists && column < columns ? 16 : 0);
-#else
-  uint pair[4];
-  UNROLL for (uint j = 0; j < 4; ++j) {
-    const uint low = exists && column + 2 * j < columns ? from[2 * j] : 0;
-    const uint high = exists && column + 2 * j + 1 < columns ? from[2 * j + 1] : 0;
-    pair[j] = low | high << 16;
-  }
-  store_local4(to, (uint4)(pair[0], pair[1], pair[2], pair[3]));
-#endif
-}
-
-// Rows [first, first + count) to local memory, 64 columns of WG_X / 8 rows at a time.
-INLINE void copy_rows(uint to, Matrix matrix, int first, uint count, uint columns, uint pitch,
-                      uint item) {
-  const uint row = item / 8, rows = WG_X / 8;
-  const uint place = to + row * pitch + (item % 8 ^ row % 8) * 16;
-  const uint from_begin = (uint)(first + (int)row - matrix.begin);
-  const uint exist = (uint)max(matrix.end - matrix.begin, 0);
-  const global scalar* from =
-      matrix.data + (size_t)(first + (int)row) * matrix.stride + item % 8 * 8;
-  UNROLL for (uint n = 0; n < MMA_CEIL_DIV(count, rows); ++n) {
-    if (count % rows != 0 && row + n * rows >= count) break;
-    const bool exists = from_begin + n * rows < exist;
-    UNROLL for (uint block = 0; block < pitch / 128; ++block) {
-      const uint column = block * 64 + item % 8 * 8;
-      if (column >= MMA_CEIL_DIV(columns, 16) * 16) break;
-      copy_chunk(place + n * rows * pitch + block * 128, from + block * 64, exists, column,
-                 columns);
-    }
-    from += (size_t)rows * matrix.stride;
-  }
-}
-
-// Where chunk `chunk` of a row is stored, from where its chunk 0 or 1 is; chunk % 2 == 0.
-#define CHUNK(at, chunk) (((at) ^ (chunk) % 8 * 16) + (chunk) / 8 * 128)
 
 INLINE void load_queries(uint* query, uint queries, uint step) {
   UNROLL for (uint m = 0; m < ROW_TILES; ++m)
@@ -199,26 +145,12 @@ INLINE void take_exponentials(float* score, float* sum, const float* most, float
   }
 }
 
-// Keys [first, end) are seen by some row, [common_first, common_end) by all of them.
-typedef struct {
-  int first, end, common_first, common_end;
-} Interval;
-
 #if POLICY
-// Registers have no index, so loops over rows and pairs of columns handle the first one and move
-// the rest up; after all of them everything is where it was.
-INLINE void move_up(float* array, uint size, uint by) {
-  float first[SCORES];
-  UNROLL for (uint i = 0; i < by; ++i) first[i] = array[i];
-  UNROLL for (uint i = 0; i + by < size; ++i) array[i] = array[i + by];
-  UNROLL for (uint i = 0; i < by; ++i) array[size - by + i] = first[i];
-}
-
-// In the two functions below, `row` and `key` are this item's first.
 INLINE RowPolicy row_policy(const Policies* policies, uint batch, uint head, int row) {
   return policy_row(policies, batch, head, (uint)min(row, (int)CORE(q_len) - 1));
 }
 
+// Of this item, `row` and `key` are the first.
 INLINE void apply_policies(float* score, const Policies* policies, uint batch, uint head, int row,
                            int key) {
   ROLLED for (uint r = 0; r < ROWS; ++r) {
@@ -249,16 +181,11 @@ INLINE void drop_weights(float* weight, const Policies* policies, uint batch, ui
   }
 }
 
-// Of a warp's rows, of which an item has one.
 INLINE Interval interval_of(const Policies* policies, uint batch, int warp_row, uint lane) {
   const int row = warp_row + (int)lane;
   const bool exists = lane < WARP_ROWS && row < (int)CORE(q_len);
-  const int4 entry =
-      exists ? ROW_ENTRY(RULE(rows) + batch * CORE(q_len) + row) : (int4)(0, INDEX_MAX, 0, 0);
-  const bool sees = exists && entry.s0 < entry.s1;
-  const Interval at = {warp_min(sees ? entry.s0 : INDEX_MAX), warp_max(sees ? entry.s1 : 0),
-                       warp_max(entry.s0), warp_min(entry.s1)};
-  return at;
+  return warp_interval(exists,
+                       exists ? ROW_ENTRY(RULE(rows) + batch * CORE(q_len) + row) : (int4)(0));
 }
 
 // What the map of tiles says about the tile at key `first`.
@@ -268,13 +195,6 @@ INLINE uint tile_state(const Policies* policies, uint batch, uint head, int row,
                                               head / RULE(mask.group) * RULE(map_stride_head) +
                                               row / BLOCK_Q * RULE(map_stride_row) +
                                               first / BLOCK_K];
-}
-#else
-INLINE Interval interval_of(const struct AttentionArgs* a, int first_row, int last_row) {
-  const Interval at = {max(first_row + a->band_low, 0),
-                       min(last_row + 1 + a->band_high, (int)a->kv_len), last_row + a->band_low,
-                       min(first_row + 1 + a->band_high, (int)a->kv_len)};
-  return at;
 }
 #endif
 
@@ -310,8 +230,8 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
   barrier(CLK_LOCAL_MEM_FENCE);
 #else
   const int last_row = (int)a.q_len - 1;
-  const Interval own = interval_of(&a, warp_row, min(warp_row + (int)WARP_ROWS - 1, last_row));
-  const Interval all = interval_of(&a, first_row, min(first_row + (int)BLOCK_Q - 1, last_row));
+  const Interval own = band_interval(&a, warp_row, min(warp_row + (int)WARP_ROWS - 1, last_row));
+  const Interval all = band_interval(&a, first_row, min(first_row + (int)BLOCK_Q - 1, last_row));
   const int begin = all.first, all_end = all.end;
 #endif
   // One split's share, in whole tiles from multiples of BLOCK_K on: what a row adds up in which
@@ -333,26 +253,29 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
   SKIP_HIDDEN(tile);
 
   const Matrix queries = {
-      q + a.q_offset + batch * a.q_stride_batch + (size_t)head * a.q_stride_head, a.q_stride_row, 0,
-      (int)a.q_len};
+      .data = q + a.q_offset + batch * a.q_stride_batch + (size_t)head * a.q_stride_head,
+      .stride = a.q_stride_row,
+      .end = (int)a.q_len};
   const Matrix keys = {
-      k + a.k_offset + batch * a.k_stride_batch + (size_t)kv_head * a.k_stride_head, a.k_stride_row,
-      begin, end};
+      .data = k + a.k_offset + batch * a.k_stride_batch + (size_t)kv_head * a.k_stride_head,
+      .stride = a.k_stride_row,
+      .begin = begin,
+      .end = end};
   const Matrix values = {
-      v + a.v_offset + batch * a.v_stride_batch + (size_t)kv_head * a.v_stride_head, a.v_stride_row,
-      begin, end};
+      .data = v + a.v_offset + batch * a.v_stride_batch + (size_t)kv_head * a.v_stride_head,
+      .stride = a.v_stride_row,
+      .begin = begin,
+      .end = end};
   const uint key_tiles = local_memory + K_START, value_tiles = local_memory + V_START;
 #define COPY_KEYS(tile, stage) \
   copy_rows(key_tiles + (stage)*K_BYTES, keys, tile, BLOCK_K, HEAD_DIM, HEAD_PITCH, item)
 #define COPY_VALUES(tile, stage) \
   copy_rows(value_tiles + (stage)*V_BYTES, values, tile, BLOCK_K, VALUE_DIM, VALUE_PITCH, item)
 
-  // Where an item's part of the blocks of 16 x 16 is: rows 0 to 15 and chunk 0, then chunk 1; of
-  // keys, rows 0 to 7 and chunks 0 and 1, then rows 8 to 15.
-  const uint place = (lane / 16 ^ lane % 8) * 16, key_place = (lane / 8 % 2 ^ lane % 8) * 16;
-  const uint query_at = local_memory + (warp * WARP_ROWS + lane % 16) * HEAD_PITCH + place;
-  const uint key_at = key_tiles + (lane / 16 * 8 + lane % 8) * HEAD_PITCH + key_place;
-  const uint value_at = value_tiles + lane % 16 * VALUE_PITCH + place;
+  const uint query_at =
+      local_memory + warp * WARP_ROWS * HEAD_PITCH + place_of_a(lane, HEAD_PITCH);
+  const uint key_at = key_tiles + place_of_b(lane, HEAD_PITCH);
+  const uint value_at = value_tiles + place_of_a(lane, VALUE_PITCH);
 
   const float scale = GENERAL_SCORE ? 1.0f : a.scale * LOG2_E;  // of the scores
   float score[ROWS * SCORES], sums[ROWS * OUTPUTS], most[ROWS], sum[ROWS];

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// What     dk[j] = scale sum_i du[i,j] q[i], dv[j] = sum_i p[i,j] do[i], i over rows and heads that
+//          see key j; p from scores anew and log_sum_exp; du = p (do[i].v[j] - delta[i]) cap'.
+// Who      Group (x, y, z): 16 KEY_TILES keys for each warp, key/value head, batch.
+// Memory   q and do once per tile of keys, k and v once, by asynchronous copies.
+// Numerics Float sums of products of f16 or bf16; rows in order, the heads of a group one after the
+//          other; weights and gradients of logits are rounded to the storage type.
+// Assumes  sm_80, MMA_BACKWARD_VALID; enough groups in x; lengths below 2^30; ALIGNED is no lie;
+//          delta (and the table of rows, POLICY=1) in the scratch buffer.
+//
+// mma_backward.clh draws it. A row of queries whose memory is not finite reaches all keys of a group
+// if its tile holds it and it sees any key.
+#define OWN_KEYS 1
+#define OWN_TILES KEY_TILES
+#define STEP KEY_STEP
+#include "attention/mma_backward.clh"
+STORE_ROWS(store_keys, HEAD_STEPS, HEAD_DIM)
+STORE_ROWS(store_values, VALUE_STEPS, VALUE_DIM)
+
+#if POLICY
+// Rows [range[0], range[1]) may see keys [first_key, end_key).
+INLINE void find_rows(local int* range, const Pairs* pairs, int first_key, int end_key, uint item) {
+  const Policies* policies = pairs->policies;
+  if (item == 0) range[0] = INDEX_MAX, range[1] = 0;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  int first = INDEX_MAX, end = 0;
+  for (int row = (int)item; row < (int)CORE(q_len); row += WG_X) {
+    const int4 entry = ROW_ENTRY(RULE(rows) + pairs->batch * CORE(q_len) + row);
+    if (entry.s0 < end_key && entry.s1 > first_key) first = min(first, row), end = row + 1;
+  }
+  first = warp_min(first), end = warp_max(end);
+  if (item % 32 == 0) atomic_min(&range[0], first), atomic_max(&range[1], end);
+  barrier(CLK_LOCAL_MEM_FENCE);
+}
+
+// Of the rows of a step.
+INLINE Interval step_interval(const Pairs* pairs, int row, uint lane) {
+  Interval at = interval_of(pairs, row, 32, lane);
+  UNROLL for (uint n = 32; n < STEP; n += 32) {
+    const Interval more = interval_of(pairs, row + (int)n, 32, lane);
+    at.first = min(at.first, more.first), at.end = max(at.end, more.end);
+    at.common_first = max(at.common_first, more.common_first);
+    at.common_end = min(at.common_end, more.common_end);
+  }
+  return at;
+}
+#else
+INLINE Interval step_interval(const Pairs* pairs, int row, uint lane) {
+  return interval_of(pairs, row, STEP, lane);
+}
+#endif
+
+KERNEL void attention_mma_backward_keys(
+    const global scalar* restrict q, const global scalar* restrict k,
+    const global scalar* restrict v, const global scalar* restrict output_gradient,
+    const global float* restrict log_sum_exp, global scalar* restrict key_gradient,
+    global scalar* restrict value_gradient, const global float* restrict scratch,
+#if POLICY
+    POLICY_KERNEL_PARAMETERS,
+#endif
+    const struct AttentionBackwardCall a) {
+  local uchar memory[MMA_BACKWARD_BYTES(KEY_TILES, KEY_STEP)] __attribute__((aligned(128)));
+  const uint local_memory = LOCAL_ADDRESS(memory);
+  const uint item = get_local_id(0), lane = item % 32, warp = (uint)uniform((int)(item / 32));
+  const int first_key = (int)(get_group_id(0) * GROUP_OWN);
+  const int end_key = min(first_key + (int)GROUP_OWN, (int)a.core.kv_len);
+  const int warp_key = first_key + (int)(warp * WARP_OWN), key = warp_key + (int)(lane / 4);
+  const uint kv_head = get_group_id(1);
+  const size_t batch = get_group_id(2);
+  Pairs pairs = {.call = &a, .batch = (uint)batch};
+#if POLICY
+  const Policies policies = MAKE_POLICIES(a, scratch);
+  pairs.policies = &policies;
+  local int* range = (local int*)memory;
+  find_rows(range, &pairs, first_key, end_key, item);
+  const int begin = range[0], end = range[1];
+  barrier(CLK_LOCAL_MEM_FENCE);
+#else
+  const int begin = max(first_key - a.core.band_high, 0);
+  const int end = min(end_key - a.core.band_low, (int)a.core.q_len);
+#endif
+
+  const uint own_k = local_memory, own_v = own_k + GROUP_OWN * HEAD_PITCH;
+  const uint stages = own_v + GROUP_OWN * VALUE_PITCH;
+  // In a stage.
+  const uint gradients_at = STEP * HEAD_PITCH, numbers_at = STEP * MMA_PAIR_PITCH;
+  const Matrix keys = {.data = k + a.core.k_offset + batch * a.core.k_stride_batch +
+                               (size_t)kv_head * a.core.k_stride_head,
+                       .stride = a.core.k_stride_row,
+                       .end = end_key};
+  const Matrix values = {.data = v + a.core.v_offset + batch * a.core.v_stride_batch +
+                                 (size_t)kv_head * a.core.v_stride_head,
+                         .stride = a.core.v_stride_row,
+                         .end = end_key};
+  copy_rows(own_k, keys, first_key, GROUP_OWN, HEAD_DIM, HEAD_PITCH, item);
+  copy_rows(own_v, values, first_key, GROUP_OWN, VALUE_DIM, VALUE_PITCH, item);
+  const uint k_at = own_k + warp * WARP_OWN * HEAD_PITCH + place_of_a(lane, HEAD_PITCH);
+  const uint v_at = own_v + warp * WARP_OWN * VALUE_PITCH + place_of_a(lane, VALUE_PITCH);
+
+  const bool capped = a.core.soft_cap > 0.0f;
+  const float inner = capped ? a.core.scale / a.core.soft_cap : a.core.scale * LOG2_E;
+  const float outer = a.core.soft_cap * LOG2_E;
+  float weight[ROWS * PAIRS], gradient[ROWS * PAIRS];
+  float key_sum[ROWS * HEAD_STEPS * 4], value_sum[ROWS * VALUE_STEPS * 4];
+  UNROLL for (uint i = 0; i < ROWS * HEAD_STEPS * 4; ++i) key_sum[i] = 0.0f;
+  UNROLL for (uint i = 0; i < ROWS * VALUE_STEPS * 4; ++i) value_sum[i] = 0.0f;
+
+  uint stage = 0;
+  for (uint g = 0; g < a.core.group; ++g) {
+    const size_t head = (size_t)kv_head * a.core.group + g;
+    pairs.head = (uint)head;
+    pairs.log_sum_exp = log_sum_exp + a.core.lse_offset + batch * a.core.lse_stride_batch +
+                        head * a.core.lse_stride_head;
+    pairs.delta = scratch + a.gradient.delta + (batch * a.core.heads + head) * a.core.q_len;
+    const Matrix queries = {
+        .data = q + a.core.q_offset + batch * a.core.q_stride_batch + head * a.core.q_stride_head,
+        .stride = a.core.q_stride_row,
+        .begin = begin,
+        .log_sum_exp = ROWS_THAT_COUNT,
+        .end = end};
+    const Matrix gradients = {.data = output_gradient + a.gradient.do_offset +
+                                      batch * a.gradient.do_stride_batch +
+                                      head * a.gradient.do_stride_head,
+                              .stride = a.gradient.do_stride_row,
+                              .begin = begin,
+                              .log_sum_exp = ROWS_THAT_COUNT,
+                              .end = end};
+#define COPY_STEP(row, to)                                                                   \
+  do {                                                                                       \
+    copy_rows(to, queries, row, STEP, HEAD_DIM, HEAD_PITCH, item);                           \
+    copy_rows((to) + gradients_at, gradients, row, STEP, VALUE_DIM, VALUE_PITCH, item);      \
+    for (uint i = item; i < 2 * STEP; i += WG_X) {                                           \
+      const int at = (row) + (int)(i % STEP);                                                \
+      const bool exists = at >= begin && at < end;                                           \
+      copy_word((to) + numbers_at + i * 4, (i < STEP ? pairs.log_sum_exp : pairs.delta) + at, \
+                exists ? 4 : 0);                                                             \
+    }                                                                                        \
+  } while (0)
+    if (begin < end) COPY_STEP(begin, stages + stage * MMA_STAGE_BYTES(STEP));
+    for (int row = begin; row < end; row += STEP) {
+      const uint here = stages + stage * MMA_STAGE_BYTES(STEP);
+      copy_wait();
+      barrier(CLK_LOCAL_MEM_FENCE);
+      stage ^= 1;
+      if (row + (int)STEP < end)
+        COPY_STEP(row + (int)STEP, stages + stage * MMA_STAGE_BYTES(STEP));
+      const Interval at = step_interval(&pairs, row, lane);
+      const int last_key = warp_key + (int)WARP_OWN;
+      if (at.first >= last_key || at.end <= warp_key) continue;
+
+      const uint queries_at = here, rows_at = here + gradients_at;
+      take_head_products(weight, k_at, queries_at + place_of_b(lane, HEAD_PITCH));
+      take_value_products(gradient, v_at, rows_at + place_of_b(lane, VALUE_PITCH));
+#if POLICY
+      if (!is_plain(&pairs)) {
+        apply_policies(weight, gradient, &pairs, key, row + (int)(lane % 4 * 2));
+      } else
+#endif
+      {
+        UNROLL for (uint n = 0; n < PAIRS / 2; ++n) {
+          UNROLL for (uint i = 0; i < 2; ++i) {
+            const uint numbers = here + numbers_at + (8 * n + lane % 4 * 2 + i) * 4;
+            const float shift = shift_of(as_float(load_local(numbers)));
+            const float delta = as_float(load_local(numbers + STEP * 4));
+            UNROLL for (uint r = 0; r < ROWS; ++r) {
+              const uint j = r * PAIRS + 2 * n + i;
+              differentiate(weight + j, gradient + j, shift, delta, inner, outer, capped);
+            }
+          }
+        }
+        if (warp_key < at.common_first || last_key > at.common_end) {
+          UNROLL for (uint n = 0; n < PAIRS; ++n) {
+            const int2 seen = keys_of(&pairs, row + (int)(n / 2 * 8 + lane % 4 * 2 + n % 2));
+            UNROLL for (uint r = 0; r < ROWS; ++r) {
+              if (key + 8 * (int)r >= seen.s0 && key + 8 * (int)r < seen.s1) continue;
+              weight[r * PAIRS + n] = 0.0f, gradient[r * PAIRS + n] = 0.0f;
+            }
+          }
+        }
+      }
+      add_value_rows(value_sum, weight, rows_at + place_of_a(lane, VALUE_PITCH));
+      add_head_rows(key_sum, gradient, queries_at + place_of_a(lane, HEAD_PITCH));
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+
+  store_keys(key_gradient + a.gradient.dk_offset + batch * a.gradient.dk_stride_batch +
+                 (size_t)kv_head * a.gradient.dk_stride_head,
+             a.gradient.dk_stride_row, key_sum, a.core.scale, key, end_key, lane);
+  store_values(value_gradient + a.gradient.dv_offset + batch * a.gradient.dv_stride_batch +
+                   (size_t)kv_head * a.gradient.dv_stride_head,
+               a.gradient.dv_stride_row, value_sum, 1.0f, key, end_key, lane);
+}
