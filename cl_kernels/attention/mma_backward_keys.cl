@@ -168,7 +168,9 @@ KERNEL void attention_mma_backward_keys(
             }
           }
         }
-        if (warp_key < at.common_first || last_key > at.common_end) {
+        // Behind the last row stand zeros, and zero times a key that is NaN is NaN.
+        const bool ends = row + (int)STEP > (int)a.core.q_len;
+        if (ends || warp_key < at.common_first || last_key > at.common_end) {
           UNROLL for (uint n = 0; n < PAIRS; ++n) {
             const int2 seen = keys_of(&pairs, row + (int)(n / 2 * 8 + lane % 4 * 2 + n % 2));
             UNROLL for (uint r = 0; r < ROWS; ++r) {
