@@ -387,12 +387,14 @@ INLINE void copy_tiles(const struct HopperCall* a,
     WGMMA_COMMIT();                                                                            \
   } while (0)
 
+#if SCORE != HOPPER_SCALED
 // saturating_tanh() with the unit's own exponential and reciprocal.
 INLINE float fast_tanh(float x) {
   const float e = fast_exp2(-2.0f * LOG2_E * fabs(x));
   const float away = (1.0f - e) * fast_reciprocal(1.0f + e);
   return fabs(x) < TANH_NEAR_ZERO ? tanh_near_zero(x) : copysign(away, x);
 }
+#endif
 
 // What the scores are before the softmax multiplies them by `scale`.
 INLINE void finish_scores(float* score, float inner, float outer, bool capped) {
@@ -488,23 +490,25 @@ INLINE void take_maxima(Rows* rows, float2 maxima, float scale) {
 #define LOW_SCORE 0.25f
 typedef struct {
   float one, three, five, seven;  // factors of powers of s
-  float most;                     // of the sum of fourth powers of s
+  float most;                     // of a sum of squares of s
 } LowScores;
 INLINE LowScores low_scores(float inner, float scale) {
   const float square = inner * inner, one = scale * inner;
   const LowScores low = {one, one * square * -3.33332401e-1f,
                          one * square * square * 1.33242359e-1f,
                          one * square * square * square * -5.14299328e-2f,
-                         LOW_SCORE * LOW_SCORE * LOW_SCORE * LOW_SCORE / (square * square)};
+                         LOW_SCORE * LOW_SCORE / square};
   return low;
 }
+// One operation for a score: the squares of few scores together are below that of LOW_SCORE.
+#define LOW_SUMS 8
 INLINE bool are_low(const float* score, LowScores low) {
-  float powers[4] = {0.0f, 0.0f, 0.0f, 0.0f};
-  UNROLL for (uint j = 0; j < SCORES; ++j) {
-    const float square = score[j] * score[j];
-    powers[j % 4] = fma(square, square, powers[j % 4]);
-  }
-  return warp_votes((powers[0] + powers[1]) + (powers[2] + powers[3]) < low.most) == ~0u;
+  float sums[LOW_SUMS];
+  UNROLL for (uint j = 0; j < LOW_SUMS; ++j) sums[j] = score[j] * score[j];
+  UNROLL for (uint j = LOW_SUMS; j < SCORES; ++j)
+    sums[j % LOW_SUMS] = fma(score[j], score[j], sums[j % LOW_SUMS]);
+  UNROLL for (uint j = 1; j < LOW_SUMS; ++j) sums[0] = fmax(sums[0], sums[j]);
+  return warp_votes(sums[0] < low.most) == ~0u;
 }
 INLINE float low_exponential(float score, LowScores low, float c) {
   const float square = score * score;
