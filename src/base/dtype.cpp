@@ -69,15 +69,11 @@ std::uint16_t to_half_bits(double value) { return round_to_bits(value, 10, -14, 
 std::uint16_t to_bfloat16_bits(double value) { return round_to_bits(value, 7, -126, 127); }
 
 float from_half_bits(std::uint16_t bits) {
-  const float sign = (bits & 0x8000U) != 0 ? -1.0F : 1.0F;
-  const int exponent = (bits >> 10) & 0x1F;
-  const int mantissa = bits & 0x3FF;
-  if (exponent == 0x1F) {
-    return std::bit_cast<float>((bits & 0x8000U) << 16 | 0x7F800000U |
-                                static_cast<std::uint32_t>(mantissa) << 13);
-  }
-  if (exponent == 0) return sign * std::ldexp(static_cast<float>(mantissa), -24);
-  return sign * std::ldexp(static_cast<float>(mantissa + 1024), exponent - 25);
+  const std::uint32_t sign = (bits & 0x8000U) << 16, magnitude = (bits & 0x7FFFU) << 13;
+  constexpr std::uint32_t kInfinity = 0x1FU << 23;
+  if (magnitude >= kInfinity) return std::bit_cast<float>(sign | 0x7F800000U | magnitude);
+  // Read as a float, the bits are 2^112 too small, subnormals included.
+  return std::bit_cast<float>(sign | magnitude) * 0x1p112F;
 }
 
 float from_bfloat16_bits(std::uint16_t bits) {

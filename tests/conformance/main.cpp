@@ -8,6 +8,7 @@
 #include <string>
 
 #include "conformance/conformance.hpp"
+#include "conformance/large.hpp"
 #include "conformance/random.hpp"
 #include "tessera/error.hpp"
 
@@ -94,7 +95,10 @@ int main(int argc, char** argv) {
                "of those that are not chosen there)");
   app.add_option("--random", random_calls, "Instead of the table, so many calls drawn at random");
   app.add_option("--seed", seed, "Of the first random call");
+  bool large = false;
+  app.add_flag("--large", large, "Instead of the table, attention with operands beyond 4 GiB");
   CLI11_PARSE(app, argc, argv);
+  if (large) return tessera::testing::run_large(arguments.selector);
   if (random_calls > 0) return tessera::testing::run_random(arguments.selector, random_calls, seed);
   Totals totals;
   for (const tessera::Operation* record : tessera::all_operations()) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inputs of made-up calls.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <random>
 
@@ -26,8 +27,10 @@ class Filler {
 
   void fill() {
     const AttentionSlots& slots = call_.slots;
-    for (const std::size_t slot : {slots.query, slots.key, slots.value, slots.output_gradient})
-      if (problem_.has(slot)) fill_rows(slot);
+    const std::array rows{slots.query, slots.key, slots.value, slots.output_gradient};
+    parallel_for(rows.size(), [&](std::size_t i) {
+      if (problem_.has(rows[i])) fill_rows(rows[i]);
+    });
     fill_mask(slots.mask);
     each(slots.bias, [](auto& random, std::size_t) { return std::normal_distribution()(random); });
     each(slots.alibi_slopes, [this](auto&, std::size_t n) {

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "conformance/large.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/parallel.hpp"
+#include "tessera/context.hpp"
+#include "tessera/error.hpp"
+#include "tessera/record.hpp"
+
+namespace tessera::testing {
+namespace {
+
+constexpr int kNoDevice = 77;  // what ctest takes for skipped
+constexpr std::int64_t kQueries = 16, kKeys = 1024, kDim = 128;
+constexpr std::int64_t kBatchElements = kKeys * kDim;  // of keys
+constexpr std::int64_t kMostElements = std::int64_t{1} << 31;
+
+// Batches whose keys take more than 4 GiB, or as many elements as there may be.
+std::int64_t batches_of(DType dtype) {
+  constexpr std::int64_t kBytes = std::int64_t{5} << 30;
+  return std::min(kBytes / static_cast<std::int64_t>(size_of(dtype)), kMostElements) /
+         kBatchElements;
+}
+
+struct Sizes {
+  std::string operation;
+  DType dtype;
+
+  bool backward() const { return operation == "flash_attention_backward"; }
+  // Keys, values and their gradients, with room for what kernels need besides.
+  std::uint64_t bytes() const {
+    return static_cast<std::uint64_t>(batches_of(dtype) * kBatchElements) * size_of(dtype) *
+           (backward() ? 5 : 3);
+  }
+};
+
+class LargeCalls {
+ public:
+  explicit LargeCalls(const Context& context) : context_(context) {}
+
+  // One line for each variant.
+  void check(const Sizes& sizes) {
+    const std::int64_t batches = batches_of(sizes.dtype);
+    const std::array<std::int64_t, 3> some{0, batches / 2 + 1, batches - 1};
+    std::vector<std::int64_t> all(static_cast<std::size_t>(batches));
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::int64_t>(i);
+    const Tensors large = inputs(sizes, all);
+    const Tensors small = inputs(sizes, some);
+    const Operation& operation = find_operation(sizes.operation);
+    for (const Variant& variant : operation.variants) {
+      if (std::ranges::find(variant.dtypes, sizes.dtype) == variant.dtypes.end()) continue;
+      const std::string name = sizes.operation + '.' + variant.name + '/' +
+                               std::string(to_string(sizes.dtype)) + ", " +
+                               std::to_string(batches * kBatchElements) + " elements";
+      std::string failure;
+      try {
+        const Tensors outputs =
+            Executor(context_).with_variant(variant.name).run(sizes.operation, large);
+        const Choice choice = context_.last_execution().choice;
+        const Tensors expected = Executor(context_)
+                                     .with_variant(variant.name)
+                                     .with_config(choice.config)
+                                     .run(sizes.operation, small);
+        failure = difference(outputs, expected, some);
+      } catch (const Error& error) {
+        std::printf("  refused %s: %s\n", name.c_str(), error.what());
+        ++refused_;
+        continue;
+      }
+      std::printf("  %s %s%s%s\n", failure.empty() ? "passed" : "FAILED", name.c_str(),
+                  failure.empty() ? "" : ": ", failure.c_str());
+      ++(failure.empty() ? passed_ : failed_);
+    }
+  }
+
+  // Beyond 2^31 elements nothing runs; asking for it takes no memory.
+  void check_refusal(const Sizes& sizes) {
+    const std::int64_t batches = kMostElements / kBatchElements + 1;
+    const auto spec = [&](std::int64_t rows) {
+      return TensorSpec::contiguous(sizes.dtype, {batches, rows, 1, kDim});
+    };
+    const Operation& operation = find_operation(sizes.operation);
+    std::vector<std::optional<TensorSpec>> operands(operation.operands.size());
+    for (std::size_t slot = 0; slot < operands.size(); ++slot) {
+      const std::string& name = operation.operands[slot].name;
+      if (name == "query" || name == "output" || name == "output_gradient")
+        operands[slot] = spec(kQueries);
+      if (name == "key" || name == "value") operands[slot] = spec(kKeys);
+      if (name == "log_sum_exp" && sizes.backward())
+        operands[slot] = TensorSpec::contiguous(DType::kF32, {batches, 1, kQueries});
+    }
+    try {
+      Executor(context_).plan(make_problem(operation, operands, {}));
+      std::printf("  FAILED %s/%s: took more than 2^31 elements\n", sizes.operation.c_str(),
+                  std::string(to_string(sizes.dtype)).c_str());
+      ++failed_;
+    } catch (const Error&) {
+      ++refused_;
+    }
+  }
+
+  int exit_code() const {
+    std::printf("large: %zu passed, %zu failed, %zu refused\n", passed_, failed_, refused_);
+    return failed_ == 0 && passed_ > 0 ? 0 : 1;
+  }
+
+ private:
+  // Numbers of a batch depend on the batch and the operand alone.
+  Tensor rows(const Sizes& sizes, std::span<const std::int64_t> batches, std::int64_t rows,
+              std::size_t operand) const {
+    const auto size = static_cast<std::size_t>(rows * kDim) * size_of(sizes.dtype);
+    const std::vector<std::byte>& pool = pool_of(sizes.dtype);
+    std::vector<std::byte> bytes(batches.size() * size);
+    parallel_for(batches.size(), [&](std::size_t n) {
+      const auto start =
+          (static_cast<std::size_t>(batches[n]) * 2654435761U + operand * 40503U) % kPoolElements;
+      std::memcpy(bytes.data() + n * size, pool.data() + start * size_of(sizes.dtype), size);
+    });
+    return context_.upload_bytes(bytes, sizes.dtype,
+                                 {static_cast<std::int64_t>(batches.size()), rows, 1, kDim});
+  }
+
+  Tensors inputs(const Sizes& sizes, std::span<const std::int64_t> batches) const {
+    Tensors tensors{{"query", rows(sizes, batches, kQueries, 0)},
+                    {"key", rows(sizes, batches, kKeys, 1)},
+                    {"value", rows(sizes, batches, kKeys, 2)}};
+    if (sizes.backward()) {
+      // Of any output: the same numbers in both calls are all that counts.
+      tensors.emplace("output", rows(sizes, batches, kQueries, 3));
+      tensors.emplace("output_gradient", rows(sizes, batches, kQueries, 4));
+      const std::vector<float> log_sum_exp(batches.size() * kQueries, 8.0F);
+      tensors.emplace(
+          "log_sum_exp",
+          context_.upload(log_sum_exp, {static_cast<std::int64_t>(batches.size()), 1, kQueries}));
+    }
+    return tensors;
+  }
+
+  // Where rows of `batches` in the large outputs differ from the small ones.
+  std::string difference(const Tensors& large, const Tensors& small,
+                         std::span<const std::int64_t> batches) const {
+    for (const auto& [name, tensor] : small) {
+      const std::vector<std::byte> expected = context_.download_bytes(tensor);
+      const std::vector<std::byte> found = context_.download_bytes(large.at(name));
+      const std::size_t size = expected.size() / batches.size();
+      for (std::size_t n = 0; n < batches.size(); ++n) {
+        const auto at = static_cast<std::size_t>(batches[n]) * size;
+        if (std::memcmp(found.data() + at, expected.data() + n * size, size) != 0)
+          return name + " of batch " + std::to_string(batches[n]) + " has other bits";
+      }
+    }
+    return "";
+  }
+
+  static constexpr std::size_t kPoolElements = std::size_t{1} << 20;
+  // Normal numbers, with a batch of keys more than where batches start.
+  static const std::vector<std::byte>& pool_of(DType dtype) {
+    static std::map<DType, std::vector<std::byte>> pools;
+    std::vector<std::byte>& pool = pools[dtype];
+    if (pool.empty()) {
+      std::mt19937_64 random(7);
+      std::normal_distribution<double> normal;
+      pool.resize((kPoolElements + kBatchElements) * size_of(dtype));
+      std::vector<double> values(kPoolElements + kBatchElements);
+      for (double& value : values) value = normal(random);
+      HostTensor{.spec = TensorSpec::contiguous(dtype, {static_cast<std::int64_t>(values.size())}),
+                 .data = pool.data()}
+          .write(values);
+    }
+    return pool;
+  }
+
+  Context context_;
+  std::size_t passed_ = 0, failed_ = 0, refused_ = 0;
+};
+
+}  // namespace
+
+int run_large(const std::string& selector) {
+  const auto devices = select_devices(probe_devices(), selector);
+  if (devices.empty()) {
+    std::printf("skipped: no device matches '%s'\n", selector.c_str());
+    return kNoDevice;
+  }
+  const Context context = Context::open({.device = std::to_string(devices.front().index)});
+  const DeviceProfile& profile = context.device();
+  std::printf("%s\n", tessera::summary(profile).c_str());
+  LargeCalls calls(context);
+  bool any = false;
+  for (const char* operation : {"flash_attention", "flash_attention_backward"}) {
+    for (const DType dtype : {DType::kF32, DType::kF16}) {
+      const Sizes sizes{operation, dtype};
+      const std::uint64_t tensor = sizes.bytes() / (sizes.backward() ? 5 : 3);
+      if (is_cpu(profile) || profile.global_memory < sizes.bytes() ||
+          profile.max_allocation < tensor) {
+        std::printf("  skipped %s/%s: takes %llu bytes of a GPU's memory, %llu in one buffer\n",
+                    operation, std::string(to_string(dtype)).c_str(),
+                    static_cast<unsigned long long>(sizes.bytes()),
+                    static_cast<unsigned long long>(tensor));
+        continue;
+      }
+      any = true;
+      calls.check(sizes);
+      calls.check_refusal(sizes);
+    }
+  }
+  return any ? calls.exit_code() : kNoDevice;
+}
+
+}  // namespace tessera::testing
