@@ -225,10 +225,11 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
     // What is asked for each pair takes registers, random numbers most of all.
     configs = {two_warpgroups(64), two_warpgroups(128)};
     for (Config& config : configs) config.set("SHARE_Q", widest > 128 ? 1 : 0);
-  } else if (narrow && call.q_len > 128 && score_of(call) == HOPPER_SCALED) {
+  } else if (narrow && call.q_len > 128) {
     const bool banded = (band_of(call, three_warpgroups()) & ~HOPPER_NO_ROWS) != 0;
-    configs = {banded ? overlapping : three_warpgroups(), two_warpgroups(128),
-               banded ? three_warpgroups() : overlapping};
+    configs = {three_warpgroups(), two_warpgroups(128), overlapping};
+    // A soft cap leaves the exponentials no room to overlap with what is their own.
+    if (banded && score_of(call) == HOPPER_SCALED) std::swap(configs[0], configs[2]);
     if (banded && call.q_len < kManyRows) std::swap(configs[0], configs[1]);
   } else if (widest > 128) {
     // Local memory ends, and with outputs of more than 128 columns, registers do.
