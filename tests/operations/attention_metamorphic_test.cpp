@@ -122,7 +122,9 @@ class Metamorphic : public ::testing::Test {
       }
       return most;
     };
-    const double scores = longest(q.values) * longest(k.values) / 8 + std::fabs(shift);
+    const double scores =
+        (1 + operations::sum_growth(kDim)) * longest(q.values) * longest(k.values) / 8 +
+        std::fabs(shift);
     const double growth =
         scores + std::sqrt(static_cast<double>(k.rows)) + operations::kLeastGrowth;
     const double bound = 2 * operations::kRoundings * operations::kUnitF32 * growth;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What attention's outputs must be. Bounds by the analysis of one pass with float accumulation: the
-// storage rounding of the output, and 8 float roundings that grow with the magnitude of the scores
-// and the square root of the number of keys. Where products take 16-bit factors, weights are
-// rounded to the storage type, too: one by one, so that on the whole their errors add up in
-// quadrature. What 16-bit storage adds on the whole is bounded by what one rounding costs.
+// storage rounding of the output, 8 float roundings of the sum over keys, which grow with the
+// square root of their number, and what the roundings of scores move: keys that weigh too much take
+// from the others, so an output moves by at most sum_j p |v - o| of it. Where products take 16-bit
+// factors, weights are rounded to the storage type, too: one by one, so that on the whole their
+// errors add up in quadrature. What 16-bit storage adds on the whole is bounded by what one
+// rounding costs.
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -79,20 +81,22 @@ std::vector<Expectation> expect_attention(const Problem& problem, std::span<Host
     const std::int64_t i = at % call.q_len, head = at / call.q_len % call.heads,
                        batch = at / call.q_len / call.heads;
     const AttentionRow row = attention_row(pairs, batch, head, i);
-    const double growth =
-        row.score_magnitude + std::sqrt(static_cast<double>(row.keys.size())) + kLeastGrowth;
+    const double length = std::sqrt(static_cast<double>(row.keys.size())) + kLeastGrowth;
     for (std::size_t d = 0; d < dim; ++d) {
       const auto column = static_cast<Eigen::Index>(d);
       const std::size_t index = n * dim + d;
       output.elements[index] =
           static_cast<std::size_t>((batch * call.q_len + i) * call.heads + head) * dim + d;
+      const double value = std::fabs(row.output[column]), magnitude = row.magnitude[column];
+      // Undivided sums move with the largest score, too.
+      const double moved = (magnitude + (call.normalize ? value : magnitude)) * row.score_magnitude;
       output.values[index] = row.output[column];
-      output.bounds[index] = output_unit * std::fabs(row.output[column]) +
-                             kRoundings * kUnitF32 * row.magnitude[column] * growth +
+      output.bounds[index] = output_unit * value +
+                             kRoundings * kUnitF32 * (moved + magnitude * length) +
                              kSmallestWeight * row.values[column] + smallest;
       if (rounds_weights) {
-        roundings[index] = output_unit * row.magnitude[column] +
-                           smallest / 2 * row.largest_weight * row.values[column];
+        roundings[index] =
+            output_unit * magnitude + smallest / 2 * row.largest_weight * row.values[column];
         squares[index] = output_unit * output_unit * row.squares[column];
       }
     }
@@ -110,7 +114,8 @@ std::vector<Expectation> expect_attention(const Problem& problem, std::span<Host
       const std::size_t index = n * keys + static_cast<std::size_t>(row.keys[j]);
       const double weight = row.weights[static_cast<Eigen::Index>(j)];
       weights.values[index] = weight;
-      weights.bounds[index] = output_unit * weight + 2 * lse_factor * kUnitF32 * weight * growth +
+      weights.bounds[index] = output_unit * weight +
+                              2 * lse_factor * kUnitF32 * weight * (row.score_magnitude + length) +
                               smallest + kSmallestWeight;
     }
   });

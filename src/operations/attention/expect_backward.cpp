@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the gradients must be, given the output and log_sum_exp that the call brings: 8 float
-// roundings of the sum of the terms' magnitudes, growing with the scores, the number of terms and
-// the features, and the storage rounding of the result. Variants whose matrix units take 16-bit
+// What the gradients must be, given the output and log_sum_exp that the call brings: what the
+// roundings of scores move the terms by, 8 float roundings of the sum of the terms' magnitudes,
+// growing with the features of the products and the root of the number of terms, and the storage
+// rounding of the result. Variants whose matrix units take 16-bit
 // factors round weights and gradients of scores to the storage type, too.
 #include <algorithm>
 #include <cmath>
@@ -51,14 +52,11 @@ class BackwardExpectations {
   }
 
  private:
-  double bound(std::size_t slot, double value, double magnitude, double score_magnitude,
-               double terms) const {
+  double bound(std::size_t slot, double value, double magnitude, double moved, double terms) const {
     const DType dtype = problem_.spec(slot).dtype;
-    const double growth = score_magnitude + std::sqrt(terms) +
-                          std::sqrt(static_cast<double>(call_.head_dim + call_.value_dim)) +
-                          kLeastGrowth;
-    return storage_unit(dtype) * std::fabs(value) + factor_ * kUnitF32 * growth * magnitude +
-           smallest_number(dtype);
+    const double growth = std::sqrt(terms) + sum_growth(call_.value_dim) + kLeastGrowth;
+    return storage_unit(dtype) * std::fabs(value) +
+           factor_ * kUnitF32 * (moved + growth * magnitude) + smallest_number(dtype);
   }
 
   // Rows of [batch, rows, heads, dim].
@@ -83,7 +81,7 @@ class BackwardExpectations {
         result.elements[n * dim + d] = static_cast<std::size_t>(at) * dim + d;
         result.values[n * dim + d] = row.value[column];
         result.bounds[n * dim + d] = bound(slot, row.value[column], row.magnitude[column],
-                                           row.score_magnitude, static_cast<double>(row.terms));
+                                           row.moved[column], static_cast<double>(row.terms));
         rounding[n * dim + d] = row.rounding[column];
         if (std::isfinite(row.rounding_squares[column])) squares[n] += row.rounding_squares[column];
       }
@@ -103,17 +101,17 @@ class BackwardExpectations {
   template <class Visit>
   Expectation sums(std::size_t slot, Visit visit) const {
     const auto count = static_cast<std::size_t>(problem_.spec(slot).elements());
-    std::vector<double> magnitudes(count), scores(count), terms(count);
+    std::vector<double> magnitudes(count), moved(count), terms(count);
     Expectation result{
         .slot = slot, .values = std::vector<double>(count), .bounds = std::vector<double>(count)};
     visit([&](std::size_t to, const AttentionGradients::Element& term) {
       result.values[to] += term.bias;
       magnitudes[to] += term.magnitude;
-      scores[to] = std::max(scores[to], term.score_magnitude);
+      moved[to] += term.moved;
       terms[to] += 1;
     });
     for (std::size_t n = 0; n < count; ++n)
-      result.bounds[n] = bound(slot, result.values[n], magnitudes[n], scores[n], terms[n]);
+      result.bounds[n] = bound(slot, result.values[n], magnitudes[n], moved[n], terms[n]);
     result.rms_bound = rms_bound(problem_.spec(slot).dtype, result, kRmsFactor);
     return result;
   }

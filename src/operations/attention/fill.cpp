@@ -83,6 +83,7 @@ class Filler {
       if (data == "sharp" && slot == slots.query) return 16 * value;
       if (data == "constant_value" && slot == slots.value)
         return 0.25 * static_cast<double>(flat % dim % 7) - 0.5;
+      if (data == "positive") return positive(flat / dim);
       if (data == "integers") return std::clamp(std::round(value), -2.0, 2.0);
       if (data == "tiny" && slot == slots.value) return value * tiny();
       if (data == "large" && slot == slots.value) return std::tanh(value) * large();
@@ -93,13 +94,15 @@ class Filler {
     });
   }
 
-  // Data whose scores go with the key. The last feature carries them: a sum of many equal terms, or
-  // one that is large from the start, is rounded coarsely at every step, and the bounds are those
-  // of sums whose terms cancel.
+  // Data whose scores go with the key. The last feature carries them; sums of many equal terms have
+  // data of their own, "positive".
   bool follows_trend() const {
     return shape_.data == "ascending" || shape_.data == "descending" ||
            shape_.data == "below_zero" || shape_.data.starts_with("needle");
   }
+  // The features of row n: equal ones, so that sums of their products round the same way at every
+  // step, and no short fractions, so that they round at all.
+  static double positive(std::int64_t n) { return static_cast<double>(n * 5 % 11 + 9) / 13; }
   // That feature of a key, where that of the queries is 1.
   double trend(std::int64_t row, std::int64_t rows, std::int64_t dim) const {
     constexpr double kFarBelow = -150, kMost = 30000;

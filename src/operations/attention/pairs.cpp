@@ -5,6 +5,7 @@
 
 #include "abi/shared.h"
 #include "operations/attention/dropout.hpp"
+#include "operations/attention/thresholds.hpp"
 
 namespace tessera::operations {
 namespace {
@@ -142,7 +143,8 @@ Pair AttentionPairs::pair(std::int64_t batch, std::int64_t head, std::int64_t ro
   const auto q = query(batch, head).row(row);
   const auto k = this->key(batch, head).row(key);
   double u = call_.scale * q.dot(k);
-  Pair pair{.magnitude = std::fabs(call_.scale) * q.cwiseAbs().dot(k.cwiseAbs())};
+  Pair pair{.magnitude = (1 + sum_growth(call_.head_dim)) * std::fabs(call_.scale) *
+                         q.cwiseAbs().dot(k.cwiseAbs())};
   if (!slopes_.empty()) {
     const double slope = slopes_[static_cast<std::size_t>(batch * slopes_stride_batch_ + head)];
     const auto distance = static_cast<double>(

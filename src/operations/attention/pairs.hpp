@@ -21,7 +21,7 @@ std::vector<Matrix> read_heads(const HostTensor& tensor, const TensorSpec& spec)
 struct Pair {
   double score = 0;      // after cap and bias, natural units
   double slope = 1;      // of the soft cap
-  double magnitude = 0;  // of what the score was summed up from
+  double magnitude = 0;  // of what the score was summed up from, by what sums of them round
 };
 
 class AttentionPairs {

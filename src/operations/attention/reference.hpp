@@ -42,22 +42,23 @@ class AttentionGradients {
   AttentionGradients(const Problem& problem, std::span<const HostTensor> tensors)
       : AttentionGradients(problem, tensors, {}) {}
 
-  // A gradient row and its magnitude: the sum of the absolute values of its terms. What rounding
-  // the factors of the terms costs: the most, as a sum, and the sum of squares.
+  // A gradient row and its magnitude: the sum of the absolute values of its terms. What its terms
+  // move by where their scores are off by their magnitudes. What rounding the factors of the terms
+  // costs: the most, as a sum, and the sum of squares.
   struct Row {
     explicit Row(std::int64_t dim)
         : value(Eigen::VectorXd::Zero(dim)),
           magnitude(value),
+          moved(value),
           rounding(value),
           rounding_squares(value) {}
-    Eigen::VectorXd value, magnitude, rounding, rounding_squares;
-    double score_magnitude = 0;
+    Eigen::VectorXd value, magnitude, moved, rounding, rounding_squares;
     std::int64_t terms = 0;
   };
   // One (row, key): gradients of the logit before the cap, and of what is added to it or to the
   // score after the cap, as the call has it.
   struct Element {
-    double logit = 0, bias = 0, magnitude = 0, score_magnitude = 0;
+    double logit = 0, bias = 0, magnitude = 0, moved = 0;
   };
   // Takes a term of element `to` of a bias or of sinks, row-major.
   using AddTerm = std::function<void(std::size_t to, const Element& term)>;
@@ -79,6 +80,10 @@ class AttentionGradients {
                            Visit visit) const;
   void find_peaks();
   Element sink(std::int64_t batch, std::int64_t head, std::int64_t row, std::size_t sink) const;
+  // Of a weight's exponent: what the score and what it is compared with are summed up from.
+  double exponent_magnitude(const Pair& pair, std::size_t at) const {
+    return pair.magnitude + shift_magnitude_[at];
+  }
   double weight(const Pair& pair, std::int64_t batch, std::int64_t head, std::int64_t row) const;
   std::size_t index_of(std::int64_t batch, std::int64_t head, std::int64_t row) const {
     const AttentionProblem& call = pairs_.call();
@@ -94,7 +99,7 @@ class AttentionGradients {
   std::vector<Matrix> gradient_;  // of the output, by batch and head
   // By batch, head and row. Weights are exp(score - shift): the log-sum-exp, or the largest score
   // where nothing is divided by the sum; then its key gets the gradient of all others' shift.
-  std::vector<double> log_sum_exp_, shift_, delta_, delta_magnitude_;
+  std::vector<double> log_sum_exp_, shift_, shift_magnitude_, delta_, delta_magnitude_;
   std::vector<std::int64_t> peak_;
 };
 

@@ -35,6 +35,7 @@ AttentionGradients::AttentionGradients(const Problem& problem, std::span<const H
   if (problem.has(slots.bias)) bias_shape_ = with_pair_axes(problem.spec(slots.bias)).shape;
   log_sum_exp_ = tensors[slots.log_sum_exp].read();
   shift_ = log_sum_exp_;
+  for (const double shift : shift_) shift_magnitude_.push_back(std::fabs(shift));
   peak_.assign(shift_.size(), -1);
   if (!pairs_.call().normalize) find_peaks();
   for (std::size_t at = 0; at < gradient_.size(); ++at) {
@@ -53,6 +54,7 @@ void AttentionGradients::find_peaks() {
     const AttentionRow row = attention_row(pairs_, n / call.q_len / call.heads,
                                            n / call.q_len % call.heads, n % call.q_len);
     shift_[at] = row.largest_score;
+    shift_magnitude_[at] = row.score_magnitude;
     peak_[at] = row.peak;
   });
 }
@@ -74,12 +76,12 @@ AttentionGradients::Element AttentionGradients::element(std::int64_t batch, std:
   const double p = weight(pair, batch, head, row), keep = pairs_.keep(batch, head, row, key);
   // What the gradients of the shift leave of delta here.
   const double share = call.normalize ? p : peak_[at] == key ? 1 : 0;
-  const double ds = p * keep * g.dot(v) - share * delta_[at];
+  const double kept = p * keep * g.dot(v), ds = kept - share * delta_[at];
   return {.logit = ds * pair.slope,
           .bias = call.bias_after_cap ? ds : ds * pair.slope,
           .magnitude = (p + kFlushedWeight) * keep * g.cwiseAbs().dot(v.cwiseAbs()) +
                        (share + kFlushedWeight) * delta_magnitude_[at],
-          .score_magnitude = pair.magnitude};
+          .moved = std::fabs(call.normalize ? ds : kept) * exponent_magnitude(pair, at)};
 }
 
 AttentionGradients::Element AttentionGradients::sink(std::int64_t batch, std::int64_t head,
@@ -94,7 +96,7 @@ AttentionGradients::Element AttentionGradients::sink(std::int64_t batch, std::in
   return {.logit = -p * delta_[at],
           .bias = -p * delta_[at],
           .magnitude = (p + kFlushedWeight) * delta_magnitude_[at],
-          .score_magnitude = std::fabs(logit)};
+          .moved = std::fabs(p * delta_[at]) * (std::fabs(logit) + shift_magnitude_[at])};
 }
 
 void AttentionGradients::add_rounding(Row& row, double factor, const Eigen::VectorXd& of) const {
@@ -114,8 +116,8 @@ AttentionGradients::Row AttentionGradients::query(std::int64_t batch, std::int64
     const auto k = pairs_.key(batch, head).row(key).transpose();
     result.value += call.scale * at.logit * k;
     result.magnitude += std::fabs(call.scale) * at.magnitude * k.cwiseAbs();
+    result.moved += std::fabs(call.scale) * at.moved * k.cwiseAbs();
     add_rounding(result, at.logit, call.scale * k);
-    result.score_magnitude = std::max(result.score_magnitude, at.score_magnitude);
     ++result.terms;
   }
   return result;
@@ -141,8 +143,8 @@ AttentionGradients::Row AttentionGradients::key(std::int64_t batch, std::int64_t
     const auto q = pairs_.query(batch, head).row(row).transpose();
     result.value += call.scale * at.logit * q;
     result.magnitude += std::fabs(call.scale) * at.magnitude * q.cwiseAbs();
+    result.moved += std::fabs(call.scale) * at.moved * q.cwiseAbs();
     add_rounding(result, at.logit, call.scale * q);
-    result.score_magnitude = std::max(result.score_magnitude, at.score_magnitude);
     ++result.terms;
   });
   return result;
@@ -159,8 +161,8 @@ AttentionGradients::Row AttentionGradients::value(std::int64_t batch, std::int64
     const auto g = gradient(batch, head).row(row).transpose();
     result.value += p * g;
     result.magnitude += (p + kFlushedWeight) * g.cwiseAbs();
+    result.moved += p * exponent_magnitude(pair, index_of(batch, head, row)) * g.cwiseAbs();
     add_rounding(result, p, g);
-    result.score_magnitude = std::max(result.score_magnitude, pair.magnitude);
     ++result.terms;
   });
   return result;

@@ -29,6 +29,12 @@ inline constexpr double kFewestForRms = 64;  // values: the mean of fewer says l
 // Below, float weights may be flushed to 0: each of them counts for that much.
 inline constexpr double kSmallestWeight = 0x1p-126;
 
+// A sum of products rounds once a term at most, whatever its order and whatever the signs (Higham,
+// Accuracy and Stability of Numerical Algorithms, 3.1). Where magnitudes count for kRoundings, that
+// of a sum counts for so much. Of equal terms added one after the other float needs a quarter of
+// it.
+inline double sum_growth(std::int64_t terms) { return static_cast<double>(terms) / kRoundings; }
+
 inline double exp_roundings(Backend backend) {
   return backend == Backend::kVulkan ? kVulkanExpRoundings : kExpRoundings;
 }
