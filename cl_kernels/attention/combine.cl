@@ -10,15 +10,11 @@
 #else
 #include "operations/attention/policy_args.h"
 #include "operations/attention/score.h"
+#define CALL_PARAMETERS const struct AttentionCall call
 #endif
 #include "operations/attention/combine.h"
 
 #define SPLITS_AT_ONCE 8
-#if POLICY
-#define CALL_PARAMETERS POLICY_KERNEL_PARAMETERS, const struct AttentionCall call
-#else
-#define CALL_PARAMETERS const struct AttentionCall call
-#endif
 KERNEL void attention_combine(global scalar* restrict output, global float* restrict log_sum_exp,
                               const global float* restrict scratch, CALL_PARAMETERS) {
   const struct AttentionArgs a = call.core;

@@ -28,155 +28,8 @@
 // Rows are (query row, head) pairs where `pack` heads share keys. With splits, a group takes every
 // key of its share only, and leaves {sum, maximum, total} for attention/combine.
 #include "attention/policy.clh"
-#include "operations/attention/tile.h"
-
-// The rows of one (batch, kv head): row r of head r % pack. Rows from `end` on are never read:
-// memory may hold NaN there, and 0 * NaN would show.
-typedef struct {
-  const global scalar* data;
-  uint stride;
-  uint features;
-  int end;
-  uint pack, head_stride;
-} Rows;
-
-// Four features of a row; zero where there is none.
-INLINE float4 load_features(Rows rows, int row, uint feature) {
-  const global scalar* at =
-      rows.data + (rows.pack == 1 ? (size_t)row * rows.stride
-                                  : (size_t)(row / rows.pack) * rows.stride +
-                                        row % rows.pack * rows.head_stride);
-  float4 x = (float4)(0.0f);
-  if (row >= rows.end) return x;
-  if (ALIGNED) {
-    if (feature < rows.features) x = load_scalar4(at, feature);
-  } else {
-    if (feature + 0 < rows.features) x.s0 = load_scalar(at, feature + 0);
-    if (feature + 1 < rows.features) x.s1 = load_scalar(at, feature + 1);
-    if (feature + 2 < rows.features) x.s2 = load_scalar(at, feature + 2);
-    if (feature + 3 < rows.features) x.s3 = load_scalar(at, feature + 3);
-  }
-  return x;
-}
-
-// fetch_x: this item's share of a slice, to registers. store_x: from there to the tile. The bounds
-// of the loops stand in the text, not in a parameter: else compilers do not unroll them all, and
-// keep `copies` in memory.
-INLINE void fetch_queries(float4* copies, Rows queries, int first_row, uint slice, uint item) {
-  UNROLL for (uint n = 0; n < Q_COPIES; ++n)
-    copies[K_COPIES + n] =
-        load_features(queries, first_row + (int)(item / SLICE_VECTORS + n * COPY_ROWS),
-                      slice * SLICE_D + item % SLICE_VECTORS * 4);
-}
-
-INLINE void fetch_keys(float4* copies, Rows keys, int first, uint slice, uint item) {
-  UNROLL for (uint n = 0; n < K_COPIES; ++n)
-    copies[n] = load_features(keys, first + (int)(item / SLICE_VECTORS + n * COPY_ROWS),
-                              slice * SLICE_D + item % SLICE_VECTORS * 4);
-}
-
-INLINE void fetch_values(float4* copies, Rows values, int first, uint slice, uint item) {
-  UNROLL for (uint n = 0; n < V_COPIES; ++n)
-    copies[n] = load_features(
-        values, first + (int)(slice * SLICE_K + item / LANES_K + n / ITEM_VALUES * LANES_Q),
-        (item % LANES_K + n % ITEM_VALUES * LANES_K) * 4);
-}
-
-INLINE void store_queries(local float4* tile, const float4* copies, uint slice, uint item) {
-  UNROLL for (uint n = 0; n < Q_COPIES; ++n) {
-    const uint row = item / SLICE_VECTORS + n * COPY_ROWS;
-    if (row < BLOCK_Q)
-      tile[row * Q_STRIDE + slice * SLICE_VECTORS + item % SLICE_VECTORS] = copies[K_COPIES + n];
-  }
-}
-
-// Keys 4 i to 4 i + 3 are score columns of one item. They go to rows i, i + BLOCK_K / 4, ... of the
-// tile: so the lanes, each of which reads one such row at a time, read neighbouring rows.
-INLINE void store_keys(local float4* tile, const float4* copies, uint item) {
-  UNROLL for (uint n = 0; n < K_COPIES; ++n) {
-    const uint key = item / SLICE_VECTORS + n * COPY_ROWS;
-    if (key < BLOCK_K)
-      tile[(key % 4 * (BLOCK_K / 4) + key / 4) * K_STRIDE + item % SLICE_VECTORS] = copies[n];
-  }
-}
-
-INLINE void store_values(local float4* tile, const float4* copies, uint item) {
-  UNROLL for (uint n = 0; n < V_COPIES; ++n) {
-    const uint key = item / LANES_K + n / ITEM_VALUES * LANES_Q;
-    if (key < SLICE_K)
-      tile[key * V_STRIDE + item % LANES_K + n % ITEM_VALUES * LANES_K] = copies[n];
-  }
-}
-
-INLINE float dot_add(float4 a, float4 b, float sum) {
-  return fma(a.s3, b.s3, fma(a.s2, b.s2, fma(a.s1, b.s1, fma(a.s0, b.s0, sum))));
-}
-
-// One slice of q k^T: 4 ITEM_ROWS ITEM_KEYS multiply-adds for ITEM_ROWS + ITEM_KEYS reads.
-INLINE void add_scores(float* score, const local float4* query, const local float4* key) {
-  for (uint d = 0; d < SLICE_VECTORS; ++d) {
-    float4 key_part[ITEM_KEYS];
-    UNROLL for (uint c = 0; c < ITEM_KEYS; ++c)
-      key_part[c] = key[(c % 4 * (BLOCK_K / 4) + c / 4 * LANES_K) * K_STRIDE + d];
-    UNROLL for (uint r = 0; r < ITEM_ROWS; ++r) {
-      const float4 query_part = query[LANES_Q * r * Q_STRIDE + d];
-      UNROLL for (uint c = 0; c < ITEM_KEYS; ++c)
-        score[r * ITEM_KEYS + c] = dot_add(query_part, key_part[c], score[r * ITEM_KEYS + c]);
-    }
-  }
-}
-
-INLINE float4 add_product(float4 sum, float weight, float4 value) {
-  return fma((float4)(weight), value, sum);
-}
-// The same where a weight may be that of a hidden key, whose value need not be finite.
-INLINE float4 add_seen_product(float4 sum, float weight, float4 value) {
-  return weight == 0.0f ? sum : add_product(sum, weight, value);
-}
-
-// name(sum, weight, value): one slice of p v, 16 ITEM_ROWS ITEM_VALUES multiply-adds for ITEM_ROWS +
-// 4 ITEM_VALUES reads.
-#define ADD_VALUES(name, add)                                                                    \
-  INLINE void name(float4* sum, const local float4* weight, const local float4* value) {         \
-    for (uint j = 0; j < SLICE_K / 4; ++j, value += 4 * V_STRIDE) {                              \
-      float4 part[ITEM_ROWS];                                                                    \
-      UNROLL for (uint r = 0; r < ITEM_ROWS; ++r) part[r] = weight[LANES_Q * r * P_STRIDE + j];  \
-      UNROLL for (uint i = 0; i < ITEM_VALUES; ++i) {                                            \
-        const float4 value0 = value[LANES_K * i], value1 = value[LANES_K * i + V_STRIDE];        \
-        const float4 value2 = value[LANES_K * i + 2 * V_STRIDE];                                 \
-        const float4 value3 = value[LANES_K * i + 3 * V_STRIDE];                                 \
-        UNROLL for (uint r = 0; r < ITEM_ROWS; ++r) {                                            \
-          float4 o = sum[r * ITEM_VALUES + i];                                                   \
-          o = add(o, part[r].s0, value0);                                                        \
-          o = add(o, part[r].s1, value1);                                                        \
-          o = add(o, part[r].s2, value2);                                                        \
-          sum[r * ITEM_VALUES + i] = add(o, part[r].s3, value3);                                 \
-        }                                                                                        \
-      }                                                                                          \
-    }                                                                                            \
-  }
-ADD_VALUES(add_values, add_product)
-ADD_VALUES(add_seen_values, add_seen_product)
-
-// Maximum or sum of each row's statistic over the LANES_K items that share the row, by way of the
-// memory of the weights.
-INLINE void reduce_rows(float* statistic, bool is_sum, local float4* weights, uint lane_q,
-                        uint lane_k) {
-  UNROLL for (uint r = 0; r < ITEM_ROWS; ++r)
-    ((local float*)(weights + (lane_q + LANES_Q * r) * P_STRIDE))[lane_k] = statistic[r];
-  barrier(CLK_LOCAL_MEM_FENCE);
-  const local float4* rows = weights + lane_q * P_STRIDE;
-  UNROLL for (uint r = 0; r < ITEM_ROWS; ++r) statistic[r] = is_sum ? 0.0f : LOWEST_MAXIMUM;
-  // Unrolled, this would hold all of it in registers at once.
-  ROLLED for (uint i = 0; i < LANES_K / 4; ++i) {
-    UNROLL for (uint r = 0; r < ITEM_ROWS; ++r) {
-      const float4 x = rows[LANES_Q * r * P_STRIDE + i];
-      statistic[r] = is_sum ? statistic[r] + ((x.s0 + x.s1) + (x.s2 + x.s3))
-                            : fmax(statistic[r], fmax(fmax(x.s0, x.s1), fmax(x.s2, x.s3)));
-    }
-  }
-  barrier(CLK_LOCAL_MEM_FENCE);
-}
+#include "attention/tile_forward_products.clh"
+#include "attention/tile_forward_slices.clh"
 
 // Keys [first, end) are seen by some row of the tile, [common_first, common_end) by all of them.
 typedef struct {
@@ -229,12 +82,10 @@ INLINE Interval share_of(Interval at, uint split, uint splits) {
 KERNEL void attention_tile(const global scalar* restrict q, const global scalar* restrict k,
                            const global scalar* restrict v, global scalar* restrict output,
                            global float* restrict log_sum_exp, global float* scratch,
+                           CALL_PARAMETERS) {
 #if POLICY
-                           POLICY_KERNEL_PARAMETERS, const struct AttentionCall call) {
   const Policies policy_operands = MAKE_POLICIES(call, scratch), *policies = &policy_operands;
   const struct AttentionArgs a = call.core;
-#else
-                           const struct AttentionArgs a) {
 #endif
   local float4 memory[TILE_VECTORS];
   local float4* query_tile = memory;
