@@ -28,8 +28,8 @@
 // Rows are (query row, head) pairs where `pack` heads share keys. With splits, a group takes every
 // key of its share only, and leaves {sum, maximum, total} for attention/combine.
 #include "attention/policy.clh"
-#include "attention/tile_forward_products.clh"
 #include "attention/tile_forward_slices.clh"
+#include "attention/tile_forward_products.clh"
 
 // Keys [first, end) are seen by some row of the tile, [common_first, common_end) by all of them.
 typedef struct {
