@@ -14,7 +14,7 @@
 //  4 (lane_step + LANES_STEP g) + 0..3 of both.
 #ifndef TESSERA_ATTENTION_TILE_BACKWARD_GLSL
 #define TESSERA_ATTENTION_TILE_BACKWARD_GLSL
-#include "lib/prelude.glsl"
+#include "attention/tile_features.glsl"
 #include "operations/attention/backward_args.h"
 #include "operations/attention/score.h"
 #include "operations/attention/tile_backward.def"
@@ -52,29 +52,18 @@ float weight[ITEM_ROWS * ITEM_STEPS];    // q.k, then p with dropout
 float gradient[ITEM_ROWS * ITEM_STEPS];  // do.v, then du
 
 // Four features of a row; zero where there is none.
-#define LOAD_ROWS(name, elements, vectors, base, stride, features, end)            \
-  vec4 name(int row, uint feature) {                                               \
-    vec4 x = vec4(0.0);                                                            \
-    if (row >= end) return x;                                                      \
-    const uint at = base + uint(row) * stride;                                     \
-    if (ALIGNED != 0u) {                                                           \
-      if (feature < features) x = load_scalar4(vectors[(at + feature) / 4u]);      \
-    } else {                                                                       \
-      if (feature + 0u < features) x.x = load_scalar(elements[at + feature + 0u]); \
-      if (feature + 1u < features) x.y = load_scalar(elements[at + feature + 1u]); \
-      if (feature + 2u < features) x.z = load_scalar(elements[at + feature + 2u]); \
-      if (feature + 3u < features) x.w = load_scalar(elements[at + feature + 3u]); \
-    }                                                                              \
-    return x;                                                                      \
+#define LOAD_ROWS(name, elements, vectors, base, stride, features, end) \
+  vec4 name(int row, uint feature) {                                    \
+    vec4 x = vec4(0.0);                                                 \
+    if (row >= end) return x;                                           \
+    const uint at = base + uint(row) * stride;                          \
+    LOAD_FOUR(x, elements, vectors, at, feature, features)              \
+    return x;                                                           \
   }
 LOAD_ROWS(load_query, q, q4, q_base, args.core.q_stride_row, HEAD_DIM, end_row)
 LOAD_ROWS(load_key, k, k4, k_base, args.core.k_stride_row, HEAD_DIM, end_key)
 LOAD_ROWS(load_value, v, v4, v_base, args.core.v_stride_row, VALUE_DIM, end_key)
 LOAD_ROWS(load_gradient, g, g4, g_base, args.gradient.do_stride_row, VALUE_DIM, end_row)
-
-float dot_add(vec4 a, vec4 b, float sum) {
-  return fma(a.w, b.w, fma(a.z, b.z, fma(a.y, b.y, fma(a.x, b.x, sum))));
-}
 
 // stage: this item's share of a slice of both kinds of rows, to shared memory, by way of registers
 // so that all loads are on their way at once. Rows 4 i to 4 i + 3 of the step are columns of one
@@ -137,12 +126,6 @@ float dot_add(vec4 a, vec4 b, float sum) {
       }                                                                          \
     }                                                                            \
   }
-
-vec4 add_product(vec4 sum, float weight, vec4 row) { return fma(vec4(weight), row, sum); }
-// The same where a weight may be that of a hidden pair, whose row need not be finite.
-vec4 add_seen_product(vec4 sum, float weight, vec4 row) {
-  return weight == 0.0 ? sum : add_product(sum, weight, row);
-}
 
 // One slice of the sums below.
 #define ADD_SLICE(add, sum, VECTORS, STRIDE)                              \

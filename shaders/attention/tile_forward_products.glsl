@@ -3,10 +3,7 @@
 // The shader declares what they work on.
 #ifndef TESSERA_ATTENTION_TILE_FORWARD_PRODUCTS_GLSL
 #define TESSERA_ATTENTION_TILE_FORWARD_PRODUCTS_GLSL
-
-float dot_add(vec4 a, vec4 b, float sum) {
-  return fma(a.w, b.w, fma(a.z, b.z, fma(a.y, b.y, fma(a.x, b.x, sum))));
-}
+#include "attention/tile_features.glsl"
 
 // One slice of q k^T: 4 ITEM_ROWS ITEM_KEYS multiply-adds for ITEM_ROWS + ITEM_KEYS reads.
 void add_scores(uint query, uint key) {
@@ -20,12 +17,6 @@ void add_scores(uint query, uint key) {
           dot_add(query_part, key_part[c], score[r * ITEM_KEYS + c]);
     }
   }
-}
-
-vec4 add_product(vec4 sum, float weight, vec4 value) { return fma(vec4(weight), value, sum); }
-// The same where a weight may be that of a hidden key, whose value need not be finite.
-vec4 add_seen_product(vec4 sum, float weight, vec4 value) {
-  return weight == 0.0 ? sum : add_product(sum, weight, value);
 }
 
 // name(weight, value): one slice of p v, 16 ITEM_ROWS ITEM_VALUES multiply-adds for ITEM_ROWS +

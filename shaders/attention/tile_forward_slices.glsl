@@ -3,20 +3,14 @@
 // it: each item reads its share to registers, and writes it from there to the tile, as float.
 #ifndef TESSERA_ATTENTION_TILE_FORWARD_SLICES_GLSL
 #define TESSERA_ATTENTION_TILE_FORWARD_SLICES_GLSL
+#include "attention/tile_features.glsl"
 
 // Four features of a row; zero where there is none.
-#define LOAD_FEATURES(name, elements, vectors)                                     \
-  vec4 name(uint at, uint feature, uint features) {                                \
-    vec4 x = vec4(0.0);                                                            \
-    if (ALIGNED != 0u) {                                                           \
-      if (feature < features) x = load_scalar4(vectors[(at + feature) / 4u]);      \
-    } else {                                                                       \
-      if (feature + 0u < features) x.x = load_scalar(elements[at + feature + 0u]); \
-      if (feature + 1u < features) x.y = load_scalar(elements[at + feature + 1u]); \
-      if (feature + 2u < features) x.z = load_scalar(elements[at + feature + 2u]); \
-      if (feature + 3u < features) x.w = load_scalar(elements[at + feature + 3u]); \
-    }                                                                              \
-    return x;                                                                      \
+#define LOAD_FEATURES(name, elements, vectors)             \
+  vec4 name(uint at, uint feature, uint features) {        \
+    vec4 x = vec4(0.0);                                    \
+    LOAD_FOUR(x, elements, vectors, at, feature, features) \
+    return x;                                              \
   }
 LOAD_FEATURES(load_query, q, q4)
 LOAD_FEATURES(load_key, k, k4)
