@@ -5,23 +5,15 @@
 
 #include <limits>
 
+#include "support/messages.hpp"
 #include "tessera/error.hpp"
 
 namespace tessera {
 namespace {
 
+using testing::message_of;
 using Ids = std::vector<std::int32_t>;
 using Pairs = std::vector<std::array<std::int32_t, 2>>;
-
-template <class Call>
-std::string refusal_of(Call call) {
-  try {
-    call();
-  } catch (const InvalidArgument& error) {
-    return error.what();
-  }
-  return "";
-}
 
 // ejKernel xla_utils, "Oracle data: lens [3,1,4,2] -> cu [0,3,4,8,10]; C=2 -> chunk offsets
 // [0,2,3,5,6]; positions 0,1,2,0,0,1,2,3,0,1; sequence ids 0,0,0,1,2,2,2,2,3,3".
@@ -73,28 +65,31 @@ TEST(CuSeqlens, ChunksLargerThanSequences) {
 
 TEST(CuSeqlens, RefuseWithASentence) {
   const std::vector<std::uint8_t> seven(7);
-  EXPECT_EQ(refusal_of([] { sequence_lengths({}); }),
+  EXPECT_EQ(message_of<InvalidArgument>([] { sequence_lengths({}); }),
             "cu_seqlens is empty; it must hold at least the 0");
-  EXPECT_EQ(refusal_of([] { sequence_ids(Ids{1, 2}); }), "cu_seqlens[0] must be 0, not 1");
-  EXPECT_EQ(refusal_of([] {
+  EXPECT_EQ(message_of<InvalidArgument>([] {
+              sequence_ids(Ids{1, 2});
+            }),
+            "cu_seqlens[0] must be 0, not 1");
+  EXPECT_EQ(message_of<InvalidArgument>([] {
               position_ids(Ids{0, 5, 4});
             }),
             "cu_seqlens must not decrease, but cu_seqlens[2] is 4 after 5");
-  EXPECT_EQ(refusal_of([] {
+  EXPECT_EQ(message_of<InvalidArgument>([] {
               cu_seqlens_from_lengths(Ids{1, -1});
             }),
             "lengths[1] must not be negative, but is -1");
-  EXPECT_EQ(refusal_of([] {
+  EXPECT_EQ(message_of<InvalidArgument>([] {
               cu_seqlens_from_lengths(Ids{2147483647, 1});
             }),
             "the lengths up to lengths[1], 1, add up to more than 32 bits can count");
-  EXPECT_EQ(refusal_of([] {
+  EXPECT_EQ(message_of<InvalidArgument>([] {
               chunk_indices(Ids{0, 5}, 0);
             }),
             "chunk_size must be greater than 0, not 0");
-  EXPECT_EQ(refusal_of([&] { sequence_lengths_from_mask(2, seven); }),
+  EXPECT_EQ(message_of<InvalidArgument>([&] { sequence_lengths_from_mask(2, seven); }),
             "a mask of 7 elements does not make the rows of batch 2");
-  EXPECT_EQ(refusal_of([&] { sequence_lengths_from_mask(0, seven); }),
+  EXPECT_EQ(message_of<InvalidArgument>([&] { sequence_lengths_from_mask(0, seven); }),
             "a mask of 7 elements does not make the rows of batch 0");
 }
 

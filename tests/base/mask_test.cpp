@@ -8,11 +8,13 @@
 #include <cmath>
 #include <limits>
 
+#include "support/messages.hpp"
 #include "tessera/error.hpp"
 
 namespace tessera {
 namespace {
 
+using testing::message_of;
 using Ids = std::vector<std::int32_t>;
 using Keys = std::vector<std::int64_t>;
 using Bytes = std::vector<std::uint8_t>;
@@ -25,16 +27,6 @@ Keys keys_of(const MaskSpec& mask, std::int64_t b, std::int64_t i) {
     if (mask.visible(b, 0, i, j)) keys.push_back(j);
   }
   return keys;
-}
-
-template <class Call>
-std::string refusal_of(Call call) {
-  try {
-    call();
-  } catch (const InvalidArgument& error) {
-    return error.what();
-  }
-  return "";
 }
 
 // "causal 5x5, offset 1 allows (0,1)"
@@ -190,7 +182,7 @@ TEST(MaskSegments, HeadsHaveIdsOfTheirOwnOrAreEqual) {
   DenseMask mask{.heads = 2, .q_len = 2, .kv_len = 2, .values = {1, 1, 1, 1, 1, 0, 0, 1}};
   EXPECT_EQ(mask_to_segment_ids(mask, true), (QueryKeyIds{{0, 0, 0, 1}, {0, 0, 0, 1}}));
   EXPECT_TRUE(is_block_diagonal(mask));
-  EXPECT_EQ(refusal_of([&] { mask_to_segment_ids(mask); }),
+  EXPECT_EQ(message_of<InvalidArgument>([&] { mask_to_segment_ids(mask); }),
             "mask: head 1 of batch 0 differs from head 0, so one row of segment ids cannot stand "
             "for all heads; ask for ids per head");
   mask.values = {1, 0, 0, 1, 1, 0, 0, 1};
@@ -386,7 +378,7 @@ TEST(MaskValues, AreImmutable) {
 
 TEST(MaskRefusals, NameArgumentAndValue) {
   const MaskSpec mask = MaskSpec::full(2, 3, 4, 2);
-  const auto said = [](auto call) { return refusal_of(call); };
+  const auto said = [](auto call) { return message_of<InvalidArgument>(call); };
   EXPECT_EQ(said([] { MaskSpec::full(1, -1, 4); }), "mask: q_len must be 0 to 2^60, not -1");
   EXPECT_EQ(said([] { MaskSpec::full(1, 1, 1, 0); }), "mask: heads must be 1 to 2^60, not 0");
   EXPECT_EQ(said([&] {

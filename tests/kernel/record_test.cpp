@@ -4,20 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include "support/messages.hpp"
 #include "tessera/error.hpp"
 
 namespace tessera {
 namespace {
 
-template <class Work>
-std::string message_of(Work work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
+using testing::message_of;
 
 Operation scale_operation(const std::string& name) {
   Operation operation;

@@ -8,6 +8,7 @@
 
 #include "operations/attention/dropout.hpp"
 #include "operations/attention/workload.hpp"
+#include "support/messages.hpp"
 #include "tessera/error.hpp"
 #include "tessera/operations/attention.hpp"
 
@@ -22,12 +23,8 @@ std::string refusal(const char* name, const Operands& tensors, Options options =
   const Operation& operation = find_operation(name);
   std::vector<std::optional<TensorSpec>> operands(operation.operands.size());
   for (const auto& [operand, spec] : tensors) operands[operation.slot(operand)] = spec;
-  try {
-    make_problem(operation, std::move(operands), std::move(options));
-  } catch (const InvalidArgument& error) {
-    return error.what();
-  }
-  return "";
+  return testing::message_of<InvalidArgument>(
+      [&] { make_problem(operation, std::move(operands), std::move(options)); });
 }
 
 const TensorSpec kQuery = of(DType::kF32, {2, 8, 4, 16});

@@ -11,6 +11,7 @@
 #include "kernel/sources.hpp"
 #include "operations/attention/problem.hpp"
 #include "selection/selector.hpp"
+#include "support/messages.hpp"
 #include "support/profiles.hpp"
 #include "tessera/error.hpp"
 
@@ -30,12 +31,8 @@ Problem problem_of(std::vector<std::optional<TensorSpec>> operands, Options opti
 }
 
 std::string refusal_of(std::vector<std::optional<TensorSpec>> operands, Options options = {}) {
-  try {
-    problem_of(std::move(operands), std::move(options));
-  } catch (const InvalidArgument& error) {
-    return error.what();
-  }
-  return "";
+  return testing::message_of<InvalidArgument>(
+      [&] { problem_of(std::move(operands), std::move(options)); });
 }
 
 Values normal(std::size_t count, unsigned seed) {

@@ -7,23 +7,16 @@
 #include <thread>
 
 #include "runtime/plan.hpp"
+#include "support/messages.hpp"
 #include "tessera/tessera.hpp"
 
 namespace tessera {
 namespace {
 
+using testing::message_of;
+
 Context open(const std::string& device) {
   return Context::open({.device = device, .cache_directory = ""});
-}
-
-template <class Work>
-std::string message_of(Work work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
 }
 
 // The best OpenCL or Vulkan device, or the reference where there is none.

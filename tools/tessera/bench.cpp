@@ -191,9 +191,7 @@ Command add_bench(CLI::App& tool) {
   const auto arguments = std::make_shared<Arguments>();
   Arguments& a = *arguments;
   app->add_option("operation", a.operation, "Only this operation");
-  app->add_option("--device", a.devices,
-                  "Index, platform, kind, name or UUID; may be repeated (default: all but host)")
-      ->allow_extra_args(false);
+  add_device_option(*app, a.devices);
   app->add_option("--only", a.only, "Only benchmarks whose name contains this");
   app->add_option("--shapes", a.shapes,
                   "Instead of the operation's own: parts of their names, or "

@@ -176,9 +176,7 @@ Command add_check(CLI::App& tool) {
   const auto arguments = std::make_shared<Arguments>();
   Arguments& a = *arguments;
   app->add_option("operation", a.operation, "Only this operation");
-  app->add_option("--device", a.devices,
-                  "Index, platform, kind, name or UUID; may be repeated (default: all but host)")
-      ->allow_extra_args(false);
+  add_device_option(*app, a.devices);
   app->add_option("--variant", a.variant, "Only this variant");
   app->add_option("--only", a.only, "Only cases whose name contains this");
   app->add_option("--dtype", a.dtype, "Only f32, f16 or bf16");

@@ -67,6 +67,12 @@ Case explicit_case(const Operation& operation, DType dtype, const std::string& w
 
 }  // namespace
 
+void add_device_option(CLI::App& app, std::vector<std::string>& devices) {
+  app.add_option("--device", devices,
+                 "Index, platform, kind, name or UUID; may be repeated (default: all but host)")
+      ->allow_extra_args(false);
+}
+
 std::vector<DeviceInfo> target_devices(const std::vector<std::string>& selectors) {
   const Probe& probe = probe_devices();
   std::vector<std::string> words = selectors;

@@ -3,6 +3,7 @@
 // line.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,8 @@ namespace tessera::tool {
 // device but the host; where nothing but the host exists, the host, and stderr says so. Throws
 // NoDevice.
 std::vector<DeviceInfo> target_devices(const std::vector<std::string>& selectors);
+// Adds --device, which may be repeated, for target_devices().
+void add_device_option(CLI::App& app, std::vector<std::string>& devices);
 Context open_device(const DeviceInfo& device);
 std::string device_label(const DeviceInfo& device);  // "[0] opencl:NAME"
 std::string device_tag(const DeviceInfo& device);    // "0:opencl", for narrow columns

@@ -348,9 +348,7 @@ Command add_try(CLI::App& tool) {
       "try", "Flash attention on every device: tuned once, checked, timed, in one table.");
   const auto arguments = std::make_shared<Arguments>();
   Arguments& a = *arguments;
-  app->add_option("--device", a.devices,
-                  "Index, platform, kind, name or UUID; may be repeated (default: all but host)")
-      ->allow_extra_args(false);
+  add_device_option(*app, a.devices);
   app->add_option("--budget", a.budget, "Seconds for autotuning, all devices together")
       ->type_name("SECONDS")
       ->check(CLI::Range(0.1, 1e6))

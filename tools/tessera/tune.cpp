@@ -222,9 +222,7 @@ Command add_tune(CLI::App& tool) {
   const auto arguments = std::make_shared<Arguments>();
   Arguments& a = *arguments;
   app->add_option("operation", a.operation, "Only this operation");
-  app->add_option("--device", a.devices,
-                  "Index, platform, kind, name or UUID; may be repeated (default: all but host)")
-      ->allow_extra_args(false);
+  add_device_option(*app, a.devices);
   app->add_option("--budget", a.budget, "Seconds for everything, shared by the calls")
       ->type_name("SECONDS")
       ->check(CLI::Range(0.1, 1e6))

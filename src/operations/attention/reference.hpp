@@ -90,6 +90,8 @@ class AttentionGradients {
     return static_cast<std::size_t>((batch * call.heads + head) * call.q_len + row);
   }
 
+  // The gradient of a logit, multiplied by `of`.
+  void add_term(Row& row, const Element& at, const Eigen::VectorXd& of) const;
   // What rounding `factor` costs, which is multiplied by `of`.
   void add_rounding(Row& row, double factor, const Eigen::VectorXd& of) const;
 

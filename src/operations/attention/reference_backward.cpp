@@ -106,6 +106,14 @@ void AttentionGradients::add_rounding(Row& row, double factor, const Eigen::Vect
   row.rounding_squares += error * error * of.cwiseAbs2();
 }
 
+void AttentionGradients::add_term(Row& row, const Element& at, const Eigen::VectorXd& of) const {
+  row.value += at.logit * of;
+  row.magnitude += at.magnitude * of.cwiseAbs();
+  row.moved += at.moved * of.cwiseAbs();
+  add_rounding(row, at.logit, of);
+  ++row.terms;
+}
+
 AttentionGradients::Row AttentionGradients::query(std::int64_t batch, std::int64_t head,
                                                   std::int64_t row) const {
   const AttentionProblem& call = pairs_.call();
@@ -114,11 +122,7 @@ AttentionGradients::Row AttentionGradients::query(std::int64_t batch, std::int64
     if (!pairs_.sees(batch, head, row, key)) continue;
     const Element at = element(batch, head, row, key);
     const auto k = pairs_.key(batch, head).row(key).transpose();
-    result.value += call.scale * at.logit * k;
-    result.magnitude += std::fabs(call.scale) * at.magnitude * k.cwiseAbs();
-    result.moved += std::fabs(call.scale) * at.moved * k.cwiseAbs();
-    add_rounding(result, at.logit, call.scale * k);
-    ++result.terms;
+    add_term(result, at, call.scale * k);
   }
   return result;
 }
@@ -141,11 +145,7 @@ AttentionGradients::Row AttentionGradients::key(std::int64_t batch, std::int64_t
   for_each_row_of_key(batch, kv_head, key, [&](std::int64_t head, std::int64_t row) {
     const Element at = element(batch, head, row, key);
     const auto q = pairs_.query(batch, head).row(row).transpose();
-    result.value += call.scale * at.logit * q;
-    result.magnitude += std::fabs(call.scale) * at.magnitude * q.cwiseAbs();
-    result.moved += std::fabs(call.scale) * at.moved * q.cwiseAbs();
-    add_rounding(result, at.logit, call.scale * q);
-    ++result.terms;
+    add_term(result, at, call.scale * q);
   });
   return result;
 }
