@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Relations between calls that hold whatever the right answer is (reliability.md, 4.2), on this
-// machine's CPU through OpenCL. Bitwise wherever the same work is done on the same numbers; else
+// Relations between calls that hold whatever the right answer is, on this machine's CPU through
+// OpenCL. Bitwise wherever the same work is done on the same numbers; else
 // within the bounds of two calls. All calls share a few kernels: float, head_dim 64.
 #include <gtest/gtest.h>
 

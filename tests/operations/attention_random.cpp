@@ -183,7 +183,7 @@ class Maker {
     if (draw_.chance(0.2)) options["num_splits"] = 1 + draw_.below(8);
   }
 
-  // The mix of the specification (reliability.md, 4.1).
+  // Mostly normal numbers; each of the others shows what those do not.
   void draw_data() {
     constexpr const char* kKinds[] = {"normal", "sharp",        "ascending",  "descending",
                                       "needle", "needle_first", "needle_any", "constant_value",

@@ -33,6 +33,8 @@ struct AttentionResult {
   Tensor weights;  // [batch, heads, q_len, kv_len], in the dtype of query
 };
 
+// query [batch, q_len, heads, head_dim]; key [batch, kv_len, kv_heads, head_dim]; value [batch,
+// kv_len, kv_heads, value_dim]. Shapes, strides, numerics and errors are those of flash_attention.
 TESSERA_API AttentionResult attention(const Executor& on, const Tensor& query, const Tensor& key,
                                       const Tensor& value, const AttentionOptions& options = {});
 

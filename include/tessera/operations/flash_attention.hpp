@@ -30,8 +30,8 @@
 // as the counter and the seed as the key; the same in forward and backward whatever the tiling.
 //
 // Numerics: storage f32, f16 or bf16; scores, softmax and accumulation in float; one rounding to
-// nearest even at the end. No atomics: the same library, driver, device, configuration and inputs
-// give the same bits.
+// nearest even at the end. Every sum has one order: the same library, driver, device, configuration
+// and inputs give the same bits.
 #pragma once
 
 #include <array>
@@ -124,8 +124,9 @@ struct FlashAttentionGradients {
 // row has its largest score only, be it a key's or a sink's (the first of equals).
 //
 // `forward` is what flash_attention_forward returned for the same operands and options; p is
-// recomputed from its log_sum_exp. Key and value gradients are summed over the query heads of a
-// group.
+// recomputed from its log_sum_exp. output_gradient has the output's shape and dtype. Key and value
+// gradients are summed over the query heads of a group. Errors are those of flash_attention;
+// InvalidArgument also where a wanted gradient's operand is missing.
 TESSERA_API FlashAttentionGradients flash_attention_backward(
     const Executor& on, const Tensor& query, const Tensor& key, const Tensor& value,
     const FlashAttentionForward& forward, const Tensor& output_gradient,

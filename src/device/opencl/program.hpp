@@ -49,7 +49,6 @@ class ClProgram final : public Program {
 
  private:
   cl::Kernel create_kernel(cl_int& code) const;
-  void check_kernel(const cl::Kernel& kernel, const Dim3& group) const;
   void give_back(cl::Kernel kernel) const noexcept;
 
   std::shared_ptr<const ClDevice> device_;
