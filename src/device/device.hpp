@@ -71,7 +71,7 @@ struct Launch {
   const Program* program = nullptr;
   std::span<const BufferPtr> buffers;  // a null pointer = an operand that this call does not have
   std::span<const std::byte> arguments;
-  Dim3 groups;
+  Dim3 groups;  // none along an axis is an error
   Dim3 group;
   const Problem* problem = nullptr;  // for the host platform, which binds every operand by slot
 };

@@ -62,6 +62,9 @@ TEST_F(VulkanLimits, RefusesLaunchesThatDoNotFitTheProgram) {
   bad = good;
   bad.program = nullptr;
   EXPECT_THROW(stream->launch(bad), InvalidArgument);
+  bad = good;
+  bad.groups.z = 0;
+  EXPECT_SAYS(message<InvalidArgument>([&] { stream->launch(bad); }), "no work-groups");
   const std::uint32_t most = device_->profile().max_groups[1];
   if (most != ~std::uint32_t{0}) {
     bad = good;

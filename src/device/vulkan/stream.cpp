@@ -258,6 +258,7 @@ const Pipeline& VulkanStream::check_launch(const Launch& launch) {
   const DeviceProfile& profile = core_->profile();
   const std::array<std::uint32_t, 3> groups{launch.groups.x, launch.groups.y, launch.groups.z};
   for (std::size_t axis = 0; axis < groups.size(); ++axis) {
+    if (groups[axis] == 0) refuse("no work-groups along axis " + std::to_string(axis));
     if (groups[axis] > profile.max_groups[axis]) {
       refuse(std::to_string(groups[axis]) + " work-groups along axis " + std::to_string(axis) +
              "; maxComputeWorkGroupCount of " + profile.name + " is " +
@@ -278,7 +279,6 @@ const Pipeline& VulkanStream::check_launch(const Launch& launch) {
 void VulkanStream::launch(const Launch& launch) {
   core_->require_alive();
   const Pipeline& pipeline = check_launch(launch);
-  if (launch.groups.x == 0 || launch.groups.y == 0 || launch.groups.z == 0) return;
 
   Batch& batch = recording_batch();
   const auto in_buffer =
