@@ -222,8 +222,9 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   std::vector<Config> configs;
   const bool pairs = (call.features & (POLICY_HIDES | POLICY_ADDS | POLICY_DROPOUT)) != 0;
   if (pairs) {
-    // What is asked for each pair takes registers, random numbers most of all.
-    configs = {two_warpgroups(64), two_warpgroups(128)};
+    // Random numbers, and outputs of many columns, take the registers that long tiles want.
+    configs = {two_warpgroups(128), two_warpgroups(64)};
+    if (widest > 128 || (call.features & POLICY_DROPOUT) != 0) std::swap(configs[0], configs[1]);
     for (Config& config : configs) config.set("SHARE_Q", widest > 128 ? 1 : 0);
   } else if (narrow && call.q_len > 128) {
     const bool banded = (band_of(call, three_warpgroups()) & ~HOPPER_NO_ROWS) != 0;
