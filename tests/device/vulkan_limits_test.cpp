@@ -62,9 +62,6 @@ TEST_F(VulkanLimits, RefusesLaunchesThatDoNotFitTheProgram) {
   bad = good;
   bad.program = nullptr;
   EXPECT_THROW(stream->launch(bad), InvalidArgument);
-  bad = good;
-  bad.groups.z = 0;
-  EXPECT_SAYS(message<InvalidArgument>([&] { stream->launch(bad); }), "no work-groups");
   const std::uint32_t most = device_->profile().max_groups[1];
   if (most != ~std::uint32_t{0}) {
     bad = good;
@@ -80,7 +77,7 @@ TEST_F(VulkanLimits, RefusesLaunchesThatDoNotFitTheProgram) {
   const int before = faults.submissions;
   bad = good;
   bad.groups.z = 0;
-  stream->launch(bad);
+  EXPECT_SAYS(message<InvalidArgument>([&] { stream->launch(bad); }), "no work-groups");
   stream->synchronize();
   EXPECT_EQ(faults.submissions, before) << "an empty grid was launched";
 }
