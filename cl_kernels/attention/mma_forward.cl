@@ -2,8 +2,9 @@
 // What     o[i] = sum_j p[i,j] v[j], p[i,:] = softmax of score(q[i] . k[j]), visible j; lse.
 // Who      Group (x, y, z): BLOCK_Q rows, the last first, and a share of their keys; head; batch.
 // Memory   k and v once per query tile, q once, by asynchronous copies.
-// Numerics Float sums of products of f16 or bf16; base-2 softmax with running maximum; keys in
-//          order; weights are rounded to the storage type, their sum is not.
+// Numerics Float sums of products of f16 or bf16, or of floats as attention/mma_tf32.clh has it;
+//          base-2 softmax with running maximum; keys in order; weights are rounded to the storage
+//          type, their sum is not.
 // Assumes  sm_80, MMA_VALID; ceil(q_len / BLOCK_Q) groups in x; lengths below 2^30; ALIGNED is
 //          no lie.
 //
@@ -40,6 +41,12 @@
 #define MASKED (-0x1p100f)
 #define NO_MAXIMUM (-0x1p99f)
 #endif
+
+#if DTYPE == DTYPE_F32
+#include "attention/mma_tf32.clh"
+#else
+#define OUTPUT_COLUMN(i) ((i) / 2 * 8 + lane % 4 * 2 + (i) % 2)
+#define place_of_values(lane) place_of_a(lane, VALUE_PITCH)
 
 INLINE void load_queries(uint* query, uint queries, uint step) {
   UNROLL for (uint m = 0; m < ROW_TILES; ++m)
@@ -87,6 +94,8 @@ INLINE void add_outputs(float* output, const float* weight, uint values) {
     }
   }
 }
+
+#endif
 
 // What the scores are before the softmax multiplies them by its scale.
 INLINE void finish_scores(float* score, float scale, float cap) {
@@ -275,7 +284,7 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
   const uint query_at =
       local_memory + warp * WARP_ROWS * HEAD_PITCH + place_of_a(lane, HEAD_PITCH);
   const uint key_at = key_tiles + place_of_b(lane, HEAD_PITCH);
-  const uint value_at = value_tiles + place_of_a(lane, VALUE_PITCH);
+  const uint value_at = value_tiles + place_of_values(lane);
 
   const float scale = GENERAL_SCORE ? 1.0f : a.scale * LOG2_E;  // of the scores
   float score[ROWS * SCORES], sums[ROWS * OUTPUTS], most[ROWS], sum[ROWS];
@@ -370,7 +379,7 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
       if (own_row >= (int)a.q_len) continue;
       const size_t part = split * rows + (batch * a.heads + head) * a.q_len + own_row;
       UNROLL for (uint i = 0; i < OUTPUTS; ++i) {
-        const uint column = i / 2 * 8 + lane % 4 * 2 + i % 2;
+        const uint column = OUTPUT_COLUMN(i);
         if (column < VALUE_DIM) partial[part * VALUE_DIM + column] = sums[r * OUTPUTS + i];
       }
       if (lane % 4 == 0) {
@@ -398,6 +407,10 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
     const float2 total = (float2)(most[r] * scale, sum[r]);
     const float norm = total.s1 == 0.0f ? 0.0f : 1.0f / total.s1;
 #endif
+#if DTYPE == DTYPE_F32
+    if (own_row < (int)a.q_len)
+      store_outputs(to + (size_t)own_row * a.o_stride_row, sums + r * OUTPUTS, norm, lane);
+#else
     UNROLL for (uint i = 0; i < OUTPUTS; i += 2) {
       const float low = sums[r * OUTPUTS + i] * norm, high = sums[r * OUTPUTS + i + 1] * norm;
 #if ALIGNED
@@ -406,17 +419,18 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
                   pack_scalars(low, high));
 #else
       if (own_row >= (int)a.q_len) continue;
-      const uint column = i / 2 * 8 + lane % 4 * 2;
+      const uint column = OUTPUT_COLUMN(i);
       if (column < VALUE_DIM) store_scalar(low, to + (size_t)own_row * a.o_stride_row, column);
       if (column + 1 < VALUE_DIM)
         store_scalar(high, to + (size_t)own_row * a.o_stride_row, column + 1);
 #endif
     }
+#endif
     if (a.write_lse && lane % 4 == 0 && own_row < (int)a.q_len)
       log_sum_exp[a.lse_offset + batch * a.lse_stride_batch + head * a.lse_stride_head + own_row] =
           total.s1 == 0.0f ? -INFINITY : (total.s0 + log2(total.s1)) * LN_2;
   }
-#if ALIGNED
+#if ALIGNED && DTYPE != DTYPE_F32
   WARP_SYNC();
   const uint chunks = VALUE_DIM / 8;
   for (uint i = lane; i < WARP_ROWS * chunks; i += 32) {

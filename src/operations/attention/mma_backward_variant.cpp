@@ -33,6 +33,7 @@ Geometry geometry_of(const Problem& problem, const Config& config) {
   const std::uint32_t QUERY_STEP = config.get("QUERY_STEP", 0);
   const std::uint32_t HEAD_DIM = head_dim(problem);
   const std::uint32_t VALUE_DIM = value_dim(problem);
+  constexpr std::uint32_t ELEMENT_BYTES = 2;
   constexpr std::uint32_t kMost = 4096;  // keeps every product below in 32 bits
   if (KEY_STEP > kMost || QUERY_STEP > kMost || !(MMA_BACKWARD_VALID)) return {};
   return {

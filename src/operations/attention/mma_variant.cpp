@@ -18,6 +18,10 @@ std::vector<Tunable> tunables() {
   };
 }
 
+std::uint32_t element_bytes(const Problem& problem) {
+  return static_cast<std::uint32_t>(size_of(problem.dtype));
+}
+
 struct MmaGeometry {
   bool valid = false;
   std::uint32_t local_bytes = 0;
@@ -33,6 +37,7 @@ MmaGeometry geometry_of(const Problem& problem, const Config& config) {
   const std::uint32_t KEEP_Q = config.get("KEEP_Q", 0);
   const std::uint32_t HEAD_DIM = head_dim(problem);
   const std::uint32_t VALUE_DIM = value_dim(problem);
+  const std::uint32_t ELEMENT_BYTES = element_bytes(problem);
   constexpr std::uint32_t kMost = 4096;  // keeps every product below in 32 bits
   if (BLOCK_Q > kMost || BLOCK_K > kMost || !(MMA_VALID)) return {};
   return {.valid = true, .local_bytes = MMA_LOCAL_BYTES, .registers = MMA_REGISTERS};
@@ -51,7 +56,7 @@ std::vector<Define> constants(const Problem& problem, const Config& /*config*/) 
   const bool general = call.policies || call.soft_cap > 0 || !folds_into_exponent(call.scale);
   return {{"HEAD_DIM", head_dim(problem)},
           {"VALUE_DIM", value_dim(problem)},
-          {"ALIGNED", is_aligned(problem, 8) ? 1U : 0U},
+          {"ALIGNED", is_aligned(problem, 16 / element_bytes(problem)) ? 1U : 0U},
           {"GENERAL_SCORE", general ? 1U : 0U}};
 }
 
@@ -89,7 +94,17 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   const std::uint32_t columns = std::max(head_dim(problem), value_dim(problem));
   const std::uint32_t steps = ceil_div(call.head_dim, 16);
   std::vector<Config> configs;
-  if (columns <= 64) {
+  if (problem.dtype == DType::kF32) {
+    if (columns <= 64) {
+      configs = {make_config(128, 64, 64, 1, 0), make_config(128, 128, 32, 1, 0),
+                 make_config(128, 128, 64, 1, 0)};
+    } else if (columns <= 128) {
+      configs = {make_config(128, 128, 32, 1, 0), make_config(128, 64, 32, 1, 0),
+                 make_config(128, 64, 64, 1, 0)};
+    } else {
+      configs = {make_config(128, 64, 16, 1, 0)};
+    }
+  } else if (columns <= 64) {
     if (!call.policies) configs.push_back(make_config(128, 128, 128, 1, 0));
     configs.push_back(make_config(128, 128, 64, 2, steps));
     configs.push_back(make_config(128, 64, 64, 1, steps));
@@ -122,12 +137,14 @@ Variant mma_variant(const AttentionSlots& slots) {
                              .axes = dtype_axes,
                              .groups = groups,
                              .constants = constants};
-  Variant variant = forward_variant(
-      slots, "mma", "mma.sync on tiles that are copied asynchronously; weights stay in registers",
-      tunables(), kernel);
+  Variant variant = forward_variant(slots, "mma",
+                                    "mma.sync on tiles that are copied asynchronously; weights "
+                                    "stay in registers; floats as three "
+                                    "products of tf32",
+                                    tunables(), kernel);
   variant.needs = {.backends = {Backend::kOpenCL},
                    .features = Feature::kNvidiaPtx | Feature::kMmaSync};
-  variant.dtypes = {DType::kF16, DType::kBF16};
+  variant.dtypes = {DType::kF32, DType::kF16, DType::kBF16};
   variant.rounds_factors = true;
   variant.space = space;
   variant.rejects = rejects;
@@ -135,8 +152,10 @@ Variant mma_variant(const AttentionSlots& slots) {
 }
 
 bool prefers_mma(const Problem& problem, const DeviceProfile& profile) {
-  return has(profile.features, Feature::kMmaSync) && problem.dtype != DType::kF32 &&
-         call_of(problem).q_len >= 16;
+  // Three products of tf32 beat float arithmetic where the matrix unit is several times as fast. On
+  // GPUs for graphics it is not, and nobody has measured others.
+  const bool pays = problem.dtype != DType::kF32 || has(profile.features, Feature::kWgmma);
+  return has(profile.features, Feature::kMmaSync) && pays && call_of(problem).q_len >= 16;
 }
 
 Config default_mma_config(const Problem& problem, const DeviceProfile& profile) {
