@@ -84,8 +84,8 @@ void weigh(int first, bool all_visible) {
       }
 #else
       x *= inner;
-      if (CAPPED != 0u) [[unroll]]
-        for (int c = 0; c < 4; ++c) x[c] = outer * saturating_tanh(x[c]);
+      if (CAPPED != 0u)
+        [[unroll]] for (int c = 0; c < 4; ++c) x[c] = outer * saturating_tanh(x[c]);
       if (!all_visible) {
         [[unroll]] for (int c = 0; c < 4; ++c) {
           const int key = first + int(column) + c, away = key - row;

@@ -27,8 +27,9 @@ void raise_maxima(int first, bool all_visible) {
     SUM top = row_max[r];
     [[unroll]] for (uint n = 0u; n < KEY_TILES; ++n) {
       SUM part = score[r * KEY_TILES + n] * inner;
-      if (CAPPED != 0u) [[unroll]]
-        for (int i = 0; i < part.length(); ++i) part[i] = outer * saturating_tanh(part[i]);
+      if (CAPPED != 0u)
+        [[unroll]] for (int i = 0; i < part.length(); ++i) part[i] =
+            outer * saturating_tanh(part[i]);
       if (!all_visible)
         coopMatPerElementNV(part, part, hidden, own_row + int(r * MATRIX_M),
                             first + int(n * MATRIX_N));
