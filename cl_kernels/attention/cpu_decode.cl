@@ -21,12 +21,7 @@
 //   A value that is not finite reaches all rows of a pass and head if one of them sees its key, and none otherwise.
 #include "lib/vector_math.clh"
 #include "operations/attention/cpu_decode.h"
-#if POLICY
 #include "attention/policy.clh"
-#else
-#include "operations/attention/args.h"
-#include "operations/attention/score.h"
-#endif
 #include "operations/attention/combine.h"
 
 // The rows of HEADS kv heads of one batch.
@@ -403,11 +398,6 @@ INLINE void store_result(const Head* from, uint i, const Work* work, global scal
         result.s1;
 }
 
-#if POLICY
-#define CALL_PARAMETERS POLICY_KERNEL_PARAMETERS, const struct AttentionCall call
-#else
-#define CALL_PARAMETERS const struct AttentionArgs a
-#endif
 KERNEL void attention_cpu_decode(const global scalar* restrict q, const global scalar* restrict k,
                                  const global scalar* restrict v, global scalar* restrict output,
                                  global float* restrict log_sum_exp, global float* restrict scratch, CALL_PARAMETERS) {

@@ -16,12 +16,7 @@
 //   Only lanes of one stream meet there. Where PTX can say so they wait for their warp, elsewhere for the group.
 //   A value that is not finite reaches the rows that see its key, and no others.
 #include "lib/prelude.clh"
-#if POLICY
 #include "attention/policy.clh"
-#else
-#include "operations/attention/args.h"
-#include "operations/attention/score.h"
-#endif
 #include "operations/attention/combine.h"
 #include "operations/attention/decode.h"
 
@@ -204,11 +199,6 @@ INLINE float score_of(const Work* work, const ScoredRow* row, int key, float dot
             sum[r][n * PART + i] = fma(score[r * KEYS + c], x[i], sum[r][n * PART + i]);    \
     }
 
-#if POLICY
-#define CALL_PARAMETERS POLICY_KERNEL_PARAMETERS, const struct AttentionCall call
-#else
-#define CALL_PARAMETERS const struct AttentionArgs a
-#endif
 KERNEL void attention_decode(const global scalar* restrict q, const global scalar* restrict k,
                              const global scalar* restrict v, global scalar* restrict output,
                              global float* restrict log_sum_exp, global float* scratch, CALL_PARAMETERS) {

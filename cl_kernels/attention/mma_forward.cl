@@ -210,12 +210,10 @@ INLINE uint tile_state(const Policies* policies, uint batch, uint head, int row,
 KERNEL void attention_mma(const global scalar* restrict q, const global scalar* restrict k,
                           const global scalar* restrict v, global scalar* restrict output,
                           global float* restrict log_sum_exp, global float* scratch,
+                          CALL_PARAMETERS) {
 #if POLICY
-                          POLICY_KERNEL_PARAMETERS, const struct AttentionCall call) {
   const Policies policy_operands = MAKE_POLICIES(call, scratch), *policies = &policy_operands;
   const struct AttentionArgs a = call.core;
-#else
-                          const struct AttentionArgs a) {
 #endif
   local uchar memory[MMA_LOCAL_BYTES] __attribute__((aligned(128)));
   const uint local_memory = LOCAL_ADDRESS(memory);
