@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What     Attention of few query rows per kv head over many keys: o and lse, or the partial results of a split.
 // Who      A work-group is one item: split x, HEADS kv heads from y * HEADS on, batch z, all rows of their query heads.
-// Memory   k and v once per ROWS rows of a kv head, asked for BLOCK_K keys ahead; DECODE_PRIVATE_BYTES on the stack.
+// Memory   k and v once per ROWS rows of a kv head, asked for AHEAD bytes ahead; DECODE_PRIVATE_BYTES on the stack.
 // Numerics Float, blocks of keys in order; base-2 softmax over the running maximum; one rounding.
 // Assumes  DECODE_VALID, HEADS divides the kv heads, a grid of exactly a.splits x kv heads / HEADS x batch, contiguous
 //          features, lengths below 2^30, a compiler that does not reassociate (no -cl flags).
 //
 //   Features lie in the lanes. Row r of a kv head is query row r / group of its query head r % group, so a key is read
-//   once for all of them. A tile of scores is VECTOR_WIDTH dot products, whose lanes are summed up in one go.
+//   once for all of them. A tile of scores is VECTOR_WIDTH dot products of TILE_HEADS heads, whose lanes are summed up
+//   in one go.
 //
 //                  TILE_KEYS keys                                   TILE_COLUMNS vectors of features
 //              +--------------------+                                   +--------------------+
@@ -16,9 +17,10 @@
 //              +--------------------+                                   +--------------------+
 //
 //   The keys from the first that some row sees to the last are cut into blocks, and these into splits: no result
-//   depends on the batch, the tensor's length or HEADS. The heads of an item take turns at each block, because memory
-//   holds the heads of a key side by side: head after head, such rows came at 80 % of this rate (EPYC, PoCL 3.1).
-//   A value that is not finite reaches all rows of a pass and head if one of them sees its key, and none otherwise.
+//   depends on the batch, the tensor's length or HEADS. A block is all scores, then all weights, then all values. The
+//   heads of an item take turns of TURN keys at it, because memory holds the heads of a key side by side, and what comes
+//   in the order of memory comes fastest: little asking ahead is needed, and much of it is harmful (EPYC, PoCL 3.1).
+//   A value that is not finite reaches the rows that give its key a weight.
 #include "lib/vector_math.clh"
 #include "operations/attention/cpu_decode.h"
 #include "attention/policy.clh"
@@ -91,6 +93,7 @@ INLINE bool scored_by_key(const Work* work) {
 
 // A kv head's rows of a pass: the softmax so far.
 typedef struct {
+  float scores[ROWS][BLOCK_K];  // of a block; later its weights
   float top[ROWS];     // the largest score
   floatv total[ROWS];  // the sum of the weights, spread over lanes
   floatv decay[ROWS];  // factor of what was summed up before this block
@@ -103,12 +106,8 @@ typedef struct {
 // Rows that go through a share of the keys together.
 typedef struct {
   int rows;             // of each head, in whole tiles; rows past the last one repeat it
-  Interval all;         // keys of the share that some row may see
+  Interval all, every;  // keys of the share that some row may see, and that every row may see
   Interval sees[ROWS];  // and that each of them may see
-  float scores[ROWS][BLOCK_K];  // of a block and a head; later its weights
-#if POLICY
-  uchar seen[BLOCK_K];  // keys of a block that some row sees, where single keys may be hidden
-#endif
   Head heads[HEADS];
 } Pass;
 
@@ -142,49 +141,62 @@ INLINE floatv sum_lanes(floatv* x) {
   return (floatv)(x[0].even, x[1].even) + (floatv)(x[0].odd, x[1].odd);
 }
 
-// The row that is asked for while a head takes key `i` of a block: together the heads ask for the rows of the next
-// block in the order of memory, where the heads of a key follow each other.
-INLINE const global scalar* row_ahead(const Pass* pass, Rows rows, uint head, int first, int i) {
-  const uint n = head * BLOCK_K + i;
-  return row_of(rows, n % HEADS, min(first + BLOCK_K + (int)(n / HEADS), pass->all.end - 1));
-}
-
 // Asks the second cache for the line in which vector n of a row begins, if no vector before it did.
 INLINE void ask_for(const global scalar* row, int n, int features) {
   const int line = 64 / sizeof(scalar), feature = feature_of(n, features);
   if (n == 0 || feature / line != feature_of(n - 1, features) / line) PREFETCH_FAR(row + feature);
 }
 
-// Scores of TILE_ROWS rows with TILE_KEYS keys.
-INLINE void score_tile(floatv (*queries)[HEAD_VECTORS], const global scalar** keys, const global scalar** ahead,
-                       float (*scores)[BLOCK_K]) {
+// From a key to the one that is asked for meanwhile, in elements. Tiles of rows after the first find all in the cache.
+INLINE size_t ahead_of(Rows rows, int row, int features) {
+  return row == 0 ? (size_t)max(1, AHEAD / (int)(HEADS * features * sizeof(scalar))) * rows.stride : 0;
+}
+
+// Scores of TILE_ROWS rows of TILE_HEADS heads with TILE_KEYS keys.
+INLINE void score_tile(Head* heads, int row, int key, const global scalar** keys, Rows rows) {
+  const size_t ahead = ahead_of(rows, row, HEAD_DIM);
   floatv sum[VECTOR_WIDTH];
   UNROLL for (int i = 0; i < VECTOR_WIDTH; ++i) sum[i] = 0.0f;
-  UNROLL for (int n = 0; n < HEAD_VECTORS; ++n) {
-    UNROLL for (int c = 0; c < TILE_KEYS; ++c) {
-      ask_for(ahead[c], n, HEAD_DIM);
-      const floatv key = load_new_features(keys[c], n, HEAD_DIM);
-      UNROLL for (int r = 0; r < TILE_ROWS; ++r)
-        sum[r * TILE_KEYS + c] = fma(key, queries[r][n], sum[r * TILE_KEYS + c]);
+  UNROLL for (int c = 0; c < TILE_KEYS; ++c) {
+    UNROLL for (int h = 0; h < TILE_HEADS; ++h) {
+      const global scalar* at = keys[c] + (size_t)h * rows.stride_head;
+      UNROLL for (int n = 0; n < HEAD_VECTORS; ++n) {
+        ask_for(at + ahead, n, HEAD_DIM);
+        const floatv x = load_new_features(at, n, HEAD_DIM);
+        UNROLL for (int r = 0; r < TILE_ROWS; ++r) {
+          const int i = (h * TILE_ROWS + r) * TILE_KEYS + c;
+          sum[i] = fma(x, heads[h].queries[row + r][n], sum[i]);
+        }
+      }
     }
   }
   float lanes[VECTOR_WIDTH];
   vstorev(sum_lanes(sum), 0, lanes);
-  UNROLL for (int r = 0; r < TILE_ROWS; ++r)
-    JOIN(vstore, TILE_KEYS)(JOIN(vload, TILE_KEYS)(r, lanes), 0, scores[r]);
+  UNROLL for (int h = 0; h < TILE_HEADS; ++h)
+    UNROLL for (int r = 0; r < TILE_ROWS; ++r)
+      JOIN(vstore, TILE_KEYS)(JOIN(vload, TILE_KEYS)(h * TILE_ROWS + r, lanes), 0, &heads[h].scores[row + r][key]);
 }
 
-INLINE void score_block(Pass* pass, uint head, Rows keys, Block now) {
-  // Tiles of rows outside: inside, compilers would take loads of keys for invariant and tear them to pieces.
-  for (int row = 0; row < pass->rows; row += TILE_ROWS) {
-    for (int i = now.begin / TILE_KEYS * TILE_KEYS; i < now.end; i += TILE_KEYS) {
-      const global scalar *at[TILE_KEYS], *ahead[TILE_KEYS];
-      // Nothing may be read that no row sees: at the ends a tile repeats keys, and their scores are masked.
-      UNROLL for (int c = 0; c < TILE_KEYS; ++c) {
-        at[c] = row_of(keys, head, now.first + clamp(i + c, now.begin, now.end - 1));
-        ahead[c] = row == 0 ? row_ahead(pass, keys, head, now.first, i + c) : at[c];
+// The part of a block that begins with its key `first`.
+INLINE Block part_of(Block now, int first, int keys) {
+  const Block part = {now.first, max(now.begin, first), min(now.end, first + keys)};
+  return part;
+}
+
+INLINE void score_block(Pass* pass, Rows keys, Block now) {
+  for (int first = now.begin / KEY_TURN * KEY_TURN; first < now.end; first += KEY_TURN) {
+    const Block turn = part_of(now, first, KEY_TURN);
+    for (uint h = 0; h < HEADS; h += TILE_HEADS) {
+      // Tiles of rows outside: inside, compilers would take loads of keys for invariant and tear them to pieces.
+      for (int row = 0; row < pass->rows; row += TILE_ROWS) {
+        for (int i = turn.begin / TILE_KEYS * TILE_KEYS; i < turn.end; i += TILE_KEYS) {
+          const global scalar* at[TILE_KEYS];
+          // Nothing may be read that no row sees: at the ends a tile repeats keys, and their scores are masked.
+          UNROLL for (int c = 0; c < TILE_KEYS; ++c)
+            at[c] = row_of(keys, h, now.first + clamp(i + c, turn.begin, turn.end - 1));
+          score_tile(&pass->heads[h], row, i, at, keys);
+        }
       }
-      score_tile(&pass->heads[head].queries[row], at, ahead, (float(*)[BLOCK_K])&pass->scores[row][i]);
     }
   }
 }
@@ -205,23 +217,23 @@ INLINE float largest_lane(floatv x) {
 }
 
 // Scores of a row become weights; its maximum and its total take them in. No cap: 0.
-INLINE void weigh_row(Pass* pass, Head* head, int row, Block now, float cap) {
-  const Interval sees = common(pass->sees[row], now.first + now.begin, now.first + now.end);
+INLINE void weigh_row(Head* head, int row, Interval sees, Block now, float cap) {
+  sees = common(sees, now.first + now.begin, now.first + now.end);
   floatv top = head->top[row], sum = 0.0f;
   for (int i = 0; i < BLOCK_K; i += VECTOR_WIDTH) {
     const intv key = now.first + i + LANE_INDEX;
-    floatv x = vloadv(0, &pass->scores[row][i]);
+    floatv x = vloadv(0, &head->scores[row][i]);
     if (cap > 0.0f) x = tanh_vector(x) * (cap * LOG2_E);
     x = key < sees.begin || key >= sees.end ? (floatv)(-INFINITY) : x;
-    vstorev(x, 0, &pass->scores[row][i]);
+    vstorev(x, 0, &head->scores[row][i]);
     top = larger(top, x);
   }
   const float largest = largest_lane(top);
 
   for (int i = 0; i < BLOCK_K; i += VECTOR_WIDTH) {
-    const floatv x = vloadv(0, &pass->scores[row][i]) - largest;
+    const floatv x = vloadv(0, &head->scores[row][i]) - largest;
     const floatv weight = exp2_from(larger((floatv)(-127.0f), x), (floatv)(EXP2_ORIGIN));
-    vstorev(weight, 0, &pass->scores[row][i]);
+    vstorev(weight, 0, &head->scores[row][i]);
     sum += weight;
   }
   const floatv step = head->top[row] - largest;
@@ -231,67 +243,61 @@ INLINE void weigh_row(Pass* pass, Head* head, int row, Block now, float cap) {
   head->top[row] = largest;
 }
 
-// sums = sums * decay + weights * values of TILE_ROWS rows and the vectors from `column` on.
-INLINE void add_values(Pass* pass, uint head, int row, int column, Rows values, Block now, bool decays) {
-  Head* to = &pass->heads[head];
+// sums = sums * decay + weights * values of TILE_ROWS rows and the vectors from `column` on. With `hides`, some rows may
+// not see some keys: their weight is 0, but 0 * NaN is NaN.
+INLINE void add_values(Head* head, int row, int column, const global scalar* values, Rows rows, Block turn, bool decays,
+                       bool hides) {
+  const size_t ahead = ahead_of(rows, row, VALUE_DIM);
   floatv sum[TILE_ROWS][TILE_COLUMNS];
   UNROLL for (int r = 0; r < TILE_ROWS; ++r) {
-    const floatv decay = decays ? to->decay[row + r] : (floatv)(1.0f);
-    UNROLL for (int c = 0; c < TILE_COLUMNS; ++c) sum[r][c] = to->sums[row + r][column + c] * decay;
+    const floatv decay = decays ? head->decay[row + r] : (floatv)(1.0f);
+    UNROLL for (int c = 0; c < TILE_COLUMNS; ++c) sum[r][c] = head->sums[row + r][column + c] * decay;
   }
-  for (int i = now.begin; i < now.end; ++i) {
-    const global scalar* at = row_of(values, head, now.first + i);
-    const global scalar* ahead = row == 0 ? row_ahead(pass, values, head, now.first, i) : at;
+  for (int i = turn.begin; i < turn.end; ++i) {
+    const global scalar* at = values + (size_t)(turn.first + i) * rows.stride;
     UNROLL for (int c = 0; c < TILE_COLUMNS; ++c) {
-      ask_for(ahead, column + c, VALUE_DIM);
+      ask_for(at + ahead, column + c, VALUE_DIM);
       const floatv x = load_features(at, column + c, VALUE_DIM);
-      UNROLL for (int r = 0; r < TILE_ROWS; ++r) sum[r][c] = fma(x, (floatv)(pass->scores[row + r][i]), sum[r][c]);
+      UNROLL for (int r = 0; r < TILE_ROWS; ++r) {
+        const floatv weight = head->scores[row + r][i];
+        sum[r][c] = fma(hides && weight == 0.0f ? (floatv)(0.0f) : x, weight, sum[r][c]);
+      }
     }
   }
   UNROLL for (int r = 0; r < TILE_ROWS; ++r)
-    UNROLL for (int c = 0; c < TILE_COLUMNS; ++c) to->sums[row + r][column + c] = sum[r][c];
+    UNROLL for (int c = 0; c < TILE_COLUMNS; ++c) head->sums[row + r][column + c] = sum[r][c];
 }
 
-INLINE void add_block(Pass* pass, uint head, Rows values, Block now, bool decays) {
-  for (int row = 0; row < pass->rows; row += TILE_ROWS)
-    UNROLL for (int column = 0; column < VALUE_SPAN; column += TILE_COLUMNS)
-      add_values(pass, head, row, column, values, now, decays);
+INLINE void add_block(Pass* pass, Rows values, Block now, bool hides) {
+  for (int first = now.begin / TURN * TURN; first < now.end; first += TURN) {
+    const Block turn = part_of(now, first, TURN);
+    const bool decays = turn.begin == now.begin;
+    for (uint h = 0; h < HEADS; ++h) {
+      const global scalar* at = row_of(values, h, 0);
+      for (int row = 0; row < pass->rows; row += TILE_ROWS)
+        UNROLL for (int column = 0; column < VALUE_SPAN; column += TILE_COLUMNS)
+          add_values(&pass->heads[h], row, column, at, values, turn, decays, hides);
+    }
+  }
 }
 
 #if POLICY
-// Logits become scores, key by key. Marks the keys that some row sees.
-INLINE void apply_policies(Pass* pass, const Head* head, const Policies* policies, Block now) {
+// Logits become scores, key by key.
+INLINE void apply_policies(Head* head, int rows, const Policies* policies, Block now) {
   for (int i = now.begin; i < now.end; ++i) {
     const int key = now.first + i;
-    bool seen = false;
-    for (int row = 0; row < pass->rows; ++row) {
+    for (int row = 0; row < rows; ++row) {
       const bool sees = policy_sees(policies, head->policies[row], key);
-      pass->scores[row][i] =
-          sees ? policy_score(policies, head->policies[row], key, pass->scores[row][i]).s0 : -INFINITY;
-      seen = seen || sees;
+      head->scores[row][i] =
+          sees ? policy_score(policies, head->policies[row], key, head->scores[row][i]).s0 : -INFINITY;
     }
-    pass->seen[i] = seen;
   }
 }
 
-INLINE void apply_dropout(Pass* pass, const Head* head, const Policies* policies, Block now) {
-  for (int row = 0; row < pass->rows; ++row)
+INLINE void apply_dropout(Head* head, int rows, const Policies* policies, Block now) {
+  for (int row = 0; row < rows; ++row)
     for (int i = now.begin; i < now.end; ++i)
-      pass->scores[row][i] *= policy_keep(policies, head->policies[row], now.first + i);
-}
-
-// The values of seen keys only: the weight of others is 0, but 0 * NaN is NaN.
-INLINE void add_seen(Pass* pass, uint head, Rows values, Block now) {
-  bool decays = true;
-  Block run = now;
-  for (int i = now.begin; i < now.end; i = run.end) {
-    run.begin = i;
-    while (run.begin < now.end && !pass->seen[run.begin]) ++run.begin;
-    run.end = run.begin;
-    while (run.end < now.end && pass->seen[run.end]) ++run.end;
-    add_block(pass, head, values, run, decays);
-    decays = false;
-  }
+      head->scores[row][i] *= policy_keep(policies, head->policies[row], now.first + i);
 }
 #endif
 
@@ -324,11 +330,12 @@ INLINE void begin_pass(Pass* pass, const Work* work, const global scalar* q, uin
   const struct AttentionArgs* a = work->args;
   const float factor = scored_by_key(work) ? a->scale : a->soft_cap > 0.0f ? a->scale / a->soft_cap : a->scale * LOG2_E;
   pass->rows = (min(rows - first, (uint)ROWS) + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS;
-  Interval some = {0, 0};
+  Interval some = {0, 0}, every = share;
   for (int i = 0; i < pass->rows; ++i) {
     const uint r = min(first + i, rows - 1), row = query_row(work, r);
     pass->sees[i] = interval_of(work, row);
     some = hull(some, pass->sees[i]);
+    every = common(every, pass->sees[i].begin, pass->sees[i].end);
     for (uint h = 0; h < HEADS; ++h) {
       Head* to = &pass->heads[h];
       const uint head = query_head(work, h, r);
@@ -344,25 +351,34 @@ INLINE void begin_pass(Pass* pass, const Work* work, const global scalar* q, uin
     }
   }
   pass->all = common(some, share.begin, share.end);
+  pass->every = every;
 }
 
-INLINE void take_block(Pass* pass, const Work* work, uint head, Rows keys, Rows values, Block now) {
+// Scores of a block become weights.
+INLINE void weigh_head(Pass* pass, Head* head, const Work* work, Block now) {
   const bool by_key = scored_by_key(work);
-  Head* to = &pass->heads[head];
-  score_block(pass, head, keys, now);
 #if POLICY
-  const uint features = work->policies->policy->features;
-  if (by_key) apply_policies(pass, to, work->policies, now);
+  if (by_key) apply_policies(head, pass->rows, work->policies, now);
 #endif
-  for (int row = 0; row < pass->rows; ++row) weigh_row(pass, to, row, now, by_key ? 0.0f : work->args->soft_cap);
+  for (int row = 0; row < pass->rows; ++row)
+    weigh_row(head, row, pass->sees[row], now, by_key ? 0.0f : work->args->soft_cap);
 #if POLICY
-  if ((features & POLICY_DROPOUT) != 0) apply_dropout(pass, to, work->policies, now);
-  if ((features & POLICY_HIDES) != 0) {
-    add_seen(pass, head, values, now);
-    return;
+  if ((work->policies->policy->features & POLICY_DROPOUT) != 0) apply_dropout(head, pass->rows, work->policies, now);
+#endif
+}
+
+INLINE void take_block(Pass* pass, const Work* work, Rows keys, Rows values, Block now) {
+  bool hides = now.first + now.begin < pass->every.begin || now.first + now.end > pass->every.end;
+#if POLICY
+  hides = hides || (work->policies->policy->features & POLICY_HIDES) != 0;
+#endif
+  score_block(pass, keys, now);
+  for (uint h = 0; h < HEADS; ++h) weigh_head(pass, &pass->heads[h], work, now);
+  if (hides) {
+    add_block(pass, values, now, true);
+  } else {
+    add_block(pass, values, now, false);
   }
-#endif
-  add_block(pass, head, values, now, true);
 }
 
 // Row i of a pass, which is row r of kv head h.
@@ -422,7 +438,7 @@ KERNEL void attention_cpu_decode(const global scalar* restrict q, const global s
     for (int block = share.begin; block < pass.all.end; block += BLOCK_K) {
       const Block now = {block, max(pass.all.begin - block, 0), min(pass.all.end - block, BLOCK_K)};
       if (now.begin >= now.end) continue;
-      for (uint h = 0; h < HEADS; ++h) take_block(&pass, &work, h, keys, values, now);
+      take_block(&pass, &work, keys, values, now);
     }
     for (uint h = 0; h < HEADS; ++h) {
       for (uint r = first; r < min(first + ROWS, rows); ++r) {

@@ -320,9 +320,9 @@ TEST_F(Metamorphic, HiddenKeysChangeNoBit) {
 
 TEST_F(Metamorphic, NanStaysInTheRowsThatSeeIt) {
   const FlashAttentionOptions causal{.causal = true};
-  for (const char* variant : {"cpu", "tile", "decode"}) {
-    const Executor on = pinned(variant);
-    const std::int64_t rows = std::string(variant) == "decode" ? 60 : 70, bad = 40;
+  for (const std::string variant : {"cpu", "cpu_decode", "tile", "decode"}) {
+    const Executor on = pinned(variant.c_str());
+    const std::int64_t rows = variant.ends_with("decode") ? 60 : 70, bad = 40;
     Rows q = q_.part(0, rows), k = k_.part(0, rows), v = v_.part(0, rows);
     const Answer clean = run(on, q, k, v, causal);
     k.at(1, bad, 0)[7] = kNan;
