@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What     The sum of a large buffer: the read bandwidth that can be had.
+// What     The sum of a part of a buffer: the read bandwidth that can be had.
 // Who      An item owns one contiguous share.
 // Memory   A launch reads 64 * blocks bytes, asked for READ_AHEAD blocks ahead, and writes 4 bytes per item.
 // Numerics Whole numbers, wrapping: any content will do.
@@ -10,15 +10,13 @@
 #include "lib/vector_math.clh"
 #include "operations/probe/args.h"
 
-#ifndef READ_AHEAD
-#define READ_AHEAD 64
-#endif
-#define STREAMS 4  // sums that do not wait for each other
+#define READ_AHEAD 64  // 4 KiB; none to 8 KiB are within 3 % on a Zen 4
+#define STREAMS 4      // sums that do not wait for each other
 
-KERNEL void read_cpu(const global uint16* restrict from, global uint* restrict sink,
-                     const struct CopyArgs a) {
+KERNEL void read_cpu(const global uint16* restrict from, global uint* restrict sink, const struct ReadArgs a) {
   const size_t share = (a.blocks + get_global_size(0) - 1) / get_global_size(0);
   const size_t first = get_global_id(0) * share, end = min(first + share, (size_t)a.blocks);
+  from += a.first;
   uint16 sum[STREAMS];
   UNROLL for (int n = 0; n < STREAMS; ++n) sum[n] = 0;
   size_t i = first;

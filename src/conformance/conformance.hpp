@@ -53,6 +53,9 @@ struct VerifiedRun {
   double spread = 0;  // (90th - 10th percentile) / median
   double flops = 0, bytes = 0;
   int rounds = 0;
+  // Of calls that do little else than read, on CPUs: measured in turns with them, and then they
+  // find their operands in no cache. 0 = of no interest.
+  double read_bytes_per_second = 0;
 };
 
 // Runs a case as an application would have it chosen, checks it, and if it is right and `time` is

@@ -3,7 +3,7 @@
 
 #include "base/log.hpp"
 #include "conformance/conformance.hpp"
-#include "kernel/sources.hpp"
+#include "conformance/probe.hpp"
 #include "operations/probe/args.h"
 #include "runtime/context_state.hpp"
 #include "tessera/error.hpp"
@@ -14,39 +14,25 @@ namespace {
 constexpr int kRounds = 5;
 constexpr double kEnoughSeconds = 0.02;  // a launch this long hides what starting it costs
 
-// One probe kernel, as this device runs it best.
-struct Probe {
-  device::ProgramPtr program;
-  Dim3 groups, group;
-};
-
 class PeakMeter {
  public:
   explicit PeakMeter(const Context& context)
-      : state_(*context.state()), profile_(context.device()) {
-    cpu_style_ = profile_.backend == Backend::kOpenCL && is_cpu(profile_);
-    const std::uint32_t units = std::max(profile_.compute_units, 1U);
-    group_.x = cpu_style_
-                   ? 1
-                   : std::min(std::max(profile_.max_group_size, 1U), is_cpu(profile_) ? 32U : 256U);
-    // Enough work-groups to fill any device; a CPU wants a few for each of its cores.
-    groups_.x = is_cpu(profile_) ? 8 * units : 4096;
-  }
+      : state_(*context.state()), profile_(context.device()), prober_(context) {}
 
   double fma_flops() {
-    return flops(build("probe/fma_peak", cpu_style_ ? "fma_peak_cpu" : "fma_peak", 1,
-                       sizeof(abi::FmaPeakArgs)),
-                 cpu_style_ ? 192.0 * vector_width() : 1024.0);
+    return flops(prober_.build("probe/fma_peak", prober_.cpu_style() ? "fma_peak_cpu" : "fma_peak",
+                               1, sizeof(abi::FmaPeakArgs)),
+                 prober_.cpu_style() ? 192.0 * prober_.vector_width() : 1024.0);
   }
 
   double bf16_dot_flops() {
     if (!has(profile_.features, Feature::kCpuBf16Dot)) return 0;
-    return flops(build("probe/bf16_dot", "bf16_dot", 1, sizeof(abi::FmaPeakArgs)), 6144);
+    return flops(prober_.build("probe/bf16_dot", "bf16_dot", 1, sizeof(abi::FmaPeakArgs)), 6144);
   }
 
   double copy_bytes_per_second() {
-    const Probe probe =
-        build("probe/copy", cpu_style_ ? "copy_cpu" : "copy", 2, sizeof(abi::CopyArgs));
+    const Probe probe = prober_.build("probe/copy", prober_.cpu_style() ? "copy_cpu" : "copy", 2,
+                                      sizeof(abi::CopyArgs));
     std::uint64_t bytes = is_gpu(profile_) ? std::uint64_t{1} << 30 : std::uint64_t{64} << 20;
     for (const std::uint64_t limit : {profile_.max_allocation, profile_.max_binding}) {
       if (limit != 0) bytes = std::min(bytes, limit / 2);
@@ -77,56 +63,19 @@ class PeakMeter {
     }
   }
 
-  std::uint32_t vector_width() const {
-    const std::uint32_t width = profile_.native_float_width;
-    return width >= 16 ? 16 : width >= 8 ? 8 : 4;
-  }
-
-  Probe build(const std::string& file, const std::string& entry, std::uint32_t bindings,
-              std::uint32_t argument_bytes) {
-    device::ProgramRequest request;
-    request.name = entry;
-    request.group = group_;
-    request.bindings = bindings;
-    request.argument_bytes = argument_bytes;
-    if (profile_.backend == Backend::kOpenCL) {
-      request.entry = entry;
-      request.source = kernel::flatten(file + ".cl");
-      request.defines = {
-          {"WG_X", group_.x}, {"WG_Y", 1}, {"WG_Z", 1}, {"VECTOR_WIDTH", vector_width()}};
-    } else {
-      const kernel::ModuleLookup module =
-          kernel::find_module(kernel::module_name(file + ".comp", {}));
-      if (module.words.empty()) throw BuildError(module.why_not);
-      request.entry = "main";
-      request.spirv = module.words;
-    }
-    return {.program = state_.programs().build(request), .groups = groups_, .group = group_};
-  }
-
   // Shortest of several launches, in seconds: the limit is what the device can do, not what it does
   // on average.
   double best(const Probe& probe, const std::vector<device::BufferPtr>& buffers,
               const std::vector<std::byte>& args, int rounds) {
     double shortest = 1e300;
-    for (int round = 0; round < rounds; ++round) {
-      shortest = std::min(shortest, state_.default_stream()->use([&](device::Stream& stream) {
-        return stream.time([&] {
-          stream.launch({.program = probe.program.get(),
-                         .buffers = buffers,
-                         .arguments = args,
-                         .groups = probe.groups,
-                         .group = probe.group});
-        });
-      }));
-    }
+    for (int round = 0; round < rounds; ++round)
+      shortest = std::min(shortest, prober_.seconds(probe, buffers, args));
     return shortest;
   }
 
   runtime::ContextState& state_;
   const DeviceProfile& profile_;
-  bool cpu_style_ = false;
-  Dim3 group_, groups_;
+  Prober prober_;
 };
 
 }  // namespace

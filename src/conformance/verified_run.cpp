@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "conformance/conformance.hpp"
+#include "conformance/probe.hpp"
 #include "runtime/workbench.hpp"
 
 namespace tessera::conformance {
@@ -21,6 +23,18 @@ double operand_bytes(const Problem& problem) {
       bytes += static_cast<double>(spec->elements()) * static_cast<double>(size_of(spec->dtype));
   }
   return bytes;
+}
+
+// Does this call wait for what it reads on any CPU? They make several multiply-adds in the time of
+// a byte; and what it writes does not count.
+bool only_reads(const Problem& problem, double flops, double bytes) {
+  double written = 0;
+  for (std::size_t slot = 0; slot < problem.operands.size(); ++slot) {
+    if (!problem.has(slot) || problem.operation->operands[slot].role != Role::kOutput) continue;
+    const TensorSpec& spec = problem.spec(slot);
+    written += static_cast<double>(spec.elements()) * static_cast<double>(size_of(spec.dtype));
+  }
+  return 100 * written < bytes && flops <= 4 * bytes;
 }
 
 }  // namespace
@@ -45,9 +59,13 @@ VerifiedRun verify_and_time(const Executor& executor, const Operation& operation
 
   const device::BufferPtr scratch =
       plan->scratch_bytes > 0 ? context.create_buffer(plan->scratch_bytes) : nullptr;
+  std::optional<ReadProbe> reads;
+  if (ReadProbe::possible(executor.context()) && only_reads(problem, run.flops, run.bytes))
+    reads.emplace(executor.context(), run.bytes);
   std::vector<double> seconds;
   double total = 0;
   while ((total < min_seconds || seconds.size() < kLeastRounds) && seconds.size() < kMostRounds) {
+    if (reads) reads->measure();
     seconds.push_back(context.default_stream()->use([&](device::Stream& stream) {
       return stream.time([&] { runtime::launch(*plan, stream, bench.buffers(), scratch); });
     }));
@@ -60,6 +78,7 @@ VerifiedRun verify_and_time(const Executor& executor, const Operation& operation
   run.rounds = static_cast<int>(seconds.size());
   run.median_seconds = quantile(0.5);
   run.spread = run.median_seconds > 0 ? (quantile(0.9) - quantile(0.1)) / run.median_seconds : 0;
+  if (reads) run.read_bytes_per_second = reads->bytes_per_second();
   return run;
 }
 

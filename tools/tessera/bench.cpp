@@ -211,7 +211,9 @@ Command add_bench(CLI::App& tool) {
   app->footer(
       "Exit code 1 if a result was wrong or, with --compare, slower by more than 5 %.\n"
       "Percentages are of the f32 FMA rate (for variants made of bf16 dot products: of theirs)\n"
-      "or the copy bandwidth that the tool measures, whichever limits the call.\n\n"
+      "or the copy bandwidth that the tool measures, whichever limits the call. Calls that only\n"
+      "read, such as decoding on CPUs, find nothing in the caches and stand beside the read\n"
+      "bandwidth (GB/s) that was measured in turns with them.\n\n"
       "Examples:\n"
       "  tessera bench flash_attention --device opencl --dtype f32\n"
       "  tessera bench --json before.json\n"

@@ -51,6 +51,7 @@ Measured measure(const Executor& executor, const DeviceInfo& device, const Opera
 void Measured::compare_with(const conformance::Peaks& peaks) {
   conformance::Peaks own = peaks;
   own.fma_flops = arithmetic_peak(peaks, operation->find_variant(run.execution.choice.variant));
+  if (run.read_bytes_per_second > 0) own.copy_bytes_per_second = run.read_bytes_per_second;
   limit = percent_of_peak(run.flops, run.bytes, run.median_seconds, own);
 }
 
@@ -63,7 +64,10 @@ std::string rate_text(const Measured& measured) {
 }
 
 std::string percent_text(const Measured& measured) {
-  return measured.limit.percent > 0 ? fixed(measured.limit.percent, 1) + " %" : "–";
+  if (!(measured.limit.percent > 0)) return "–";
+  const double read = measured.run.read_bytes_per_second;
+  return fixed(measured.limit.percent, 1) + " %" +
+         (read > 0 ? " of read " + significant(read * 1e-9) : "");
 }
 
 std::string error_text(const Measured& measured) { return fixed(measured.run.worst, 3); }

@@ -47,7 +47,9 @@ std::vector<Tunable> tunables() {
   };
 }
 
-// As many items as keep every core busy; each split has keys enough to be worth merging.
+// As many items as keep every core busy; each split has keys enough to be worth merging. One split
+// for each core where there are fewer groups than cores: partial results are dearer than a late
+// core.
 std::uint32_t default_splits(const Problem& problem, const DeviceProfile& profile,
                              std::uint32_t heads) {
   const AttentionProblem& call = call_of(problem);
@@ -56,7 +58,8 @@ std::uint32_t default_splits(const Problem& problem, const DeviceProfile& profil
   const std::int64_t units = std::max<std::int64_t>(profile.compute_units, 1);
   if (groups >= 4 * units) return 1;
   const std::int64_t most = std::max<std::int64_t>(call.kv_len / 256, 1);
-  return static_cast<std::uint32_t>(std::min<std::int64_t>(ceil_div(2 * units, groups), most));
+  const std::int64_t items = groups < units ? units : 2 * units;
+  return static_cast<std::uint32_t>(std::min<std::int64_t>(ceil_div(items, groups), most));
 }
 
 // One row, which waits for memory alone, wants its keys in the order of memory and long stretches

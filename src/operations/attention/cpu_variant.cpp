@@ -48,6 +48,11 @@ std::int64_t items(const AttentionProblem& call, std::int64_t rows) {
   return (call.q_len + rows - 1) / rows * call.heads * call.batch;
 }
 
+// Whether rows see so few keys that it counts that a panel of R rows goes through R - 1 more of
+// them. Panels of 32 rows instead of 64 took 7 % less at 256 keys per row (Zen 4, PoCL 3.1); from
+// about 768 on they save less than the 4 % below.
+bool is_narrow(const AttentionProblem& call) { return call.band_high - call.band_low < 768; }
+
 // Query rows of an item: doubled while every core keeps enough items to balance and the item's
 // copies stay in half of a second cache. Causal items differ in length, so few heads need more of
 // them.
@@ -57,12 +62,15 @@ std::uint32_t block_q(const Problem& problem, const DeviceProfile& profile, cons
                                              << 10;  // of 1 MiB, the least of the CPUs measured
   constexpr std::uint32_t kMostRows =
       512;  // 1024 measured the same, 256 0.5 to 1.5 % less (Xeon, AVX-512, PoCL 3.1)
+  // Their panels share few keys: 512 took 8 % longer at 257 keys per row, as long at 513 (Zen 4).
+  constexpr std::uint32_t kMostNarrowRows = 128;
   const auto& call = call_of(problem);
+  const std::uint32_t most = is_narrow(call) ? kMostNarrowRows : kMostRows;
   const bool uneven = call.band_high < call.kv_len - 1 && call.heads * call.batch < 4;
   const std::int64_t wanted = (uneven ? 8 : 4) * std::max<std::int64_t>(profile.compute_units, 1);
   const std::uint32_t width = vector_width(profile);
   std::uint32_t rows = tile.vectors * width;
-  while (2 * rows <= kMostRows && items(call, 2 * rows) >= wanted) {
+  while (2 * rows <= most && items(call, 2 * rows) >= wanted) {
     const Config larger =
         make_config(width, 2 * rows, kBlockK, tile.vectors, tile.key_rows, tile.value_columns);
     if (geometry_of(problem, larger, products).private_bytes > kHalfSecondCache) break;
@@ -70,11 +78,6 @@ std::uint32_t block_q(const Problem& problem, const DeviceProfile& profile, cons
   }
   return rows;
 }
-
-// Whether rows see so few keys that it counts that a panel of R rows goes through R - 1 more of
-// them. Panels of 32 rows instead of 64 took 7 % less at 256 keys per row (Zen 4, PoCL 3.1); from
-// about 768 on they save less than the 4 % below.
-bool is_narrow(const AttentionProblem& call) { return call.band_high - call.band_low < 768; }
 
 // Registers decide the tiles: 24 accumulators where there are 32 vector registers, 12 where there
 // are 16. 4 x 6 beat 3 x 8 by 2 % and 2 x 12 by 4 % with two FMA ports; with one port 2 x 12 is as

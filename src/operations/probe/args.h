@@ -13,5 +13,10 @@ struct CopyArgs {
   u32 blocks;  // of 64 bytes
 };
 
+struct ReadArgs {
+  u32 first;  // block of 64 bytes
+  u32 blocks;
+};
+
 TESSERA_ABI_END
 #endif  // TESSERA_OPERATIONS_PROBE_ARGS_H
