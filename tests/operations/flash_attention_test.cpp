@@ -224,11 +224,24 @@ std::string matrix_variant(const DeviceProfile& profile, DType dtype, std::int64
   return registers ? "cooperative_registers" : "cooperative";
 }
 
+// What a Hopper GPU runs through OpenCL.
+std::string instruction_variant(DType dtype, std::int64_t dim) {
+  if (dim > 256) return "tile";
+  return dtype != DType::kF32 && dim % 8 == 0 ? "hopper" : "mma";
+}
+
+// An H200 that had no matrix instructions but these.
+DeviceProfile h200_with(Feature instructions) {
+  DeviceProfile profile = tessera::testing::load_profile("h200_opencl");
+  profile.features = Feature::kStorage16 | Feature::kNvidiaPtx | Feature::kFp64 | instructions;
+  return profile;
+}
+
 TEST(FlashAttentionSelection, RulesOnMachinesNobodyHereOwns) {
   const std::map<std::string, std::string> expected{
-      {"pocl_cpu", "cpu"},     {"lavapipe", "tile_subgroup"},
-      {"h200_opencl", "tile"}, {"h200_vulkan", ""},
-      {"rdna3_vulkan", ""},    {"arc_vulkan", ""}};  // "": by its matrices
+      {"pocl_cpu", "cpu"},  {"lavapipe", "tile_subgroup"},
+      {"h200_opencl", "*"}, {"h200_vulkan", ""},
+      {"rdna3_vulkan", ""}, {"arc_vulkan", ""}};  // "": by its matrices, "*": by its instructions
   for (const std::int64_t dim : {1, 40, 64, 128, 256, 512}) {
     for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
       const TensorSpec q = spec(1, 300, 4, dim, dtype);
@@ -237,7 +250,9 @@ TEST(FlashAttentionSelection, RulesOnMachinesNobodyHereOwns) {
         const DeviceProfile profile = tessera::testing::load_profile(name);
         selection::Selector selector({}, {});
         const Choice choice = selector.choose({.problem = &problem, .profile = &profile});
-        EXPECT_EQ(choice.variant, variant.empty() ? matrix_variant(profile, dtype, dim) : variant)
+        EXPECT_EQ(choice.variant, variant.empty()  ? matrix_variant(profile, dtype, dim)
+                                  : variant == "*" ? instruction_variant(dtype, dim)
+                                                   : variant)
             << name << " dim " << dim;
         EXPECT_EQ(choice.tier, Tier::kHeuristics);
       }
@@ -246,8 +261,7 @@ TEST(FlashAttentionSelection, RulesOnMachinesNobodyHereOwns) {
 }
 
 TEST(FlashAttentionSelection, HopperTakesCallsOfFilledWarpgroups) {
-  DeviceProfile profile = tessera::testing::load_profile("h200_opencl");
-  profile.features = profile.features | Feature::kWgmma;
+  const DeviceProfile profile = h200_with(Feature::kWgmma);
   selection::Selector selector({}, {});
   const auto chosen = [&](const Problem& problem) {
     return selector.choose({.problem = &problem, .profile = &profile}).variant;
@@ -272,15 +286,14 @@ TEST(FlashAttentionSelection, HopperTakesCallsOfFilledWarpgroups) {
 }
 
 TEST(FlashAttentionSelection, MatrixInstructionsTakeWhatHopperLeaves) {
-  DeviceProfile profile = tessera::testing::load_profile("h200_opencl");
+  DeviceProfile profile;
   selection::Selector selector({}, {});
   const auto chosen = [&](const TensorSpec& q, Options options = {}) {
     const Problem problem = problem_of({q, q, q}, std::move(options));
     return selector.choose({.problem = &problem, .profile = &profile}).variant;
   };
-  const Feature base = profile.features;
   for (const Feature more : {Feature::kMmaSync, Feature::kMmaSync | Feature::kWgmma}) {
-    profile.features = base | more;
+    profile = h200_with(more);
     for (const std::int64_t dim : {20, 64, 100, 128, 256}) {
       const TensorSpec q = spec(1, 300, 4, dim, DType::kF16);
       const bool copied = has(more, Feature::kWgmma) && dim % 8 == 0;
@@ -332,8 +345,7 @@ TEST(FlashAttentionSelection, DotProductsOfBf16AreForBf16Alone) {
 }
 
 TEST(FlashAttentionSelection, HopperTakesPlainBackwardCalls) {
-  DeviceProfile profile = tessera::testing::load_profile("h200_opencl");
-  profile.features = profile.features | Feature::kWgmma;
+  DeviceProfile profile = h200_with(Feature::kWgmma);
   selection::Selector selector({}, {});
   const auto chosen = [&](std::int64_t count, std::int64_t dim, DType dtype, Options options = {}) {
     const Operation& operation = find_operation("flash_attention_backward");
@@ -357,6 +369,14 @@ TEST(FlashAttentionSelection, HopperTakesPlainBackwardCalls) {
     EXPECT_EQ(chosen(8, dim, DType::kF16), "tile");
   }
   for (const std::int64_t dim : {20, 136, 256}) EXPECT_EQ(chosen(300, dim, DType::kF16), "tile");
+  profile = h200_with(Feature::kWgmma | Feature::kMmaSync);
+  for (const std::int64_t dim : {40, 64, 128}) {
+    EXPECT_EQ(chosen(300, dim, DType::kBF16), "hopper");
+    EXPECT_EQ(chosen(300, dim, DType::kF16, {{"dropout_prob", 0.5}}), "mma");
+    EXPECT_EQ(chosen(8, dim, DType::kF16), "tile");
+  }
+  EXPECT_EQ(chosen(300, 20, DType::kF16), "mma");
+  EXPECT_EQ(chosen(300, 256, DType::kF16), "tile");
 }
 
 TEST(FlashAttentionSelection, WithoutSubGroupsTheSharedMemoryFormIsTaken) {

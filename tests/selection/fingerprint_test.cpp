@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <set>
 
@@ -38,7 +39,7 @@ TEST(Fingerprints, AnyRelevantFieldChangesThem) {
       [](DeviceProfile& p) { p.vendor += "."; },
       [](DeviceProfile& p) { ++p.vendor_id; },
       [](DeviceProfile& p) { ++p.device_id; },
-      [](DeviceProfile& p) { p.driver = "NVIDIA 580.159.04"; },
+      [](DeviceProfile& p) { p.driver = "NVIDIA 580.159.05"; },
       [](DeviceProfile& p) { p.api_version = "Vulkan 1.4.313"; },
       [](DeviceProfile& p) { p.compiler = "LLVM 20"; },
       [](DeviceProfile& p) { p.features = without(p.features, Feature::kFp16Arithmetic); },
@@ -167,6 +168,38 @@ TEST_F(ShippedDatabaseTest, TheRealFilesAreSound) {
     EXPECT_EQ(document.entry_problem, "") << file.path;
     EXPECT_FALSE(document.devices.empty()) << file.path;
   }
+}
+
+// A variant or a tunable that was renamed after the files were tuned would never be found again.
+TEST_F(ShippedDatabaseTest, TheRealFilesNameVariantsAndTunables) {
+  for (const kernel::EmbeddedFile& file : kernel::embedded_tuning()) {
+    const auto document = selection::parse_choices(file.text, selection::Checks::kOptional);
+    for (const selection::DeviceChoices& device : document.devices) {
+      for (const auto& [key, entry] : device.entries) {
+        const Operation& operation = find_operation(key.substr(0, key.find('|')));
+        const Variant* variant = operation.find_variant(entry.variant);
+        ASSERT_NE(variant, nullptr) << key << ": " << entry.variant;
+        EXPECT_TRUE(has(device.device.features, variant->needs.features)) << key;
+        for (const auto& [name, value] : entry.config.values()) {
+          const bool known = name.starts_with("WG_") ||
+                             std::ranges::any_of(variant->tunables, [&](const Tunable& tunable) {
+                               return tunable.name == name && !tunable.is_constant;
+                             });
+          EXPECT_TRUE(known) << key << ": " << name << '=' << value;
+        }
+      }
+    }
+  }
+}
+
+// As found on the machine, with the database of this build.
+TEST(ShippedDatabase, AnswersOnAnH200) {
+  const auto database = selection::shipped_database(load_profile("h200_opencl"));
+  const auto entry = database->find(
+      "flash_attention|dtype=f16;d=128;dv=128;q=16384;k=16384;bh=16;group=1;band=causal;cap=0");
+  ASSERT_TRUE(entry);
+  EXPECT_EQ(entry->variant, "hopper");
+  EXPECT_EQ(entry->origin, Tier::kShipped);
 }
 
 }  // namespace
