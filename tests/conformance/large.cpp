@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/parallel.hpp"
+#include "conformance/device.hpp"
 #include "tessera/context.hpp"
 #include "tessera/error.hpp"
 #include "tessera/record.hpp"
@@ -20,7 +21,6 @@
 namespace tessera::testing {
 namespace {
 
-constexpr int kNoDevice = 77;  // what ctest takes for skipped
 constexpr std::int64_t kQueries = 16, kKeys = 1024, kDim = 128;
 constexpr std::int64_t kBatchElements = kKeys * kDim;  // of keys
 constexpr std::int64_t kMostElements = std::int64_t{1} << 31;
@@ -187,12 +187,9 @@ class LargeCalls {
 }  // namespace
 
 int run_large(const std::string& selector) {
-  const auto devices = select_devices(probe_devices(), selector);
-  if (devices.empty()) {
-    std::printf("skipped: no device matches '%s'\n", selector.c_str());
-    return kNoDevice;
-  }
-  const Context context = Context::open({.device = std::to_string(devices.front().index)});
+  const auto device = first_device(selector);
+  if (!device) return kNoDevice;
+  const Context context = Context::open({.device = std::to_string(device->index)});
   const DeviceProfile& profile = context.device();
   std::printf("%s\n", tessera::summary(profile).c_str());
   LargeCalls calls(context);

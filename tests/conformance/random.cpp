@@ -9,13 +9,12 @@
 #include <cstring>
 #include <string>
 
+#include "conformance/device.hpp"
 #include "operations/attention_random.hpp"
 #include "tessera/error.hpp"
 
 namespace tessera::testing {
 namespace {
-
-constexpr int kNoDevice = 77;  // what ctest takes for skipped
 
 // A kernel that crashes takes the process with it; this is what is left to say then.
 char last_words[256];
@@ -27,13 +26,10 @@ extern "C" void say_last_words(int signal_number) {
 }
 
 int run_on(const std::string& selector, std::uint64_t count, std::uint64_t seed) {
-  const auto devices = select_devices(probe_devices(), selector);
-  if (devices.empty()) {
-    std::printf("skipped: no device matches '%s'\n", selector.c_str());
-    return kNoDevice;
-  }
-  const Context context = Context::open({.device = std::to_string(devices.front().index),
-                                         .cache_directory = ""});  // kernels compile once
+  const auto device = first_device(selector);
+  if (!device) return kNoDevice;
+  const Context context = Context::open(
+      {.device = std::to_string(device->index), .cache_directory = ""});  // kernels compile once
   std::printf("%s\n", tessera::summary(context.device()).c_str());
   for (const int signal_number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT})
     std::signal(signal_number, say_last_words);
