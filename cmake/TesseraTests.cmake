@@ -112,7 +112,7 @@ if(Python3_FOUND AND TARGET tessera_tool)
   foreach(script IN LISTS scripts)
     cmake_path(GET script STEM name)
     string(REGEX REPLACE "_test$" "" name "${name}")
-    tessera_add_test(tools.${name} unit "${Python3_EXECUTABLE}" "${script}" "$<TARGET_FILE:tessera_tool>")
+    tessera_add_test(tools.${name} unit "${Python3_EXECUTABLE}" -B "${script}" "$<TARGET_FILE:tessera_tool>")
   endforeach()
 endif()
 
