@@ -5,10 +5,11 @@
     benchmarks/attention_peers.py build/release/tessera
     benchmarks/attention_peers.py build/release/tessera --only causal --dtype f32 --min-time 1
 
-Both sides report medians of the same shapes on all cores that this process may use, first Tessera, then the peers. Peers
-get contiguous tensors in the layout that they like best. Shares are of the f32 FMA rate that Tessera measured in this
-run, for both sides and all types; operations of hidden keys do not count. Decoding finds its keys in no cache. Needs
-Python 3.9; peers that are not installed are named and skipped: `pip install torch`, `pip install onnxruntime onnx numpy`.
+Both sides run the same shapes on all cores that this process may use, in turns: Tessera, then the peers, and so on. Times
+and ratios are medians of the rounds, and each round's is a median. Peers get contiguous tensors in the layout that they
+like best. Shares are of the f32 FMA rate that Tessera measured beside its calls, for both sides and all types; operations
+of hidden keys do not count. Decoding finds its keys in no cache. Needs Python 3.9; peers that are not installed are named
+and skipped: `pip install torch`, `pip install onnxruntime onnx numpy`.
 """
 from __future__ import annotations
 
@@ -190,43 +191,37 @@ def make_peers(threads: int):
     return peers, missing
 
 
-def run_tessera(arguments, cases) -> dict:
-    """Results of `tessera bench`, in Google Benchmark's schema, of every operation that a case names."""
-    environment = dict(os.environ)
-    environment.setdefault("POCL_AFFINITY", "1")
-    results = {"context": {}, "benchmarks": []}
-    for operation in dict.fromkeys(case.operation for case in cases):
-        with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder) / "bench.json"
-            command = [arguments.tessera, "bench", operation, "--device", arguments.device, "--min-time",
-                       str(arguments.min_time), "--json", str(file)]
-            if arguments.dtype:
-                command += ["--dtype", arguments.dtype]
-            if arguments.only:
-                command += ["--only", arguments.only]
-            run = subprocess.run(command, env=environment, capture_output=True, text=True)
-            if not file.exists():
-                lines = (run.stderr.strip() or run.stdout.strip()).splitlines()
-                print(f"tessera bench {operation}: {lines[-1] if lines else f'exit code {run.returncode}'}")
-                continue
-            part = json.loads(file.read_text())
-            results["context"] = part["context"]
-            results["benchmarks"] += part["benchmarks"]
-    return results
-
-
 UNIT_SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 
-def tessera_seconds(results: dict, case: Case, dtype: str):
-    """Seconds, or the reason why there are none."""
-    for row in results["benchmarks"]:
-        if (row["operation"], row["case"], row["dtype"]) != (case.operation, case.name, dtype):
-            continue
+class Tessera:
+    name = "Tessera"
+
+    def __init__(self, arguments):
+        self.arguments = arguments
+        self.device = None  # as `tessera bench` describes it
+        self.peak = 0.0     # the best f32 FMA rate of all runs
+
+    def seconds(self, case: Case, dtype: str):
+        """Seconds, or the reason why there are none."""
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "bench.json"
+            command = [self.arguments.tessera, "bench", case.operation, "--device", self.arguments.device, "--dtype", dtype,
+                       "--only", case.name, "--min-time", str(self.arguments.min_time), "--json", str(file)]
+            run = subprocess.run(command, capture_output=True, text=True)
+            if not file.exists():
+                lines = (run.stderr.strip() or run.stdout.strip()).splitlines()
+                return lines[-1] if lines else f"exit code {run.returncode}"
+            results = json.loads(file.read_text())
+        if self.device is None:
+            self.device = results["context"]["devices"][0]
+            print(f"{self.name} {results['context']['library_version']} ({results['context']['library_build_type']}) on "
+                  f"{self.device['backend']}:{self.device['name']}\n")
+        self.peak = max(self.peak, results["context"]["devices"][0]["peak_fma_flops"])
+        row = results["benchmarks"][0]
         if row.get("error_occurred"):
             return f"failed: {first_line(row.get('error_message', ''))}"
         return row["real_time"] * UNIT_SECONDS[row["time_unit"]]
-    return "has no such benchmark"
 
 
 def peer_seconds(peer, case: Case, dtype: str, min_time: float):
@@ -247,6 +242,22 @@ def row_text(who: str, seconds, case: Case, dtype: str, peak: float, ratio: str)
             f"{case.cache_bytes(dtype) / seconds / 1e9:7.2f} GB/s of k and v {ratio}").rstrip()
 
 
+def compare(tessera: Tessera, peers, case: Case, dtype: str, arguments) -> None:
+    rounds = {who.name: [] for who in [tessera, *peers]}
+    for _ in range(arguments.rounds):
+        rounds[tessera.name].append(tessera.seconds(case, dtype))
+        for peer in peers:
+            rounds[peer.name].append(peer_seconds(peer, case, dtype, arguments.min_time))
+    print(f"{case.operation}/{case.name}/{dtype}")
+    ours = rounds[tessera.name]
+    for who, times in rounds.items():
+        reason = next((time for time in times if isinstance(time, str)), None)
+        ratio = ""
+        if who != tessera.name and not any(isinstance(time, str) for time in ours + times):
+            ratio = f"{statistics.median(their / our for our, their in zip(ours, times)):7.2f} x"
+        print(row_text(who, reason or statistics.median(times), case, dtype, tessera.peak, ratio), flush=True)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tessera", help="the tessera program")
@@ -254,42 +265,25 @@ def main() -> int:
     parser.add_argument("--dtype", choices=["f32", "f16", "bf16"], help="only this type")
     parser.add_argument("--only", help="only cases whose name contains this")
     parser.add_argument("--min-time", type=float, default=0.5, help="seconds for each measurement")
-    parser.add_argument("--results", help="this output of `tessera bench --json` instead of a new run")
+    parser.add_argument("--rounds", type=int, default=3, help="how often both sides take their turn")
     arguments = parser.parse_args()
 
     cases = [case for case in CASES if not arguments.only or arguments.only in case.name]
     if not cases:
         parser.error("no case has such a name")
     threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if arguments.results:
-        results = json.loads(Path(arguments.results).read_text())
-    else:
-        results = run_tessera(arguments, cases)
     peers, missing = make_peers(threads)
-
-    devices = results["context"].get("devices", [])
-    peak = devices[0]["peak_fma_flops"] if devices else 0.0
-    for device in devices[:1]:
-        print(f"Tessera {results['context']['library_version']} ({results['context']['library_build_type']}) on "
-              f"{device['backend']}:{device['name']}, measured peak {peak / 1e9:.1f} GFLOP/s of f32 FMA")
     for peer in peers:
         print(f"{peer.name} {peer.version}, {threads} threads")
     for sentence in missing:
         print(sentence)
-    print("x = how many times as long as Tessera the peer takes\n")
+    print("x = how many times as long as Tessera the peer takes")
 
+    tessera = Tessera(arguments)
     for case in cases:
         for dtype in case.dtypes:
-            if arguments.dtype and dtype != arguments.dtype:
-                continue
-            ours = tessera_seconds(results, case, dtype)
-            print(f"{case.operation}/{case.name}/{dtype}")
-            print(row_text("Tessera", ours, case, dtype, peak, ""))
-            for peer in peers:
-                theirs = peer_seconds(peer, case, dtype, arguments.min_time)
-                known = not isinstance(ours, str) and not isinstance(theirs, str)
-                ratio = f"{theirs / ours:7.2f} x" if known else ""
-                print(row_text(peer.name, theirs, case, dtype, peak, ratio), flush=True)
+            if not arguments.dtype or dtype == arguments.dtype:
+                compare(tessera, peers, case, dtype, arguments)
     return 0
 
 

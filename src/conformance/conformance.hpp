@@ -53,8 +53,10 @@ struct VerifiedRun {
   double spread = 0;  // (90th - 10th percentile) / median
   double flops = 0, bytes = 0;
   int rounds = 0;
-  // Of calls that do little else than read, on CPUs: measured in turns with them, and then they
-  // find their operands in no cache. 0 = of no interest.
+  // Limits on CPUs, measured in turns with the calls; 0 = of no interest.
+  // The rate of the unit that multiplies, of calls that do.
+  double arithmetic_flops = 0;
+  // Of calls that do little else than read, which then find their operands in no cache.
   double read_bytes_per_second = 0;
 };
 

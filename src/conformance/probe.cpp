@@ -17,6 +17,13 @@ constexpr double kBlock = 64;  // bytes
 constexpr double kCaches = 256 << 20;
 constexpr double kBuffer = 2 * kCaches;
 constexpr std::uint32_t kMostWindows = 256;  // between two calls
+constexpr std::uint32_t kMostIterations = 1U << 24;
+
+double median_of(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
 
 }  // namespace
 
@@ -72,7 +79,41 @@ double Prober::seconds(const Probe& probe, const std::vector<device::BufferPtr>&
   });
 }
 
-bool ReadProbe::possible(const Context& context) { return Prober(context).cpu_style(); }
+bool measured_in_turns(const Context& context) { return Prober(context).cpu_style(); }
+
+ArithmeticProbe::ArithmeticProbe(const Context& context, Arithmetic arithmetic,
+                                 double least_seconds)
+    : prober_(context) {
+  double flops = 0;  // of an item and iteration
+  if (arithmetic == Arithmetic::kBf16Dot) {
+    probe_ = prober_.build("probe/bf16_dot", "bf16_dot", 1, sizeof(abi::FmaPeakArgs));
+    flops = 6144;
+  } else if (prober_.cpu_style()) {
+    probe_ = prober_.build("probe/fma_peak", "fma_peak_cpu", 1, sizeof(abi::FmaPeakArgs));
+    flops = 192.0 * prober_.vector_width();
+  } else {
+    probe_ = prober_.build("probe/fma_peak", "fma_peak", 1, sizeof(abi::FmaPeakArgs));
+    flops = 1024;
+  }
+  const std::uint64_t items = std::uint64_t{probe_.groups.x} * probe_.group.x;
+  sink_ = {context.state()->create_buffer(items * sizeof(float))};
+  flops_per_iteration_ = static_cast<double>(items) * flops;
+  while (measure() < least_seconds && iterations_ < kMostIterations) iterations_ *= 4;
+  seconds_.clear();  // the shorter ones, and the first
+}
+
+double ArithmeticProbe::measure() {
+  const auto args = argument_bytes(abi::FmaPeakArgs{.iterations = iterations_});
+  return seconds_.emplace_back(prober_.seconds(probe_, sink_, args));
+}
+
+double ArithmeticProbe::best() const {
+  return flops_per_iteration_ * iterations_ / std::ranges::min(seconds_);
+}
+
+double ArithmeticProbe::median() const {
+  return flops_per_iteration_ * iterations_ / median_of(seconds_);
+}
 
 ReadProbe::ReadProbe(const Context& context, double bytes) : prober_(context) {
   probe_ = prober_.build("probe/read", "read_cpu", 2, sizeof(abi::ReadArgs));
@@ -99,10 +140,6 @@ void ReadProbe::measure() {
   }
 }
 
-double ReadProbe::bytes_per_second() const {
-  std::vector<double> sorted = seconds_;
-  std::ranges::sort(sorted);
-  return blocks_ * kBlock / sorted.at(sorted.size() / 2);
-}
+double ReadProbe::bytes_per_second() const { return blocks_ * kBlock / median_of(seconds_); }
 
 }  // namespace tessera::conformance

@@ -36,14 +36,35 @@ class Prober {
   Dim3 group_, groups_;
 };
 
-// The read bandwidth beside a call that reads `bytes`: both are measured in turns, so that both
-// meet the same neighbours on the machine. Each read is as long as the call, and of memory that was
-// not read for long; the call, too, finds its operands in no cache after it.
+// Are limits measured in turns with the calls, so that both meet the same neighbours on the
+// machine? On CPUs through OpenCL, where a machine is seldom alone.
+bool measured_in_turns(const Context& context);
+
+enum class Arithmetic : std::uint8_t { kFma, kBf16Dot };
+
+// A loop of one arithmetic instruction, long enough to hide what starting it costs.
+class ArithmeticProbe {
+ public:
+  ArithmeticProbe(const Context& context, Arithmetic arithmetic, double least_seconds);
+
+  double measure();       // of one launch, in seconds
+  double best() const;    // operations a second, of the shortest launch
+  double median() const;  // operations a second
+
+ private:
+  Prober prober_;
+  Probe probe_;
+  std::vector<device::BufferPtr> sink_;
+  double flops_per_iteration_ = 0;
+  std::uint32_t iterations_ = 64;
+  std::vector<double> seconds_;
+};
+
+// The read bandwidth beside a call that reads `bytes`. Each read is as long as the call, and of
+// memory that was not read for long; the call, too, finds its operands in no cache after it.
 class ReadProbe {
  public:
   ReadProbe(const Context& context, double bytes);
-  static bool possible(const Context& context);
-
   void measure();                   // before each call
   double bytes_per_second() const;  // median
 

@@ -25,6 +25,15 @@ double operand_bytes(const Problem& problem) {
   return bytes;
 }
 
+constexpr double kTurnSeconds = 0.004;  // of arithmetic beside a call; PoCL starts one in 20 us
+
+// The unit that multiplies in what was chosen.
+Arithmetic arithmetic_of(const Operation& operation, const Execution& execution) {
+  const Variant* variant = operation.find_variant(execution.choice.variant);
+  const bool dots = variant != nullptr && has(variant->needs.features, Feature::kCpuBf16Dot);
+  return dots ? Arithmetic::kBf16Dot : Arithmetic::kFma;
+}
+
 // Does this call wait for what it reads on any CPU? They make several multiply-adds in the time of
 // a byte; and what it writes does not count.
 bool only_reads(const Problem& problem, double flops, double bytes) {
@@ -60,12 +69,18 @@ VerifiedRun verify_and_time(const Executor& executor, const Operation& operation
   const device::BufferPtr scratch =
       plan->scratch_bytes > 0 ? context.create_buffer(plan->scratch_bytes) : nullptr;
   std::optional<ReadProbe> reads;
-  if (ReadProbe::possible(executor.context()) && only_reads(problem, run.flops, run.bytes))
-    reads.emplace(executor.context(), run.bytes);
+  std::optional<ArithmeticProbe> arithmetic;
+  if (measured_in_turns(executor.context())) {
+    if (only_reads(problem, run.flops, run.bytes))
+      reads.emplace(executor.context(), run.bytes);
+    else if (run.flops > 0)
+      arithmetic.emplace(executor.context(), arithmetic_of(operation, run.execution), kTurnSeconds);
+  }
   std::vector<double> seconds;
-  double total = 0;
+  double total = 0, beside = 0;
   while ((total < min_seconds || seconds.size() < kLeastRounds) && seconds.size() < kMostRounds) {
     if (reads) reads->measure();
+    if (arithmetic && beside <= total) beside += arithmetic->measure();
     seconds.push_back(context.default_stream()->use([&](device::Stream& stream) {
       return stream.time([&] { runtime::launch(*plan, stream, bench.buffers(), scratch); });
     }));
@@ -79,6 +94,7 @@ VerifiedRun verify_and_time(const Executor& executor, const Operation& operation
   run.median_seconds = quantile(0.5);
   run.spread = run.median_seconds > 0 ? (quantile(0.9) - quantile(0.1)) / run.median_seconds : 0;
   if (reads) run.read_bytes_per_second = reads->bytes_per_second();
+  if (arithmetic) run.arithmetic_flops = arithmetic->median();
   return run;
 }
 

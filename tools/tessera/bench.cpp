@@ -192,7 +192,8 @@ Command add_bench(CLI::App& tool) {
   Arguments& a = *arguments;
   app->add_option("operation", a.operation, "Only this operation");
   add_device_option(*app, a.devices);
-  app->add_option("--only", a.only, "Only benchmarks whose name contains this");
+  app->add_option("--only", a.only,
+                  "Only the benchmark of this name, or else those whose name contains this");
   app->add_option("--shapes", a.shapes,
                   "Instead of the operation's own: parts of their names, or "
                   "OPERAND=1x2048x8x64,…")
@@ -218,7 +219,7 @@ Command add_bench(CLI::App& tool) {
       "  tessera bench flash_attention --device opencl --dtype f32\n"
       "  tessera bench --json before.json\n"
       "  tessera bench --compare before.json");
-  return {app, [arguments] { return Bench(*arguments).run(); }};
+  return {app, [arguments] { return Bench(*arguments).run(); }, true};
 }
 
 }  // namespace tessera::tool

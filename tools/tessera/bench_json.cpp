@@ -64,6 +64,7 @@ Json row_json(const Measured& row, std::size_t index) {
   } else {
     if (run.flops > 0) json["FLOPS"] = run.flops / run.median_seconds;
     if (run.bytes > 0) json["bytes_per_second"] = run.bytes / run.median_seconds;
+    if (run.arithmetic_flops > 0) json["arithmetic_flops"] = run.arithmetic_flops;
     if (run.read_bytes_per_second > 0) json["read_bytes_per_second"] = run.read_bytes_per_second;
     json["percent_of_peak"] = row.limit.percent;
     json["bound_by"] = row.limit.arithmetic ? "arithmetic" : "memory";

@@ -11,6 +11,7 @@ namespace tessera::tool {
 struct Command {
   CLI::App* app = nullptr;
   std::function<int()> run;  // the exit code: 0, or 1 when something failed
+  bool times = false;        // how long kernels take is what it is about
 };
 
 Command add_devices(CLI::App& tool);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <iostream>
 #include <new>
@@ -38,6 +39,14 @@ int complain(const std::string& what, int code) {
   return code;
 }
 
+// PoCL starts a thread for each core, but two of them may share one for as long as they live.
+void pin_threads() {
+#ifndef _WIN32
+  constexpr int kUnlessSet = 0;
+  setenv("POCL_AFFINITY", "1", kUnlessSet);
+#endif
+}
+
 int dispatch(int argc, char** argv) {
   CLI::App tool("Deep-learning kernels on every OpenCL and Vulkan device.", "tessera");
   tool.set_version_flag("--version", std::string("tessera ") + kVersion);
@@ -68,6 +77,7 @@ int dispatch(int argc, char** argv) {
   as_usage([] { environment(); });  // a malformed variable is found before anything is done
   for (const Command& command : commands) {
     if (!command.app->parsed()) continue;
+    if (command.times) pin_threads();
     const int code = command.run();
     std::cout.flush();
     if (!std::cout) return complain("standard output cannot be written", kFailure);

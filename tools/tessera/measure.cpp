@@ -7,16 +7,6 @@
 
 namespace tessera::tool {
 
-namespace {
-
-// The rate of the unit that multiplies in what ran.
-double arithmetic_peak(const conformance::Peaks& peaks, const Variant* variant) {
-  const bool dots = variant != nullptr && has(variant->needs.features, Feature::kCpuBf16Dot);
-  return dots && peaks.bf16_dot_flops > 0 ? peaks.bf16_dot_flops : peaks.fma_flops;
-}
-
-}  // namespace
-
 Limit percent_of_peak(double flops, double bytes, double seconds, const conformance::Peaks& peaks) {
   const auto least = [](double amount, double rate) {
     return amount > 0 && rate > 0 ? amount / rate : 0;
@@ -50,7 +40,7 @@ Measured measure(const Executor& executor, const DeviceInfo& device, const Opera
 
 void Measured::compare_with(const conformance::Peaks& peaks) {
   conformance::Peaks own = peaks;
-  own.fma_flops = arithmetic_peak(peaks, operation->find_variant(run.execution.choice.variant));
+  if (run.arithmetic_flops > 0) own.fma_flops = run.arithmetic_flops;
   if (run.read_bytes_per_second > 0) own.copy_bytes_per_second = run.read_bytes_per_second;
   limit = percent_of_peak(run.flops, run.bytes, run.median_seconds, own);
 }

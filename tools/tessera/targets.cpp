@@ -201,7 +201,10 @@ std::vector<Case> benchmark_cases(const Operation& operation, DType dtype,
                                   const std::string& only) {
   std::vector<Case> cases;
   if (operation.workload.benchmarks) cases = operation.workload.benchmarks(dtype);
-  std::erase_if(cases, [&](const Case& c) { return c.name.find(only) == std::string::npos; });
+  const bool whole = std::ranges::any_of(cases, [&](const Case& c) { return c.name == only; });
+  std::erase_if(cases, [&](const Case& c) {
+    return whole ? c.name != only : c.name.find(only) == std::string::npos;
+  });
   return cases;
 }
 

@@ -43,7 +43,7 @@ std::pair<std::string, std::string> split_word(const std::string& word, const ch
 // The call that a case makes up. Throws what Operation::validate throws.
 Problem problem_of(const Operation& operation, const Case& shape);
 
-// The benchmark cases whose name contains `only`.
+// The benchmark case called `only`, or else those whose name contains it.
 std::vector<Case> benchmark_cases(const Operation& operation, DType dtype, const std::string& only);
 // Cases from the words of --shapes: a part of a benchmark case's name, or
 // OPERAND=4x128x64,OPERAND=… for every required input. Throws UsageError.

@@ -364,7 +364,7 @@ Command add_try(CLI::App& tool) {
       "Examples:\n"
       "  tessera try\n"
       "  tessera try --device vulkan --budget 30");
-  return {app, [arguments] { return Trial(*arguments).run(); }};
+  return {app, [arguments] { return Trial(*arguments).run(); }, true};
 }
 
 }  // namespace tessera::tool

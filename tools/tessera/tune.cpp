@@ -241,7 +241,7 @@ Command add_tune(CLI::App& tool) {
       "  tessera tune --budget 300\n"
       "  tessera tune flash_attention --device vulkan --dtype f16 --set causal=true \\\n"
       "      --shapes query=1x2048x8x64,key=1x2048x8x64,value=1x2048x8x64");
-  return {app, [arguments] { return Tuner(*arguments).run(); }};
+  return {app, [arguments] { return Tuner(*arguments).run(); }, true};
 }
 
 }  // namespace tessera::tool
