@@ -87,6 +87,7 @@ class Checker {
   }
 
   std::vector<Config> accepted(const Problem& problem, const Variant& variant) const {
+    if (options_.config) return {*options_.config};  // check_case() says why not
     std::vector<Config> configs = variant.space(problem, context_.device());
     std::erase_if(configs, [&](const Config& config) {
       return selection::refusal(problem, variant, config, context_.device()).has_value();

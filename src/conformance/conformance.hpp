@@ -17,6 +17,7 @@ namespace tessera::conformance {
 struct CheckOptions {
   std::string only{};     // run cases whose name contains this
   std::string variant{};  // empty = every variant
+  std::optional<Config> config{};  // instead of the variant's own
   std::optional<DType> dtype{};
   bool edge_cases = true;
   // Storage types beyond the first differ in loads and stores only: run every fifth case on them,

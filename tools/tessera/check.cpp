@@ -16,7 +16,7 @@ namespace tessera::tool {
 namespace {
 
 struct Arguments {
-  std::string operation, variant, only, dtype;
+  std::string operation, variant, config, only, dtype;
   std::vector<std::string> devices;
   bool quick = false, json = false, verbose = false;
 };
@@ -35,6 +35,10 @@ class Checker {
   explicit Checker(const Arguments& arguments) : arguments_(arguments) {
     options_.only = arguments.only;
     options_.variant = arguments.variant;
+    if (!arguments.config.empty()) {
+      if (arguments.variant.empty()) throw UsageError("--config needs --variant");
+      options_.config = as_usage([&] { return Config::parse(arguments.config); });
+    }
     options_.dtype = parse_dtype_option(arguments.dtype);
     options_.edge_cases = !arguments.quick;
     if (arguments.quick) options_.max_configs = 1;
@@ -178,6 +182,8 @@ Command add_check(CLI::App& tool) {
   app->add_option("operation", a.operation, "Only this operation");
   add_device_option(*app, a.devices);
   app->add_option("--variant", a.variant, "Only this variant");
+  app->add_option("--config", a.config, "Only this configuration of the variant")
+      ->type_name("KEY=VALUE,…");
   app->add_option("--only", a.only, "Only cases whose name contains this");
   app->add_option("--dtype", a.dtype, "Only f32, f16 or bf16");
   app->add_flag("--quick", a.quick, "One configuration of each variant, no cases at tile edges");
