@@ -27,6 +27,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   # null check for an atomic at address null.
   target_compile_options(tessera_flags INTERFACE -Wno-restrict -Wno-stringop-overflow)
 endif()
+# For the tool and the tests, where compiling takes longer than running: templates of CLI11, GoogleTest and JSON.
+add_library(tessera_quickly_compiled INTERFACE)
+target_compile_options(tessera_quickly_compiled
+                       INTERFACE $<$<AND:$<CXX_COMPILER_ID:GNU,Clang,AppleClang>,$<NOT:$<CONFIG:Debug>>>:-O1>)
 target_link_libraries(tessera_flags INTERFACE Threads::Threads)
 if(TESSERA_SANITIZE)
   set(TESSERA_SANITIZE_OPTIONS -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)

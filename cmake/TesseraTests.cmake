@@ -40,7 +40,7 @@ if(sources)
     list(FILTER fixtures EXCLUDE REGEX "/vulkan_")
   endif()
   add_executable(tessera_tests ${sources} ${fixtures} ${support})
-  target_link_libraries(tessera_tests PRIVATE tessera_internal GTest::gmock GTest::gtest_main)
+  target_link_libraries(tessera_tests PRIVATE tessera_internal tessera_quickly_compiled GTest::gmock GTest::gtest_main)
   target_include_directories(tessera_tests PRIVATE "${PROJECT_SOURCE_DIR}/tests" "${PROJECT_SOURCE_DIR}/tools")
   if(TARGET tessera_tool_objects)
     target_sources(tessera_tests PRIVATE $<TARGET_OBJECTS:tessera_tool_objects>)
@@ -78,7 +78,7 @@ if(sources)
   add_executable(tessera_conformance ${sources} ${support})
   find_package(CLI11 2.1 QUIET)
   tessera_require(CLI11_FOUND "CLI11 2.1" libcli11-dev)
-  target_link_libraries(tessera_conformance PRIVATE tessera_internal CLI11::CLI11)
+  target_link_libraries(tessera_conformance PRIVATE tessera_internal tessera_quickly_compiled CLI11::CLI11)
   target_include_directories(tessera_conformance PRIVATE "${PROJECT_SOURCE_DIR}/tests")
   # The longest, so they are started first, and side by side.
   set(backends host)
@@ -134,35 +134,39 @@ if(TESSERA_HAVE_VULKAN AND TARGET tessera_tool)
   endforeach()
 endif()
 
-# Kernels under tools that watch what they do: Oclgrind for bounds and races and, of kernels that are not optimised or
-# inlined (it does not know the instruction freeze, nor the marks that inlining leaves), for uninitialised memory; Vulkan's validation layer for the API and synchronisation, and with GPU-assisted checks
-# for what shaders access: Debian's newest lavapipe runs those, 22.3 refuses what they make of kernels with policies. The
-# layer knows no cooperative matrices yet. Small cases: they are a hundred times slower, and what GPU-assisted checks make
-# of the kernels for gradients takes lavapipe more than ten minutes to compile.
+# Kernels under tools that watch what they do. Oclgrind: bounds and races, and uninitialised memory in kernels that are not
+# optimised or inlined, for it knows neither the instruction freeze nor the marks that inlining leaves. Vulkan's validation
+# layer: the API and synchronisation, and with GPU-assisted checks what shaders access. Debian's newest lavapipe runs those,
+# 22.3 refuses what they make of kernels with policies. The layer knows no cooperative matrices yet. Small cases: they are a
+# hundred times slower, and what GPU-assisted checks make of the kernels for gradients takes lavapipe more than ten minutes
+# to compile.
 if(TARGET tessera_tool)
   set(check "$<TARGET_FILE:tessera_tool>" check --quick --dtype f32)
   find_program(TESSERA_OCLGRIND oclgrind)
   if(TESSERA_HAVE_OPENCL AND TESSERA_OCLGRIND)
-    # Small tiles: it interprets every item, also those that have no row.
-    set(flash_attention
-        BLOCK_Q=8,BLOCK_K=16,ITEM_ROWS=4,SLICE_D=16,SLICE_K=16,KEEP_Q=0,PREFETCH=1,WG_X=8,SPLITS=1)
-    set(flash_attention_backward BLOCK_Q=16,BLOCK_K=16,ITEM_ROWS=4,SLICE_D=16,SLICE_STEP=16,WG_X=16)
     set(races --data-races)
     set(uninitialized --uninitialized --build-options "-cl-opt-disable -DINLINE=static")
-    foreach(run "races|flash_attention|odd" "races|flash_attention|everything" "races|flash_attention_backward|odd"
-                "uninitialized|flash_attention|odd" "uninitialized|flash_attention_backward|odd")
-      string(REPLACE "|" ";" run "${run}")
-      list(GET run 0 kind)
-      list(GET run 1 operation)
-      list(GET run 2 case)
-      set(name validation.oclgrind.${kind}.${operation}.${case})
-      tessera_add_test(${name} validation "${TESSERA_OCLGRIND}" ${${kind}} ${check} ${operation} --device opencl
-                       --variant tile --config ${${operation}} --only ${case})
+    # Small tiles: it interprets every item, also those that have no row.
+    set(forward --variant tile
+        --config BLOCK_Q=8,BLOCK_K=16,ITEM_ROWS=4,SLICE_D=16,SLICE_K=16,KEEP_Q=0,PREFETCH=1,WG_X=8,SPLITS=1)
+    set(backward --variant tile --config BLOCK_Q=16,BLOCK_K=16,ITEM_ROWS=4,SLICE_D=16,SLICE_STEP=16,WG_X=16)
+    function(tessera_add_oclgrind kind name)
+      set(name validation.oclgrind.${kind}.${name})
+      tessera_add_test(${name} validation "${TESSERA_OCLGRIND}" ${${kind}} ${check} --device opencl ${ARGN})
       set_tests_properties(${name} PROPERTIES COST 100 FAIL_REGULAR_EXPRESSION
                            "Invalid read;Invalid write;ata race;Uninitialized;OCLGRIND FATAL")
       if(kind STREQUAL "uninitialized")  # its programs are not the ones that the cache holds
         set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "TESSERA_CACHE_DIR=off")
       endif()
+    endfunction()
+    foreach(kind races uninitialized)
+      tessera_add_oclgrind(${kind} forward.odd flash_attention ${forward} --only odd)
+      tessera_add_oclgrind(${kind} backward.odd flash_attention_backward ${backward} --only odd)
+    endforeach()
+    tessera_add_oclgrind(races forward.everything flash_attention ${forward} --only everything)
+    tessera_add_oclgrind(races decode.odd flash_attention --variant decode --only odd)
+    foreach(operation sequence_mean chunk_mean chunk_mean_backward)
+      tessera_add_oclgrind(races ${operation} ${operation})
     endforeach()
   endif()
   if(TESSERA_HAVE_VULKAN)
