@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What     Attention of few query rows per kv head over many keys: o and lse, or the partial results of a split.
 // Who      A work-group is one item: split x, HEADS kv heads from y * HEADS on, batch z, all rows of their query heads.
-// Memory   k and v once per ROWS rows of a kv head, asked for AHEAD bytes ahead; DECODE_PRIVATE_BYTES on the stack.
+// Memory   k and v once per ROWS rows of a kv head, AHEAD bytes asked for ahead; DECODE_PRIVATE_BYTES on the stack.
 // Numerics Float, blocks of keys in order; base-2 softmax over the running maximum; one rounding.
 // Assumes  DECODE_VALID, HEADS divides the kv heads, a grid of exactly a.splits x kv heads / HEADS x batch, contiguous
 //          features, lengths below 2^30, a compiler that does not reassociate (no -cl flags).
@@ -17,9 +17,10 @@
 //              +--------------------+                                   +--------------------+
 //
 //   The keys from the first that some row sees to the last are cut into blocks, and these into splits: no result
-//   depends on the batch, the tensor's length or HEADS. A block is all scores, then all weights, then all values. The
-//   heads of an item take turns of TURN keys at it, because memory holds the heads of a key side by side, and what comes
-//   in the order of memory comes fastest: little asking ahead is needed, and much of it is harmful (EPYC, PoCL 3.1).
+//   depends on the batch, the tensor's length or HEADS. attention/combine merges the splits in order. A block is all
+//   scores, then all weights, then all values. The heads of an item take turns of TURN keys at it, because memory holds
+//   the heads of a key side by side, and what comes in the order of memory comes fastest: two keys by turns took up to
+//   1.5 times as long. A single row asks for nothing ahead, more rows for a little; much is harmful (EPYC, PoCL 3.1).
 //   A value that is not finite reaches the rows that give its key a weight.
 #include "attention/cpu_decode_tiles.clh"
 

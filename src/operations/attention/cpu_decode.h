@@ -20,7 +20,7 @@
 
 // Bytes on the stack of the thread that runs a work-item.
 #define DECODE_PRIVATE_BYTES \
-  (4 * ROWS * (HEADS * (VECTOR_WIDTH * (HEAD_VECTORS + VALUE_SPAN + 2) + BLOCK_K + 16) + 2))
+  (4 * ROWS * (HEADS * (VECTOR_WIDTH * (HEAD_VECTORS + VALUE_SPAN + 1) + BLOCK_K + 16) + 2))
 
 // What the kernel takes for granted. The divisors must be positive before this is evaluated.
 #define DECODE_VALID                                                                   \

@@ -62,9 +62,9 @@ std::uint32_t default_splits(const Problem& problem, const DeviceProfile& profil
   return static_cast<std::uint32_t>(std::min<std::int64_t>(ceil_div(items, groups), most));
 }
 
-// One row, which waits for memory alone, wants its keys in the order of memory and long stretches
-// of them: 91 % of the read bandwidth on a Zen 4, where turns of 16 keys and blocks of 16 gave 80.
-// More rows have more to do with each key: they wait less for what was asked for longer ago.
+// One row waits for memory alone. It wants its keys in the order of memory and in long stretches,
+// and nothing asked for ahead: fewer instructions for each line let the core look further ahead
+// than what it asks for does (Zen 4). More rows have more to do with each key.
 Config config_of(std::int64_t rows, std::uint32_t heads, std::uint32_t width) {
   const std::uint32_t tile_rows = rows >= 3 ? 4 : static_cast<std::uint32_t>(rows);
   const std::uint32_t per_vector = width / tile_rows;
@@ -75,11 +75,11 @@ Config config_of(std::int64_t rows, std::uint32_t heads, std::uint32_t width) {
       static_cast<std::uint32_t>(std::min<std::int64_t>(16, ceil_div(rows, tile_rows) * tile_rows));
   return {{"WG_X", 1},
           {"ROWS", block_rows},
-          {"BLOCK_K", rows == 1 ? 128U : 64U},
+          {"BLOCK_K", rows == 1 ? 256U : 64U},
           {"TILE_KEYS", per_vector / tile_heads},
           {"TILE_HEADS", tile_heads},
           {"TURN", block_rows > 4 ? 16U : tile_rows},
-          {"AHEAD", rows == 1 ? 4096U : 16384U},
+          {"AHEAD", rows == 1 ? 1U : 16384U},
           {"COLUMNS", per_vector},
           {"HEADS", heads},
           {"VECTOR_WIDTH", width}};
