@@ -15,8 +15,8 @@
 namespace tessera::conformance {
 
 struct CheckOptions {
-  std::string only{};     // run cases whose name contains this
-  std::string variant{};  // empty = every variant
+  std::string only{};              // run cases whose name contains this
+  std::string variant{};           // empty = every variant
   std::optional<Config> config{};  // instead of the variant's own
   std::optional<DType> dtype{};
   bool edge_cases = true;
