@@ -17,39 +17,6 @@
 STORE_ROWS(store_keys, HEAD_STEPS, HEAD_DIM)
 STORE_ROWS(store_values, VALUE_STEPS, VALUE_DIM)
 
-#if POLICY
-// Rows [range[0], range[1]) may see keys [first_key, end_key).
-INLINE void find_rows(local int* range, const Pairs* pairs, int first_key, int end_key, uint item) {
-  const Policies* policies = pairs->policies;
-  if (item == 0) range[0] = INDEX_MAX, range[1] = 0;
-  barrier(CLK_LOCAL_MEM_FENCE);
-  int first = INDEX_MAX, end = 0;
-  for (int row = (int)item; row < (int)CORE(q_len); row += WG_X) {
-    const int4 entry = ROW_ENTRY(RULE(rows) + pairs->batch * CORE(q_len) + row);
-    if (entry.s0 < end_key && entry.s1 > first_key) first = min(first, row), end = row + 1;
-  }
-  first = warp_min(first), end = warp_max(end);
-  if (item % 32 == 0) atomic_min(&range[0], first), atomic_max(&range[1], end);
-  barrier(CLK_LOCAL_MEM_FENCE);
-}
-
-// Of the rows of a step.
-INLINE Interval step_interval(const Pairs* pairs, int row, uint lane) {
-  Interval at = interval_of(pairs, row, 32, lane);
-  UNROLL for (uint n = 32; n < STEP; n += 32) {
-    const Interval more = interval_of(pairs, row + (int)n, 32, lane);
-    at.first = min(at.first, more.first), at.end = max(at.end, more.end);
-    at.common_first = max(at.common_first, more.common_first);
-    at.common_end = min(at.common_end, more.common_end);
-  }
-  return at;
-}
-#else
-INLINE Interval step_interval(const Pairs* pairs, int row, uint lane) {
-  return interval_of(pairs, row, STEP, lane);
-}
-#endif
-
 KERNEL void attention_mma_backward_keys(
     const global scalar* restrict q, const global scalar* restrict k,
     const global scalar* restrict v, const global scalar* restrict output_gradient,
@@ -68,6 +35,7 @@ KERNEL void attention_mma_backward_keys(
   const uint kv_head = get_group_id(1);
   const size_t batch = get_group_id(2);
   Pairs pairs = {.call = &a, .batch = (uint)batch};
+  set_logits(&pairs);
 #if POLICY
   const Policies policies = MAKE_POLICIES(a, scratch);
   pairs.policies = &policies;
@@ -97,9 +65,6 @@ KERNEL void attention_mma_backward_keys(
   const uint k_at = own_k + warp * WARP_OWN * HEAD_PITCH + place_of_a(lane, HEAD_PITCH);
   const uint v_at = own_v + warp * WARP_OWN * VALUE_PITCH + place_of_a(lane, VALUE_PITCH);
 
-  const bool capped = a.core.soft_cap > 0.0f;
-  const float inner = capped ? a.core.scale / a.core.soft_cap : a.core.scale * LOG2_E;
-  const float outer = a.core.soft_cap * LOG2_E;
   float weight[ROWS * PAIRS], gradient[ROWS * PAIRS];
   float key_sum[ROWS * HEAD_STEPS * 4], value_sum[ROWS * VALUE_STEPS * 4];
   UNROLL for (uint i = 0; i < ROWS * HEAD_STEPS * 4; ++i) key_sum[i] = 0.0f;
@@ -151,35 +116,11 @@ KERNEL void attention_mma_backward_keys(
       const uint queries_at = here, rows_at = here + gradients_at;
       take_head_products(weight, k_at, queries_at + place_of_b(lane, HEAD_PITCH));
       take_value_products(gradient, v_at, rows_at + place_of_b(lane, VALUE_PITCH));
-#if POLICY
-      if (!is_plain(&pairs)) {
-        apply_policies(weight, gradient, &pairs, key, row + (int)(lane % 4 * 2));
-      } else
-#endif
-      {
-        UNROLL for (uint n = 0; n < PAIRS / 2; ++n) {
-          UNROLL for (uint i = 0; i < 2; ++i) {
-            const uint numbers = here + numbers_at + (8 * n + lane % 4 * 2 + i) * 4;
-            const float shift = shift_of(as_float(load_local(numbers)));
-            const float delta = as_float(load_local(numbers + STEP * 4));
-            UNROLL for (uint r = 0; r < ROWS; ++r) {
-              const uint j = r * PAIRS + 2 * n + i;
-              differentiate(weight + j, gradient + j, shift, delta, inner, outer, capped);
-            }
-          }
-        }
-        // Behind the last row stand zeros, and zero times a key that is NaN is NaN.
-        const bool ends = row + (int)STEP > (int)a.core.q_len;
-        if (ends || warp_key < at.common_first || last_key > at.common_end) {
-          UNROLL for (uint n = 0; n < PAIRS; ++n) {
-            const int2 seen = keys_of(&pairs, row + (int)(n / 2 * 8 + lane % 4 * 2 + n % 2));
-            UNROLL for (uint r = 0; r < ROWS; ++r) {
-              if (key + 8 * (int)r >= seen.s0 && key + 8 * (int)r < seen.s1) continue;
-              weight[r * PAIRS + n] = 0.0f, gradient[r * PAIRS + n] = 0.0f;
-            }
-          }
-        }
-      }
+      // Behind the last row stand zeros, and zero times a key that is NaN is NaN.
+      const bool ends = row + (int)STEP > (int)a.core.q_len;
+      const bool hides = ends || warp_key < at.common_first || last_key > at.common_end;
+      differentiate_tile(weight, gradient, &pairs, here + numbers_at + lane % 4 * 8, key,
+                         row + (int)(lane % 4 * 2), !hides);
       add_value_rows(value_sum, weight, rows_at + place_of_a(lane, VALUE_PITCH));
       add_head_rows(key_sum, gradient, queries_at + place_of_a(lane, HEAD_PITCH));
     }

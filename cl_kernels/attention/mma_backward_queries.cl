@@ -40,6 +40,7 @@ KERNEL void attention_mma_backward_queries(
                  .delta = scratch + a.gradient.delta + (batch * a.core.heads + head) * a.core.q_len,
                  .batch = (uint)batch,
                  .head = head};
+  set_logits(&pairs);
 
 #if POLICY
   const Policies policies = MAKE_POLICIES(a, scratch);
@@ -90,9 +91,6 @@ KERNEL void attention_mma_backward_queries(
   const uint gradient_at =
       own_gradients + warp * WARP_OWN * VALUE_PITCH + place_of_a(lane, VALUE_PITCH);
 
-  const bool capped = a.core.soft_cap > 0.0f;
-  const float inner = capped ? a.core.scale / a.core.soft_cap : a.core.scale * LOG2_E;
-  const float outer = a.core.soft_cap * LOG2_E;
   float score[ROWS * PAIRS], gradient[ROWS * PAIRS], sum[ROWS * HEAD_STEPS * 4];
   float shift[ROWS], delta[ROWS];
   UNROLL for (uint i = 0; i < ROWS * HEAD_STEPS * 4; ++i) sum[i] = 0.0f;
@@ -120,26 +118,9 @@ KERNEL void attention_mma_backward_queries(
 
     take_head_products(score, q_at, here + place_of_b(lane, HEAD_PITCH));
     take_value_products(gradient, gradient_at, here + values_at + place_of_b(lane, VALUE_PITCH));
-    const int key = first + (int)(lane % 4 * 2);
-#if POLICY
-    if (!is_plain(&pairs)) {
-      apply_policies(score, gradient, &pairs, row, key);
-    } else
-#endif
-    {
-      UNROLL for (uint j = 0; j < ROWS * PAIRS; ++j)
-        differentiate(score + j, gradient + j, shift[j / PAIRS], delta[j / PAIRS], inner, outer,
-                      capped);
-      if (first < own.common_first || first + (int)STEP > own.common_end) {
-        UNROLL for (uint r = 0; r < ROWS; ++r) {
-          const int2 seen = keys_of(&pairs, row + 8 * (int)r);
-          UNROLL for (uint n = 0; n < PAIRS; ++n) {
-            const int at = key + (int)(n / 2 * 8 + n % 2);
-            if (at < seen.s0 || at >= seen.s1) gradient[r * PAIRS + n] = 0.0f;
-          }
-        }
-      }
-    }
+    const bool hides = first < own.common_first || first + (int)STEP > own.common_end;
+    differentiate_tile(score, gradient, &pairs, shift, delta, row, first + (int)(lane % 4 * 2),
+                       !hides);
     add_head_rows(sum, gradient, here + place_of_a(lane, HEAD_PITCH));
   }
 

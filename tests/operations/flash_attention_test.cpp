@@ -376,7 +376,15 @@ TEST(FlashAttentionSelection, HopperTakesPlainBackwardCalls) {
     EXPECT_EQ(chosen(8, dim, DType::kF16), "tile");
   }
   EXPECT_EQ(chosen(300, 20, DType::kF16), "mma");
-  EXPECT_EQ(chosen(300, 256, DType::kF16), "tile");
+  for (const std::int64_t dim : {129, 256}) {
+    EXPECT_EQ(chosen(300, dim, DType::kF16), "mma_wide") << dim;
+    EXPECT_EQ(chosen(300, dim, DType::kBF16, {{"dropout_prob", 0.5}}), "mma_wide") << dim;
+    EXPECT_EQ(chosen(300, dim, DType::kF32), "tile") << dim;
+  }
+  EXPECT_EQ(chosen(300, 257, DType::kF16), "tile");
+  // With the work-group memory that every GPU from sm_80 on has.
+  profile = h200_with(Feature::kMmaSync);
+  EXPECT_EQ(chosen(300, 256, DType::kF16), "mma_wide");
 }
 
 TEST(FlashAttentionSelection, WithoutSubGroupsTheSharedMemoryFormIsTaken) {

@@ -68,7 +68,7 @@ std::vector<Rule> attention_rules() {
 
 std::vector<Variant> attention_backward_variants(const AttentionSlots& slots) {
   return {cpu_backward_variant(slots), hopper_backward_variant(slots), mma_backward_variant(slots),
-          tile_backward_variant(slots)};
+          mma_wide_backward_variant(slots), tile_backward_variant(slots)};
 }
 
 std::vector<Rule> attention_backward_rules() {
@@ -81,6 +81,10 @@ std::vector<Rule> attention_backward_rules() {
        .when = prefers_hopper_backward,
        .variant = "hopper",
        .config = default_hopper_backward_config},
+      {.why = "matrix instructions, where a row's sums do not fit the registers of one warp",
+       .when = prefers_mma_wide_backward,
+       .variant = "mma_wide",
+       .config = default_mma_wide_backward_config},
       {.why = "matrix instructions, where their 16 rows are filled",
        .when = prefers_mma_backward,
        .variant = "mma",
