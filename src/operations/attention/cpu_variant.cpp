@@ -49,7 +49,7 @@ std::int64_t items(const AttentionProblem& call, std::int64_t rows) {
 }
 
 // Whether rows see so few keys that it counts that a panel of R rows goes through R - 1 more of
-// them. Panels of 32 rows instead of 64 took 7 % less at 256 keys per row (Zen 4, PoCL 3.1); from
+// them. Panels of 32 rows instead of 64 took 4 % less at 256 keys per row (Zen 4, PoCL 3.1); from
 // about 768 on they save less than the 4 % below.
 bool is_narrow(const AttentionProblem& call) { return call.band_high - call.band_low < 768; }
 
@@ -58,8 +58,8 @@ bool is_narrow(const AttentionProblem& call) { return call.band_high - call.band
 // more of them.
 std::uint32_t block_q(const Problem& problem, const DeviceProfile& profile, const Tile& tile,
                       Products products) {
-  // Of 1 MiB, the least of the CPUs measured. With half of it, 2048 rows of dim 128 took 5 to 8 %
-  // longer, for half as many rows pass each key, and 1024 of dim 256 7 % (Zen 4, two cores).
+  // Of 1 MiB, the least of the CPUs measured. With half of it, 2048 rows of dim 128 took 1 to 3 %
+  // longer on two cores, more where others use the third cache (Zen 4).
   constexpr std::uint64_t kMostBytes = std::uint64_t{768} << 10;
   constexpr std::uint32_t kMostRows =
       512;  // 1024 measured the same, 256 0.5 to 1.5 % less (Xeon, AVX-512, PoCL 3.1)
