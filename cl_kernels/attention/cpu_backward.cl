@@ -3,12 +3,12 @@
 //          ds[i,j] = p[i,j] (do[i] . v[j] - delta[i]) score'(i,j), delta[i] = do[i] . o[i]; p comes back from lse.
 // Who      A work-group is one item. It owns every splits-th block of BLOCK_KEYS keys of one (batch, kv head), as panels
 //          with a key in every lane.
-// Memory   k, v, dk, dv once; q, do, partial dq once per block of keys; CPU_PRIVATE_BYTES on the stack.
+// Memory   k, v, dk, dv once; packed q and do, partial dq once per block of keys; CPU_PRIVATE_BYTES on the stack.
 // Numerics Float; queries and splits in order, no atomics: the same bits on any number of threads. One rounding.
 // Assumes  CPU_VALID, contiguous features, lengths below 2^30, a compiler that does not reassociate (no -cl flags).
 //
-//   Grid: splits, kv heads, batch. attention/cpu_backward_rows makes delta before, of CPU_DELTA_FLOATS in the scratch
-//   buffer, and dq of the partial sums afterwards, of CPU_PARTIAL_FLOATS; ds is there if it is wanted.
+//   Grid: splits, kv heads, batch. In the scratch buffer, attention/cpu_backward_rows leaves packed rows and delta before,
+//   and makes dq of the partial sums afterwards; ds is there if it is wanted.
 //
 //                    LANES keys                             LANES keys                      features
 //                 +--------------+                       +--------------+               +--------------+

@@ -21,7 +21,7 @@ INLINE floatv pack_row(const global scalar* row, int features, global float* to)
   floatv wild = 0.0f;
   for (int d = 0; d < features; d += VECTOR_WIDTH) {
     const floatv x = load_part(row + d, features - d);
-    vstorev(x, 0, to + d);
+    stream_vector(x, to + d);
     wild = fma(x, (floatv)(0.0f), wild);
   }
   return wild;
@@ -87,10 +87,9 @@ KERNEL void attention_backward_reduce_cpu(const global float* restrict scratch, 
   for (uint row = first; row < end; ++row) {
     for (int d = 0; d < HEAD_DIM; d += VECTOR_WIDTH) {
       const global float* at = partial + (size_t)row * DQ_WIDTH * VECTOR_WIDTH + d;
-      PREFETCH_WRITE(dq + (size_t)min(row + ROWS_SOON, end - 1) * g.dq_stride_row + d);
       floatv sum = vloadv(0, at);
       for (uint split = 1; split < a.splits; ++split) sum += vloadv(0, at + split * split_size);
-      store_part(sum * a.scale, dq + (size_t)row * g.dq_stride_row + d, HEAD_DIM - d);
+      stream_part(sum * a.scale, dq + (size_t)row * g.dq_stride_row + d, HEAD_DIM - d);
     }
   }
 }
