@@ -3,12 +3,12 @@
 //          ds[i,j] = p[i,j] (do[i] . v[j] - delta[i]) score'(i,j), delta[i] = do[i] . o[i]; p comes back from lse.
 // Who      A work-group is one item. It owns every splits-th block of BLOCK_KEYS keys of one (batch, kv head), as panels
 //          with a key in every lane.
-// Memory   k, v, dk, dv once; q, do, partial dq once per block of keys; CPU_PRIVATE_BYTES on the stack.
+// Memory   k, v, dk, dv once; packed q and do, partial dq once per block of keys; CPU_PRIVATE_BYTES on the stack.
 // Numerics Float; queries and splits in order, no atomics: the same bits on any number of threads. One rounding.
 // Assumes  CPU_VALID, contiguous features, lengths below 2^30, a compiler that does not reassociate (no -cl flags).
 //
-//   Grid: splits, kv heads, batch. attention/cpu_backward_rows makes delta before, of CPU_DELTA_FLOATS in the scratch
-//   buffer, and dq of the partial sums afterwards, of CPU_PARTIAL_FLOATS; ds is there if it is wanted.
+//   Grid: splits, kv heads, batch. In the scratch buffer, attention/cpu_backward_rows leaves packed rows and delta before,
+//   and makes dq of the partial sums afterwards; ds is there if it is wanted.
 //
 //                    LANES keys                             LANES keys                      features
 //                 +--------------+                       +--------------+               +--------------+
@@ -29,8 +29,7 @@
 #define POLICY_OPERANDS
 #endif
 
-KERNEL void attention_backward_cpu(const global scalar* restrict q, const global scalar* restrict k,
-                                         const global scalar* restrict v, const global scalar* restrict output_gradient,
+KERNEL void attention_backward_cpu(const global scalar* restrict k, const global scalar* restrict v,
                                          const global float* restrict log_sum_exp, global float* restrict scratch,
                                          global scalar* restrict dk, global scalar* restrict dv,
                                          POLICY_OPERANDS const struct AttentionBackwardCall call) {
@@ -45,6 +44,8 @@ KERNEL void attention_backward_cpu(const global scalar* restrict q, const global
   const Rows values = {v + a.v_offset + batch * a.v_stride_batch + kv_head * a.v_stride_head, a.v_stride_row};
   dk += g.dk_offset + batch * g.dk_stride_batch + kv_head * g.dk_stride_head;
   dv += g.dv_offset + batch * g.dv_stride_batch + kv_head * g.dv_stride_head;
+  const size_t padded_rows = CPU_PADDED_ROWS((size_t)q_len);
+  global float* partials = scratch + g.partials + CPU_PACKED_FLOATS(batches, a.heads, (size_t)q_len);
   const float key_factor = a.soft_cap > 0.0f ? a.scale / a.soft_cap : a.scale * M_LOG2E_F;
   Panel panels[KEY_PANELS];
   floatv key_rows[BLOCK_KEYS][KEY_STRIDE / VECTOR_WIDTH];
@@ -86,15 +87,11 @@ KERNEL void attention_backward_cpu(const global scalar* restrict q, const global
     for (size_t number = kv_head * a.group; number < (kv_head + 1) * a.group; ++number) {
       Head head;
       head.args = &a;
-      head.queries.data = q + a.q_offset + batch * a.q_stride_batch + number * a.q_stride_head;
-      head.queries.stride = a.q_stride_row;
-      head.gradients.data = output_gradient + g.do_offset + batch * g.do_stride_batch + number * g.do_stride_head;
-      head.gradients.stride = g.do_stride_row;
       head.lse = log_sum_exp + a.lse_offset + batch * a.lse_stride_batch + number * a.lse_stride_head;
       const size_t line = batch * a.heads + number;
       head.delta = scratch + g.delta + line * q_len;
-      head.dq = scratch + g.partials +
-                (split * batches * a.heads + line) * CPU_PARTIAL_ROWS((size_t)q_len) * DQ_WIDTH * VECTOR_WIDTH;
+      head.packed = scratch + g.partials + line * padded_rows * PACKED_STRIDE;
+      head.dq = partials + (split * batches * a.heads + line) * padded_rows * DQ_WIDTH * VECTOR_WIDTH;
       head.ds = g.write_ds ? scratch + g.ds + line * q_len * kv_len : 0;
 #if POLICY
       head.policies = &policies;
@@ -118,15 +115,9 @@ KERNEL void attention_backward_cpu(const global scalar* restrict q, const global
           }
           clear_rows(&block, 0, at.tile_begin, panel, p, &head);
           clear_rows(&block, at.tile_end, BLOCK_Q, panel, p, &head);
-          const global scalar* ahead[ROWS_AHEAD];
-          for (int i = at.tile_begin; i < at.tile_end; i += QUERY_ROWS) {
-            rows_ahead(head.queries, block.first + BLOCK_Q + i, p, q_len - 1, ahead);
-            weigh_tile(&block, i, panel, &at, ahead, &head);
-          }
-          for (int i = at.tile_begin; i < at.tile_end; i += QUERY_ROWS) {
-            rows_ahead(head.gradients, block.first + BLOCK_Q + i, p, q_len - 1, ahead);
-            differentiate_tile(&block, i, panel, &at, ahead, &head);
-          }
+          for (int i = at.tile_begin; i < at.tile_end; i += QUERY_ROWS) weigh_tile(&block, i, panel, &at, &head);
+          for (int i = at.tile_begin; i < at.tile_end; i += QUERY_ROWS)
+            differentiate_tile(&block, i, panel, &at, &head);
           add_key_gradients(&block, panel, &at);
         }
         add_query_gradients(&block, key_rows, first_key, end_key, wild, dq);
