@@ -103,7 +103,7 @@ OPTIONS = [case for dim in (64, 128) for case in (
 
 
 def cases_of(backward: bool) -> list:
-    return [replace(case, backward=True) for case in CASES if case.dim <= 128] if backward else CASES + OPTIONS
+    return [replace(case, backward=True) for case in CASES] if backward else CASES + OPTIONS
 
 
 def run_tessera(arguments, cases) -> dict:

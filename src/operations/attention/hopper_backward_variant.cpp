@@ -15,8 +15,9 @@ namespace {
 constexpr std::uint32_t kMapItems = 128, kMostMapGroups = 64;
 constexpr std::uint32_t kQueryItems = 256;
 constexpr std::uint32_t kMostColumns = 128;
-// Neighbours in the order of additions start one step apart, so few of them may run at a time.
-constexpr std::uint32_t kNeighbours = 8;
+// Neighbours in the order of additions start one step apart, so few of them may run at a time;
+// under a causal mask, where one of them ends as another begins, hardly any (H200).
+constexpr std::uint32_t kNeighbours = 8, kCausalNeighbours = 2;
 
 std::vector<Tunable> tunables() {
   return {
@@ -105,9 +106,11 @@ std::uint32_t heads_at_once(const AttentionProblem& call, std::uint32_t groups) 
   const std::int64_t width = call.head_dim + call.value_dim;
   const std::int64_t bytes =
       call.group() * call.q_len * (4 * call.head_dim + 2 * width) + 2 * call.kv_len * width;
+  const std::uint32_t neighbours =
+      band_of(call) == HOPPER_BAND_HIGH ? kCausalNeighbours : kNeighbours;
   const std::int64_t most =
       std::clamp(std::max<std::int64_t>(kHopperCachedBytes / std::max<std::int64_t>(bytes, 1),
-                                        ceil_div(groups, kNeighbours)),
+                                        ceil_div(groups, neighbours)),
                  std::int64_t{1}, heads);
   const std::int64_t turns = (heads + most - 1) / most;
   return ceil_div(heads, turns);
