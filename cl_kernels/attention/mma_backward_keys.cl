@@ -52,14 +52,8 @@ KERNEL void attention_mma_backward_keys(
   const uint stages = own_v + GROUP_OWN * VALUE_PITCH;
   // In a stage.
   const uint gradients_at = STEP * HEAD_PITCH, numbers_at = STEP * MMA_PAIR_PITCH;
-  const Matrix keys = {.data = k + a.core.k_offset + batch * a.core.k_stride_batch +
-                               (size_t)kv_head * a.core.k_stride_head,
-                       .stride = a.core.k_stride_row,
-                       .end = end_key};
-  const Matrix values = {.data = v + a.core.v_offset + batch * a.core.v_stride_batch +
-                                 (size_t)kv_head * a.core.v_stride_head,
-                         .stride = a.core.v_stride_row,
-                         .end = end_key};
+  const Matrix keys = MATRIX(k, a.core, k, kv_head, 0, end_key, 0);
+  const Matrix values = MATRIX(v, a.core, v, kv_head, 0, end_key, 0);
   copy_rows(own_k, keys, first_key, GROUP_OWN, HEAD_DIM, HEAD_PITCH, item);
   copy_rows(own_v, values, first_key, GROUP_OWN, VALUE_DIM, VALUE_PITCH, item);
   const uint k_at = own_k + warp * WARP_OWN * HEAD_PITCH + place_of_a(lane, HEAD_PITCH);
@@ -77,30 +71,9 @@ KERNEL void attention_mma_backward_keys(
     pairs.log_sum_exp = log_sum_exp + a.core.lse_offset + batch * a.core.lse_stride_batch +
                         head * a.core.lse_stride_head;
     pairs.delta = scratch + a.gradient.delta + (batch * a.core.heads + head) * a.core.q_len;
-    const Matrix queries = {
-        .data = q + a.core.q_offset + batch * a.core.q_stride_batch + head * a.core.q_stride_head,
-        .stride = a.core.q_stride_row,
-        .begin = begin,
-        .log_sum_exp = ROWS_THAT_COUNT,
-        .end = end};
-    const Matrix gradients = {.data = output_gradient + a.gradient.do_offset +
-                                      batch * a.gradient.do_stride_batch +
-                                      head * a.gradient.do_stride_head,
-                              .stride = a.gradient.do_stride_row,
-                              .begin = begin,
-                              .log_sum_exp = ROWS_THAT_COUNT,
-                              .end = end};
-#define COPY_STEP(row, to)                                                                   \
-  do {                                                                                       \
-    copy_rows(to, queries, row, STEP, HEAD_DIM, HEAD_PITCH, item);                           \
-    copy_rows((to) + gradients_at, gradients, row, STEP, VALUE_DIM, VALUE_PITCH, item);      \
-    for (uint i = item; i < 2 * STEP; i += WG_X) {                                           \
-      const int at = (row) + (int)(i % STEP);                                                \
-      const bool exists = at >= begin && at < end;                                           \
-      copy_word((to) + numbers_at + i * 4, (i < STEP ? pairs.log_sum_exp : pairs.delta) + at, \
-                exists ? 4 : 0);                                                             \
-    }                                                                                        \
-  } while (0)
+    const Matrix queries = MATRIX(q, a.core, q, head, begin, end, ROWS_THAT_COUNT);
+    const Matrix gradients =
+        MATRIX(output_gradient, a.gradient, do, head, begin, end, ROWS_THAT_COUNT);
     if (begin < end) COPY_STEP(begin, stages + stage * MMA_STAGE_BYTES(STEP));
     for (int row = begin; row < end; row += STEP) {
       const uint here = stages + stage * MMA_STAGE_BYTES(STEP);

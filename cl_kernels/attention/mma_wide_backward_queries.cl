@@ -68,27 +68,11 @@ KERNEL void attention_mma_wide_backward_queries(
   const int begin = all.first, end = all.end;
 #endif
 
-  const Matrix queries = {.data = q + a.core.q_offset + batch * a.core.q_stride_batch +
-                                  (size_t)head * a.core.q_stride_head,
-                          .stride = a.core.q_stride_row,
-                          .log_sum_exp = ROWS_THAT_COUNT,
-                          .end = end_row};
-  const Matrix gradients = {.data = output_gradient + a.gradient.do_offset +
-                                    batch * a.gradient.do_stride_batch +
-                                    (size_t)head * a.gradient.do_stride_head,
-                            .stride = a.gradient.do_stride_row,
-                            .log_sum_exp = ROWS_THAT_COUNT,
-                            .end = end_row};
-  const Matrix keys = {.data = k + a.core.k_offset + batch * a.core.k_stride_batch +
-                               (size_t)kv_head * a.core.k_stride_head,
-                       .stride = a.core.k_stride_row,
-                       .begin = begin,
-                       .end = end};
-  const Matrix values = {.data = v + a.core.v_offset + batch * a.core.v_stride_batch +
-                                 (size_t)kv_head * a.core.v_stride_head,
-                         .stride = a.core.v_stride_row,
-                         .begin = begin,
-                         .end = end};
+  const Matrix queries = MATRIX(q, a.core, q, head, 0, end_row, ROWS_THAT_COUNT);
+  const Matrix gradients =
+      MATRIX(output_gradient, a.gradient, do, head, 0, end_row, ROWS_THAT_COUNT);
+  const Matrix keys = MATRIX(k, a.core, k, kv_head, begin, end, 0);
+  const Matrix values = MATRIX(v, a.core, v, kv_head, begin, end, 0);
   copy_rows(own_q, queries, first_row, OWN, HEAD_DIM, HEAD_PITCH, item);
   copy_rows(own_gradients, gradients, first_row, OWN, VALUE_DIM, VALUE_PITCH, item);
 
@@ -109,11 +93,6 @@ KERNEL void attention_mma_wide_backward_queries(
     delta[r] = shift[r] == -INFINITY ? 0.0f : pairs.delta[at];
   }
 
-#define COPY_STEP(key, to)                                                        \
-  do {                                                                            \
-    copy_rows(to, keys, key, STEP, HEAD_DIM, HEAD_PITCH, item);                   \
-    copy_rows((to) + values_at, values, key, STEP, VALUE_DIM, VALUE_PITCH, item); \
-  } while (0)
   uint stage = 0;
   if (begin < end) COPY_STEP(begin, stages);
   for (int first = begin; first < end; first += STEP) {
