@@ -99,6 +99,10 @@ std::vector<AttentionCaseShape> forward_shapes() {
          .why = "decoding: bound by memory",
          .sizes = {.q_len = 1, .kv_len = 8192, .heads = 8, .kv_heads = 8, .head_dim = dim}});
   }
+  shapes.push_back(
+      {.name = "b1_h32_kv8_q1_k8192_d128",
+       .why = "decoding with grouped heads",
+       .sizes = {.q_len = 1, .kv_len = 8192, .heads = 32, .kv_heads = 8, .head_dim = 128}});
   const OptionValue window = std::vector<std::int64_t>{256, 0};
   shapes.push_back({.name = "b1_h8_s4096_d64_window256",
                     .why = "a mask with a formula costs its visible tiles",
