@@ -39,14 +39,9 @@ KERNEL void attention_mma_backward_keys(
 #if POLICY
   const Policies policies = MAKE_POLICIES(a, scratch);
   pairs.policies = &policies;
-  local int* range = (local int*)memory;
-  find_rows(range, &pairs, first_key, end_key, item);
-  const int begin = range[0], end = range[1];
-  barrier(CLK_LOCAL_MEM_FENCE);
-#else
-  const int begin = max(first_key - a.core.band_high, 0);
-  const int end = min(end_key - a.core.band_low, (int)a.core.q_len);
 #endif
+  const int2 rows = find_rows((local int*)memory, &pairs, first_key, end_key, item);
+  const int begin = rows.s0, end = rows.s1;
 
   const uint own_k = local_memory, own_v = own_k + GROUP_OWN * HEAD_PITCH;
   const uint stages = own_v + GROUP_OWN * VALUE_PITCH;
@@ -67,10 +62,7 @@ KERNEL void attention_mma_backward_keys(
   uint stage = 0;
   for (uint g = 0; g < a.core.group; ++g) {
     const size_t head = (size_t)kv_head * a.core.group + g;
-    pairs.head = (uint)head;
-    pairs.log_sum_exp = log_sum_exp + a.core.lse_offset + batch * a.core.lse_stride_batch +
-                        head * a.core.lse_stride_head;
-    pairs.delta = scratch + a.gradient.delta + (batch * a.core.heads + head) * a.core.q_len;
+    choose_head(&pairs, log_sum_exp, scratch, batch, head);
     const Matrix queries = MATRIX(q, a.core, q, head, begin, end, ROWS_THAT_COUNT);
     const Matrix gradients =
         MATRIX(output_gradient, a.gradient, do, head, begin, end, ROWS_THAT_COUNT);

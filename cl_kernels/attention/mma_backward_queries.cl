@@ -34,32 +34,17 @@ KERNEL void attention_mma_backward_queries(
   const int warp_row = first_row + (int)(warp * WARP_OWN), row = warp_row + (int)(lane / 4);
   const uint head = get_group_id(1), kv_head = head / a.core.group;
   const size_t batch = get_group_id(2);
-  Pairs pairs = {.call = &a,
-                 .log_sum_exp = log_sum_exp + a.core.lse_offset + batch * a.core.lse_stride_batch +
-                                (size_t)head * a.core.lse_stride_head,
-                 .delta = scratch + a.gradient.delta + (batch * a.core.heads + head) * a.core.q_len,
-                 .batch = (uint)batch,
-                 .head = head};
+  Pairs pairs = {.call = &a};
+  choose_head(&pairs, log_sum_exp, scratch, batch, head);
   set_logits(&pairs);
 
 #if POLICY
   const Policies policies = MAKE_POLICIES(a, scratch);
   pairs.policies = &policies;
-  local int* range = (local int*)memory;
-  const Interval own = interval_of(&pairs, warp_row, WARP_OWN, lane);
-  if (item == 0) range[0] = INDEX_MAX, range[1] = 0;
-  barrier(CLK_LOCAL_MEM_FENCE);
-  if (lane == 0) atomic_min(&range[0], own.first), atomic_max(&range[1], own.end);
-  barrier(CLK_LOCAL_MEM_FENCE);
-  const int begin = range[0], end = range[1];
-  barrier(CLK_LOCAL_MEM_FENCE);
-#else
-  const int last_row = (int)a.core.q_len - 1;
-  const Interval own =
-      band_interval(&a.core, warp_row, min(warp_row + (int)WARP_OWN - 1, last_row));
-  const Interval all = band_interval(&a.core, first_row, end_row - 1);
-  const int begin = all.first, end = all.end;
 #endif
+  const Interval own = rows_interval(&pairs, warp_row, WARP_OWN, lane);
+  const int2 seen = find_keys((local int*)memory, &pairs, own, first_row, end_row, item);
+  const int begin = seen.s0, end = seen.s1;
 
   const uint own_q = local_memory, own_gradients = own_q + GROUP_OWN * HEAD_PITCH;
   const uint stages = own_gradients + GROUP_OWN * VALUE_PITCH;
