@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "conformance/conformance.hpp"
 #include "conformance/large.hpp"
@@ -85,18 +86,23 @@ int main(int argc, char** argv) {
   Arguments arguments;
   std::uint64_t random_calls = 0, seed = 1;
   app.add_option("device", arguments.selector, "As in TESSERA_DEVICE (default: all, and the host)");
-  app.add_option("operation", arguments.operation, "This one only");
-  app.add_option("--variant", arguments.variant, "This one only");
-  app.add_option("--repeats", arguments.repeats, "Runs of each case, of equal bits")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
-  app.add_flag("--full", arguments.full,
-               "All cases on CPUs too, whose compilers take seconds for a kernel (default: a fifth "
-               "of those that are not chosen there)");
-  app.add_option("--random", random_calls, "Instead of the table, so many calls drawn at random");
-  app.add_option("--seed", seed, "Of the first random call");
+  const std::vector<CLI::Option*> of_the_table{
+      app.add_option("operation", arguments.operation, "This one only"),
+      app.add_option("--variant", arguments.variant, "This one only"),
+      app.add_option("--repeats", arguments.repeats, "Runs of each case, of equal bits")
+          ->capture_default_str()
+          ->check(CLI::PositiveNumber),
+      app.add_flag("--full", arguments.full,
+                   "All cases on CPUs too, whose compilers take seconds for a kernel (default: a "
+                   "fifth of those that are not chosen there)")};
+  CLI::Option* random = app.add_option("--random", random_calls,
+                                       "Instead of the table, so many calls drawn at random");
+  app.add_option("--seed", seed, "Of the first random call")->needs(random);
   bool large = false;
-  app.add_flag("--large", large, "Instead of the table, attention with operands beyond 4 GiB");
+  CLI::Option* huge =
+      app.add_flag("--large", large, "Instead of the table, attention with operands beyond 4 GiB");
+  random->excludes(huge);
+  for (CLI::Option* option : of_the_table) option->excludes(random)->excludes(huge);
   CLI11_PARSE(app, argc, argv);
   if (large) return tessera::testing::run_large(arguments.selector);
   if (random_calls > 0) return tessera::testing::run_random(arguments.selector, random_calls, seed);
