@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/median.hpp"
 #include "kernel/sources.hpp"
 #include "operations/probe/args.h"
 #include "tessera/error.hpp"
@@ -18,12 +19,6 @@ constexpr double kCaches = 256 << 20;
 constexpr double kBuffer = 2 * kCaches;
 constexpr std::uint32_t kMostWindows = 256;  // between two calls
 constexpr std::uint32_t kMostIterations = 1U << 24;
-
-double median_of(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
-}
 
 }  // namespace
 

@@ -10,18 +10,13 @@
 #include <optional>
 #include <utility>
 
+#include "base/median.hpp"
 #include "tessera/error.hpp"
 
 namespace tessera::selection {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double median_of(std::vector<double> values) {
-  std::ranges::sort(values);
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
 
 std::string digits(double value) {
   char text[32];
