@@ -49,18 +49,6 @@ abi::AttentionPairArgs pair_arguments(const Problem& problem, std::size_t slot) 
 
 }  // namespace
 
-std::uint32_t dtype_axis(DType dtype) {
-  return dtype == DType::kF16 ? DTYPE_F16 : dtype == DType::kBF16 ? DTYPE_BF16 : DTYPE_F32;
-}
-
-std::vector<Define> dtype_axes(const Problem& problem, const DeviceProfile& /*profile*/) {
-  return {{"DTYPE", dtype_axis(problem.dtype)}};
-}
-
-std::uint32_t vector_width(const DeviceProfile& profile) {
-  return profile.native_float_width >= 16 ? 16 : profile.native_float_width >= 8 ? 8 : 4;
-}
-
 std::vector<Define> shape_constants(const Problem& problem, const Config& /*config*/) {
   return {{"HEAD_DIM", head_dim(problem)},
           {"VALUE_DIM", value_dim(problem)},
@@ -216,30 +204,11 @@ Refusal rejects_splits(const Problem& problem, const Config& config) {
 }
 
 Refusal rejects_long_offsets(const Problem& problem, std::uint64_t scratch_bytes) {
-  constexpr std::int64_t kMostElements = std::int64_t{1} << 31;
   constexpr std::uint64_t kMostScratch = std::uint64_t{1} << 34;  // 2^32 floats
-  for (std::size_t slot = 0; slot < problem.operands.size(); ++slot) {
-    if (!problem.has(slot) || problem.spec(slot).last_element() < kMostElements) continue;
-    return problem.operation->operands[slot].name + " " + problem.spec(slot).to_string() +
-           " reaches element " + std::to_string(problem.spec(slot).last_element()) +
-           "; its kernels count to 2^31";
-  }
+  if (const Refusal no = rejects_long_operands(problem)) return no;
   if (scratch_bytes < kMostScratch) return std::nullopt;
   return "takes " + std::to_string(scratch_bytes) +
          " bytes of scratch; its kernels count to 2^32 floats";
 }
-
-Refusal rejects_private_bytes(std::uint64_t bytes) {
-  constexpr std::uint64_t kMostPrivateBytes = std::uint64_t{4} << 20;
-  if (bytes <= kMostPrivateBytes) return std::nullopt;
-  return "needs " + std::to_string(bytes) + " bytes of private memory, and " +
-         std::to_string(kMostPrivateBytes) + " are safe";
-}
-
-bool is_opencl_cpu(const DeviceProfile& profile) {
-  return profile.backend == Backend::kOpenCL && is_cpu(profile);
-}
-
-Requirements opencl_cpu() { return {.backends = {Backend::kOpenCL}, .kinds = {DeviceKind::kCpu}}; }
 
 }  // namespace tessera::operations::attention

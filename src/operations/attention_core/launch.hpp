@@ -10,6 +10,7 @@
 #include "operations/attention_core/args.h"
 #include "operations/attention_core/policy_args.h"
 #include "operations/attention_core/problem.hpp"
+#include "operations/common/launch.hpp"
 
 namespace tessera::operations::attention {
 
@@ -22,13 +23,8 @@ inline std::uint32_t head_dim(const Problem& problem) {
 inline std::uint32_t value_dim(const Problem& problem) {
   return static_cast<std::uint32_t>(call_of(problem).value_dim);
 }
-inline std::uint32_t ceil_div(std::int64_t a, std::int64_t b) {
-  return static_cast<std::uint32_t>((a + b - 1) / b);
-}
 // A number as the argument structs hold it; rejects_long_offsets() has seen to the range.
 inline abi::u32 narrow(std::int64_t value) { return static_cast<abi::u32>(value); }
-std::uint32_t dtype_axis(DType dtype);  // the value of the build-time axis DTYPE
-std::vector<Define> dtype_axes(const Problem& problem, const DeviceProfile& profile);
 
 // How a configuration cuts up a problem.
 struct AttentionTiling {
@@ -38,9 +34,6 @@ struct AttentionTiling {
   bool maps = true;                  // the kernel reads the map
 };
 inline const Tunable kSplits{.id = 31, .name = "SPLITS", .fallback = 1, .launch_only = true};
-inline std::uint32_t splits_of(const Config& config) {
-  return std::max(config.get("SPLITS", 1), 1U);
-}
 // Splits that give every compute unit something to do, each with a few steps of `keys` keys; the
 // pinned number where there is one. `groups` counts the work-groups of one split.
 std::uint32_t filling_splits(const Problem& problem, const DeviceProfile& profile, Dim3 groups,
@@ -109,13 +102,6 @@ Refusal rejects_long_offsets(const Problem& problem, std::uint64_t scratch_bytes
 // What a work-group of a device with Feature::kWgmma may have. OpenCL reports less: its number is
 // for local arguments.
 inline constexpr std::uint32_t kHopperLocalBytes = 227 * 1024;
-
-// What the kernels for CPUs through OpenCL share. Their private memory lies on the stack of PoCL's
-// worker threads; near 8 MiB the process crashes.
-Requirements opencl_cpu();
-bool is_opencl_cpu(const DeviceProfile& profile);
-std::uint32_t vector_width(const DeviceProfile& profile);  // floats of a vector
-Refusal rejects_private_bytes(std::uint64_t bytes);        // of one work-item
 
 Variant cpu_variant(const AttentionSlots& slots);
 Variant cpu_bf16_variant(const AttentionSlots& slots);

@@ -116,9 +116,6 @@ void parse_options(const Problem& problem, AttentionProblem& call) {
 // Everything that changes the kernel or its speed; lengths in buckets. A pinned number of splits
 // leaves the batch out, so that every batch gets the same configuration.
 std::string make_key(const Problem& problem, const AttentionProblem& call) {
-  const auto bucket = [](std::int64_t n) {
-    return std::to_string(kernel::next_power_of_two(static_cast<std::uint64_t>(n)));
-  };
   const bool low = call.band_low > INDEX_MIN, high = call.band_high < INDEX_MAX;
   const std::string band = low && high ? "window" + bucket(call.band_high - call.band_low + 1)
                            : low       ? "low"

@@ -6,13 +6,10 @@
 #include <string>
 
 #include "operations/attention_core/problem.hpp"
+#include "operations/common/validate.hpp"
 #include "tessera/error.hpp"
 
 namespace tessera::operations::attention {
-
-// Throws InvalidArgument, naming the operation, unless `condition` holds.
-void require(const Problem& problem, bool condition, const std::string& sentence);
-std::string operand_text(const Problem& problem, std::size_t slot);  // "bias f32[1, 8, 16, 16]"
 
 // Operands of masks, biases, lengths, segments: checks them, and sets features, policies, packed
 // and sequences.

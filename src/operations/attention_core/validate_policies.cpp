@@ -85,14 +85,6 @@ void check_sequences(const Problem& problem, AttentionProblem& call) {
 
 }  // namespace
 
-void require(const Problem& problem, bool condition, const std::string& sentence) {
-  if (!condition) throw InvalidArgument(problem.operation->name + ": " + sentence);
-}
-
-std::string operand_text(const Problem& problem, std::size_t slot) {
-  return problem.operation->operands[slot].name + " " + problem.spec(slot).to_string();
-}
-
 void check_policies(const Problem& problem, AttentionProblem& call) {
   const AttentionSlots& slots = call.slots;
   check_sequences(problem, call);

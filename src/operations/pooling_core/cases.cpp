@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The calls that tests, benchmarks and the tuner make up.
+#include "operations/common/cases.hpp"
+
 #include <algorithm>
 
 #include "operations/pooling_core/workload.hpp"
@@ -9,13 +11,10 @@ namespace {
 
 // Features stay neighbours, all other axes lie in memory in the opposite order.
 TensorSpec view(DType dtype, const Shape& shape, std::int64_t gap) {
-  TensorSpec spec{.dtype = dtype, .shape = shape, .strides = Shape(shape.size(), 1), .offset = gap};
-  std::int64_t stride = shape.back() + gap;
-  for (std::size_t axis = 0; axis + 1 < shape.size(); ++axis) {
-    spec.strides[axis] = stride;
-    stride *= std::max<std::int64_t>(shape[axis], 1);
-  }
-  return spec;
+  Shape outermost(shape.size() - 1);
+  for (std::size_t i = 0; i < outermost.size(); ++i)
+    outermost[i] = static_cast<std::int64_t>(outermost.size() - 1 - i);
+  return strided_view(dtype, shape, outermost, gap, gap);
 }
 
 // One index in three, from the second on.

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "operations/common/validate.hpp"
+
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -14,31 +16,13 @@ namespace {
 
 constexpr std::int64_t kMaxLength = std::int64_t{1} << 30;  // so that kernels add in 32 bits
 
-void require(const Problem& problem, bool condition, const std::string& sentence) {
-  if (!condition) throw InvalidArgument(problem.operation->name + ": " + sentence);
-}
-
-std::string describe(const Problem& problem, std::size_t slot) {
-  return problem.operation->operands[slot].name + " " + problem.spec(slot).to_string();
-}
-
-std::optional<std::int64_t> integer_option(const Problem& problem, std::string_view name,
-                                           std::int64_t least) {
-  const auto values = kernel::integers_option(problem, name);
-  if (!values) return std::nullopt;
-  if (values->size() != 1 || values->front() < least) {
-    kernel::bad_option(problem, name, "an integer of at least " + std::to_string(least));
-  }
-  return values->front();
-}
-
 // Reads the feature axes, those behind the first `leading`.
 void read_features(const Problem& problem, std::size_t slot, std::size_t leading,
                    const std::string& shapes, MeanPoolingProblem& call) {
   const TensorSpec& spec = problem.spec(slot);
   const std::size_t rank = spec.shape.size();
   require(problem, rank == leading + 1 || rank == leading + 2,
-          describe(problem, slot) + " must be " + shapes);
+          operand_text(problem, slot) + " must be " + shapes);
   require(problem, spec.shape.back() <= 1 || spec.strides.back() == 1,
           problem.operation->operands[slot].name + " must be contiguous along its last axis");
   call.has_heads = rank == leading + 2;
@@ -52,26 +36,16 @@ Shape with_features(Shape leading, const MeanPoolingProblem& call) {
   return leading;
 }
 
-void require_shape(const Problem& problem, std::size_t slot, const Shape& shape) {
-  const TensorSpec& spec = problem.spec(slot);
-  require(problem, spec.shape == shape,
-          describe(problem, slot) + " must be " +
-              TensorSpec{.dtype = spec.dtype, .shape = shape}.to_string());
-}
-
 // Number of sequences of a packed call.
 std::int64_t sequences_of(const Problem& problem, std::size_t slot) {
   const Shape& shape = problem.spec(slot).shape;
   require(problem, shape.size() == 1 && shape[0] >= 1,
-          describe(problem, slot) +
+          operand_text(problem, slot) +
               " must have one axis, of one element more than there are sequences");
   return shape[0] - 1;
 }
 
 std::string make_key(const Problem& problem, const MeanPoolingProblem& call) {
-  const auto bucket = [](std::int64_t n) {
-    return std::to_string(kernel::next_power_of_two(static_cast<std::uint64_t>(n)));
-  };
   constexpr std::array<std::string_view, 5> kNames{"chunks", "lengths", "mask", "sequences",
                                                    "sequence_chunks"};
   std::string key = "dtype=" + std::string(to_string(problem.dtype)) +
@@ -159,7 +133,7 @@ void validate_sequence_mean_backward(Problem& problem) {
     read_features(problem, kSequenceFrom, 1,
                   "[sequences, dim] or [sequences, heads, dim], with cu_seqlens", call);
     require(problem, shape[0] == call.rows,
-            describe(problem, kSequenceFrom) + " must have a row for each of the " +
+            operand_text(problem, kSequenceFrom) + " must have a row for each of the " +
                 std::to_string(call.rows) + " sequences");
   } else {
     read_features(problem, kSequenceFrom, 1, "[batch, dim] or [batch, heads, dim]", call);
@@ -240,7 +214,7 @@ void validate_chunk_mean_backward(Problem& problem) {
     call.batch = shape[0];
     call.rows = shape[1];
     require(problem, call.rows == chunks_of(call.tokens, call.chunk),
-            describe(problem, kChunkFrom) + " must have " +
+            operand_text(problem, kChunkFrom) + " must have " +
                 std::to_string(chunks_of(call.tokens, call.chunk)) +
                 " rows, one for each chunk of " + std::to_string(call.chunk) + " of the " +
                 std::to_string(call.tokens) + " tokens");

@@ -6,6 +6,7 @@
 #include "abi/shared.h"
 #include "kernel/option_access.hpp"
 #include "kernel/tunable_list.hpp"
+#include "operations/common/launch.hpp"
 #include "operations/pooling_core/launch.hpp"
 #include "operations/pooling_core/problem.hpp"
 
@@ -41,8 +42,6 @@ std::vector<Tunable> cpu_tunables(bool backward) {
 // What every device takes along each axis of a launch; kernels step over the rest.
 constexpr std::int64_t kMostGroups = 65535;
 
-constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 std::uint32_t group_count(std::int64_t wanted) {
   return static_cast<std::uint32_t>(std::min(wanted, kMostGroups));
 }
@@ -51,25 +50,12 @@ const MeanPoolingProblem& call_of(const Problem& problem) {
   return problem.as<MeanPoolingProblem>();
 }
 
-std::uint32_t dtype_axis(DType dtype) {
-  return dtype == DType::kF16 ? DTYPE_F16 : dtype == DType::kBF16 ? DTYPE_BF16 : DTYPE_F32;
-}
-
-std::uint32_t splits_of(const Config& config) { return config.get("SPLITS", 1); }
-
-// The kernels count elements in 32 bits, and Vulkan devices may lack 16-bit storage.
+// Vulkan devices may lack 16-bit storage.
 Refusal rejects_problem(const Problem& problem, const DeviceProfile& profile) {
-  constexpr std::int64_t kMostElements = std::int64_t{1} << 31;
   if (problem.dtype != DType::kF32 && !has(profile.features, Feature::kStorage16)) {
     return std::string(to_string(problem.dtype)) + " needs storage16, which this device lacks";
   }
-  for (std::size_t slot = 0; slot < problem.operands.size(); ++slot) {
-    if (!problem.has(slot) || problem.spec(slot).last_element() < kMostElements) continue;
-    return problem.operation->operands[slot].name + " " + problem.spec(slot).to_string() +
-           " reaches element " + std::to_string(problem.spec(slot).last_element()) +
-           "; its kernels count to 2^31";
-  }
-  return std::nullopt;
+  return rejects_long_operands(problem);
 }
 
 std::vector<Define> shape_constants(const Problem& problem, const Config& /*config*/) {
@@ -121,9 +107,7 @@ Pass main_pass(bool chunked, bool backward) {
   const Slots slots = slots_of(chunked);
   Pass pass = new_pass(backward ? "spread" : "sum", {slots.from, slots.lengths, slots.mask,
                                                      slots.cu_seqlens, slots.to, kScratch});
-  pass.axes = [](const Problem& problem, const DeviceProfile&) {
-    return std::vector<Define>{{"DTYPE", dtype_axis(problem.dtype)}};
-  };
+  pass.axes = dtype_axes;
   return pass;
 }
 
@@ -160,7 +144,7 @@ Config lanes_config(const Problem& problem, const DeviceProfile& profile, std::u
   std::uint32_t splits = 1;
   if (is_gpu(profile)) {
     const std::int64_t groups =
-        std::max<std::int64_t>(1, ceil_div(columns, x) * call.batch * call.rows);
+        std::max<std::int64_t>(1, std::int64_t{ceil_div(columns, x)} * call.batch * call.rows);
     const std::int64_t wanted =
         8 * std::int64_t{profile.compute_units != 0 ? profile.compute_units : 32};
     const std::int64_t most = tokens / (std::int64_t{y} * tokens_under_way);
@@ -224,8 +208,7 @@ Variant lanes_variant(bool chunked, bool backward) {
     main.groups = [](const Problem& problem, const Config& config) {
       const MeanPoolingProblem& call = call_of(problem);
       const std::int64_t block = std::int64_t{config.get("WG_Y", 1)} * config.at("TOKENS");
-      return Dim3{static_cast<std::uint32_t>(
-                      ceil_div(features_of(problem).columns(), config.get("WG_X", 1))),
+      return Dim3{ceil_div(features_of(problem).columns(), config.get("WG_X", 1)),
                   group_count(call.batch * ceil_div(call.tokens, block))};
     };
     variant.passes = {prepare_pass(chunked, true), std::move(main)};
@@ -233,7 +216,7 @@ Variant lanes_variant(bool chunked, bool backward) {
   }
   const auto groups = [](const Problem& problem, std::uint32_t width, std::uint32_t splits) {
     const MeanPoolingProblem& call = call_of(problem);
-    return Dim3{static_cast<std::uint32_t>(ceil_div(features_of(problem).columns(), width)),
+    return Dim3{ceil_div(features_of(problem).columns(), width),
                 group_count(call.batch * call.rows), splits};
   };
   main.opencl = {.file = "pooling/forward.cl", .entry = "mean_forward"};
@@ -291,7 +274,7 @@ Variant cpu_variant(bool chunked, bool backward) {
   variant.idea = backward
                      ? "an item rounds a row once and copies it to its tokens"
                      : "an item adds its features of one token after the other, in vectors of 16";
-  variant.needs = {.backends = {Backend::kOpenCL}, .kinds = {DeviceKind::kCpu}};
+  variant.needs = opencl_cpu();
   variant.dtypes = {DType::kF32, DType::kF16, DType::kBF16};
   variant.tunables = cpu_tunables(backward);
   variant.space = cpu_space;
@@ -307,7 +290,8 @@ Variant cpu_variant(bool chunked, bool backward) {
   }
   main.groups = [backward](const Problem& problem, const Config& config) {
     const MeanPoolingProblem& call = call_of(problem);
-    const std::int64_t shares = backward ? ceil_div(call.tokens, config.at("TOKENS")) : call.rows;
+    const std::int64_t shares =
+        backward ? std::int64_t{ceil_div(call.tokens, config.at("TOKENS"))} : call.rows;
     return Dim3{static_cast<std::uint32_t>(cpu_blocks(problem, config.at("BLOCK"))),
                 group_count(call.batch * shares)};
   };
@@ -324,10 +308,7 @@ std::vector<Variant> mean_pooling_variants(bool chunked, bool backward) {
 std::vector<Rule> mean_pooling_rules() {
   return {
       {.why = "processors want whole vectors in one item, and no local memory",
-       .when =
-           [](const Problem&, const DeviceProfile& profile) {
-             return is_cpu(profile) && profile.backend == Backend::kOpenCL;
-           },
+       .when = [](const Problem&, const DeviceProfile& p) { return is_opencl_cpu(p); },
        .variant = "cpu",
        .config = [](const Problem& problem,
                     const DeviceProfile& profile) { return cpu_space(problem, profile).front(); }},

@@ -7,20 +7,11 @@
 #include <limits>
 #include <random>
 
+#include "operations/common/numerics.hpp"
 #include "operations/pooling_core/reference.hpp"
 
 namespace tessera::operations::pooling {
 namespace {
-
-constexpr double kUnitF32 = 0x1p-24;
-
-double storage_unit(DType dtype) {
-  return dtype == DType::kF16 ? 0x1p-11 : dtype == DType::kBF16 ? 0x1p-8 : kUnitF32;
-}
-
-// What may be lost near 0: the spacing of half's smallest numbers, or all of float's that are not
-// normal.
-double smallest(DType dtype) { return dtype == DType::kF16 ? 0x1p-24 : 0x1p-126; }
 
 using Generator = std::mt19937_64;
 
@@ -150,7 +141,7 @@ std::vector<Expectation> expect_means(const Problem& problem, std::span<HostTens
     const double count = static_cast<double>(counts[i / static_cast<std::size_t>(call.features())]);
     expected.bounds[i] = storage_unit(problem.dtype) * std::fabs(expected.values[i]) +
                          kUnitF32 * (8 * std::sqrt(count) + 8) * magnitudes[i] +
-                         smallest(problem.dtype);
+                         smallest_number(problem.dtype);
   }
   return {std::move(expected)};
 }
@@ -165,7 +156,7 @@ std::vector<Expectation> expect_gradients(const Problem& problem, std::span<Host
   for (std::size_t i = 0; i < expected.bounds.size(); ++i) {
     expected.bounds[i] =
         (storage_unit(problem.dtype) + 8 * kUnitF32) * std::fabs(expected.values[i]) +
-        smallest(problem.dtype);
+        smallest_number(problem.dtype);
   }
   return {std::move(expected)};
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "operations/attention_core/cases/workload.hpp"
+#include "operations/common/cases.hpp"
 
 namespace tessera::operations::attention {
 namespace {
@@ -11,11 +12,7 @@ constexpr std::int64_t kSequences = 4;  // of packed cases
 // The same shape as a view of [batch, heads, rows, dim], with `gap` unused elements after each row.
 TensorSpec by_heads(DType dtype, std::int64_t batch, std::int64_t rows, std::int64_t heads,
                     std::int64_t dim, std::int64_t gap, std::int64_t offset = 3) {
-  const std::int64_t row = dim + gap;
-  return {.dtype = dtype,
-          .shape = {batch, rows, heads, dim},
-          .strides = {heads * rows * row, row, rows * row, 1},
-          .offset = offset};
+  return strided_view(dtype, {batch, rows, heads, dim}, {0, 2, 1}, gap, offset);
 }
 
 }  // namespace

@@ -14,12 +14,6 @@ double rounded(DType dtype, double value) {
 
 }  // namespace
 
-double storage_unit(DType dtype) {
-  return dtype == DType::kF16 ? 0x1p-11 : dtype == DType::kBF16 ? 0x1p-8 : kUnitF32;
-}
-
-double smallest_number(DType dtype) { return dtype == DType::kF16 ? 0x1p-24 : 0x1p-126; }
-
 double rms_bound(DType dtype, const Expectation& expected, double factor) {
   constexpr double kNone = std::numeric_limits<double>::infinity();
   if (dtype != DType::kF16 && dtype != DType::kBF16) return kNone;

@@ -3,13 +3,13 @@
 // tests/operations/attention/mutants_test.cpp that still kills every mutant.
 #pragma once
 
+#include "operations/common/numerics.hpp"
 #include "tessera/record.hpp"
 
 namespace tessera::operations::attention {
 
-// Roundings of float, in units of 2^-24 times magnitude times growth. Simulated correct kernels
+// Roundings of float, in units of kUnitF32 times magnitude times growth. Simulated correct kernels
 // needed at most 3.3 forward and backward.
-inline constexpr double kUnitF32 = 0x1p-24;
 inline constexpr double kRoundings = 8;
 // Of log_sum_exp, weights and gradients. OpenCL C 1.2, section 7.4, has exp within 3 ulp and
 // correct kernels needed 3.3; Vulkan's SPIR-V environment allows 3 + 2 |x|, and an exp that is off
@@ -38,10 +38,6 @@ inline double sum_growth(std::int64_t terms) { return static_cast<double>(terms)
 inline double exp_roundings(Backend backend) {
   return backend == Backend::kVulkan ? kVulkanExpRoundings : kExpRoundings;
 }
-
-// A unit of rounding of a storage type, and the smallest number that every device keeps.
-double storage_unit(DType dtype);
-double smallest_number(DType dtype);
 
 // Expectation::rms_bound of values that a kernel rounds to `dtype` once: `factor` times what that
 // costs, and one of the roundings of float that their bounds allow.
