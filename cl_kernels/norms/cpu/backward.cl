@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// What     norm_backward_cpu: gradients of RMSNorm and LayerNorm, and sums over this item's rows of what makes those of
+//          weight and bias. norm_combine_cpu: sums of rows of floats in scratch, rounded.
+// Who      A work-group is one item. Backward it owns consecutive rows, in the sum a row of the output.
+// Memory   x, residual, grad_output once from memory, again from caches; the sums of weights stay in the second cache.
+// Numerics Float; every sum has one order. With c = s - mean and r = 1 / sqrt(mean(c^2) + epsilon), mean(g n) = r mean(g c).
+// Assumes  Rows below 2^31, operands below 2^32 elements; no item without rows.
+#include "norms/cpu/rows.clh"
+
+// Adds to `count` floats, or begins with them.
+INLINE void add_part(floatv x, global float* sums, bool begin) {
+  vstorev(begin ? x : vloadv(0, sums) + x, 0, sums);
+}
+
+KERNEL void norm_backward_cpu(const global scalar* restrict dy, const global scalar* restrict x,
+                              const global scalar* restrict weight,
+                              const global scalar* restrict residual,
+                              const global scalar* restrict dsum, global scalar* restrict dx,
+                              global scalar* restrict dresidual, global float* restrict scratch,
+                              const struct NormBackwardArgs a) {
+  const uint features = a.features, share = get_group_id(0);
+  const int dim = (int)a.dim;
+  const bool stream = (features & NORM_STREAM) != 0;
+  const bool wide = (features & NORM_WIDE_WEIGHT) != 0;
+  const uint each = (a.rows + (uint)get_num_groups(0) - 1) / (uint)get_num_groups(0);
+  const uint first = share * each, last = min(first + each, a.rows);
+  global float* weight_sums = scratch + (size_t)share * a.columns;
+  global float* bias_sums = weight_sums + (size_t)a.shares * a.columns;
+  for (uint n = first; n < last; ++n) {
+    const NormRow row = {
+        x + row_place(a.x, a.rows1, a.rows2, n),
+        (features & NORM_RESIDUAL) != 0 ? residual + row_place(a.residual, a.rows1, a.rows2, n) : 0, dim};
+    const global scalar* from = dy + row_place(a.dy, a.rows1, a.rows2, n);
+    const float mean = (features & NORM_CENTERED) != 0 ? row_mean(row, a.mean_factor) : 0.0f;
+
+    floatv squares = 0.0f, sum = 0.0f, product = 0.0f;
+    for (int d = 0; d < dim; d += VECTOR_WIDTH) {
+      const floatv c = part_of(row_part(row, d) - mean, dim - d);
+      floatv g = load_part(from + d, dim - d);
+      if ((features & NORM_WEIGHT) != 0) g *= load_any_part(weight, a.weight_offset + d, dim - d, wide);
+      squares = fma(c, c, squares);
+      sum += g;
+      product = fma(g, c, product);
+    }
+    const float scale = rsqrt(lanes_sum(squares) * a.mean_factor + a.epsilon);
+    const float along = lanes_sum(product) * a.mean_factor * scale;
+    const float level = (features & NORM_CENTERED) != 0 ? lanes_sum(sum) * a.mean_factor : 0.0f;
+
+    global scalar* to = dx + row_place(a.dx, a.rows1, a.rows2, n);
+    for (int d = 0; d < dim; d += VECTOR_WIDTH) {
+      const floatv normal = part_of(row_part(row, d) - mean, dim - d) * scale;
+      const floatv before = load_part(from + d, dim - d);
+      floatv g = before;
+      if ((features & NORM_WEIGHT) != 0) g *= load_any_part(weight, a.weight_offset + d, dim - d, wide);
+      g = (g - level - normal * along) * scale;
+      if ((features & NORM_SUM) != 0)
+        g += load_part(dsum + row_place(a.dsum, a.rows1, a.rows2, n) + d, dim - d);
+      store_output(g, to + d, dim - d, stream);
+      if ((features & NORM_GRAD_RESIDUAL) != 0)
+        store_output(g, dresidual + row_place(a.dresidual, a.rows1, a.rows2, n) + d, dim - d, stream);
+      if ((features & NORM_KEEP_GRADIENT) != 0)
+        vstorev(g, 0, scratch + a.kept + (size_t)n * a.columns + d);
+      if ((features & NORM_GRAD_WEIGHT) != 0) add_part(before * normal, weight_sums + d, n == first);
+      if ((features & NORM_GRAD_BIAS) != 0) add_part(before, bias_sums + d, n == first);
+    }
+  }
+}
+
+KERNEL void norm_combine_cpu(const global float* restrict scratch, global scalar* restrict result,
+                             const struct NormCombineArgs a) {
+  for (uint row = get_group_id(0); row < a.rows; row += get_num_groups(0)) {
+    const size_t outer = row / a.inner, inner = row % a.inner;
+    const size_t first = outer * a.outer_rows + inner * a.inner_rows;
+    const size_t to = a.offset + outer * a.stride0 + inner * a.stride1;
+    for (uint d = 0; d < a.dim; d += VECTOR_WIDTH) {
+      floatv sum = 0.0f;
+      for (uint n = 0; n < a.count; ++n) {
+        const size_t term = first + (size_t)(n / a.repeats) * a.step0 + (size_t)(n % a.repeats) * a.step1;
+        sum += vloadv(0, scratch + a.from + term * a.columns + d);
+      }
+      const int left = (int)(a.dim - d);
+#if DTYPE != DTYPE_F32
+      if (a.wide != 0) {
+        float part[VECTOR_WIDTH];
+        vstorev(sum, 0, part);
+        for (int i = 0; i < min(left, VECTOR_WIDTH); ++i) ((global float*)result)[to + d + i] = part[i];
+        continue;
+      }
+#endif
+      store_part(sum, result + to + d, left);
+    }
+  }
+}

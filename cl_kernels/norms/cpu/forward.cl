@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// What     output = norm(x + residual) * weight + bias, and the sum; RMSNorm or LayerNorm over rows.
+// Who      A work-group is one item and owns consecutive rows.
+// Memory   x and residual once from memory, again from the first caches; outputs past the caches with NORM_STREAM.
+// Numerics Float; the mean comes off before squares are summed. Four sums, then lanes, in one order.
+// Assumes  Rows below 2^31, operands below 2^32 elements.
+#include "norms/cpu/rows.clh"
+
+KERNEL void norm_forward_cpu(const global scalar* restrict x, const global scalar* restrict weight,
+                             const global scalar* restrict bias,
+                             const global scalar* restrict residual, global scalar* restrict y,
+                             global scalar* restrict sum, const struct NormForwardArgs a) {
+  const uint features = a.features;
+  const int dim = (int)a.dim;
+  const bool stream = (features & NORM_STREAM) != 0;
+  const uint each = (a.rows + (uint)get_num_groups(0) - 1) / (uint)get_num_groups(0);
+  const uint first = min((uint)get_group_id(0) * each, a.rows), last = min(first + each, a.rows);
+  for (uint n = first; n < last; ++n) {
+    const NormRow row = {
+        x + row_place(a.x, a.rows1, a.rows2, n),
+        (features & NORM_RESIDUAL) != 0 ? residual + row_place(a.residual, a.rows1, a.rows2, n) : 0, dim};
+    const float mean = (features & NORM_CENTERED) != 0 ? row_mean(row, a.mean_factor) : 0.0f;
+
+    floatv squares[CHAINS];
+    UNROLL for (int i = 0; i < CHAINS; ++i) squares[i] = 0.0f;
+    int d = 0;
+    for (; d + STEP <= dim; d += STEP) {
+      UNROLL for (int i = 0; i < CHAINS; ++i) {
+        const floatv c = row_part(row, d + i * VECTOR_WIDTH) - mean;
+        squares[i] = fma(c, c, squares[i]);
+      }
+    }
+    for (; d < dim; d += VECTOR_WIDTH) {
+      const floatv c = part_of(row_part(row, d) - mean, dim - d);
+      squares[0] = fma(c, c, squares[0]);
+    }
+    const float scale =
+        rsqrt(lanes_sum((squares[0] + squares[1]) + (squares[2] + squares[3])) * a.mean_factor + a.epsilon);
+
+    if ((features & NORM_SUM) != 0) {
+      global scalar* to = sum + row_place(a.sum, a.rows1, a.rows2, n);
+      for (d = 0; d < dim; d += VECTOR_WIDTH) store_output(row_part(row, d), to + d, dim - d, stream);
+    }
+    global scalar* to = y + row_place(a.y, a.rows1, a.rows2, n);
+    for (d = 0; d < dim; d += VECTOR_WIDTH) {
+      floatv value = (row_part(row, d) - mean) * scale;
+      if ((features & NORM_WEIGHT) != 0)
+        value *= load_any_part(weight, a.weight_offset + d, dim - d, (features & NORM_WIDE_WEIGHT) != 0);
+      if ((features & NORM_BIAS) != 0)
+        value += load_any_part(bias, a.bias_offset + d, dim - d, (features & NORM_WIDE_BIAS) != 0);
+      store_output(value, to + d, dim - d, stream);
+    }
+  }
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// The typed functions: option structs become named options and operands.
+#include <string>
+#include <utility>
+
+#include "tessera/operations/norms.hpp"
+
+namespace tessera {
+namespace {
+
+Tensors operands(const Tensor& input, const NormOptions& options) {
+  Tensors tensors;
+  const auto add = [&](const char* name, const Tensor& tensor) {
+    if (tensor) tensors.emplace(name, tensor);
+  };
+  add("input", input);
+  add("weight", options.weight);
+  add("bias", options.bias);
+  add("residual", options.residual);
+  return tensors;
+}
+
+Options named(const NormOptions& options) {
+  return {{"epsilon", static_cast<double>(options.epsilon)}};
+}
+
+NormForward forward(const Executor& on, const std::string& name, const Tensor& input,
+                    const NormOptions& options) {
+  Tensors results = on.run(name, operands(input, options), named(options), {"output", "sum"});
+  return {.output = std::move(results.at("output")), .sum = std::move(results.at("sum"))};
+}
+
+// A residual in the shape of input has the gradient of input: one tensor for both.
+NormGradients backward(const Executor& on, const std::string& name, const Tensor& input,
+                       const Tensor& grad_output, const NormOptions& options,
+                       const NormGradientOptions& wanted) {
+  Tensors tensors = operands(input, options);
+  tensors.emplace("grad_output", grad_output);
+  if (wanted.grad_sum) tensors.emplace("grad_sum", wanted.grad_sum);
+  std::vector<std::string> outputs{"grad_input"};
+  const bool shared = options.residual && options.residual.shape() == input.shape();
+  if (wanted.weight && options.weight) outputs.emplace_back("grad_weight");
+  if (wanted.bias && options.bias) outputs.emplace_back("grad_bias");
+  if (wanted.residual && options.residual && !shared) outputs.emplace_back("grad_residual");
+  Tensors results = on.run(name, std::move(tensors), named(options), outputs);
+  const auto take = [&](const char* output) {
+    const auto found = results.find(output);
+    return found == results.end() ? Tensor{} : found->second;
+  };
+  NormGradients gradients{.input = take("grad_input"),
+                          .weight = take("grad_weight"),
+                          .bias = take("grad_bias"),
+                          .residual = take("grad_residual")};
+  if (wanted.residual && shared) gradients.residual = gradients.input;
+  return gradients;
+}
+
+}  // namespace
+
+Tensor rms_norm(const Executor& on, const Tensor& input, const NormOptions& options) {
+  return on.run("rms_norm", operands(input, options), named(options)).at("output");
+}
+
+NormForward rms_norm_forward(const Executor& on, const Tensor& input, const NormOptions& options) {
+  return forward(on, "rms_norm", input, options);
+}
+
+NormGradients rms_norm_backward(const Executor& on, const Tensor& input, const Tensor& grad_output,
+                                const NormOptions& options, const NormGradientOptions& wanted) {
+  return backward(on, "rms_norm_backward", input, grad_output, options, wanted);
+}
+
+Tensor layer_norm(const Executor& on, const Tensor& input, const NormOptions& options) {
+  return on.run("layer_norm", operands(input, options), named(options)).at("output");
+}
+
+NormForward layer_norm_forward(const Executor& on, const Tensor& input,
+                               const NormOptions& options) {
+  return forward(on, "layer_norm", input, options);
+}
+
+NormGradients layer_norm_backward(const Executor& on, const Tensor& input,
+                                  const Tensor& grad_output, const NormOptions& options,
+                                  const NormGradientOptions& wanted) {
+  return backward(on, "layer_norm_backward", input, grad_output, options, wanted);
+}
+
+// ---- pullbacks ----------------------------------------------------------------------------------
+
+namespace vjp {
+
+struct NormPullback::State {
+  Executor on;
+  std::string operation;
+  Tensor input;
+  NormOptions options;
+};
+
+struct NormMaker {
+  static NormResult make(const Executor& on, const std::string& name, const Tensor& input,
+                         const NormOptions& options) {
+    NormForward result = forward(on, name, input, options);
+    auto state = std::make_shared<NormPullback::State>(
+        NormPullback::State{on, name + "_backward", input, options});
+    return {.output = std::move(result.output),
+            .sum = std::move(result.sum),
+            .pullback = NormPullback(std::move(state))};
+  }
+};
+
+NormGradients NormPullback::operator()(const Tensor& grad_output,
+                                       const NormGradientOptions& wanted) const {
+  return backward(state_->on, state_->operation, state_->input, grad_output, state_->options,
+                  wanted);
+}
+
+NormResult rms_norm(const Executor& on, const Tensor& input, const NormOptions& options) {
+  return NormMaker::make(on, "rms_norm", input, options);
+}
+
+NormResult layer_norm(const Executor& on, const Tensor& input, const NormOptions& options) {
+  return NormMaker::make(on, "layer_norm", input, options);
+}
+
+}  // namespace vjp
+}  // namespace tessera

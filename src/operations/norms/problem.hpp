@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// A call of rms_norm, layer_norm or one of their gradients after validation. The four operations
+// share all of their inside.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tessera/record.hpp"
+
+namespace tessera::operations::norms {
+
+// Operands by slot. A gradient stands where its tensor does in the forward operations.
+enum Slot : std::size_t {
+  kInput,
+  kWeight,
+  kBias,
+  kResidual,
+  kOutput,
+  kSum,
+  kGradOutput = kOutput,
+  kGradSum = kSum,
+  kGradInput,
+  kGradWeight,
+  kGradBias,
+  kGradResidual,
+};
+
+struct NormProblem {
+  bool centered = false;  // layer_norm
+  bool backward = false;
+  std::int64_t rows = 0, dim = 0;
+  double epsilon = 0;
+  Shape leading{};           // of input
+  Shape residual_leading{};  // as many axes as leading, 1 where residual broadcasts
+
+  bool residual_broadcasts() const { return residual_leading != leading; }
+  // The row of the residual that joins row `row` of the input.
+  std::int64_t residual_row(std::int64_t row) const;
+};
+
+void validate_norm(Problem& problem, bool centered);
+void validate_norm_backward(Problem& problem, bool centered);
+void reference_norm(const Problem& problem, std::span<HostTensor> tensors);
+void reference_norm_backward(const Problem& problem, std::span<HostTensor> tensors);
+Workload norm_workload(bool backward);
+
+std::vector<Variant> norm_variants(bool backward);
+std::vector<Rule> norm_rules();
+// A way to compute: its record, and when it is chosen untuned.
+Variant rows_variant(bool backward);
+Rule rows_rule();
+Variant cpu_variant(bool backward);
+Rule cpu_rule();
+
+}  // namespace tessera::operations::norms

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows in the registers of work-groups: any device.
+#include <algorithm>
+#include <string>
+
+#include "kernel/option_access.hpp"
+#include "kernel/tunable_list.hpp"
+#include "operations/norms/passes.hpp"
+
+namespace tessera::operations::norms {
+namespace {
+
+constexpr std::uint32_t kMostVectors = 16;
+constexpr std::int64_t kMostGroups =
+    65535;  // of a launch along an axis; kernels step over the rest
+constexpr std::uint32_t kCombineColumns = 8, kCombineLines = 32;
+
+std::vector<Tunable> tunables(bool backward) {
+  std::vector<Tunable> list{
+#include "operations/norms/rows/tunables.def"
+  };
+  if (backward) list.push_back({.id = 31, .name = "GROUPS", .fallback = 64, .launch_only = true});
+  return list;
+}
+
+std::vector<Define> constants(const Problem& problem, const Config&) {
+  return {{"ALIGNED", is_aligned(problem) ? 1U : 0U},
+          {"CENTERED", problem.as<NormProblem>().centered ? 1U : 0U}};
+}
+
+Dealing deal_groups(const Problem& problem, const Config& config) {
+  return deal(problem.as<NormProblem>().rows, config.get("WG_Y", 1), config.at("GROUPS"));
+}
+
+std::uint32_t power_of_two(std::int64_t n, std::uint32_t least, std::uint32_t most) {
+  const auto power =
+      kernel::next_power_of_two(static_cast<std::uint64_t>(std::max<std::int64_t>(n, 1)));
+  return std::clamp<std::uint32_t>(static_cast<std::uint32_t>(std::min<std::uint64_t>(power, most)),
+                                   least, most);
+}
+
+// Lines of about `vectors` vectors an item, in groups of at most `items`.
+Config config_of(const Problem& problem, const DeviceProfile& profile, std::uint32_t items,
+                 std::uint32_t vectors) {
+  const NormProblem& call = problem.as<NormProblem>();
+  const std::int64_t row_vectors = (call.dim + 3) / 4;
+  const std::uint32_t x = power_of_two((row_vectors + vectors - 1) / vectors, 8, items);
+  const std::uint32_t kept = power_of_two((row_vectors + x - 1) / x, 1, vectors);
+  const std::uint32_t y = std::max(1U, std::min(items, 128U) / x);
+  Config config{{"VECTORS", kept}, {"WG_X", x}, {"WG_Y", y}};
+  if (call.backward) {
+    // Enough work-groups to keep every unit busy; each leaves a row of sums for each of its lines.
+    const std::uint32_t units = profile.compute_units != 0 ? profile.compute_units : 32;
+    config.set("GROUPS", units * std::max(1U, 1024 / (x * y)));
+  }
+  return config;
+}
+
+std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
+  // Processors run these kernels only to check them: one program for all rows.
+  if (is_cpu(profile)) {
+    Config config{{"VECTORS", 2}, {"WG_X", 16}, {"WG_Y", 4}};
+    if (problem.as<NormProblem>().backward) config.set("GROUPS", 3);
+    return {config};
+  }
+  std::vector<Config> result;
+  for (const auto& [items, vectors] :
+       {std::pair{256U, 4U}, std::pair{256U, 8U}, std::pair{512U, 4U}, std::pair{128U, 8U},
+        std::pair{1024U, 4U}}) {
+    Config config = config_of(problem, profile, items, vectors);
+    if (std::ranges::find(result, config) == result.end()) result.push_back(std::move(config));
+  }
+  // Rows that no work-group holds are last.
+  const std::int64_t dim = problem.as<NormProblem>().dim;
+  std::ranges::stable_partition(result, [dim](const Config& config) {
+    return std::int64_t{4} * config.at("VECTORS") * config.at("WG_X") >= dim;
+  });
+  return result;
+}
+
+Config first_config(const Problem& problem, const DeviceProfile& profile) {
+  return space(problem, profile).front();
+}
+
+}  // namespace
+
+Rule rows_rule() {
+  return {.why = "runs everywhere",
+          .when = [](const Problem&, const DeviceProfile&) { return true; },
+          .variant = "rows",
+          .config = first_config};
+}
+
+Variant rows_variant(bool backward) {
+  Variant variant = norm_variant(backward, deal_groups);
+  variant.name = "rows";
+  variant.idea = "a line of work-items keeps a row in registers between its sums and its output";
+  variant.tunables = tunables(backward);
+  variant.space = space;
+  variant.local_bytes = [](const Problem&, const Config& config) -> std::uint64_t {
+    return 16ULL *
+           std::max(config.get("WG_X", 1) * config.get("WG_Y", 1), kCombineColumns * kCombineLines);
+  };
+  variant.rejects = [others = variant.rejects](const Problem& problem, const Config& config,
+                                               const DeviceProfile& profile) -> Refusal {
+    const std::uint32_t vectors = config.at("VECTORS");
+    if (vectors == 0 || vectors > kMostVectors)
+      return "VECTORS is " + std::to_string(vectors) + ", not 1 to " + std::to_string(kMostVectors);
+    return others(problem, config, profile);
+  };
+  if (!backward) {
+    Pass pass = forward_pass();
+    pass.constants = constants;
+    pass.opencl = {.file = "norms/rows/forward.cl", .entry = "norm_forward"};
+    pass.vulkan = {.file = "norms/rows/forward.comp", .entry = "main"};
+    pass.groups = [](const Problem& problem, const Config& config) {
+      const std::int64_t lines = config.get("WG_Y", 1);
+      const std::int64_t blocks = (problem.as<NormProblem>().rows + lines - 1) / lines;
+      return Dim3{static_cast<std::uint32_t>(std::min(blocks, kMostGroups))};
+    };
+    variant.passes = {std::move(pass)};
+    return variant;
+  }
+  Pass pass = backward_pass(deal_groups);
+  pass.constants = constants;
+  pass.opencl = {.file = "norms/rows/backward.cl", .entry = "norm_backward"};
+  pass.vulkan = {.file = "norms/rows/backward.comp", .entry = "main"};
+  pass.groups = [](const Problem& problem, const Config& config) {
+    return Dim3{static_cast<std::uint32_t>(deal_groups(problem, config).groups)};
+  };
+  variant.passes = {std::move(pass)};
+  for (Pass& combine : combine_passes(deal_groups)) {
+    const std::size_t slot = combine.bindings.back();
+    combine.opencl = {.file = "norms/rows/combine.cl", .entry = "norm_combine"};
+    combine.vulkan = {.file = "norms/rows/combine.comp", .entry = "main"};
+    combine.constants = constants;
+    combine.specialized_on = std::vector<std::string>{"ALIGNED"};
+    combine.group_size = [](const Config&) { return Dim3{kCombineColumns, kCombineLines}; };
+    combine.groups = [slot](const Problem& problem, const Config& config) {
+      if (!combines(problem, slot)) return Dim3{0, 0, 0};
+      const abi::NormCombineArgs args =
+          combine_arguments(problem, deal_groups(problem, config), slot);
+      return Dim3{(args.dim + 4 * kCombineColumns - 1) / (4 * kCombineColumns),
+                  static_cast<std::uint32_t>(std::min<std::int64_t>(args.rows, kMostGroups))};
+    };
+    variant.passes.push_back(std::move(combine));
+  }
+  return variant;
+}
+
+}  // namespace tessera::operations::norms
