@@ -8,6 +8,7 @@
 // Assumes  Rows below 2^31, operands below 2^32 elements, ALIGNED is true where it is 1; no
 //          work-group without rows.
 #include "norms/rows/operands.clh"
+#define NORM_SUMS 3u
 
 typedef struct {
   const struct NormBackwardArgs* args;
@@ -38,7 +39,7 @@ KERNEL void norm_backward(const global scalar* restrict dy_elements,
                           global scalar* restrict dx_elements,
                           global scalar* restrict dresidual_elements,
                           global float* restrict scratch, const struct NormBackwardArgs args) {
-  local float4 space[WG_X * WG_Y];
+  local float4 space[WG_Y * NORM_SUMS * NORM_LINE / 4];
   const NormOperands call = {&args,         dy_elements, x_elements,         weight, residual_elements,
                              dsum_elements, dx_elements, dresidual_elements, scratch, space};
   const NormOperands* operands = &call;

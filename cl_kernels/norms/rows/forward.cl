@@ -6,6 +6,7 @@
 // Numerics Float; the mean comes off before squares are summed. Lanes, then folds, in one order.
 // Assumes  Rows below 2^31, operands below 2^32 elements, ALIGNED is true where it is 1.
 #include "norms/rows/operands.clh"
+#define NORM_SUMS 1u
 
 typedef struct {
   const struct NormForwardArgs* args;
@@ -30,7 +31,7 @@ KERNEL void norm_forward(const global scalar* restrict x_elements,
                          const global scalar* restrict residual_elements,
                          global scalar* restrict y_elements, global scalar* restrict sum_elements,
                          const struct NormForwardArgs args) {
-  local float4 space[WG_X * WG_Y];
+  local float4 space[WG_Y * NORM_SUMS * NORM_LINE / 4];
   const NormOperands call = {&args,      x_elements,   weight, bias, residual_elements,
                              y_elements, sum_elements, space};
   const NormOperands* operands = &call;

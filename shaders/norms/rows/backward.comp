@@ -31,6 +31,8 @@ layout(std430, binding = 6) writeonly buffer DresidualVectors { scalar4 dresidua
 layout(std430, binding = 7) buffer Scratch { vec4 scratch[]; };
 BUFFER_ARGS(NormBackwardArgs, 8);
 
+#define NORM_SUMS 3u
+#define NORM_VECTORS (WG_Y * NORM_SUMS * (WG_X > 16u ? WG_X : 16u) / 4u)
 #include "norms/rows/operands.glsl"
 LOAD_COLUMN(LOAD_DY, dy_elements, dy_vectors)
 LOAD_COLUMN(LOAD_X, x_elements, x_vectors)

@@ -27,6 +27,8 @@ layout(std430, binding = 5) writeonly buffer Sum { scalar sum_elements[]; };
 layout(std430, binding = 5) writeonly buffer SumVectors { scalar4 sum_vectors[]; };
 PUSH_ARGS(NormForwardArgs);
 
+#define NORM_SUMS 1u
+#define NORM_VECTORS (WG_Y * NORM_SUMS * (WG_X > 16u ? WG_X : 16u) / 4u)
 #include "norms/rows/operands.glsl"
 LOAD_COLUMN(LOAD_X, x_elements, x_vectors)
 LOAD_COLUMN(LOAD_RESIDUAL, residual_elements, residual_vectors)

@@ -8,6 +8,8 @@
 #define TO_INDEX(x) uint(x)
 #define FLOAT4 vec4
 #define MAKE_FLOAT4(x, y, z, w) vec4(x, y, z, w)
+#define UINT3 uvec3
+#define MAKE_UINT3(x, y, z) uvec3(x, y, z)
 #define RSQRT(x) inversesqrt(x)
 #define UNROLL [[unroll]]
 #define LOCAL_ID_X gl_LocalInvocationID.x
@@ -19,11 +21,13 @@
 
 #define NORM_PARAMETERS
 #define NORM_ARGUMENTS
-#define NORM_SPACE(i) line_space[i]
+#define NORM_SPACE(i) line_space[(i) / 4u][(i) % 4u]
+#define NORM_SPACE4(i) line_space[i]
 #define NORM_BARRIER() barrier()
 #define ARGS(name) (args.name)
 
-shared vec4 line_space[WG_X * WG_Y];
+// NORM_VECTORS: of four floats, of a work-group.
+shared vec4 line_space[NORM_VECTORS];
 
 // A row of weights or of their gradients, which may be float beside 16-bit operands.
 #if DTYPE == DTYPE_F32

@@ -31,12 +31,13 @@ UNROLL for (u32 v = 0u; v < VECTORS; ++v) weight_sum[v] = bias_sum[v] = zero;
 for (u32 block = first; block < last; ++block) {
   const u32 row = block * TO_U32(WG_Y) + line;
   const u32 end = row < rows ? dim : 0u;  // a line without a row has no columns
-  const INDEX x = norm_row(ARGS(x), ARGS(rows1), ARGS(rows2), row);
-  const INDEX residual = norm_row(ARGS(residual), ARGS(rows1), ARGS(rows2), row);
-  const INDEX dy = norm_row(ARGS(dy), ARGS(rows1), ARGS(rows2), row);
-  const INDEX dsum = norm_row(ARGS(dsum), ARGS(rows1), ARGS(rows2), row);
-  const INDEX dx = norm_row(ARGS(dx), ARGS(rows1), ARGS(rows2), row);
-  const INDEX dresidual = norm_row(ARGS(dresidual), ARGS(rows1), ARGS(rows2), row);
+  const UINT3 place = norm_place(rows, ARGS(rows1), ARGS(rows2), row);
+  const INDEX x = norm_row(ARGS(x), place);
+  const INDEX residual = norm_row(ARGS(residual), place);
+  const INDEX dy = norm_row(ARGS(dy), place);
+  const INDEX dsum = norm_row(ARGS(dsum), place);
+  const INDEX dx = norm_row(ARGS(dx), place);
+  const INDEX dresidual = norm_row(ARGS(dresidual), place);
   const INDEX floats = TO_INDEX(ARGS(kept)) + TO_INDEX(row) * ARGS(columns);
 
   FLOAT4 kept[VECTORS], gradient[VECTORS];
@@ -52,7 +53,8 @@ for (u32 block = first; block < last; ++block) {
     FLOAT4 part = zero;
     UNROLL for (u32 v = 0u; v < VECTORS; ++v) part += kept[v];
     NORM_EACH_OTHER(column) part += norm_input(NORM_ARGUMENTS x + column, residual + column, dim - column);
-    mean = norm_sum(norm_total(NORM_ARGUMENTS line, lane, part)) * ARGS(mean_factor);
+    mean = norm_total(NORM_ARGUMENTS line, lane, MAKE_FLOAT4(norm_sum(part), 0.0f, 0.0f, 0.0f)).x *
+           ARGS(mean_factor);
     NORM_EACH_KEPT(v) kept[v] = norm_part(kept[v] - mean, dim - NORM_COLUMN(v));
   }
   FLOAT4 part = zero;  // sums of c^2, g, g c

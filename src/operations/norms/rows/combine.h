@@ -14,11 +14,11 @@ for (u32 row = GROUP_ID_Y; row < ARGS(rows); row += GROUP_COUNT_Y) {
       sum += LOAD_SCRATCH(ARGS(from) + term * columns + column);
     }
   }
-  NORM_SPACE(line * TO_U32(WG_X) + lane) = sum;
+  NORM_SPACE4(line * TO_U32(WG_X) + lane) = sum;
   NORM_BARRIER();
   if (line == 0u && column < ARGS(dim)) {
     for (u32 other = 1u; other < TO_U32(WG_Y); ++other)
-      sum += NORM_SPACE(other * TO_U32(WG_X) + lane);
+      sum += NORM_SPACE4(other * TO_U32(WG_X) + lane);
     STORE_RESULT(sum,
                  TO_INDEX(ARGS(offset)) + TO_INDEX(outer) * ARGS(stride0) +
                      TO_INDEX(inner) * ARGS(stride1) + column,

@@ -4,11 +4,17 @@
 #ifndef TESSERA_OPERATIONS_NORMS_ROWS_H
 #define TESSERA_OPERATIONS_NORMS_ROWS_H
 
-// The first element of row `row`.
-FUNCTION INDEX norm_row(STRUCT(NormRows) at, u32 rows1, u32 rows2, u32 row) {
-  const u32 inner = row % rows2, rest = row / rows2;
-  return TO_INDEX(at.offset) + TO_INDEX(rest / rows1) * at.stride0 +
-         TO_INDEX(rest % rows1) * at.stride1 + TO_INDEX(inner) * at.stride2;
+// Row n of a call by its places along the leading axes. Most calls have but one.
+FUNCTION UINT3 norm_place(u32 rows, u32 rows1, u32 rows2, u32 row) {
+  if (rows2 == rows) return MAKE_UINT3(0u, 0u, row);
+  const u32 rest = row / rows2, outer = rest / rows1;
+  return MAKE_UINT3(outer, rest - outer * rows1, row - rest * rows2);
+}
+
+// The first element of a row.
+FUNCTION INDEX norm_row(STRUCT(NormRows) at, UINT3 place) {
+  return TO_INDEX(at.offset) + TO_INDEX(place.x) * at.stride0 + TO_INDEX(place.y) * at.stride1 +
+         TO_INDEX(place.z) * at.stride2;
 }
 
 // `value` where its row has that many elements left, 0 elsewhere.
@@ -20,25 +26,40 @@ FUNCTION FLOAT4 norm_part(FLOAT4 value, u32 left) {
 
 FUNCTION float norm_sum(FLOAT4 v) { return (v.x + v.y) + (v.z + v.w); }
 
-// The sum of `value` over the items of a line, the same in all of them. Lanes fold onto the first
-// NORM_FOLD, whose sums everybody adds in one order.
+// Sums over the items of a line, the same in all of them: of the first NORM_SUMS components of `value`.
+// Lanes fold onto the first NORM_FOLD, whose sums everybody adds in one order. NORM_SPACE(i) is float i
+// of NORM_FLOATS in work-group memory, NORM_SPACE4(i) floats 4 i to 4 i + 3.
 #define NORM_FOLD 16u
+#define NORM_LINE (TO_U32(WG_X) > NORM_FOLD ? TO_U32(WG_X) : NORM_FOLD)
 FUNCTION FLOAT4 norm_total(NORM_PARAMETERS u32 line, u32 lane, FLOAT4 value) {
-  const u32 first = line * TO_U32(WG_X), width = min(TO_U32(WG_X), NORM_FOLD);
-  NORM_SPACE(first + lane) = value;
+  const u32 first = line * NORM_SUMS * NORM_LINE;
+  float parts[3];
+  parts[0] = value.x;
+  parts[1] = value.y;
+  parts[2] = value.z;
+  UNROLL for (u32 n = 0u; n < NORM_SUMS; ++n) {
+    NORM_SPACE(first + n * NORM_LINE + lane) = parts[n];
+    for (u32 other = TO_U32(WG_X) + lane; other < NORM_LINE; other += TO_U32(WG_X))
+      NORM_SPACE(first + n * NORM_LINE + other) = 0.0f;
+  }
   NORM_BARRIER();
   if (TO_U32(WG_X) > NORM_FOLD) {
     if (lane < NORM_FOLD) {
-      for (u32 other = lane + NORM_FOLD; other < TO_U32(WG_X); other += NORM_FOLD)
-        value += NORM_SPACE(first + other);
-      NORM_SPACE(first + lane) = value;
+      UNROLL for (u32 n = 0u; n < NORM_SUMS; ++n) {
+        for (u32 other = lane + NORM_FOLD; other < TO_U32(WG_X); other += NORM_FOLD)
+          parts[n] += NORM_SPACE(first + n * NORM_LINE + other);
+        NORM_SPACE(first + n * NORM_LINE + lane) = parts[n];
+      }
     }
     NORM_BARRIER();
   }
-  FLOAT4 total = NORM_SPACE(first);
-  for (u32 other = 1u; other < width; ++other) total += NORM_SPACE(first + other);
+  UNROLL for (u32 n = 0u; n < NORM_SUMS; ++n) {
+    const u32 vector = (first + n * NORM_LINE) / 4u;
+    parts[n] = norm_sum((NORM_SPACE4(vector) + NORM_SPACE4(vector + 1u)) +
+                        (NORM_SPACE4(vector + 2u) + NORM_SPACE4(vector + 3u)));
+  }
   NORM_BARRIER();
-  return total;
+  return MAKE_FLOAT4(parts[0], parts[1], parts[2], 0.0f);
 }
 
 // The columns of a line's item: those that it keeps, and those that it reads again.

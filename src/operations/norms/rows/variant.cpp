@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows in the registers of work-groups: any device.
 #include <algorithm>
+#include <bit>
 #include <string>
 
 #include "kernel/option_access.hpp"
@@ -65,8 +66,8 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   }
   std::vector<Config> result;
   for (const auto& [items, vectors] :
-       {std::pair{256U, 4U}, std::pair{256U, 8U}, std::pair{512U, 4U}, std::pair{128U, 8U},
-        std::pair{1024U, 4U}}) {
+       {std::pair{128U, 8U}, std::pair{64U, 16U}, std::pair{256U, 4U}, std::pair{256U, 8U},
+        std::pair{512U, 4U}, std::pair{1024U, 4U}, std::pair{1024U, 16U}}) {
     Config config = config_of(problem, profile, items, vectors);
     if (std::ranges::find(result, config) == result.end()) result.push_back(std::move(config));
   }
@@ -106,6 +107,8 @@ Variant rows_variant(bool backward) {
     const std::uint32_t vectors = config.at("VECTORS");
     if (vectors == 0 || vectors > kMostVectors)
       return "VECTORS is " + std::to_string(vectors) + ", not 1 to " + std::to_string(kMostVectors);
+    if (!std::has_single_bit(config.get("WG_X", 1)))
+      return "WG_X is " + std::to_string(config.get("WG_X", 1)) + ", no power of two";
     return others(problem, config, profile);
   };
   if (!backward) {
