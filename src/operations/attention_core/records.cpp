@@ -107,8 +107,7 @@ std::vector<OptionInfo> dropout() {
 Operation forward_record(Operation described) {
   described.validate = validate_attention;
   described.reference = reference_attention;
-  described.variants = attention_variants(attention_slots(described.operands));
-  described.rules = attention_rules();
+  add_ways(described, forward_ways(attention_slots(described.operands)));
   described.workload = forward_workload(described);
   return described;
 }
@@ -116,8 +115,7 @@ Operation forward_record(Operation described) {
 Operation backward_record(Operation described) {
   described.validate = validate_attention_backward;
   described.reference = reference_attention_backward;
-  described.variants = attention_backward_variants(attention_slots(described.operands));
-  described.rules = attention_backward_rules();
+  add_ways(described, backward_ways(attention_slots(described.operands)));
   described.workload = backward_workload(described);
   return described;
 }

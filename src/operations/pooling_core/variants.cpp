@@ -301,24 +301,21 @@ Variant cpu_variant(bool chunked, bool backward) {
 
 }  // namespace
 
-std::vector<Variant> mean_pooling_variants(bool chunked, bool backward) {
-  return {lanes_variant(chunked, backward), cpu_variant(chunked, backward)};
-}
-
-std::vector<Rule> mean_pooling_rules() {
-  return {
-      {.why = "processors want whole vectors in one item, and no local memory",
-       .when = [](const Problem&, const DeviceProfile& p) { return is_opencl_cpu(p); },
-       .variant = "cpu",
-       .config = [](const Problem& problem,
-                    const DeviceProfile& profile) { return cpu_space(problem, profile).front(); }},
-      {.why = "runs everywhere",
-       .when = [](const Problem&, const DeviceProfile&) { return true; },
-       .variant = "lanes",
-       .config =
-           [](const Problem& problem, const DeviceProfile& profile) {
-             return lanes_space(problem, profile).front();
-           }}};
+std::vector<Way> mean_pooling_ways(bool chunked, bool backward) {
+  return {{.variant = cpu_variant(chunked, backward),
+           .rule = {.why = "processors want whole vectors in one item, and no local memory",
+                    .when = [](const Problem&, const DeviceProfile& p) { return is_opencl_cpu(p); },
+                    .config =
+                        [](const Problem& problem, const DeviceProfile& profile) {
+                          return cpu_space(problem, profile).front();
+                        }}},
+          {.variant = lanes_variant(chunked, backward),
+           .rule = {.why = "runs everywhere",
+                    .when = [](const Problem&, const DeviceProfile&) { return true; },
+                    .config =
+                        [](const Problem& problem, const DeviceProfile& profile) {
+                          return lanes_space(problem, profile).front();
+                        }}}};
 }
 
 }  // namespace tessera::operations::pooling

@@ -142,8 +142,6 @@ Variant variant_of(const AttentionSlots& slots, std::string name, std::string id
   return variant;
 }
 
-}  // namespace
-
 Variant cpu_variant(const AttentionSlots& slots) {
   return variant_of(
       slots, "cpu",
@@ -173,6 +171,23 @@ Config default_cpu_config(const Problem& problem, const DeviceProfile& profile) 
 
 Config default_cpu_bf16_config(const Problem& problem, const DeviceProfile& profile) {
   return space(problem, profile, Products::kBf16Dot).front();
+}
+
+}  // namespace
+
+Way cpu_bf16(const AttentionSlots& slots) {
+  return {
+      .variant = cpu_bf16_variant(slots),
+      .rule = {.why = "a CPU's dot products of bfloat16 do twice the work of float multiply-adds",
+               .when = prefers_cpu_bf16,
+               .config = default_cpu_bf16_config}};
+}
+
+Way cpu(const AttentionSlots& slots) {
+  return {.variant = cpu_variant(slots),
+          .rule = {.why = "a CPU wants vectors in registers, not tiles in local memory",
+                   .when = [](const Problem&, const DeviceProfile& p) { return is_opencl_cpu(p); },
+                   .config = default_cpu_config}};
 }
 
 }  // namespace tessera::operations::attention

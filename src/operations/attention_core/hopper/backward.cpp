@@ -39,10 +39,10 @@ struct HopperBackwardGeometry {
 };
 
 HopperBackwardGeometry geometry_of(const Problem& problem, const Config& config) {
-  // backward.h's macros read these names.
-  const std::uint32_t WG_X = config.get("WG_X", 0);
-  const std::uint32_t BLOCK_Q = config.get("BLOCK_Q", 0);
-  const std::uint32_t STAGES = config.get("STAGES", 0);
+  // backward.h's macros read these locals.
+  using Number = std::uint32_t;
+#include "kernel/tunable_locals.inc"
+#include "operations/attention_core/hopper/backward.def"
   const std::uint32_t DIM = columns(problem);
   if (!(HOPPER_BACKWARD_VALID)) return {};
   return {.valid = true,
@@ -208,8 +208,6 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   return configs;
 }
 
-}  // namespace
-
 Variant hopper_backward_variant(const AttentionSlots& slots) {
   Variant variant;
   variant.name = "hopper";
@@ -237,6 +235,15 @@ bool prefers_hopper_backward(const Problem& problem, const DeviceProfile& profil
 
 Config default_hopper_backward_config(const Problem& problem, const DeviceProfile& profile) {
   return space(problem, profile).front();
+}
+
+}  // namespace
+
+Way hopper_backward(const AttentionSlots& slots) {
+  return {.variant = hopper_backward_variant(slots),
+          .rule = {.why = "Hopper's matrix unit, where its tiles are filled",
+                   .when = prefers_hopper_backward,
+                   .config = default_hopper_backward_config}};
 }
 
 }  // namespace tessera::operations::attention

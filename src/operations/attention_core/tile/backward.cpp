@@ -154,8 +154,6 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   return rejects_long_offsets(problem, backward_scratch_bytes(problem, tiling(problem, config)));
 }
 
-}  // namespace
-
 Variant tile_backward_variant(const AttentionSlots& slots) {
   Variant variant;
   variant.name = "tile";
@@ -183,6 +181,15 @@ Variant tile_backward_variant(const AttentionSlots& slots) {
 
 Config default_tile_backward_config(const Problem& problem, const DeviceProfile& profile) {
   return space(problem, profile).front();
+}
+
+}  // namespace
+
+Way tile_backward(const AttentionSlots& slots) {
+  return {.variant = tile_backward_variant(slots),
+          .rule = {.why = "the base tier runs everywhere",
+                   .when = [](const Problem&, const DeviceProfile&) { return true; },
+                   .config = default_tile_backward_config}};
 }
 
 }  // namespace tessera::operations::attention

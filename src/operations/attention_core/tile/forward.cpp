@@ -154,8 +154,6 @@ Variant tile(const AttentionSlots& slots, std::string name, std::string idea, bo
   return variant;
 }
 
-}  // namespace
-
 Variant tile_variant(const AttentionSlots& slots) {
   return tile(slots, "tile",
               "K and V tiles in local memory, scores and outputs in registers, online softmax",
@@ -168,6 +166,26 @@ Variant tile_subgroup_variant(const AttentionSlots& slots) {
 
 Config default_tile_config(const Problem& problem, const DeviceProfile& profile) {
   return space(problem, profile).front();
+}
+
+}  // namespace
+
+Way tile_subgroup(const AttentionSlots& slots) {
+  return {.variant = tile_subgroup_variant(slots),
+          .rule = {.why = "sub-group shuffles save barriers",
+                   .when =
+                       [](const Problem&, const DeviceProfile& p) {
+                         return p.backend == Backend::kVulkan &&
+                                has(p.features, Feature::kSubgroupArithmetic);
+                       },
+                   .config = default_tile_config}};
+}
+
+Way tile(const AttentionSlots& slots) {
+  return {.variant = tile_variant(slots),
+          .rule = {.why = "the base tier runs everywhere",
+                   .when = [](const Problem&, const DeviceProfile&) { return true; },
+                   .config = default_tile_config}};
 }
 
 }  // namespace tessera::operations::attention
