@@ -5,7 +5,7 @@
 // Memory   q, o, do, partial sums once; packed rows, delta, dq once.
 // Numerics Float; splits in order; one rounding.
 // Assumes  Contiguous features.
-#include "attention/cpu/rows.clh"
+#include "lib/cpu/panels.clh"
 #include "operations/attention_core/backward_args.h"
 #include "operations/attention_core/cpu/backward.h"
 

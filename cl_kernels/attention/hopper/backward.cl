@@ -32,7 +32,7 @@
 #else
 #define WGMMA_TYPE "f16"
 #endif
-#include "lib/wgmma.clh"
+#include "lib/hopper/wgmma.clh"
 
 #define SUMS (DIM / 2)  // registers of an item for dk, and for dv
 // With 128 columns a warpgroup makes 64 columns of dq, with 64 columns those of half the rows.

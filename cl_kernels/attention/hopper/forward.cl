@@ -46,7 +46,7 @@
 #else
 #define WGMMA_TYPE "f16"
 #endif
-#include "lib/wgmma.clh"
+#include "lib/hopper/wgmma.clh"
 
 #if BLOCK_Q == 192
 #define MULTIPLIER_REGISTERS "160"

@@ -14,8 +14,8 @@
 #define OWN_TILES KEY_TILES
 #define STEP KEY_STEP
 #include "attention/mma/backward.clh"
-STORE_ROWS(store_keys, HEAD_STEPS, HEAD_DIM)
-STORE_ROWS(store_values, VALUE_STEPS, VALUE_DIM)
+MMA_STORE_ROWS(store_keys, OWN_TILES, HEAD_STEPS, HEAD_DIM)
+MMA_STORE_ROWS(store_values, OWN_TILES, VALUE_STEPS, VALUE_DIM)
 
 KERNEL void attention_mma_backward_keys(
     const global scalar* restrict q, const global scalar* restrict k,

@@ -14,7 +14,7 @@
 #define OWN_TILES QUERY_TILES
 #define STEP QUERY_STEP
 #include "attention/mma/backward.clh"
-STORE_ROWS(store_queries, HEAD_STEPS, HEAD_DIM)
+MMA_STORE_ROWS(store_queries, OWN_TILES, HEAD_STEPS, HEAD_DIM)
 
 KERNEL void attention_mma_backward_queries(
     const global scalar* restrict q, const global scalar* restrict k,

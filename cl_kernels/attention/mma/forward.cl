@@ -2,7 +2,7 @@
 // What     o[i] = sum_j p[i,j] v[j], p[i,:] = softmax of score(q[i] . k[j]), visible j; lse.
 // Who      Group (x, y, z): BLOCK_Q rows, the last first, and a share of their keys; head; batch.
 // Memory   k and v once per query tile, q once, by asynchronous copies.
-// Numerics Float sums of products of f16 or bf16, or of floats as attention/mma/tf32.clh has it;
+// Numerics Float sums of products of f16 or bf16, or of floats as lib/mma/float_products.clh has it;
 //          base-2 softmax with running maximum; keys in order; weights are rounded to the storage
 //          type, their sum is not.
 // Assumes  sm_80, MMA_VALID; ceil(q_len / BLOCK_Q) groups in x; lengths below 2^30; ALIGNED is
@@ -24,7 +24,7 @@
 // A value that is not finite reaches all rows of a group whose tiles hold its key.
 // With splits, a group takes every key of its share only, and leaves {sum, maximum, total} for
 // attention/core/combine.
-#include "attention/mma/tiles.clh"
+#include "attention/mma/rows.clh"
 
 // An item has rows lane / 4 + 8 r of its warp. In local arrays, row r comes at r * SCORES and at
 // r * OUTPUTS, in pairs of columns 8 n + 2 (lane % 4) + {0, 1}.
@@ -32,11 +32,7 @@
 #define SCORES (BLOCK_K / 4)
 #define OUTPUTS (VALUE_STEPS * 4)
 
-#if DTYPE == DTYPE_F32
-#include "attention/mma/tf32.clh"
-#else
-#include "attention/mma/halves.clh"
-#endif
+#include "attention/mma/forward_products.clh"
 #include "attention/mma/softmax.clh"
 
 KERNEL void attention_mma(const global scalar* restrict q, const global scalar* restrict k,

@@ -14,7 +14,7 @@
 //  4 (lane_step + LANES_STEP g) + 0..3 of both.
 #ifndef TESSERA_ATTENTION_TILE_BACKWARD_GLSL
 #define TESSERA_ATTENTION_TILE_BACKWARD_GLSL
-#include "attention/tile/features.glsl"
+#include "lib/tiles/features.glsl"
 #include "operations/attention_core/backward_args.h"
 #include "operations/attention_core/score.h"
 #include "operations/attention_core/tile/backward.def"

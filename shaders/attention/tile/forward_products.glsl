@@ -3,7 +3,7 @@
 // The shader declares what they work on.
 #ifndef TESSERA_ATTENTION_TILE_FORWARD_PRODUCTS_GLSL
 #define TESSERA_ATTENTION_TILE_FORWARD_PRODUCTS_GLSL
-#include "attention/tile/features.glsl"
+#include "lib/tiles/features.glsl"
 
 // One slice of q k^T: 4 ITEM_ROWS ITEM_KEYS multiply-adds for ITEM_ROWS + ITEM_KEYS reads.
 void add_scores(uint query, uint key) {
