@@ -35,35 +35,12 @@ void load_queries() {
   }
 }
 
-void multiply_keys(uint buffer_at) {
-  [[unroll]] for (uint i = 0u; i < ROW_TILES * KEY_TILES; ++i) product[i] = SUM(0.0);
-  [[unroll]] for (uint d = 0u; d < HEAD_STEPS; ++d) {
-    [[unroll]] for (uint n = 0u; n < KEY_TILES; ++n) {
-      RIGHT key_part;
-      coopMatLoad(key_part, memory, buffer_at + n * MATRIX_N * K_STRIDE + d * MATRIX_K / 8u,
-                  K_STRIDE, kColumnMajor);
-      [[unroll]] for (uint r = 0u; r < ROW_TILES; ++r) product[r * KEY_TILES + n] =
-          coopMatMulAdd(query[r * HEAD_STEPS + d], key_part, product[r * KEY_TILES + n]);
-    }
-  }
-}
+COOPERATIVE_TAKE_PRODUCTS(multiply_keys, memory, query, product, ROW_TILES, KEY_TILES, HEAD_STEPS, K_STRIDE)
 
 LEFT weights(uint r, uint j);  // of row tile r and key tile j
 
-void add_values(uint buffer_at) {
-  [[unroll]] for (uint j = 0u; j < KEY_STEPS; ++j) {
-    LEFT weight[ROW_TILES];
-    [[unroll]] for (uint r = 0u; r < ROW_TILES; ++r) weight[r] = weights(r, j);
-    [[unroll]] for (uint n = 0u; n < VALUE_TILES; ++n) {
-      RIGHT value_part;
-      coopMatLoad(value_part, memory,
-                  buffer_at + K_AREA + j * MATRIX_K * V_STRIDE + n * MATRIX_N / 8u, V_STRIDE,
-                  kRowMajor);
-      [[unroll]] for (uint r = 0u; r < ROW_TILES; ++r) total[r * VALUE_TILES + n] =
-          coopMatMulAdd(weight[r], value_part, total[r * VALUE_TILES + n]);
-    }
-  }
-}
+COOPERATIVE_ADD_PRODUCTS(add_weighted, memory, weights, total, ROW_TILES, VALUE_TILES, KEY_STEPS, V_STRIDE)
+void add_values(uint buffer_at) { add_weighted(buffer_at + K_AREA); }
 
 // BLOCK_K columns of the sub-group's output, from its own place.
 void write_outputs(uint first_column) {

@@ -51,4 +51,33 @@
     }                                                                                                       \
   }
 
+// name(...): maximum, at least `least`, or sum of each row's statistic over the STEP_LANES items that
+// share the row, by way of rows of `memory` from `at` on. Unrolled, the loop over them would hold all of
+// it in registers at once.
+#define TILE_REDUCE_ROWS(name, memory, statistic, ROWS, OWN_LANES, STEP_LANES, STRIDE)                      \
+  void name(bool is_sum, float least, uint at, uint lane_own, uint lane_step) {                             \
+    [[unroll]] for (uint r = 0u; r < (ROWS); ++r)                                                           \
+      memory[at + (lane_own + (OWN_LANES) * r) * (STRIDE) + lane_step / 4u][lane_step % 4u] = statistic[r]; \
+    barrier();                                                                                              \
+    [[unroll]] for (uint r = 0u; r < (ROWS); ++r) statistic[r] = is_sum ? 0.0 : least;                      \
+    [[dont_unroll]] for (uint i = 0u; i < (STEP_LANES) / 4u; ++i) {                                         \
+      [[unroll]] for (uint r = 0u; r < (ROWS); ++r) {                                                       \
+        const vec4 x = memory[at + (lane_own + (OWN_LANES) * r) * (STRIDE) + i];                            \
+        statistic[r] = is_sum ? statistic[r] + ((x.x + x.y) + (x.z + x.w))                                  \
+                              : max(statistic[r], max(max(x.x, x.y), max(x.z, x.w)));                       \
+      }                                                                                                     \
+    }                                                                                                       \
+    barrier();                                                                                              \
+  }
+// The same by shuffles, where a sub-group holds all of these items.
+#define TILE_SHUFFLE_ROWS(name, statistic, ROWS, STEP_LANES)                     \
+  void name(bool is_sum) {                                                       \
+    [[unroll]] for (uint lanes = 1u; lanes < (STEP_LANES); lanes *= 2u) {        \
+      [[unroll]] for (uint r = 0u; r < (ROWS); ++r) {                            \
+        const float other = subgroupShuffleXor(statistic[r], lanes);             \
+        statistic[r] = is_sum ? statistic[r] + other : max(statistic[r], other); \
+      }                                                                          \
+    }                                                                            \
+  }
+
 #endif  // TESSERA_LIB_TILES_PRODUCTS_GLSL
