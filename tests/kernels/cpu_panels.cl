@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// lib/cpu alone. panels: rows to a panel and back, times a factor. functions: exp2_from and tanh_vector.
+// lib/cpu alone. panels: rows to a panel and back, times a factor. products: four rows of floats times a
+// panel. functions: exp2_from and tanh_vector.
 #define LANES (VECTORS * VECTOR_WIDTH)
 #include "lib/cpu/panels.clh"
+#include "lib/cpu/products.clh"
 
 KERNEL void panels(const global scalar* from, global scalar* to, global float* wild, const uint rows) {
   const int first = (int)get_group_id(0) * LANES, last = (int)rows - 1;
@@ -18,6 +20,17 @@ KERNEL void panels(const global scalar* from, global scalar* to, global float* w
       for (int k = 0; k < VECTOR_WIDTH; ++k) wild[row + i] += of_lane[k];
     }
   }
+}
+
+PANEL_ADD_PRODUCTS(add_features, const global float*, int, 4, VECTORS, fma, NO_AHEAD)
+KERNEL void products(const global float* rows, const global scalar* columns, global float* to, const uint count) {
+  const Rows in = {columns, FEATURES};
+  floatv panel[(FEATURES + VECTOR_WIDTH - 1) / VECTOR_WIDTH * VECTOR_WIDTH][VECTORS], sum[4][VECTORS];
+  load_panel(in, 0, (int)count - 1, FEATURES, 1.0f, panel);
+  for (int r = 0; r < 4; ++r) for (int j = 0; j < VECTORS; ++j) sum[r][j] = 0.0f;
+  add_features(sum, rows, FEATURES, 1, panel[0], VECTORS, 0, FEATURES, 0, VECTORS, 0);
+  for (int r = 0; r < 4; ++r)
+    for (int j = 0; j < VECTORS; ++j) vstorev(sum[r][j], 0, to + r * LANES + j * VECTOR_WIDTH);
 }
 
 KERNEL void functions(const global float* x, global float* power, global float* tangent) {

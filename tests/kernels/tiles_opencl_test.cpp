@@ -88,6 +88,21 @@ TEST_F(OpenClTiles, PanelsHoldRowsAndGiveThemBack) {
     EXPECT_EQ(std::isnan(odd.values[row]), row == 7) << row;
 }
 
+TEST_F(OpenClTiles, PanelsMultiplyRows) {
+  open(probe_opencl());
+  if (IsSkipped()) return;
+  constexpr std::uint32_t kFeatures = 13, kLanes = 8;
+  const DType dtype = DType::kF16;
+  const Matrix rows = random_matrix(4, kFeatures, 14),
+               columns = random_matrix(kLanes, kFeatures, 15, dtype);
+  const BufferPtr products = output(4 * kLanes);
+  run(request(
+          "cpu_panels.cl", "products", 1, 3,
+          {{"DTYPE", axis(dtype)}, {"VECTOR_WIDTH", 4}, {"VECTORS", 2}, {"FEATURES", kFeatures}}),
+      {buffer(rows, DType::kF32), buffer(columns, dtype), products}, bytes_of(kLanes), {1, 1, 1});
+  expect_products(read(products, kLanes), rows, columns, kFeatures * kFloat);
+}
+
 TEST_F(OpenClTiles, VectorFunctionsKeepTheirBounds) {
   open(probe_opencl());
   if (IsSkipped()) return;
