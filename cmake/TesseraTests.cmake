@@ -4,8 +4,9 @@
 
 # No test touches the user's caches, and all of them share what was compiled.
 set(TESSERA_TEST_CACHE "${PROJECT_BINARY_DIR}/test_cache")
-file(MAKE_DIRECTORY "${TESSERA_TEST_CACHE}/pocl" "${TESSERA_TEST_CACHE}/tessera")
-set(TESSERA_TEST_ENVIRONMENT PYTHONDONTWRITEBYTECODE=1 "POCL_CACHE_DIR=${TESSERA_TEST_CACHE}/pocl" "TESSERA_CACHE_DIR=${TESSERA_TEST_CACHE}/tessera")
+file(MAKE_DIRECTORY "${TESSERA_TEST_CACHE}/pocl" "${TESSERA_TEST_CACHE}/tessera" "${TESSERA_TEST_CACHE}/mesa")
+set(TESSERA_TEST_ENVIRONMENT PYTHONDONTWRITEBYTECODE=1 "POCL_CACHE_DIR=${TESSERA_TEST_CACHE}/pocl" "TESSERA_CACHE_DIR=${TESSERA_TEST_CACHE}/tessera"
+    "MESA_SHADER_CACHE_DIR=${TESSERA_TEST_CACHE}/mesa")
 if(TESSERA_SANITIZE)
   # Drivers keep what they allocated; only leaks of our own are errors.
   list(APPEND TESSERA_TEST_ENVIRONMENT
@@ -104,6 +105,8 @@ if(sources)
     set_tests_properties(random.vulkan PROPERTIES SKIP_RETURN_CODE 77 COST 900)
   endif()
 endif()
+
+include(TesseraLifetimeTests)
 
 # The tool from outside: tests/tools/*_test.py, which take its path.
 find_package(Python3 QUIET COMPONENTS Interpreter)

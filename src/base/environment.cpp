@@ -95,8 +95,9 @@ Environment read_environment(Getter get) {
 
 const Environment& environment() {
   // A throwing initialiser is run again by the next caller, who then gets the same sentence.
-  static const Environment read = read_environment(trusted);
-  return read;
+  // Never destroyed: calls may come at exit.
+  static const auto* const read = new Environment(read_environment(trusted));
+  return *read;
 }
 
 }  // namespace tessera

@@ -50,8 +50,8 @@ void note_same_devices(Probe& probe) {
 }  // namespace
 
 Platforms& Platforms::of_this_process() {
-  static Platforms platforms(ask_driver);
-  return platforms;
+  static auto* const platforms = new Platforms(ask_driver);  // never destroyed: calls come at exit
+  return *platforms;
 }
 
 const PlatformProbe& Platforms::answer(Backend platform) {

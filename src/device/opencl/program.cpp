@@ -43,7 +43,9 @@ cl::Program build_from_source(const ClDevice& device, const ProgramRequest& requ
   cl_int code = CL_SUCCESS;
   cl::Program program(clCreateProgramWithSource(device.context(), 1, &text, &size, &code), false);
   device.check(code, "clCreateProgramWithSource");
-  code = clBuildProgram(program(), 1, &id, options.c_str(), nullptr, nullptr);
+  code = device.compile("clBuildProgram", program, [&] {
+    return clBuildProgram(program(), 1, &id, options.c_str(), nullptr, nullptr);
+  });
   if (always_means_lost(code)) device.fail(code, "clBuildProgram");
   if (code != CL_SUCCESS) {
     throw_build_error(request.name, device.profile().name, options,
@@ -195,7 +197,7 @@ ClProgram::ClProgram(std::shared_ptr<const ClDevice> device, cl::Program program
 }
 
 ClProgram::~ClProgram() {
-  if (!device_->forked()) return;
+  if (!device_->given_up()) return;
   for (cl::Kernel& kernel : spare_) abandon(kernel);
   abandon(program_);
 }
@@ -206,7 +208,13 @@ cl::Kernel ClProgram::create_kernel(cl_int& code) const {
     spare_.reserve(kernels_ + 1);
     ++kernels_;
   }
-  return cl::Kernel(clCreateKernel(program_(), entry_.c_str(), &code), false);
+  cl::Kernel kernel;
+  code = device_->compile("clCreateKernel", kernel, [&] {
+    cl_int created = CL_SUCCESS;
+    kernel = cl::Kernel(clCreateKernel(program_(), entry_.c_str(), &created), false);
+    return created;
+  });
+  return kernel;
 }
 
 ClProgram::Lease ClProgram::borrow() const {

@@ -141,7 +141,9 @@ class Filler {
       const auto at = static_cast<std::int64_t>(n);
       if (!call_.packed) return static_cast<double>(at * (length * 2 / 3));
       if (at == 0) return 0;
-      return static_cast<double>(length * (at == 1 ? 1 : at - 1) / (call_.sequences - 1));
+      // One sequence alone has all the rows.
+      const std::int64_t parts = std::max<std::int64_t>(call_.sequences - 1, 1);
+      return static_cast<double>(length * std::max<std::int64_t>(at - 1, 1) / parts);
     });
   }
 

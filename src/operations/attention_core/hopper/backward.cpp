@@ -103,7 +103,7 @@ std::vector<Define> constants(const Problem& problem, const Config& config) {
 // As many as share the cache, in turns of about one size, but enough of them that few groups at a
 // time add to the same rows.
 std::uint32_t heads_at_once(const AttentionProblem& call, std::uint32_t groups) {
-  const std::int64_t heads = key_heads(call);
+  const std::int64_t heads = std::max<std::int64_t>(key_heads(call), 1);
   const std::int64_t width = call.head_dim + call.value_dim;
   const std::int64_t bytes =
       call.group() * call.q_len * (4 * call.head_dim + 2 * width) + 2 * call.kv_len * width;
