@@ -157,7 +157,8 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
            ", and the device's sub-groups have " + std::to_string(profile.subgroup_size);
   }
   if (!geometry_of(problem, config, registers).valid) {
-    return "its work-group does not divide into matrices (operations/attention/cooperative.h)";
+    return "has a work-group that does not divide into matrices "
+           "(operations/attention/cooperative.h)";
   }
   if (const Refusal no = rejects_splits(problem, config)) return no;
   return rejects_long_offsets(problem, scratch_of(problem, tiling(problem, config)).end);

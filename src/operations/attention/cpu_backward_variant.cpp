@@ -102,7 +102,8 @@ BackwardTiling tiling(const Problem& problem, const Config& config) {
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& /*profile*/) {
   const CpuBackwardGeometry cut = geometry(problem, config);
   if (!call_of(problem).normalize) return "takes outputs that are divided by their weights' sum";
-  if (!cut.valid) return "its blocks are not whole tiles (operations/attention/cpu_backward.h)";
+  if (!cut.valid)
+    return "has blocks that are not whole tiles (operations/attention/cpu_backward.h)";
   if (const Refusal no = rejects_private_bytes(cut.private_bytes)) return no;
   return rejects_long_offsets(problem, backward_scratch_bytes(problem, tiling(problem, config)));
 }

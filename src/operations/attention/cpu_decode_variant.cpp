@@ -118,7 +118,8 @@ AttentionTiling tiling(const Problem& /*problem*/, const Config& config) {
 
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& /*profile*/) {
   const DecodeGeometry geometry = decode_geometry(config, problem);
-  if (!geometry.valid) return "its blocks are not whole tiles (operations/attention/cpu_decode.h)";
+  if (!geometry.valid)
+    return "has blocks that are not whole tiles (operations/attention/cpu_decode.h)";
   if (const Refusal no = rejects_private_bytes(geometry.private_bytes)) return no;
   if (call_of(problem).q_len > kMostRows) {
     return "is for few query rows, " + std::to_string(kMostRows) +

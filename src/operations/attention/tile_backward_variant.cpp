@@ -35,6 +35,8 @@ bool fits(const Problem& problem, const Config& config, const DeviceProfile& pro
          (profile.max_group_size == 0 || config.group().x <= profile.max_group_size);
 }
 
+constexpr std::uint32_t kMostRegisters = 224;  // of 255 on the GPUs that have fewest
+
 // Square blocks with four scores per item and row, so that an item of a block has 4 rows / block of
 // each row's features: the largest block whose sums stay in registers, with the longest slices that
 // fit local memory. On a CPU, where nobody needs speed of these tiles, the smallest: PoCL compiles
@@ -44,7 +46,6 @@ Config fitting_config(const Problem& problem, const DeviceProfile& profile) {
                                                                  {8, 8},   {8, 4},   {4, 4}};
   const Config smallest = make_config(16, 8, 8, 1, 4, 4);
   if (is_cpu(profile)) return smallest;
-  constexpr std::uint32_t kMostRegisters = 224;  // of 255 on the GPUs that have fewest
   for (const bool spills : {false, true}) {
     for (std::uint32_t block = 64; block >= 8; block /= 2) {
       for (std::uint32_t rows = 8; rows >= 1; rows /= 2) {
@@ -91,10 +92,13 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
     }
   }
   add(fitting_config(problem, profile));
+  // Loops over an item's sums are unrolled, and PoCL takes minutes for those that no GPU's
+  // registers would hold.
   if (is_cpu(profile)) {
     for (const Config& config :
          {make_config(16, 8, 32, 2, 8, 8), make_config(16, 16, 16, 4, 8, 4)}) {
-      if (fits(problem, config, profile)) add(config);
+      if (fits(problem, config, profile) && geometry(problem, config).registers <= kMostRegisters)
+        add(config);
     }
   }
   return configs;
@@ -150,7 +154,8 @@ Pass queries_pass(const AttentionSlots& slots, bool policies) {
 
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& /*profile*/) {
   if (!geometry(problem, config).valid)
-    return "its work-group does not divide into tiles (operations/attention/tile_backward.h)";
+    return "has a work-group that does not divide into tiles "
+           "(operations/attention/tile_backward.h)";
   return rejects_long_offsets(problem, backward_scratch_bytes(problem, tiling(problem, config)));
 }
 
