@@ -20,8 +20,8 @@ namespace tessera::runtime {
 std::vector<Expectation> expect(const Problem& problem, std::span<HostTensor> tensors,
                                 const Arithmetic& arithmetic, double max_flops);
 
-// The length of the band on each side of an operand: shorter, or none, where operand and bands would
-// be more than the device binds as one buffer.
+// The length of the band on each side of an operand: shorter, or none, where operand and bands
+// would be more than the device binds as one buffer.
 std::int64_t guard_elements(const TensorSpec& spec, const DeviceProfile& profile);
 
 // Operands lie between guard bands. Inputs hold the case's data and NaN wherever no element is;
