@@ -31,11 +31,19 @@ TEST(CacheFileNames, AreOursToTheLastLetter) {
       {kHash + ".bin.tmp.12.3f.0", CacheFileKind::kTemporary},
       {"choices-" + kHash + ".json.tmp.12.3f.0", CacheFileKind::kTemporary}};
   for (const auto& [name, kind] : ours) EXPECT_EQ(selection::kind_of_name(name), kind) << name;
-  for (const std::string& name :
-       {std::string("notes.tmp.txt"), std::string("x.tmp.1.2.3"), kHash + ".bin.tmp.",
-        kHash + ".bin.tmp.1.2", kHash + ".bin.tmp.1.2.3.4", kHash + ".bin.tmp.1.2.x",
-        "choices-" + kHash + ".json.bak", "choices-" + kHash + ".json.damaged.tmp.1.2.3",
-        "choices-mine.json", std::string("mine.bin"), kHash, std::string(".tmp.1.2.3")})
+  const std::string others[] = {"notes.tmp.txt",
+                                "x.tmp.1.2.3",
+                                kHash + ".bin.tmp.",
+                                kHash + ".bin.tmp.1.2",
+                                kHash + ".bin.tmp.1.2.3.4",
+                                kHash + ".bin.tmp.1.2.x",
+                                "choices-" + kHash + ".json.bak",
+                                "choices-" + kHash + ".json.damaged.tmp.1.2.3",
+                                "choices-mine.json",
+                                "mine.bin",
+                                kHash,
+                                ".tmp.1.2.3"};
+  for (const std::string& name : others)
     EXPECT_EQ(selection::kind_of_name(name), std::nullopt) << name;
 }
 

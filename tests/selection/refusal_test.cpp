@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -277,6 +278,30 @@ TEST(RefusalOfTheWholeSpace, SaysHowManyWereTried) {
   EXPECT_THAT(*no, HasSubstr("fits with none of its 3 configurations; {BLOCK="));
   EXPECT_EQ(selection::refusal(fake_problem(64), variant("blocked"), load_profile("h200_vulkan")),
             std::nullopt);
+}
+
+// Callers put the variant's name or "it" before them.
+TEST(Refusals, OfEveryVariantCompleteASentence) {
+  for (const Operation* operation : all_operations()) {
+    if (!operation->workload.benchmarks) continue;
+    const Case shape = operation->workload.benchmarks(DType::kF32).front();
+    const Problem problem = make_problem(*operation, shape.operands, shape.options);
+    for (const Variant& each : operation->variants) {
+      for (const std::uint32_t value : {0U, 7U, 100U, 1U << 20}) {
+        Config config{{"WG_X", value == 0 ? 1U : value}};
+        for (const Tunable& tunable : each.tunables) {
+          if (!tunable.is_constant) config.set(tunable.name, value);
+        }
+        for (const char* device : {"pocl_cpu", "h200_opencl", "lavapipe"}) {
+          const std::string no = said(problem, each, config, load_profile(device));
+          if (no.empty()) continue;
+          EXPECT_TRUE(std::islower(static_cast<unsigned char>(no.front()))) << no;
+          for (const char* start : {"its ", "it ", "none ", "the "})
+            EXPECT_FALSE(no.starts_with(start)) << each.name << ' ' << no;
+        }
+      }
+    }
+  }
 }
 
 TEST(CandidateList, RulesFirstThenRecordsWithoutRepeats) {
