@@ -36,6 +36,11 @@ class Work(ToolTest):
             self.fails(1, "bench", "--device", "host", "--compare", self.write("old", content))
         self.fails(1, "bench", "--device", "host", "--compare", self.path("absent"))
 
+    @staticmethod
+    def blocked_signals(pid):
+        with open("/proc/%d/status" % pid) as status:
+            return next(int(line.split()[1], 16) for line in status if line.startswith("SigBlk"))
+
     def test_a_signal_has_the_summary_printed(self):
         for signal_number in [signal.SIGINT, signal.SIGTERM]:
             process = self.start("check", "--device", "host", "-v")
@@ -48,7 +53,11 @@ class Work(ToolTest):
             self.assertRegex(text, r"[1-9]\d* passed, 0 failed, \d+ skipped until it was stopped")
             self.assertIn("stopped by a signal", errors)
         process = self.start("check", "--device", "host", "--json")
-        time.sleep(0.5)
+        if os.path.exists("/proc/self/status"):  # until it waits for signals
+            while not self.blocked_signals(process.pid) & 1 << (signal.SIGTERM - 1):
+                time.sleep(0.01)
+        else:
+            time.sleep(1)
         process.terminate()
         text, _ = process.communicate(timeout=60)
         self.assertEqual(json.loads(text)["stopped_by"], signal.strsignal(signal.SIGTERM))
