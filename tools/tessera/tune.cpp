@@ -5,6 +5,7 @@
 
 #include "commands.hpp"
 #include "report.hpp"
+#include "say.hpp"
 #include "table.hpp"
 #include "targets.hpp"
 #include "tuning.hpp"
@@ -111,7 +112,7 @@ class Tuner {
             jobs.push_back({operation, shape, dtype, problem.key});
           } catch (const Unsupported& error) {
             fail(device_tag(device) + ' ' + operation->name + '/' + shape.name + '/' +
-                 std::string(to_string(dtype)) + ": not tuned, because " + error.what());
+                 std::string(to_string(dtype)) + ": not tuned, because " + one_line(error.what()));
           }
         }
       }
