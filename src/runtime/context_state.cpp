@@ -177,12 +177,14 @@ std::unique_ptr<device::BlobStore> ContextState::open_caches(const ContextOption
   const auto directory =
       selection::open_cache_directory(options.cache_directory, options.use_environment);
   if (directory.path.empty()) {
-    log(LogLevel::kInfo, "no persistent cache: " + directory.why_not);
+    why_no_cache_ = "no persistent cache: " + directory.why_not;
+    log(LogLevel::kInfo, why_no_cache_);
     return std::make_unique<NoBlobStore>();
   }
   persistent_ =
       std::make_unique<selection::PersistentCache>(directory.path, fingerprint_, profile_);
-  return std::make_unique<selection::FileBlobStore>(directory.path);
+  return std::make_unique<selection::FileBlobStore>(
+      directory.path, options.use_environment ? environment().cache_limit : kDefaultCacheLimit);
 }
 
 Policy ContextState::policy_of(const CallOptions& call) const {
@@ -277,6 +279,10 @@ TuneReport ContextState::tune(const Problem& problem, const Case& shape, const P
   const std::lock_guard lock(plans_mutex_);
   plans_.clear();
   return report;
+}
+
+std::optional<std::string> ContextState::keep_choices(std::chrono::milliseconds patience) {
+  return persistent_ ? persistent_->keep(patience) : why_no_cache_;
 }
 
 void ContextState::set_last_execution(std::shared_ptr<const Execution> execution) const {

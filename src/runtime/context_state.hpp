@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -98,6 +99,10 @@ class ContextState {
   TuneReport tune(const Problem& problem, const Case& shape, const Policy& policy,
                   const EventSink& progress, const std::string& variant = {});
 
+  // Tuned choices that are not on the disk yet go there; waits this long for other writers. Returns
+  // why they can't be kept.
+  std::optional<std::string> keep_choices(std::chrono::milliseconds patience);
+
   void set_last_execution(std::shared_ptr<const Execution> execution) const;
   Execution last_execution() const;
   void set_event_sink(EventSink sink);
@@ -115,6 +120,7 @@ class ContextState {
   device::DevicePtr device_;
   std::string fingerprint_;
   Policy default_policy_;
+  std::string why_no_cache_;
   std::unique_ptr<selection::PersistentCache> persistent_;
   std::unique_ptr<device::BlobStore> blobs_;
   std::shared_ptr<StreamState> default_stream_;

@@ -68,7 +68,7 @@ struct FlashAttentionOptions {
   Tensor q_positions{};     // i32 [batch, q_len], both or neither
   Tensor kv_positions{};    // i32 [batch, kv_len]
   float dropout_prob = 0;   // in [0, 1)
-  std::int64_t dropout_seed = 0;
+  std::int64_t dropout_seed = 0;  // its 64 bits: -1 is the seed 2^64 - 1
   bool normalize_output =
       true;  // false: output = sum_j exp(s[i,j] - largest s of the row) value[j]
   // Work-groups that share the keys of a row; 0 = chosen by rule or tuned. A pinned number gives

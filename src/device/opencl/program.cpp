@@ -5,6 +5,7 @@
 #include <array>
 #include <cctype>
 #include <chrono>
+#include <sstream>
 #include <string_view>
 
 #include "base/log.hpp"
@@ -54,7 +55,10 @@ cl::Program build_from_source(const ClDevice& device, const ProgramRequest& requ
   if (log_enabled(LogLevel::kDebug)) {
     const std::string notes = build_log(program, id);
     if (notes.find_first_not_of(" \n") != std::string::npos) {
-      log(LogLevel::kDebug, "opencl: log of " + request.name + ":\n" + shorten(notes));
+      std::istringstream lines(shorten(notes));
+      for (std::string line; std::getline(lines, line);) {
+        log(LogLevel::kDebug, "opencl: log of " + request.name + ": " + line);
+      }
     }
   }
   return program;

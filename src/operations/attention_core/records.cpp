@@ -100,8 +100,9 @@ std::vector<OptionInfo> dropout() {
               "dropout_prob"},
       {.name = "dropout_seed",
        .fallback = std::int64_t{0},
-       .type = "int",
-       .doc = "of Philox4x32-10; src/operations/attention_core/dropout.hpp has it bit for bit"}};
+       .type = "seed",
+       .doc = "of Philox4x32-10, up to 2^64 - 1; src/operations/attention_core/dropout.hpp has it "
+              "bit for bit"}};
 }
 
 Operation forward_record(Operation described) {

@@ -152,7 +152,7 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
            ", and the device's sub-groups have " + std::to_string(profile.subgroup_size);
   }
   if (!geometry_of(problem, config, registers).valid) {
-    return "its work-group does not divide into matrices "
+    return "has a work-group that does not divide into matrices "
            "(operations/attention_core/cooperative/forward.h)";
   }
   if (const Refusal no = rejects_splits(problem, config)) return no;

@@ -171,7 +171,7 @@ Refusal rejects_strides(const Problem& problem) {
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& /*profile*/) {
   const DecodeGeometry geometry = decode_geometry(config, problem);
   if (!geometry.valid)
-    return "its items do not divide into streams (operations/attention_core/decode/decode.h)";
+    return "has items that do not divide into streams (operations/attention_core/decode/decode.h)";
   if (call_of(problem).q_len > kMostRows) {
     return "is for few query rows, " + std::to_string(kMostRows) +
            " at most; variant tile is for more";

@@ -124,7 +124,8 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& /*profile*/) {
   const TileGeometry geometry = tile_geometry(config, head_dim(problem), value_dim(problem));
   if (!geometry.valid)
-    return "its work-group does not divide into tiles (operations/attention_core/tile/forward.h)";
+    return "has a work-group that does not divide into tiles "
+           "(operations/attention_core/tile/forward.h)";
   if (const Refusal no = rejects_splits(problem, config)) return no;
   return rejects_long_offsets(problem, scratch_of(problem, tiling(problem, config)).end);
 }
