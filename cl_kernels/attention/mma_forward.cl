@@ -42,26 +42,6 @@
 #include "attention/mma_softmax.clh"
 #include "attention/exact_row.clh"
 
-// Bit n: row n of the warp has a sum that is not finite. With halves, a row whose weights aren't
-// sees what makes them so.
-INLINE uint odd_rows(const float* sums, const float* sum) {
-  float zero[ROWS], all = 0.0f;
-  UNROLL for (uint r = 0; r < ROWS; ++r) {
-    zero[r] = 0.0f;
-    UNROLL for (uint i = 0; i < OUTPUTS; ++i) zero[r] = fma(sums[r * OUTPUTS + i], 0.0f, zero[r]);
-    if (DTYPE != DTYPE_F32 && isnan(sum[r])) zero[r] = 0.0f;
-    all += zero[r];
-  }
-  uint rows = 0;
-  if (warp_votes(isnan(all)) == 0) return rows;
-  UNROLL for (uint r = 0; r < ROWS; ++r) {
-    const uint votes = warp_votes(isnan(zero[r]));
-    ROLLED for (uint i = 0; i < 8; ++i)
-      if ((votes >> 4 * i & 15) != 0) rows |= 1u << (8 * r + i);
-  }
-  return rows;
-}
-
 // Of a row whose weights are 2^(score - shift) and add up to `sum`: what its sums are multiplied by,
 // and its log-sum-exp. A row that saw nothing has the sum 0; a NaN in the sum must show in both.
 typedef struct {
@@ -245,7 +225,12 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
   }
 
   UNROLL for (uint r = 0; r < ROWS; ++r) sum[r] = quad_sum(sum[r]);
-  const uint odd = odd_rows(sums, sum);
+  // With halves, a row whose weights are not finite sees what makes them so.
+  bool not_finite[ROWS];
+  UNROLL for (uint r = 0; r < ROWS; ++r)
+    not_finite[r] = isnan(zero_of(sums + r * OUTPUTS, OUTPUTS)) &&
+                    (DTYPE == DTYPE_F32 || !isnan(sum[r]));
+  const uint odd = odd_rows(not_finite, ROWS);
   const size_t rows = get_num_groups(2) * a.heads * a.q_len;
   global float* partial = scratch + a.partials;
   global float* totals = partial + a.splits * rows * VALUE_DIM;
