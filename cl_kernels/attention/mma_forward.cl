@@ -227,9 +227,10 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
   UNROLL for (uint r = 0; r < ROWS; ++r) sum[r] = quad_sum(sum[r]);
   // With halves, a row whose weights are not finite sees what makes them so.
   bool not_finite[ROWS];
-  UNROLL for (uint r = 0; r < ROWS; ++r)
-    not_finite[r] = isnan(zero_of(sums + r * OUTPUTS, OUTPUTS)) &&
-                    (DTYPE == DTYPE_F32 || !isnan(sum[r]));
+  UNROLL for (uint r = 0; r < ROWS; ++r) {
+    not_finite[r] = isnan(zero_of(sums + r * OUTPUTS, OUTPUTS));
+    if (DTYPE != DTYPE_F32) not_finite[r] = not_finite[r] && !isnan(sum[r]);
+  }
   const uint odd = odd_rows(not_finite, ROWS);
   const size_t rows = get_num_groups(2) * a.heads * a.q_len;
   global float* partial = scratch + a.partials;
