@@ -76,6 +76,7 @@ KERNEL void attention_mma_backward_keys(
       stage ^= 1;
       if (row + (int)STEP < end)
         COPY_STEP(row + (int)STEP, stages + stage * MMA_STAGE_BYTES(STEP));
+      CLEAR_STEP(row, here);
       const Interval at = step_interval(&pairs, row, lane);
       const int last_key = warp_key + (int)WARP_OWN;
       if (at.first >= last_key || at.end <= warp_key) continue;

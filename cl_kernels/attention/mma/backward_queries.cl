@@ -80,6 +80,7 @@ KERNEL void attention_mma_backward_queries(
     stage ^= 1;
     if (first + (int)STEP < end)
       COPY_STEP(first + (int)STEP, stages + stage * MMA_STAGE_BYTES(STEP));
+    CLEAR_STEP(first, here);
     if (first >= own.end || first + (int)STEP <= own.first) continue;
 
     take_head_products(score, q_at, here + place_of_b(lane, HEAD_PITCH));

@@ -41,6 +41,9 @@
 #endif
 #include "attention/mma/softmax.clh"
 #include "attention/core/exact_row.clh"
+#if POLICY
+#include "attention/core/unseen.clh"
+#endif
 
 // Of a row whose weights are 2^(score - shift) and add up to `sum`: what its sums are multiplied by,
 // and its log-sum-exp. A row that saw nothing has the sum 0; a NaN in the sum must show in both.
@@ -212,6 +215,16 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
       barrier(CLK_LOCAL_MEM_FENCE);
       if (next < end) COPY_KEYS(next, 0);
     }
+#if POLICY
+    // Else rows would be computed again for the sake of padding.
+    if ((call.policy.features & POLICY_HIDES) != 0 &&
+        tile_state(policies, batch, head, first_row, tile) != MAP_ALL) {
+#define ASKED(key)                                                                         \
+  is_seen(policies, batch, head, first_row, min(first_row + (int)BLOCK_Q, (int)a.q_len), key, lane)
+      CLEAR_UNSEEN(value_tiles + stage * V_BYTES, BLOCK_K, VALUE_PITCH, tile, ASKED);
+      barrier(CLK_LOCAL_MEM_FENCE);
+    }
+#endif
     if (seen) {
       take_exponentials(score, sum, most, scale);
 #if POLICY

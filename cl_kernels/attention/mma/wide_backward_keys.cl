@@ -88,6 +88,7 @@ KERNEL void attention_mma_wide_backward_keys(
         stage ^= 1;
         if (next < end) COPY_STEP(next, stages + stage * MMA_STAGE_BYTES(STEP));
       }
+      CLEAR_STEP(row, here);
       const Interval at = step_interval(&pairs, row, lane);
       if (at.first < end_key && at.end > first_key) {
         float product[ROWS * 2 * PAIRS], weight[ROWS * PAIRS], gradient[ROWS * PAIRS];

@@ -91,6 +91,7 @@ KERNEL void attention_mma_wide_backward_queries(
       stage ^= 1;
       if (next < end) COPY_STEP(next, stages + stage * MMA_STAGE_BYTES(STEP));
     }
+    CLEAR_STEP(first, here);
     float product[ROWS * 2 * PAIRS], score[ROWS * PAIRS], gradient[ROWS * PAIRS];
     take_products(product, own_at, here + step_at, tile.second);
     swap_halves(score, gradient, product, &tile);
