@@ -185,16 +185,20 @@ class Maker {
 
   // Mostly normal numbers; each of the others shows what those do not.
   void draw_data() {
-    constexpr const char* kKinds[] = {"normal", "sharp",        "ascending",  "descending",
-                                      "needle", "needle_first", "needle_any", "constant_value",
-                                      "tiny",   "large",        "integers",   "below_zero"};
-    constexpr double kShares[] = {0.40, 0.14, 0.09,  0.05,  0.03, 0.03,
-                                  0.04, 0.05, 0.025, 0.025, 0.05, 0.06};
+    constexpr const char* kKinds[] = {"normal",     "sharp",        "ascending",  "descending",
+                                      "needle",     "needle_first", "needle_any", "constant_value",
+                                      "tiny",       "large",        "integers",   "below_zero",
+                                      "hidden_nan", "some_nan"};
+    constexpr double kShares[] = {0.30, 0.12,  0.07,  0.04, 0.03, 0.03, 0.03,
+                                  0.04, 0.025, 0.025, 0.04, 0.05, 0.12, 0.08};
     shape_.data = kKinds[draw_.share(kShares)];
     // Sums of large values overflow where nothing divides them.
     const bool sums = backward_ || shape_.options.contains("normalize_output") ||
                       shape_.options.contains("dropout_prob");
     if (shape_.data == "large" && sums) shape_.data = "normal";
+    // Whether a dropped weight needs its value is nobody's promise.
+    if (shape_.data == "some_nan" && shape_.options.contains("dropout_prob"))
+      shape_.data = "hidden_nan";
   }
 
   std::optional<TensorSpec>* operand(std::size_t slot) {

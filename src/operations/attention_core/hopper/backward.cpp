@@ -162,7 +162,9 @@ Pass maps_pass(const AttentionSlots& slots) {
 
 Pass sums_pass(const AttentionSlots& slots) {
   Pass pass = hopper_pass("sums", "backward");
-  pass.bindings = {slots.log_sum_exp, slots.key_gradient, slots.value_gradient, kScratch};
+  pass.bindings = {slots.query,           slots.key,         slots.value,
+                   slots.output_gradient, slots.log_sum_exp, slots.key_gradient,
+                   slots.value_gradient,  kScratch};
   pass.groups = [](const Problem& problem, const Config& config) {
     return Dim3{std::min(pieces_of_work(problem, config), config.at(kHopperGroups)), 1, 1};
   };
@@ -172,7 +174,8 @@ Pass sums_pass(const AttentionSlots& slots) {
 Pass queries_pass(const AttentionSlots& slots) {
   Pass pass = hopper_pass("queries", "backward_queries");
   pass.opencl.ptx_target = {};
-  pass.bindings = {kScratch, slots.query_gradient};
+  pass.bindings = {slots.query,       slots.key, slots.value,         slots.output_gradient,
+                   slots.log_sum_exp, kScratch,  slots.query_gradient};
   pass.specialized_on = {"BLOCK_Q", "DIM"};
   pass.group_size = [](const Config&) { return Dim3{kQueryItems, 1, 1}; };
   pass.groups = [](const Problem& problem, const Config& config) {

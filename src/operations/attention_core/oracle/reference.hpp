@@ -79,6 +79,7 @@ class AttentionGradients {
   void for_each_row_of_key(std::int64_t batch, std::int64_t kv_head, std::int64_t key,
                            Visit visit) const;
   void find_peaks();
+  bool sees_any(std::int64_t line, std::int64_t row) const;  // line: batch * heads + head
   Element sink(std::int64_t batch, std::int64_t head, std::int64_t row, std::size_t sink) const;
   // Of a weight's exponent: what the score and what it is compared with are summed up from.
   double exponent_magnitude(const Pair& pair, std::size_t at) const {
