@@ -118,7 +118,9 @@ void ClDevice::break_down(std::string_view call, std::string_view thrown) const 
 void ClDevice::throw_unusable() const {
   if (forked()) throw DeviceLost(std::string(kForked));
   const std::lock_guard lock(mutex_);
-  throw DeviceLost("OpenCL device " + profile_.name + " is lost: " + why_lost_);
+  // Nothing is known where there was no memory for it.
+  throw DeviceLost("OpenCL device " + profile_.name + " is lost: " +
+                   (why_lost_.empty() ? "its driver threw an exception" : why_lost_));
 }
 
 ClBuffer::ClBuffer(std::shared_ptr<const ClDevice> device, cl::Buffer memory, std::uint64_t size)
