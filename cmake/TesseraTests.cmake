@@ -135,6 +135,11 @@ if(TESSERA_HAVE_VULKAN AND TARGET tessera_tool)
     tessera_add_test(conformance.${variant}.${case} conformance ${command})
     set_tests_properties(conformance.${variant}.${case} PROPERTIES SKIP_RETURN_CODE 77)
   endforeach()
+  if(TARGET tessera_tests)
+    tessera_add_test(kernels.cooperative unit sh "${PROJECT_SOURCE_DIR}/tools/newer.sh" run
+                     "$<TARGET_FILE:tessera_tests>" --gtest_filter=VulkanTiles.CooperativeMatrices* --gtest_brief=1)
+    set_tests_properties(kernels.cooperative PROPERTIES SKIP_RETURN_CODE 77)
+  endif()
 endif()
 
 # Kernels under tools that watch what they do. Oclgrind: bounds and races, and uninitialised memory in kernels that are not

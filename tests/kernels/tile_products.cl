@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // lib/tiles/products.clh alone: product = a b^T, then sums = weights rows, where the weights are that
-// product with 0 in the columns that `hidden` names. One group of 4 x 4 items.
+// product with 0 in the columns that `hidden` names; and maxima and sums of its rows. One group of 4 x 4
+// items.
 #include "lib/tiles/products.clh"
 
 #define ROWS 2
@@ -15,6 +16,7 @@
 TILE_ADD_DOTS(add_dots, ROWS, COLUMNS, SLICE_VECTORS, LANES, SLICE_STRIDE, LANES, SLICE_STRIDE, STEP / 4)
 TILE_ADD_ROWS(add_rows, add_product, ROWS, 1, STEP, LANES, WEIGHT_STRIDE, LANES, LANES)
 TILE_ADD_ROWS(add_seen_rows, add_seen_product, ROWS, 1, STEP, LANES, WEIGHT_STRIDE, LANES, LANES)
+TILE_REDUCE_ROWS(reduce_rows, ROWS, LANES, LANES, WEIGHT_STRIDE)
 
 INLINE float4 four(const global scalar* row, uint feature, uint features) {
   float4 x = (float4)(0.0f);
@@ -23,7 +25,8 @@ INLINE float4 four(const global scalar* row, uint feature, uint features) {
 }
 
 KERNEL void tile_products(const global scalar* a, const global scalar* b, const global scalar* c,
-                          global float* product_out, global float* sum_out, const uint hidden) {
+                          global float* product_out, global float* sum_out, global float* rows_out,
+                          const uint hidden) {
   local float4 memory[OWN * WEIGHT_STRIDE + STEP * LANES];
   local float4* own = memory;
   local float4* step = memory + OWN * SLICE_STRIDE;
@@ -44,6 +47,20 @@ KERNEL void tile_products(const global scalar* a, const global scalar* b, const 
     barrier(CLK_LOCAL_MEM_FENCE);
     add_dots(product, own + lane_own * SLICE_STRIDE, step + lane_step * SLICE_STRIDE);
     barrier(CLK_LOCAL_MEM_FENCE);
+  }
+
+  // The maximum and the sum of each row of the product.
+  for (uint i = 0; i < 2; ++i) {
+    float statistic[ROWS];
+    for (uint r = 0; r < ROWS; ++r) {
+      statistic[r] = product[r * COLUMNS];
+      for (uint c = 1; c < COLUMNS; ++c) {
+        const float x = product[r * COLUMNS + c];
+        statistic[r] = i == 0 ? fmax(statistic[r], x) : statistic[r] + x;
+      }
+    }
+    reduce_rows(statistic, i == 1, -1e30f, memory, lane_own, lane_step);
+    for (uint r = 0; r < ROWS; ++r) rows_out[2 * (lane_own + LANES * r) + i] = statistic[r];
   }
 
   local float4* weights = memory;

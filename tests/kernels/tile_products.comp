@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// lib/tiles/products.glsl alone, as tile_products.cl.
+// lib/tiles/products.glsl alone, as tile_products.cl; with SUBGROUP=1 rows are reduced by shuffles.
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#if SUBGROUP
+#extension GL_KHR_shader_subgroup_shuffle : require
+#endif
 #include "lib/tiles/products.glsl"
 #define ALIGNED 0u
 const uint ROWS = 2u, COLUMNS = 4u, LANES = 4u, OWN = ROWS * LANES, STEP = COLUMNS * LANES;
@@ -15,15 +18,24 @@ layout(std430, binding = 2) readonly buffer C { float c[]; };
 layout(std430, binding = 2) readonly buffer CVectors { vec4 c4[]; };
 layout(std430, binding = 3) writeonly buffer Product { float product_out[]; };
 layout(std430, binding = 4) writeonly buffer Sums { float sum_out[]; };
+layout(std430, binding = 5) writeonly buffer Rows { float rows_out[]; };
 layout(push_constant) uniform Push { uint hidden; };
 
 shared vec4 memory[OWN * WEIGHT_STRIDE + STEP * LANES];
 float product[ROWS * COLUMNS];
 vec4 sum[ROWS];
+float statistic[ROWS];
 TILE_ADD_DOTS(add_dots, memory, product, ROWS, COLUMNS, SLICE_VECTORS, LANES, SLICE_STRIDE, LANES, SLICE_STRIDE,
               STEP / 4u)
 TILE_ADD_ROWS(add_rows, add_product, memory, sum, ROWS, 1u, STEP, LANES, WEIGHT_STRIDE, LANES, LANES)
 TILE_ADD_ROWS(add_seen_rows, add_seen_product, memory, sum, ROWS, 1u, STEP, LANES, WEIGHT_STRIDE, LANES, LANES)
+#if SUBGROUP
+TILE_SHUFFLE_ROWS(reduce_rows, statistic, ROWS, LANES)
+#define REDUCE(is_sum) reduce_rows(is_sum)
+#else
+TILE_REDUCE_ROWS(reduce_rows, memory, statistic, ROWS, LANES, LANES, WEIGHT_STRIDE)
+#define REDUCE(is_sum) reduce_rows(is_sum, -1e30, 0u, lane_own, lane_step)
+#endif
 
 #define FOUR(name, elements, vectors, features)        \
   vec4 name(uint at, uint feature) {                   \
@@ -52,6 +64,18 @@ void main() {
     barrier();
     add_dots(lane_own * SLICE_STRIDE, step_at + lane_step * SLICE_STRIDE);
     barrier();
+  }
+  // The maximum and the sum of each row of the product.
+  for (uint i = 0u; i < 2u; ++i) {
+    for (uint r = 0u; r < ROWS; ++r) {
+      statistic[r] = product[r * COLUMNS];
+      for (uint c = 1u; c < COLUMNS; ++c) {
+        const float x = product[r * COLUMNS + c];
+        statistic[r] = i == 0u ? max(statistic[r], x) : statistic[r] + x;
+      }
+    }
+    REDUCE(i == 1u);
+    for (uint r = 0u; r < ROWS; ++r) rows_out[2u * (lane_own + LANES * r) + i] = statistic[r];
   }
   for (uint r = 0u; r < ROWS; ++r) {
     vec4 weight;

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <functional>
@@ -159,6 +160,20 @@ inline void expect_products(const Matrix& got, const Matrix& a, const Matrix& b,
       }
       ASSERT_NEAR(got.at(i, j), sum, unit * magnitude) << "row " << i << ", column " << j;
     }
+  }
+}
+
+// {maximum, sum} of each row of `from`.
+inline void expect_rows(const Matrix& got, const Matrix& from, double unit) {
+  for (std::uint32_t i = 0; i < from.rows; ++i) {
+    double most = from.at(i, 0), sum = 0, magnitude = 0;
+    for (std::uint32_t j = 0; j < from.columns; ++j) {
+      most = std::max(most, from.at(i, j));
+      sum += from.at(i, j);
+      magnitude += std::fabs(from.at(i, j));
+    }
+    EXPECT_EQ(got.at(i, 0), most) << "row " << i;
+    EXPECT_NEAR(got.at(i, 1), sum, unit * magnitude) << "row " << i;
   }
 }
 

@@ -42,7 +42,7 @@ TEST_F(OpenClTiles, FloatProductsAreThoseOfPlainLoops) {
   if (IsSkipped()) return;
   constexpr std::uint32_t kFeatures = 22, kColumns = 14;
   const ProgramPtr program = build(
-      request("tile_products.cl", "tile_products", 16, 5,
+      request("tile_products.cl", "tile_products", 16, 6,
               {{"DTYPE", 0}, {"ALIGNED", 0}, {"FEATURES", kFeatures}, {"COLUMNS_OUT", kColumns}}));
   for (const std::uint32_t hidden : {0U, 0x8421U}) {
     const Matrix a = random_matrix(8, kFeatures, 1), b = random_matrix(16, kFeatures, 2);
@@ -52,12 +52,14 @@ TEST_F(OpenClTiles, FloatProductsAreThoseOfPlainLoops) {
       for (std::uint32_t j = 0; j < kColumns; ++j)
         c.values[std::size_t{row} * kColumns + j] = std::numeric_limits<double>::quiet_NaN();
     }
-    const BufferPtr product = output(8 * 16), sums = output(8 * 16);
+    const BufferPtr product = output(8 * 16), sums = output(8 * 16), rows = output(8 * 2);
     run(program, {16, 1, 1},
-        {buffer(a, DType::kF32), buffer(b, DType::kF32), buffer(c, DType::kF32), product, sums},
+        {buffer(a, DType::kF32), buffer(b, DType::kF32), buffer(c, DType::kF32), product, sums,
+         rows},
         bytes_of(hidden), {1, 1, 1});
     Matrix weights = read(product, 16);
     expect_products(weights, a, b, kFeatures * kFloat);
+    expect_rows(read(rows, 2), weights, 16 * kFloat);
     for (std::size_t i = 0; i < weights.values.size(); ++i)
       if ((hidden >> i % 16 & 1) != 0) weights.values[i] = 0;
     expect_sums(read(sums, 16), weights, c, 16 * kFloat);
