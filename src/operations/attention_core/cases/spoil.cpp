@@ -91,8 +91,8 @@ class Spoiler {
         const std::int64_t at = (head / heads * length + row) * heads + head % heads;
         const std::int64_t column = (seed_ + n * 5) % dim;
         values[static_cast<std::size_t>(at * dim + column)] =
-            slot == call_.slots.value && is_forward() ? wild(static_cast<std::size_t>(n))
-                                                      : std::nan("");
+            is_forward() ? wild(static_cast<std::size_t>(n + (slot == call_.slots.key ? 1 : 0)))
+                         : std::nan("");
       }
     }
     tensors_[slot].write(values);
