@@ -25,9 +25,7 @@ AttentionRow attention_row(const AttentionPairs& pairs, std::int64_t batch, std:
     scores.push_back(pair.score);
     if (pair.score > maximum) result.peak = key;
     maximum = std::max(maximum, pair.score);
-    // A score of -inf has no weight, and no rounding moves it.
-    if (!std::isinf(pair.score))
-      result.score_magnitude = std::max(result.score_magnitude, pair.magnitude);
+    result.score_magnitude = std::max(result.score_magnitude, pair.magnitude);
     if (std::isnan(pair.score)) maximum = pair.score;
   }
   for (std::size_t n = 0; n < pairs.sinks(head).size(); ++n) {
