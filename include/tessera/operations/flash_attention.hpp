@@ -23,6 +23,10 @@
 // three and in the slope. A row that sees nothing gets output 0, log_sum_exp -inf (ln of the sinks'
 // sum where there are any), and gradient 0.
 //
+// An element that no visible pair needs may hold anything, NaN and infinities too: padding need not
+// be initialised. It changes no result, and its gradient is 0. Where a visible pair does need one
+// that is not finite, the formulas say what becomes of it, in the rows that see it and in no other.
+//
 // What index tensors hold is only known on the device: a length or offset outside its range counts
 // as the nearest inside. Nothing outside the operands is ever read.
 //

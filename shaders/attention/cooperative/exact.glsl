@@ -10,12 +10,12 @@
 
 #define EXACT_COLUMNS MATRICES(VALUE_DIM, LANES)
 
-// A visible key's weight in units of the largest: so small ones still take infinities along.
-const float kLeastWeight = 1.1754944e-38;
-#define MINUS_INFINITY uintBitsToFloat(0xff800000u)
+// A visible key's weight in units of the largest: above 0 wherever double has it, so that small ones
+// still take infinities along.
+const float kLeastWeight = 1.1754944e-38, kLeastExponent = -1075.0;
 float exact_weight(float score, float most) {
   const float weight = exp2(score - most);
-  return weight < kLeastWeight && score != MINUS_INFINITY ? kLeastWeight : weight;
+  return weight < kLeastWeight && score - most > kLeastExponent ? kLeastWeight : weight;
 }
 
 // In base 2.
@@ -50,12 +50,11 @@ void store_exact_row(int row) {
   for (int first = begin; first < end; first += int(LANES)) {
     const int key = first + int(lane);
 #if POLICY
-    const bool visible = key < end && policy_sees(policy, key);
+    bool visible = key < end && policy_sees(policy, key);
 #else
-    const bool visible = key < end;
+    bool visible = key < end;
 #endif
-    if (!subgroupAny(visible)) continue;
-    float score = MINUS_INFINITY;
+    float score = MASKED_SCORE;
     if (visible) {
       score = exact_dot(row, key);
 #if POLICY
@@ -64,6 +63,8 @@ void store_exact_row(int row) {
       score = CAPPED != 0u ? outer * saturating_tanh(inner * score) : inner * score;
 #endif
     }
+    visible = visible && score != MASKED_SCORE;
+    if (!subgroupAny(visible)) continue;
     const float now = max(most, all_lanes(score, false)), shrink = exact_weight(most, now);
     most = now;
     const float weight = visible ? exact_weight(score, most) : 0.0;

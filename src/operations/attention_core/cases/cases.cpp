@@ -368,6 +368,12 @@ std::vector<AttentionCaseShape> forward_only_cases() {
        .options = {{"num_splits", three}, {"sliding_window", std::vector<std::int64_t>{2, 0}}},
        .features = kLogSumExp,
        .data = "below_zero"},
+      {.name = "infinite_keys",
+       .why = "a key of which some rows give no weight and others NaN",
+       .sizes = {.batch = 2, .q_len = 131, .kv_len = 131, .heads = 4, .kv_heads = 2},
+       .options = {{"causal", true}},
+       .features = kLogSumExp,
+       .data = "some_nan, infinite keys"},
       {.name = "long_causal",
        .why = "many tiles of every kernel, bottom-right, three heads to a key head",
        .sizes =

@@ -25,7 +25,8 @@ class Spoiler {
   Spoiler(const Problem& problem, const Case& shape, std::span<HostTensor> tensors)
       : problem_(problem),
         call_(problem.as<AttentionProblem>()),
-        some_(shape.data == "some_nan"),
+        some_(shape.data.starts_with("some_nan")),
+        infinite_keys_(shape.data == "some_nan, infinite keys"),
         seed_(static_cast<std::int64_t>(shape.seed % 1009)),
         tensors_(tensors),
         pairs_(problem, tensors) {
@@ -91,8 +92,9 @@ class Spoiler {
         const std::int64_t at = (head / heads * length + row) * heads + head % heads;
         const std::int64_t column = (seed_ + n * 5) % dim;
         values[static_cast<std::size_t>(at * dim + column)] =
-            slot == call_.slots.value && is_forward() ? wild(static_cast<std::size_t>(n))
-                                                      : std::nan("");
+            slot == call_.slots.key && infinite_keys_   ? kInfinity
+            : slot == call_.slots.value && is_forward() ? wild(static_cast<std::size_t>(n))
+                                                        : std::nan("");
       }
     }
     tensors_[slot].write(values);
@@ -119,7 +121,7 @@ class Spoiler {
 
   const Problem& problem_;
   const AttentionProblem& call_;
-  bool some_;
+  bool some_, infinite_keys_;
   std::int64_t seed_;
   std::span<HostTensor> tensors_;
   AttentionPairs pairs_;
