@@ -233,9 +233,11 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
     const float norm = total.s1 == 0.0f                                  ? 0.0f
                        : (call.policy.features & POLICY_UNNORMALIZED) != 0 ? shrink
                                                                          : shrink / total.s1;
+    const float lse = policy_log_sum_exp(policies, total.s0, total.s1);
 #else
     const float2 total = (float2)(most[r] * scale, sum[r]);
     const float norm = total.s1 == 0.0f ? 0.0f : 1.0f / total.s1;
+    const float lse = (total.s0 + log2(total.s1)) * LN_2;
 #endif
 #if DTYPE == DTYPE_F32
     if (own_row < (int)a.q_len)
@@ -258,7 +260,7 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
 #endif
     if (a.write_lse && lane % 4 == 0 && own_row < (int)a.q_len)
       log_sum_exp[a.lse_offset + batch * a.lse_stride_batch + head * a.lse_stride_head + own_row] =
-          total.s1 == 0.0f ? -INFINITY : (total.s0 + log2(total.s1)) * LN_2;
+          total.s1 == 0.0f ? -INFINITY : lse;
   }
 #if ALIGNED && DTYPE != DTYPE_F32
   WARP_SYNC();

@@ -60,7 +60,8 @@ Operand mask() {
 }
 Operand bias() {
   return optional_input("bias", "[batch, heads, q_len, kv_len]", kStorage,
-                        "added to the logits; axes as attention_mask; the dtype of query or f32");
+                        "added to the logits, -inf hides the key; axes as attention_mask; the "
+                        "dtype of query or f32");
 }
 Operand sinks() {
   return optional_input("softmax_aux", "[heads, sinks]", kStorage,
@@ -74,25 +75,29 @@ Operand lengths(std::string name, std::string of) {
 
 // The operands of flash_attention's policies, forward and backward.
 std::vector<Operand> policies() {
-  return {mask(),
-          bias(),
-          optional_input("alibi_slopes", "[heads]", {DType::kF32},
-                         "logits lose slope * |diagonal - key|; also [batch, heads]"),
-          sinks(),
-          optional_input("cum_seqlens_q", "[sequences + 1]", {DType::kI32},
-                         "where the query rows of packed sequences begin; with a batch axis, the "
-                         "lengths of its padded sequences"),
-          optional_input("cum_seqlens_k", "[sequences + 1]", {DType::kI32}, "the same of the keys"),
-          lengths("q_lengths", "query rows"),
-          lengths("kv_lengths", "keys"),
-          optional_input("q_segment_ids", "[batch, q_len]", {DType::kI32},
-                         "rows see keys of their own segment only; negative is padding"),
-          optional_input("kv_segment_ids", "[batch, kv_len]", {DType::kI32},
-                         "needed beside q_segment_ids"),
-          optional_input("q_positions", "[batch, q_len]", {DType::kI32},
-                         "causal masks, windows, chunks and slopes compare positions"),
-          optional_input("kv_positions", "[batch, kv_len]", {DType::kI32},
-                         "needed beside q_positions")};
+  return {
+      mask(),
+      bias(),
+      optional_input("alibi_slopes", "[heads]", {DType::kF32},
+                     "logits lose slope * |diagonal - key|; also [batch, heads]"),
+      sinks(),
+      optional_input("cum_seqlens_q", "[sequences + 1]", {DType::kI32},
+                     "where the query rows of packed sequences begin; with a batch axis, "
+                     "sequence n is the first cum_seqlens[n + 1] - cum_seqlens[n] rows of batch "
+                     "n. Offsets that decrease: an empty sequence; packed, the sequence of a "
+                     "row is looked up by halving the list as if it ascended, and a row "
+                     "outside the one found sees nothing"),
+      optional_input("cum_seqlens_k", "[sequences + 1]", {DType::kI32}, "the same of the keys"),
+      lengths("q_lengths", "query rows"),
+      lengths("kv_lengths", "keys"),
+      optional_input("q_segment_ids", "[batch, q_len]", {DType::kI32},
+                     "rows see keys of their own segment only; negative is padding"),
+      optional_input("kv_segment_ids", "[batch, kv_len]", {DType::kI32},
+                     "needed beside q_segment_ids"),
+      optional_input("q_positions", "[batch, q_len]", {DType::kI32},
+                     "any int32; causal masks, windows, chunks and slopes compare positions"),
+      optional_input("kv_positions", "[batch, kv_len]", {DType::kI32},
+                     "needed beside q_positions")};
 }
 
 std::vector<OptionInfo> band_options() {
