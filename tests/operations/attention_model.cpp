@@ -22,11 +22,20 @@ float AttentionModel::View::at(std::initializer_list<std::int64_t> place) const 
 
 float AttentionModel::View::at(const std::int64_t* strides,
                                std::initializer_list<std::int64_t> place) const {
+  return static_cast<float>(number_at(strides, place));
+}
+
+std::int64_t AttentionModel::View::index_at(std::initializer_list<std::int64_t> place) const {
+  return static_cast<std::int64_t>(number_at(spec.strides.data(), place));
+}
+
+double AttentionModel::View::number_at(const std::int64_t* strides,
+                                       std::initializer_list<std::int64_t> place) const {
   std::int64_t offset = 0;
   for (const std::int64_t n : place) offset += n * *strides++;
   if (wrap > 0) offset %= wrap;
   offset += spec.offset;
-  return offset < 0 || index(offset) >= memory.size() ? kNan : memory[index(offset)];
+  return offset < 0 || index(offset) >= memory.size() ? double{kNan} : memory[index(offset)];
 }
 
 AttentionModel::AttentionModel(const Problem& problem, std::span<HostTensor> tensors, Fault fault)
@@ -69,7 +78,7 @@ AttentionModel::View AttentionModel::view(std::size_t slot) const {
   const HostTensor whole{
       .spec = TensorSpec::contiguous(result.spec.dtype, {result.spec.last_element() + 1}),
       .data = tensors_[slot].data};
-  for (const double value : whole.read()) result.memory.push_back(static_cast<float>(value));
+  result.memory = whole.read();
   return result;
 }
 
@@ -99,7 +108,7 @@ AttentionModel::Row AttentionModel::row_of(std::int64_t batch, std::int64_t head
   if (call_.sequences > 0) find_sequence(row);
   if (row.number < 0) return row;
   const auto length = [&](const View& view, std::int64_t most) {
-    return std::clamp<std::int64_t>(static_cast<std::int64_t>(view.at({batch})), 0, most);
+    return std::clamp<std::int64_t>(view.index_at({batch}), 0, most);
   };
   if (has(call_.slots.q_lengths)) row.rows = length(q_lengths_, row.rows);
   if (has(call_.slots.kv_lengths)) row.keys = length(kv_lengths_, row.keys);
@@ -113,14 +122,12 @@ AttentionModel::Row AttentionModel::row_of(std::int64_t batch, std::int64_t head
   if (call_.bottom_right && !is(Fault::kBottomRightAsTopLeft))
     row.position += is(Fault::kAlignedToWhole) ? call_.kv_len - call_.q_len : row.keys - row.rows;
   if (has(call_.slots.q_positions) && !is(Fault::kPositionsIgnored))
-    row.position = static_cast<std::int64_t>(q_positions_.at({batch, at}));
+    row.position = q_positions_.index_at({batch, at});
   return row;
 }
 
 void AttentionModel::find_sequence(Row& row) const {
-  const auto offset = [](const View& view, std::int64_t s) {
-    return static_cast<std::int64_t>(view.at({s}));
-  };
+  const auto offset = [](const View& view, std::int64_t s) { return view.index_at({s}); };
   const auto bounds = [&](const View& view, std::int64_t s, std::int64_t most) {
     const auto begin = std::clamp<std::int64_t>(offset(view, s), 0, most);
     return std::pair(begin, std::clamp<std::int64_t>(offset(view, s + 1), begin, most));
@@ -157,7 +164,7 @@ void AttentionModel::find_sequence(Row& row) const {
 
 std::int64_t AttentionModel::key_position(const Row& row, std::int64_t key) const {
   if (has(call_.slots.kv_positions) && !is(Fault::kPositionsIgnored))
-    return static_cast<std::int64_t>(kv_positions_.at({row.batch, key}));
+    return kv_positions_.index_at({row.batch, key});
   return key - row.first_key;
 }
 

@@ -157,6 +157,8 @@ TEST(AttentionGradients, AreTheSlopesOfTheDefinition) {
                    .head_dim = 5,
                    .value_dim = 3};
     shape.features |= kLogSumExp;
+    // Beside a slope times such a distance a step of a score rounds to nothing.
+    if ((shape.features & kAlibi) != 0) shape.data = "normal";
     if ((shape.features & (kBias | kSharedBias)) != 0) shape.features |= kBiasGradient;
     SCOPED_TRACE(shape.name);
     Call forward("flash_attention", shape), backward("flash_attention_backward", shape);

@@ -178,7 +178,7 @@ class Filler {
   // Inside the tensor, outside, and as far as 32 bits go.
   static double any_offset(std::mt19937_64& random, std::int64_t length) {
     const auto offset = static_cast<double>(random() % static_cast<std::uint64_t>(length + 1));
-    switch (random() % 8) {
+    switch (random() % 16) {
       case 0:
         return -1 - offset;
       case 1:
