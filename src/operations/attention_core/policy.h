@@ -74,28 +74,25 @@ FUNCTION bool policy_sees(POLICY_PARAMETERS RowPolicy at, int key) {
 // where the bias hides the key; other scores are not.
 FUNCTION FLOAT2 policy_score(POLICY_PARAMETERS RowPolicy at, int key, float logit) {
   const u32 features = RULE(features);
-  float u = logit, after = 0.0f, slope = 1.0f;
+  const bool late = (features & POLICY_BIAS_AFTER_CAP) != 0u;
+  float u = logit, bias = 0.0f, slope = 1.0f;
   if ((features & POLICY_ALIBI) != 0u)
     u -= at.slope *
          TO_FLOAT(policy_distance(policy_position(POLICY_ARGUMENTS at, key), at.position));
   if ((features & POLICY_BIAS) != 0u) {
-    const float bias =
-        BIAS_VALUE(at.bias + TO_U32(key) * RULE(bias.stride_key), features & POLICY_WIDE_BIAS);
-    if (BIAS_HIDES(bias)) return MAKE_FLOAT2(MASKED_SCORE, 0.0f);
-    if ((features & POLICY_BIAS_AFTER_CAP) != 0u) {
-      after = bias;
-    } else {
-      u += bias;
-    }
+    bias = BIAS_VALUE(at.bias + TO_U32(key) * RULE(bias.stride_key), features & POLICY_WIDE_BIAS);
+    if (!late) u += bias;
   }
   if (CORE(soft_cap) > 0.0f) {
     const float t = saturating_tanh(u / CORE(soft_cap));
     u = CORE(soft_cap) * t;
     slope = 1.0f - t * t;
   }
-  const float score = u + after;
-  if ((features & POLICY_BIAS) == 0u) return MAKE_FLOAT2(score * LOG2_E, slope);
-  return MAKE_FLOAT2(exponent_of_score(score), slope);
+  if ((features & POLICY_BIAS) == 0u) return MAKE_FLOAT2(u * LOG2_E, slope);
+  if (late) u += bias;
+  const bool far = DTYPE != DTYPE_F16 || (features & POLICY_WIDE_BIAS) != 0u;
+  const float score = far ? exponent_of_score(u) : u * LOG2_E;
+  return MAKE_FLOAT2(BIAS_HIDES(bias) ? MASKED_SCORE : score, slope);
 }
 
 // The base-2 score that stands for a natural one, and the other way round.

@@ -21,13 +21,14 @@
 // LOWEST_MAXIMUM.
 #define FAR_SCORE 1.2676506e30f  // 2^100
 #define FAR_OFFSET (FAR_SCORE * (LOG2_E - 0.5f))
+// No branches, by which ptxas would serialize products. NaN stays NaN, -inf stays -inf.
 FUNCTION float exponent_of_score(float score) {
-  if (max(score, -score) <= FAR_SCORE) return score * LOG2_E;
-  return fma(score, 0.5f, score < 0.0f ? -FAR_OFFSET : FAR_OFFSET);
+  const float least = fma(score, 0.5f, -FAR_OFFSET), most = fma(score, 0.5f, FAR_OFFSET);
+  return min(max(score * LOG2_E, least), most);
 }
 FUNCTION float score_of_exponent(float exponent) {
-  if (max(exponent, -exponent) <= FAR_SCORE * LOG2_E) return exponent * LN_2;
-  return 2.0f * (exponent + (exponent < 0.0f ? FAR_OFFSET : -FAR_OFFSET));
+  const float least = 2.0f * (exponent - FAR_OFFSET), most = 2.0f * (exponent + FAR_OFFSET);
+  return max(min(exponent * LN_2, most), least);
 }
 
 // Where the exponential form of tanh would cancel: an odd polynomial (a minimax fit of our own,
