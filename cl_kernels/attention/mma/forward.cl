@@ -51,15 +51,15 @@ INLINE Total total_of(const Policies* policies, uint head, float shift, float su
   const float2 all = policy_sinks(policies, head, shift, sum);
   const float shrink = exp2(shift - all.s0);
   const float norm = (RULE(features) & POLICY_UNNORMALIZED) != 0 ? shrink : shrink / all.s1;
+  const float lse = policy_log_sum_exp(policies, all.s0, all.s1);
 #define TOTAL_OF(shift, sum) total_of(policies, head, shift, sum)
 #else
 INLINE Total total_of(float shift, float sum) {
   const float2 all = (float2)(shift, sum);
-  const float norm = 1.0f / sum;
+  const float norm = 1.0f / sum, lse = (shift + log2(sum)) * LN_2;
 #define TOTAL_OF(shift, sum) total_of(shift, sum)
 #endif
-  const Total total = {all.s1 == 0.0f ? 0.0f : norm,
-                       all.s1 == 0.0f ? -INFINITY : (all.s0 + log2(all.s1)) * LN_2};
+  const Total total = {all.s1 == 0.0f ? 0.0f : norm, all.s1 == 0.0f ? -INFINITY : lse};
   return total;
 }
 

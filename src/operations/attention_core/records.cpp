@@ -56,7 +56,8 @@ Operand mask() {
 }
 Operand bias() {
   return optional_input("bias", "[batch, heads, q_len, kv_len]", kStorage,
-                        "added to the logits; axes as attention_mask; the dtype of query or f32");
+                        "added to the logits, -inf hides the key; axes as attention_mask; the "
+                        "dtype of query or f32");
 }
 Operand sinks() {
   return optional_input("softmax_aux", "[heads, sinks]", kStorage,

@@ -150,7 +150,13 @@ class Maker {
     const std::int64_t reach = std::max(shape_.sizes.kv_len, shape_.sizes.q_len) + 3;
     if (draw_.chance(0.45)) options["causal"] = true;
     if (draw_.chance(0.25)) {
-      if (draw_.chance(0.3)) {
+      if (has(kPositions) && draw_.chance(0.4)) {  // of positions that are far apart
+        constexpr std::int64_t kFar[] = {(std::int64_t{1} << 30) - 1, std::int64_t{1} << 30,
+                                         (std::int64_t{1} << 31) - 1, std::int64_t{1} << 31,
+                                         std::int64_t{3} << 30,       std::int64_t{1} << 32};
+        const std::int64_t left = draw_.of(kFar);
+        options["sliding_window"] = std::vector<std::int64_t>{left, draw_.of(kFar)};
+      } else if (draw_.chance(0.3)) {
         options["sliding_window"] = draw_.below(reach);
       } else {
         const std::int64_t left = draw_.below(reach);
@@ -201,6 +207,9 @@ class Maker {
     const bool vague = shape_.options.contains("dropout_prob") ||
                        (scale != shape_.options.end() && scale->second == OptionValue(0.0));
     if (shape_.data == "some_nan" && vague) shape_.data = "hidden_nan";
+    if (has(kBias | kSharedBias) && draw_.chance(0.4)) shape_.data += "+masking";
+    if (has(kPacked | kPadded) && draw_.chance(0.4)) shape_.data += "+unordered";
+    if (has(kPositions) && draw_.chance(0.5)) shape_.data += "+far";
   }
 
   std::optional<TensorSpec>* operand(std::size_t slot) {

@@ -152,6 +152,7 @@ Variant cpu_backward_variant(const AttentionSlots& slots) {
   };
   variant.passes = {rows_pass(slots),
                     map_pass(slots, map_tiling),
+                    peaks_pass(slots, tiling),
                     rows_of_head_pass("pack", {slots.query, slots.output, slots.output_gradient,
                                                slots.log_sum_exp, kScratch}),
                     main_pass(slots, false),
