@@ -20,7 +20,7 @@ function(tessera_add_test name label)
 endfunction()
 
 file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/*_test.cpp")
-list(FILTER sources EXCLUDE REGEX "/tests/conformance/")
+list(FILTER sources EXCLUDE REGEX "/tests/(conformance|vendors)/")
 file(GLOB support CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/support/*.cpp" "${PROJECT_SOURCE_DIR}/tests/operations/*.cpp")
 list(FILTER support EXCLUDE REGEX "_test\\.cpp$")
 if(NOT TARGET tessera_tool_objects)
@@ -189,6 +189,8 @@ if(TARGET tessera_tool)
     endforeach()
   endif()
 endif()
+
+include(TesseraVendorTests)
 
 if(Python3_FOUND AND TARGET tessera_tool)
   tessera_add_test(docs.readme style "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tools/update_docs.py"

@@ -228,6 +228,7 @@ void read_properties(PhysicalDevice& device, const Extensions& extensions) {
       (size_control.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0 &&
       size_control.minSubgroupSize <= subgroup.subgroupSize &&
       subgroup.subgroupSize <= size_control.maxSubgroupSize;
+  device.min_subgroup_size = size_control.minSubgroupSize;
   device.max_subgroups = size_control.maxComputeWorkgroupSubgroups;
 }
 
@@ -257,6 +258,11 @@ void read_features(PhysicalDevice& device) {
   device.local_size_id = chain.maintenance4.maintenance4 == VK_TRUE;
   device.require_subgroups =
       device.require_subgroups && chain.subgroup_size.subgroupSizeControl == VK_TRUE;
+  // Intel's registers are shared out among the lanes: sub-groups of the largest size, which its
+  // drivers report, leave a lane 32 registers or 64, the smallest 128.
+  constexpr std::uint32_t kIntel = 0x8086;
+  if (device.require_subgroups && device.profile.vendor_id == kIntel)
+    device.profile.subgroup_size = device.min_subgroup_size;
   device.full_subgroups =
       device.require_subgroups && chain.subgroup_size.computeFullSubgroups == VK_TRUE;
 }
