@@ -23,7 +23,7 @@ get() {
     # The headers of libdrm are for the stand-in; the loader of OpenCL for programs that link it.
     mesa) get_part mesa mesa-vulkan-drivers mesa-drm-shim libvulkan1 ocl-icd-libopencl1 libstdc++6 libdrm-dev linux-libc-dev ;;
     amd) get_part amd "clang-$clang_amd" "rocm-device-libs-$clang_amd" ;;
-    intel) get_part intel intel-ocloc libigc2 ;;
+    intel) get_part intel intel-ocloc libigc2 libigdfcl2 ;;
     nvidia) get_part nvidia "clang-$clang_nvidia" "libclc-$clang_nvidia" ;;
     *)
       say "what is '$1'? There are mesa, amd, intel and nvidia"

@@ -4,6 +4,7 @@
 #include <span>
 #include <utility>
 
+#include "kernel/gpu.hpp"
 #include "kernel/tunable_list.hpp"
 #include "operations/attention/cooperative.h"
 #include "operations/attention/launch.hpp"
@@ -29,7 +30,8 @@ struct CooperativeGeometry {
   std::uint32_t registers = 0;  // of one item, about
 };
 
-CooperativeGeometry geometry_of(const Problem& problem, const Config& config, bool registers) {
+CooperativeGeometry geometry_of(const Problem& problem, const Config& config, bool registers,
+                                std::uint32_t matrix_lanes = 0) {
   // cooperative.h's macros read these names.
   const std::uint32_t REGISTERS = registers ? 1 : 0;
   const std::uint32_t WG_X = config.get("WG_X", 0);
@@ -38,6 +40,7 @@ CooperativeGeometry geometry_of(const Problem& problem, const Config& config, bo
   const std::uint32_t BUFFERS = config.get("BUFFERS", 0);
   const std::uint32_t PREFETCH = config.get("PREFETCH", 0);
   const std::uint32_t LANES = config.get("LANES", 0);
+  const std::uint32_t MATRIX_LANES = matrix_lanes != 0 ? matrix_lanes : LANES;
   const std::uint32_t MATRIX_M = config.get("MATRIX_M", 0);
   const std::uint32_t MATRIX_N = config.get("MATRIX_N", 0);
   const std::uint32_t MATRIX_K = config.get("MATRIX_K", 0);
@@ -98,6 +101,19 @@ bool fits(const Problem& problem, const Config& config, const DeviceProfile& pro
          geometry.registers <= kMostRegisters && config.group().x <= profile.max_group_size;
 }
 
+// How well a cut suits the registers and the local memory of the GPU's cores.
+enum class Suits : std::uint8_t { kWell, kFewGroups, kSpills };
+Suits suits(const Problem& problem, const Config& config, const DeviceProfile& profile,
+            bool registers) {
+  const kernel::GroupBudget budget = kernel::group_budget(profile);
+  const CooperativeGeometry geometry =
+      geometry_of(problem, config, registers, kernel::lanes_of_a_matrix(profile));
+  if (geometry.registers > budget.spills_from) return Suits::kSpills;
+  const std::uint64_t local_bytes = std::uint64_t{128} * geometry.local_bytes / config.group().x;
+  const bool well = geometry.registers <= budget.registers && local_bytes <= budget.local_bytes;
+  return well ? Suits::kWell : Suits::kFewGroups;
+}
+
 struct Cut {
   std::uint32_t subgroups, rows, keys, buffers, prefetch;
 };
@@ -134,6 +150,11 @@ std::vector<Config> space_of(const Problem& problem, const DeviceProfile& profil
                           {"MATRIX_K", shape.k}};
       if (fits(problem, config, profile, registers)) configs.push_back(config);
     }
+  }
+  if (is_gpu(profile)) {
+    std::ranges::stable_sort(configs, {}, [&](const Config& config) {
+      return suits(problem, config, profile, registers);
+    });
   }
   return configs;
 }
@@ -195,9 +216,12 @@ Variant cooperative(const AttentionSlots& slots, std::string name, std::string i
   return variant;
 }
 
+// Where every cut spills, the tile kernels take fewer cycles by the compilers' estimate.
 bool prefers(const Problem& problem, const DeviceProfile& profile, bool registers) {
-  return profile.backend == Backend::kVulkan && call_of(problem).q_len >= kFewestRows &&
-         !space_of(problem, profile, registers).empty();
+  if (profile.backend != Backend::kVulkan || call_of(problem).q_len < kFewestRows) return false;
+  const std::vector<Config> configs = space_of(problem, profile, registers);
+  return !configs.empty() &&
+         (is_cpu(profile) || suits(problem, configs.front(), profile, registers) != Suits::kSpills);
 }
 
 }  // namespace
