@@ -108,9 +108,13 @@ Suits suits(const Problem& problem, const Config& config, const DeviceProfile& p
   const kernel::GroupBudget budget = kernel::group_budget(profile);
   const CooperativeGeometry geometry =
       geometry_of(problem, config, registers, kernel::lanes_of_a_matrix(profile));
-  if (geometry.registers > budget.spills_from) return Suits::kSpills;
+  // Operands of policies, and the row that they belong to.
+  constexpr std::uint32_t kPolicyRegisters = 16;
+  const std::uint32_t taken =
+      geometry.registers + (call_of(problem).policies ? kPolicyRegisters : 0);
+  if (taken > budget.spills_from) return Suits::kSpills;
   const std::uint64_t local_bytes = std::uint64_t{128} * geometry.local_bytes / config.group().x;
-  const bool well = geometry.registers <= budget.registers && local_bytes <= budget.local_bytes;
+  const bool well = taken <= budget.registers && local_bytes <= budget.local_bytes;
   return well ? Suits::kWell : Suits::kFewGroups;
 }
 

@@ -94,8 +94,8 @@ std::vector<Config> amd_configs(std::uint32_t dim) {
 std::vector<Config> intel_configs(std::uint32_t dim) {
   if (dim <= 64) return {make_config(256, 64, 32, 2, 8, 4), make_config(128, 32, 32, 2, 16, 4)};
   if (dim <= 128) return {make_config(256, 64, 32, 2, 8, 4), make_config(256, 32, 32, 1, 8, 4)};
-  if (dim <= 256) return {make_config(256, 32, 32, 1, 8, 4)};
-  return {};
+  if (dim <= 256) return {make_config(512, 64, 32, 1, 8, 4), make_config(256, 32, 32, 1, 8, 4)};
+  return {make_config(1024, 64, 64, 1, 8, 4)};
 }
 
 std::vector<Config> configs_for(const DeviceProfile& profile, std::uint32_t dim) {

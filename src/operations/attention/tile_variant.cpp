@@ -120,13 +120,13 @@ std::vector<Config> amd_configs(std::uint32_t value_dim) {
 // first ones from Xe-LP to Xe2. {256, 64, 64, 4, 16, 8} is for Xe2, where it spills none either.
 std::vector<Config> intel_configs(std::uint32_t value_dim) {
   if (value_dim <= 64)
-    return {make_config(256, 64, 64, 2, 16, 8, 0, 0), make_config(256, 64, 64, 4, 16, 8, 0, 0),
-            make_config(128, 32, 64, 2, 16, 8, 0, 0)};
+    return {make_config(256, 64, 64, 2, 8, 8, 0, 0), make_config(256, 64, 64, 4, 16, 8, 0, 0),
+            make_config(128, 32, 64, 2, 8, 8, 0, 0)};
   if (value_dim <= 128)
     return {make_config(256, 32, 128, 2, 16, 8, 0, 0), make_config(256, 32, 64, 2, 16, 8, 0, 0)};
   if (value_dim <= 256)
     return {make_config(256, 32, 64, 2, 8, 4, 0, 0), make_config(256, 16, 128, 2, 8, 4, 0, 0)};
-  return {};
+  return {make_config(256, 16, 256, 2, 4, 4, 0, 0)};
 }
 
 std::vector<Config> configs_for(const DeviceProfile& profile, std::uint32_t value_dim) {
