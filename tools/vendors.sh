@@ -5,6 +5,7 @@
 #   sh tools/vendors.sh get [PART...]       unpacks mesa, amd, intel, nvidia (default: all; 60, 250, 200, 250 MB)
 #   sh tools/vendors.sh run GPU PROGRAM...  runs a program that sees this GPU and no other; 77 without the part mesa
 #   sh tools/vendors.sh tool NAME ARG...    runs `amd` or `nvidia` (clang for OpenCL C), or `intel` (ocloc)
+#   sh tools/vendors.sh version NAME        of `amd`, `nvidia` or `intel`
 #   sh tools/vendors.sh path                the folder: $TESSERA_VENDORS_DIR, else tessera/vendors in the user's cache folder
 # GPUs: polaris10 vega10 vega20 navi10 navi21 navi31 navi33 strix1 gfx1201 (RADV), tgl mtl dg2 lnl bmg (ANV), turing ampere
 # ada blackwell (NVK). `sh tools/vendors.sh run navi31 build/ci/tessera devices -v` shows what selection is told of one.
@@ -127,6 +128,21 @@ tool() {
   esac
 }
 
+# Of the compiler, as allowances.json records it; Mesa's drivers tell theirs in the profile.
+version() {
+  case $1 in
+    amd | nvidia) llvm_version=$(tool "$1" --version | sed -n 's/.*clang version \([^ ]*\).*/\1/p') ;;
+  esac
+  case $1 in
+    amd) echo "clang $llvm_version" ;;
+    nvidia) echo "clang $llvm_version, ptxas $(ptxas --version | sed -n 's/.*release \([^,]*\),.*/\1/p')" ;;
+    intel)
+      need intel
+      basename "$(find "$place/usr/bin" -name 'ocloc-*' | head -n 1)"
+      ;;
+  esac
+}
+
 case ${1:-} in
   path) echo "$folder" ;;
   get)
@@ -140,8 +156,12 @@ case ${1:-} in
     [ $# -ge 3 ] || exit 2
     "$@"
     ;;
+  version)
+    [ $# -eq 2 ] || exit 2
+    "$@"
+    ;;
   *)
-    sed -n '3,11s/^# //p' "$0" >&2
+    sed -n '3,12s/^# //p' "$0" >&2
     exit 2
     ;;
 esac

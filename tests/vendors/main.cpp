@@ -54,10 +54,19 @@ Target open_target(const Arguments& arguments) {
   return {.profile = real->profile(), .real = real};
 }
 
+// As tests/devices has them: a line for each member.
+void print_profile(const DeviceProfile& profile) {
+  std::string text;
+  const nlohmann::ordered_json json = selection::profile_to_json(profile);
+  for (const auto& [name, value] : json.items())
+    text += (text.empty() ? "{\n \"" : ",\n \"") + name + "\": " + value.dump();
+  std::cout << text << "\n}\n";
+}
+
 int run(const Arguments& arguments) {
   const Target target = open_target(arguments);
   if (arguments.only_profile) {
-    std::cout << selection::profile_to_json(target.profile).dump(1) << '\n';
+    print_profile(target.profile);
     return 0;
   }
   if (!arguments.directory.empty()) std::filesystem::create_directories(arguments.directory);

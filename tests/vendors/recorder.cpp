@@ -63,6 +63,7 @@ device::ProgramPtr Recorder::build(const device::ProgramRequest& request,
   ++programs_;
   nlohmann::ordered_json line{
       {"name", request.name}, {"level", level_}, {"case", call_}, {"defines", std::move(defines)}};
+  line["local_bytes"] = local_bytes_;
   device::ProgramPtr program = std::make_shared<NoProgram>();
   if (!real_) {
     write_source(request, line);

@@ -27,10 +27,12 @@ class Recorder final : public device::Device {
   const DeviceProfile& profile() const override { return profile_; }
   device::BufferPtr create_buffer(std::uint64_t bytes) override;
   std::unique_ptr<device::Stream> create_stream() override;
-  device::ProgramPtr build(const device::ProgramRequest& request, device::BlobStore& store) override;
+  device::ProgramPtr build(const device::ProgramRequest& request,
+                           device::BlobStore& store) override;
 
   // What the next programs are built for.
   void set_call(std::string call, int level);
+  void set_local_bytes(std::uint64_t bytes) { local_bytes_ = bytes; }  // by the variant's count
   // A call that could not be planned.
   void fail(const std::string& variant, const std::string& error);
   void set_dims(std::set<std::uint32_t> dims) { dims_ = std::move(dims); }
@@ -47,6 +49,7 @@ class Recorder final : public device::Device {
   std::filesystem::path directory_;
   std::set<std::uint32_t> dims_;  // of HEAD_DIM; empty = all
   std::string call_;
+  std::uint64_t local_bytes_ = 0;
   int level_ = 0, programs_ = 0, failures_ = 0;
 };
 

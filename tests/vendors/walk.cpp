@@ -76,6 +76,9 @@ class Walk {
 
   void plan(const Problem& problem, const Choice& choice) {
     try {
+      const Variant* variant = problem.operation->find_variant(choice.variant);
+      const bool counts = variant != nullptr && variant->local_bytes;
+      recorder_.set_local_bytes(counts ? variant->local_bytes(problem, choice.config) : 0);
       runtime::make_plan(problem, choice, recorder_.profile(), programs_);
     } catch (const Error& error) {
       recorder_.fail(choice.variant, error.what());
