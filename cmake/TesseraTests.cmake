@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # tests/**/*_test.cpp become one GoogleTest program, tests/conformance/*.cpp the conformance runner. Labels: unit,
-# stress, conformance, random, validation, packaging, style.
+# stress, conformance, random, validation, vendors, packaging, style.
 
 # No test touches the user's caches, and all of them share what was compiled.
 set(TESSERA_TEST_CACHE "${PROJECT_BINARY_DIR}/test_cache")

@@ -1,13 +1,56 @@
 # SPDX-License-Identifier: Apache-2.0
-# tessera_vendors builds the programs of all operations with the compilers of GPUs that are not here. Label: vendors. What
-# tools/vendors.sh could not get is skipped by name.
+# tessera_vendors builds the programs of all operations with the compilers of GPUs that are not here, and tests/vendors
+# checks what they say. Label: vendors. By default f16 on one GPU of each vendor and platform; TESSERA_VENDORS_FULL asks
+# for all targets and dtypes. What tools/vendors.sh could not get is skipped by name.
+option(TESSERA_VENDORS_FULL "Tests of label vendors: all GPUs and dtypes, half an hour of one core" OFF)
+if(NOT Python3_FOUND OR TESSERA_SANITIZE) # the newer release's loader starts no sanitizer of this one
+  return()
+endif()
+
 file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/vendors/*.cpp")
 if(NOT TESSERA_HAVE_VULKAN)
   list(FILTER sources EXCLUDE REGEX "/pipelines\\.cpp$")
 endif()
 add_executable(tessera_vendors ${sources})
+find_package(CLI11 2.1 QUIET)
+tessera_require(CLI11_FOUND "CLI11 2.1" libcli11-dev)
 target_link_libraries(tessera_vendors PRIVATE tessera_internal tessera_quickly_compiled CLI11::CLI11)
 target_include_directories(tessera_vendors PRIVATE "${PROJECT_SOURCE_DIR}/tests")
 if(TESSERA_HAVE_VULKAN)
   target_link_options(tessera_vendors PRIVATE "LINKER:--wrap=vkCreateDevice,--wrap=vkCreateComputePipelines")
+endif()
+
+set(list "${PROJECT_SOURCE_DIR}/tests/vendors/targets.json")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${list}")
+file(READ "${list}" json)
+string(JSON count LENGTH "${json}")
+math(EXPR last "${count} - 1")
+set(command "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tests/vendors/vendors.py")
+set(profiles)
+foreach(i RANGE ${last})
+  string(JSON name GET "${json}" ${i} name)
+  string(JSON platform GET "${json}" ${i} platform)
+  string(JSON dims ERROR_VARIABLE none GET "${json}" ${i} default)
+  if(TESSERA_VENDORS_FULL)
+    set(options)
+  elseif(none)
+    continue()
+  elseif(dims STREQUAL "all")
+    set(options --dtype f16)
+  else()
+    set(options --dtype f16 --dims ${dims})
+  endif()
+  if((platform STREQUAL "vulkan" AND NOT TESSERA_HAVE_VULKAN) OR (platform STREQUAL "opencl" AND NOT TESSERA_HAVE_OPENCL))
+    continue()
+  endif()
+  if(platform STREQUAL "vulkan")
+    list(APPEND profiles ${name})
+  endif()
+  tessera_add_test(vendors.${name} vendors ${command} check "$<TARGET_FILE:tessera_vendors>" ${name} ${options}
+                   --save "${PROJECT_BINARY_DIR}/vendors")
+  set_tests_properties(vendors.${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1800 COST 200)
+endforeach()
+if(profiles)
+  tessera_add_test(vendors.profiles vendors ${command} profiles "$<TARGET_FILE:tessera_vendors>" ${profiles})
+  set_tests_properties(vendors.profiles PROPERTIES SKIP_RETURN_CODE 77)
 endif()
