@@ -84,6 +84,8 @@ class PersistentCache final : public EntryStore {
 std::unique_ptr<EntrySource> shipped_database(const DeviceProfile& profile);
 std::unique_ptr<EntrySource> shipped_database(const DeviceProfile& profile,
                                               std::span<const kernel::EmbeddedFile> files);
+// Whether anybody has tuned on such a device: without that, choices are defaults.
+bool is_in_shipped_database(const DeviceProfile& profile);
 
 // Compiled programs: one file per key under <directory>/programs, each with a header (magic,
 // format, sizes, full key, XXH3-128 of everything) that is checked before a driver sees a byte. The

@@ -29,14 +29,14 @@ std::string said(const Problem& problem, const Variant& variant, const Config& c
   return selection::refusal(problem, variant, config, profile).value_or("");
 }
 
-TEST(Profiles, AreSixDifferentMachines) {
+TEST(Profiles, AreOfManyMachines) {
   const auto names = testing::profile_names();
-  EXPECT_THAT(names, ::testing::ElementsAre("arc_vulkan", "h200_opencl", "h200_vulkan", "lavapipe",
-                                            "pocl_cpu", "rdna3_vulkan"));
+  EXPECT_THAT(names, ::testing::IsSupersetOf({"arc_vulkan", "h200_opencl", "h200_vulkan",
+                                              "lavapipe", "pocl_cpu", "rdna3_vulkan"}));
   for (const std::string& name : names) {
     const DeviceProfile profile = load_profile(name);
     EXPECT_FALSE(profile.name.empty()) << name;
-    EXPECT_GE(profile.max_group_size, 1024U) << name;
+    EXPECT_GE(profile.max_group_size, 256U) << name;
     EXPECT_GE(profile.local_memory, 32768U) << name;
     EXPECT_LE(profile.max_binding, std::uint64_t{1} << 36) << name;
     EXPECT_EQ(profile.backend == Backend::kVulkan, profile.max_push_constants != 0) << name;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "abi/shared.h"
+#include "kernel/gpu.hpp"
 #include "kernel/option_access.hpp"
 #include "kernel/tunable_list.hpp"
 #include "operations/common/launch.hpp"
@@ -145,8 +146,7 @@ Config lanes_config(const Problem& problem, const DeviceProfile& profile, std::u
   if (is_gpu(profile)) {
     const std::int64_t groups =
         std::max<std::int64_t>(1, std::int64_t{ceil_div(columns, x)} * call.batch * call.rows);
-    const std::int64_t wanted =
-        8 * std::int64_t{profile.compute_units != 0 ? profile.compute_units : 32};
+    const std::int64_t wanted = 8 * std::int64_t{kernel::compute_units_of(profile)};
     const std::int64_t most = tokens / (std::int64_t{y} * tokens_under_way);
     splits = power_of_two(std::min(wanted / groups, most), 64);
   }

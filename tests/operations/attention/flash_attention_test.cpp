@@ -250,9 +250,12 @@ TEST(FlashAttentionSelection, RulesOnMachinesNobodyHereOwns) {
         const DeviceProfile profile = tessera::testing::load_profile(name);
         selection::Selector selector({}, {});
         const Choice choice = selector.choose({.problem = &problem, .profile = &profile});
-        EXPECT_EQ(choice.variant, variant.empty()  ? matrix_variant(profile, dtype, dim)
-                                  : variant == "*" ? instruction_variant(dtype, dim)
-                                                   : variant)
+        // Intel's registers hold no more than this of a row of matrices.
+        const bool spills = name == "arc_vulkan" && dim >= 40;
+        EXPECT_EQ(choice.variant, spills            ? "tile_subgroup"
+                                  : variant.empty() ? matrix_variant(profile, dtype, dim)
+                                  : variant == "*"  ? instruction_variant(dtype, dim)
+                                                    : variant)
             << name << " dim " << dim;
         EXPECT_EQ(choice.tier, Tier::kHeuristics);
       }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "abi/shared.h"
+#include "kernel/gpu.hpp"
 #include "kernel/option_access.hpp"
 #include "kernel/tunable_list.hpp"
 #include "operations/attention_core/launch.hpp"
@@ -82,7 +83,7 @@ std::uint32_t group_count(const Problem& problem, const Config& config) {
 }
 
 std::uint32_t units_of(const DeviceProfile& profile) {
-  return is_gpu(profile) ? std::max(profile.compute_units, 1U) : 1;
+  return is_gpu(profile) ? kernel::compute_units_of(profile) : 1;
 }
 
 // Splits that fill the device, each long enough to be worth merging; and so many more where keys

@@ -2,9 +2,11 @@
 // attention/tile/backward_keys and attention/tile/backward_queries: any GPU, through OpenCL and
 // Vulkan.
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 
+#include "base/vendor_ids.hpp"
 #include "kernel/tunable_list.hpp"
 #include "operations/attention_core/backward_launch.hpp"
 #include "operations/attention_core/tile/backward_geometry.hpp"
@@ -90,13 +92,38 @@ std::vector<Config> gpu_configs(std::uint32_t dim) {
   return {make_config(256, 64, 32, 2, 16, 8), make_config(256, 32, 32, 1, 16, 4)};
 }
 
+// As the tile kernels of the forward pass (tile_variant.cpp): no spills, and two waves or more to a
+// SIMD of GCN, four of RDNA.
+std::vector<Config> amd_configs(std::uint32_t dim) {
+  if (dim <= 128) return {make_config(256, 64, 64, 4, 16, 8), make_config(256, 64, 32, 2, 16, 8)};
+  if (dim <= 256) return {make_config(256, 64, 32, 2, 16, 8)};
+  return {};
+}
+
+// Two rows of 4 scores to an item: 98 to 131 of its 128 registers by ANV, and no spill.
+std::vector<Config> intel_configs(std::uint32_t dim) {
+  if (dim <= 64) return {make_config(256, 64, 32, 2, 8, 4), make_config(128, 32, 32, 2, 16, 4)};
+  if (dim <= 128) return {make_config(256, 64, 32, 2, 8, 4), make_config(256, 32, 32, 1, 8, 4)};
+  if (dim <= 256) return {make_config(512, 64, 32, 1, 8, 4), make_config(256, 32, 32, 1, 8, 4)};
+  return {make_config(1024, 64, 64, 1, 8, 4)};
+}
+
+std::vector<Config> configs_for(const DeviceProfile& profile, std::uint32_t dim) {
+  std::vector<Config> configs;
+  if (profile.vendor_id == kVendorAmd) configs = amd_configs(dim);
+  if (profile.vendor_id == kVendorIntel) configs = intel_configs(dim);
+  std::ranges::copy(gpu_configs(dim), std::back_inserter(configs));
+  return configs;
+}
+
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
   std::vector<Config> configs;
   const auto add = [&](const Config& config) {
     if (std::ranges::find(configs, config) == configs.end()) configs.push_back(config);
   };
   if (is_gpu(profile)) {
-    for (const Config& config : gpu_configs(std::max(head_dim(problem), value_dim(problem)))) {
+    const std::uint32_t dim = std::max(head_dim(problem), value_dim(problem));
+    for (const Config& config : configs_for(profile, dim)) {
       if (fits(problem, config, profile)) add(config);
     }
   }
