@@ -22,11 +22,11 @@ BELOW = {
 # Folder of a vendor's or another project's headers: the only places that may include it.
 FOREIGN = {
     "CL": ("src/device/opencl/", "include/tessera/interop/opencl.hpp"),
-    "vulkan": ("src/device/vulkan/", "include/tessera/interop/vulkan.hpp"),
+    "vulkan": ("src/device/vulkan/", "include/tessera/interop/vulkan.hpp", "tests/vendors/"),
     "shaderc": ("src/runtime/glsl.cpp",),
     "Eigen": ("src/", "tests/", "benchmarks/", "tools/"),
     "nlohmann": ("src/", "tests/", "benchmarks/", "tools/"),
-    "CLI": ("tools/tessera/", "tests/conformance/"),
+    "CLI": ("tools/tessera/", "tests/conformance/", "tests/vendors/"),
     "gtest": ("tests/",),
     "gmock": ("tests/",),
     "benchmark": ("benchmarks/",),

@@ -51,6 +51,29 @@ COOPERATIVE_LOAD_EIGHT(load_query, q, q8)
 COOPERATIVE_LOAD_EIGHT(load_key, k, k8)
 COOPERATIVE_LOAD_EIGHT(load_value, v, v8)
 
+#if POLICY
+// One of eight elements is infinite or NaN: one step above the largest exponent is the sign bit.
+bool has_nonfinite(uvec4 x) {
+#if DTYPE == DTYPE_BF16
+  const uint exponents = 0x7f807f80u, one = 0x00800080u;
+#else
+  const uint exponents = 0x7c007c00u, one = 0x04000400u;
+#endif
+  return any(notEqual(((x & exponents) + one) & 0x80008000u, uvec4(0u)));
+}
+
+// A part of a value; zeros if it is not finite and no row of the group sees its key: else rows would be
+// computed again for the sake of padding.
+uvec4 without_unseen(uvec4 x, int key) {
+  if ((RULE(features) & POLICY_HIDES) == 0u || !has_nonfinite(x)) return x;
+  for (int row = first_row; row < end_row; ++row)
+    if (policy_sees(policy_row(batch, head, uint(row)), key)) return x;
+  return uvec4(0u);
+}
+#else
+#define without_unseen(x, key) (x)
+#endif
+
 // fetch: this item's share of a step, to registers. store: from there to a buffer.
 void fetch_keys(int first) {
   [[unroll]] for (uint n = 0u; n < K_COPIES; ++n) {
@@ -66,9 +89,10 @@ void fetch_values(int first) {
   [[unroll]] for (uint n = 0u; n < V_COPIES; ++n) {
     const uint at = item + n * WG_X;
     const int key = first + int(at / V_VECTORS);
-    copies[K_COPIES + n] = key < end_key ? load_value(v_base + uint(key) * CALL.v_stride_row,
-                                                      at % V_VECTORS * 8u, VALUE_DIM)
-                                         : uvec4(0u);
+    copies[K_COPIES + n] = uvec4(0u);
+    if (key < end_key)
+      copies[K_COPIES + n] = without_unseen(
+          load_value(v_base + uint(key) * CALL.v_stride_row, at % V_VECTORS * 8u, VALUE_DIM), key);
   }
 }
 

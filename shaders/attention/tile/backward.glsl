@@ -178,6 +178,7 @@ struct Row {
   RowPolicy policy;
   int peak;          // the key whose score is the shift, where weights aren't divided by their sum
   float peak_delta;  // what its gradient loses
+  float less;        // weights are exp2(score - shift - less)
 #else
   int first, end;  // the keys that it sees
 #endif
@@ -192,24 +193,30 @@ Row load_row(int index) {
   float lse = 0.0;
   if (exists) lse = log_sum_exp[lse_base + uint(index)];
   const bool counts = exists && floatBitsToUint(lse) != 0xff800000u;
-  row.shift = lse * LOG2_E;
   row.delta = 0.0;
   if (counts) row.delta = scratch[delta_base + uint(index)];
 #if POLICY
+  row.shift = policy_exponent(lse);
+  row.less = 0.0;
   row.policy = policy_row(batch, head, counts ? uint(index) : 0u);
   if (!counts) row.policy.end = row.policy.first;
   row.peak = -1;
   row.peak_delta = 0.0;
-  if (counts && (args.policy.features & POLICY_UNNORMALIZED) != 0u) {
+  const uint features = args.policy.features;
+  if (counts && (features & (POLICY_UNNORMALIZED | POLICY_BIAS)) != 0u) {
     const ivec4 peak =
         policy_rows[args.gradient.peaks + (batch * args.core.heads + head) * args.core.q_len +
                     uint(index)];
     row.shift = intBitsToFloat(peak.x);
+    row.less = intBitsToFloat(peak.z);
     row.peak = peak.y;
+  }
+  if ((features & POLICY_UNNORMALIZED) != 0u) {
     row.peak_delta = row.delta;
     row.delta = 0.0;
   }
 #else
+  row.shift = lse * LOG2_E;
   const int kv_len = int(args.core.kv_len);
   row.first = index + args.core.band_low;
   row.end = counts ? min(index + args.core.band_high + 1, kv_len) : 0;
@@ -230,6 +237,7 @@ Pair pair_of(Row row, int key, float q_dot_k, float weight_gradient) {
 #if POLICY
   if (!policy_sees(row.policy, key)) return pair;
   const vec2 score = policy_score(row.policy, key, scale * q_dot_k);
+  if (score.x == MASKED_SCORE) return pair;
   const float keep = policy_keep(row.policy, key);
 #else
   if (key < row.first || key >= row.end) return pair;
@@ -240,7 +248,11 @@ Pair pair_of(Row row, int key, float q_dot_k, float weight_gradient) {
     score = vec2(cap * LOG2_E * t, 1.0 - t * t);
   }
 #endif
+#if POLICY
+  const float p = exp2(score.x - row.shift - row.less);
+#else
   const float p = exp2(score.x - row.shift);
+#endif
   float gradient_here = p * (keep * weight_gradient - row.delta);
 #if POLICY
   if (key == row.peak) gradient_here -= row.peak_delta;

@@ -25,7 +25,7 @@ Pass backward_pass(const std::string& name, const BackwardTilingOf& tiling, bool
 bool is_for(const Problem& problem, bool policies);
 
 Pass delta_pass(const AttentionSlots& slots, const BackwardTilingOf& tiling);
-// The largest score of every row, where weights aren't divided by their sum; after the rows.
+// What scores of every row are compared with, where log_sum_exp is not enough; after the rows.
 Pass peaks_pass(const AttentionSlots& slots, const BackwardTilingOf& tiling);
 // dbias from ds and dsinks from delta, where they are wanted.
 std::vector<Pass> policy_gradient_passes(const AttentionSlots& slots,

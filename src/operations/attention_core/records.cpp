@@ -56,7 +56,8 @@ Operand mask() {
 }
 Operand bias() {
   return optional_input("bias", "[batch, heads, q_len, kv_len]", kStorage,
-                        "added to the logits; axes as attention_mask; the dtype of query or f32");
+                        "added to the logits, -inf hides the key; axes as attention_mask; the "
+                        "dtype of query or f32");
 }
 Operand sinks() {
   return optional_input("softmax_aux", "[heads, sinks]", kStorage,
@@ -100,8 +101,9 @@ std::vector<OptionInfo> dropout() {
               "dropout_prob"},
       {.name = "dropout_seed",
        .fallback = std::int64_t{0},
-       .type = "int",
-       .doc = "of Philox4x32-10; src/operations/attention_core/dropout.hpp has it bit for bit"}};
+       .type = "seed",
+       .doc = "of Philox4x32-10, up to 2^64 - 1; src/operations/attention_core/dropout.hpp has it "
+              "bit for bit"}};
 }
 
 Operation forward_record(Operation described) {

@@ -100,7 +100,7 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   const CpuBackwardGeometry cut = geometry(problem, config);
   if (!call_of(problem).normalize) return "takes outputs that are divided by their weights' sum";
   if (!cut.valid)
-    return "its blocks are not whole tiles (operations/attention_core/cpu/backward.h)";
+    return "has blocks that are not whole tiles (operations/attention_core/cpu/backward.h)";
   if (const Refusal no = rejects_private_bytes(cut.private_bytes)) return no;
   return rejects_long_offsets(problem, backward_scratch_bytes(problem, tiling(problem, config)));
 }
@@ -152,6 +152,7 @@ Variant cpu_backward_variant(const AttentionSlots& slots) {
   };
   variant.passes = {rows_pass(slots),
                     map_pass(slots, map_tiling),
+                    peaks_pass(slots, tiling),
                     rows_of_head_pass("pack", {slots.query, slots.output, slots.output_gradient,
                                                slots.log_sum_exp, kScratch}),
                     main_pass(slots, false),

@@ -115,7 +115,7 @@ AttentionTiling tiling(const Problem& /*problem*/, const Config& config) {
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& /*profile*/) {
   const DecodeGeometry geometry = decode_geometry(config, problem);
   if (!geometry.valid)
-    return "its blocks are not whole tiles (operations/attention_core/cpu/decode.h)";
+    return "has blocks that are not whole tiles (operations/attention_core/cpu/decode.h)";
   if (const Refusal no = rejects_private_bytes(geometry.private_bytes)) return no;
   if (call_of(problem).q_len > kMostRows) {
     return "is for few query rows, " + std::to_string(kMostRows) +

@@ -115,7 +115,7 @@ AttentionTiling tiling(const Problem& problem, const Config& config, Products pr
 Refusal rejects(const Problem& problem, const Config& config, Products products) {
   const CpuGeometry geometry = geometry_of(problem, config, products);
   if (!geometry.valid)
-    return "its blocks are not whole tiles (operations/attention_core/cpu/forward.h)";
+    return "has blocks that are not whole tiles (operations/attention_core/cpu/forward.h)";
   if (const Refusal no = rejects_private_bytes(geometry.private_bytes)) return no;
   if (call_of(problem).splits > 1) return "never splits the keys of a row";
   return rejects_long_offsets(problem, scratch_of(problem, tiling(problem, config, products)).end);

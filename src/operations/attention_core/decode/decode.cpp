@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "abi/shared.h"
+#include "kernel/gpu.hpp"
 #include "kernel/option_access.hpp"
 #include "kernel/tunable_list.hpp"
 #include "operations/attention_core/launch.hpp"
@@ -82,7 +83,7 @@ std::uint32_t group_count(const Problem& problem, const Config& config) {
 }
 
 std::uint32_t units_of(const DeviceProfile& profile) {
-  return is_gpu(profile) ? std::max(profile.compute_units, 1U) : 1;
+  return is_gpu(profile) ? kernel::compute_units_of(profile) : 1;
 }
 
 // Splits that fill the device, each long enough to be worth merging; and so many more where keys
@@ -159,8 +160,9 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
 Refusal rejects_strides(const Problem& problem) {
   for (const std::size_t slot : {call_of(problem).slots.key, call_of(problem).slots.value}) {
     const TensorSpec spec = with_batch(problem.spec(slot));
-    const std::int64_t bytes = spec.strides[1] * static_cast<std::int64_t>(size_of(spec.dtype));
-    if (bytes < std::int64_t{1} << 32) continue;
+    // A single row's stride is never used, and may be any.
+    const auto most = (std::int64_t{1} << 32) / static_cast<std::int64_t>(size_of(spec.dtype));
+    if (spec.shape[1] <= 1 || spec.strides[1] < most) continue;
     return problem.operation->operands[slot].name + " " + spec.to_string() +
            " has rows 2^32 bytes apart";
   }
@@ -170,7 +172,7 @@ Refusal rejects_strides(const Problem& problem) {
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& /*profile*/) {
   const DecodeGeometry geometry = decode_geometry(config, problem);
   if (!geometry.valid)
-    return "its items do not divide into streams (operations/attention_core/decode/decode.h)";
+    return "has items that do not divide into streams (operations/attention_core/decode/decode.h)";
   if (call_of(problem).q_len > kMostRows) {
     return "is for few query rows, " + std::to_string(kMostRows) +
            " at most; variant tile is for more";

@@ -103,7 +103,7 @@ std::vector<Define> constants(const Problem& problem, const Config& config) {
 // As many as share the cache, in turns of about one size, but enough of them that few groups at a
 // time add to the same rows.
 std::uint32_t heads_at_once(const AttentionProblem& call, std::uint32_t groups) {
-  const std::int64_t heads = key_heads(call);
+  const std::int64_t heads = std::max<std::int64_t>(key_heads(call), 1);
   const std::int64_t width = call.head_dim + call.value_dim;
   const std::int64_t bytes =
       call.group() * call.q_len * (4 * call.head_dim + 2 * width) + 2 * call.kv_len * width;
@@ -162,7 +162,9 @@ Pass maps_pass(const AttentionSlots& slots) {
 
 Pass sums_pass(const AttentionSlots& slots) {
   Pass pass = hopper_pass("sums", "backward");
-  pass.bindings = {slots.log_sum_exp, slots.key_gradient, slots.value_gradient, kScratch};
+  pass.bindings = {slots.query,           slots.key,         slots.value,
+                   slots.output_gradient, slots.log_sum_exp, slots.key_gradient,
+                   slots.value_gradient,  kScratch};
   pass.groups = [](const Problem& problem, const Config& config) {
     return Dim3{std::min(pieces_of_work(problem, config), config.at(kHopperGroups)), 1, 1};
   };
@@ -172,7 +174,8 @@ Pass sums_pass(const AttentionSlots& slots) {
 Pass queries_pass(const AttentionSlots& slots) {
   Pass pass = hopper_pass("queries", "backward_queries");
   pass.opencl.ptx_target = {};
-  pass.bindings = {kScratch, slots.query_gradient};
+  pass.bindings = {slots.query,       slots.key, slots.value,         slots.output_gradient,
+                   slots.log_sum_exp, kScratch,  slots.query_gradient};
   pass.specialized_on = {"BLOCK_Q", "DIM"};
   pass.group_size = [](const Config&) { return Dim3{kQueryItems, 1, 1}; };
   pass.groups = [](const Problem& problem, const Config& config) {

@@ -97,7 +97,7 @@ std::vector<Define> constants(const Problem& problem, const Config& config) {
 
 // Groups of heads of about one size: the last must not be a small one.
 std::uint32_t heads_at_once(const AttentionProblem& call, std::uint32_t band) {
-  const std::int64_t heads = call.batch * call.heads;
+  const std::int64_t heads = std::max<std::int64_t>(call.batch * call.heads, 1);
   if ((band & HOPPER_BAND_HIGH) == 0) return static_cast<std::uint32_t>(call.group());
   const std::int64_t bytes = 2 * seen_keys(call).count() * (call.head_dim + call.value_dim);
   const std::int64_t most = std::clamp(
