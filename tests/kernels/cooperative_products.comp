@@ -36,9 +36,9 @@ COOPERATIVE_LOAD_EIGHT(load_a, a, a8)
 COOPERATIVE_LOAD_EIGHT(load_b, b, b8)
 COOPERATIVE_LOAD_EIGHT(load_c, c, c8)
 
-LEFT left[2];
-SUM product[2], sum[2];
-LEFT weights(uint m, uint k) { return left[k]; }
+COOPERATIVE_LEFT left[2];
+COOPERATIVE_SUM product[2], sum[2];
+COOPERATIVE_LEFT weights(uint m, uint k) { return left[k]; }
 COOPERATIVE_TAKE_PRODUCTS(take, memory, left, product, 1u, 2u, 2u, A_STRIDE)
 COOPERATIVE_ADD_PRODUCTS(add, memory, weights, sum, 1u, 2u, 2u, C_STRIDE)
 
@@ -60,7 +60,7 @@ void main() {
   [[unroll]] for (uint k = 0u; k < 2u; ++k)
     coopMatLoad(left[k], memory, k * MATRIX_K / 8u, A_STRIDE, kRowMajor);
   take(B_AT);
-  [[unroll]] for (uint n = 0u; n < 2u; ++n) sum[n] = SUM(0.0);
+  [[unroll]] for (uint n = 0u; n < 2u; ++n) sum[n] = COOPERATIVE_SUM(0.0);
   add(C_AT);
   [[unroll]] for (uint n = 0u; n < 2u; ++n)
     coopMatStore(product[n], results, n * MATRIX_N, COLUMNS, kRowMajor);

@@ -7,7 +7,7 @@
 
 KERNEL void panels(const global scalar* from, global scalar* to, global float* wild, const uint rows) {
   const int first = (int)get_group_id(0) * LANES, last = (int)rows - 1;
-  const Rows in = {from, FEATURES};
+  const PanelRows in = {from, FEATURES};
   floatv panel[(FEATURES + VECTOR_WIDTH - 1) / VECTOR_WIDTH * VECTOR_WIDTH][VECTORS];
   load_panel(in, first, last, FEATURES, 2.0f, panel);
   for (int j = 0; j < VECTORS; ++j) {
@@ -15,7 +15,7 @@ KERNEL void panels(const global scalar* from, global scalar* to, global float* w
     store_panel((const floatv(*)[VECTORS])panel, j, (floatv)(1.5f), FEATURES, to, FEATURES, row, last);
     for (int i = 0; i < VECTOR_WIDTH && row + i <= last; ++i) {
       float of_lane[VECTOR_WIDTH];
-      vstorev(wildness(row_of(in, row + i), FEATURES), 0, of_lane);
+      vstorev(wildness(panel_row(in, row + i), FEATURES), 0, of_lane);
       wild[row + i] = 0.0f;
       for (int k = 0; k < VECTOR_WIDTH; ++k) wild[row + i] += of_lane[k];
     }
@@ -24,7 +24,7 @@ KERNEL void panels(const global scalar* from, global scalar* to, global float* w
 
 PANEL_ADD_PRODUCTS(add_features, const global float*, int, 4, VECTORS, fma, NO_AHEAD)
 KERNEL void products(const global float* rows, const global scalar* columns, global float* to, const uint count) {
-  const Rows in = {columns, FEATURES};
+  const PanelRows in = {columns, FEATURES};
   floatv panel[(FEATURES + VECTOR_WIDTH - 1) / VECTOR_WIDTH * VECTOR_WIDTH][VECTORS], sum[4][VECTORS];
   load_panel(in, 0, (int)count - 1, FEATURES, 1.0f, panel);
   for (int r = 0; r < 4; ++r) for (int j = 0; j < VECTORS; ++j) sum[r][j] = 0.0f;

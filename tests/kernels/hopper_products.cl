@@ -29,7 +29,7 @@ KERNEL void hopper_maps(const global scalar* a, const global scalar* b, const gl
                             .by_row = columns,
                             .by_batch = columns * rows,
                             .box_rows = 64};
-  make_map(&tensor, LOCAL_ADDRESS(made) + item * TENSOR_MAP_BYTES, maps + item * TENSOR_MAP_BYTES / 4);
+  make_tensor_map(&tensor, LOCAL_ADDRESS(made) + item * TENSOR_MAP_BYTES, maps + item * TENSOR_MAP_BYTES / 4);
 }
 
 KERNEL void hopper_products(const global uchar* maps, global float* product_out, global float* sum_out) {

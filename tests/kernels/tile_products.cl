@@ -14,13 +14,13 @@
 #define WEIGHT_STRIDE ((STEP / 4) | 1)
 
 TILE_ADD_DOTS(add_dots, ROWS, COLUMNS, SLICE_VECTORS, LANES, SLICE_STRIDE, LANES, SLICE_STRIDE, STEP / 4)
-TILE_ADD_ROWS(add_rows, add_product, ROWS, 1, STEP, LANES, WEIGHT_STRIDE, LANES, LANES)
-TILE_ADD_ROWS(add_seen_rows, add_seen_product, ROWS, 1, STEP, LANES, WEIGHT_STRIDE, LANES, LANES)
+TILE_ADD_ROWS(add_rows, tile_add_product, ROWS, 1, STEP, LANES, WEIGHT_STRIDE, LANES, LANES)
+TILE_ADD_ROWS(add_seen_rows, tile_add_seen_product, ROWS, 1, STEP, LANES, WEIGHT_STRIDE, LANES, LANES)
 TILE_REDUCE_ROWS(reduce_rows, ROWS, LANES, LANES, WEIGHT_STRIDE)
 
 INLINE float4 four(const global scalar* row, uint feature, uint features) {
   float4 x = (float4)(0.0f);
-  LOAD_FOUR(x, row, feature, features)
+  TILE_LOAD_FOUR(x, row, feature, features)
   return x;
 }
 

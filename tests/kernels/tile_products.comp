@@ -27,8 +27,8 @@ vec4 sum[ROWS];
 float statistic[ROWS];
 TILE_ADD_DOTS(add_dots, memory, product, ROWS, COLUMNS, SLICE_VECTORS, LANES, SLICE_STRIDE, LANES, SLICE_STRIDE,
               STEP / 4u)
-TILE_ADD_ROWS(add_rows, add_product, memory, sum, ROWS, 1u, STEP, LANES, WEIGHT_STRIDE, LANES, LANES)
-TILE_ADD_ROWS(add_seen_rows, add_seen_product, memory, sum, ROWS, 1u, STEP, LANES, WEIGHT_STRIDE, LANES, LANES)
+TILE_ADD_ROWS(add_rows, tile_add_product, memory, sum, ROWS, 1u, STEP, LANES, WEIGHT_STRIDE, LANES, LANES)
+TILE_ADD_ROWS(add_seen_rows, tile_add_seen_product, memory, sum, ROWS, 1u, STEP, LANES, WEIGHT_STRIDE, LANES, LANES)
 #if SUBGROUP
 TILE_SHUFFLE_ROWS(reduce_rows, statistic, ROWS, LANES)
 #define REDUCE(is_sum) reduce_rows(is_sum)
@@ -40,7 +40,7 @@ TILE_REDUCE_ROWS(reduce_rows, memory, statistic, ROWS, LANES, LANES, WEIGHT_STRI
 #define FOUR(name, elements, vectors, features)        \
   vec4 name(uint at, uint feature) {                   \
     vec4 x = vec4(0.0);                                \
-    LOAD_FOUR(x, elements, vectors, at, feature, features) \
+    TILE_LOAD_FOUR(x, elements, vectors, at, feature, features) \
     return x;                                          \
   }
 FOUR(four_a, a, a4, FEATURES)

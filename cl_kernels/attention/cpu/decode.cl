@@ -110,7 +110,7 @@ INLINE void weigh_head(Pass* pass, Head* head, const Work* work, Block now) {
 #endif
 }
 
-INLINE void take_block(Pass* pass, const Work* work, Rows keys, Rows values, Block now) {
+INLINE void take_block(Pass* pass, const Work* work, PanelRows keys, PanelRows values, Block now) {
   bool hides = now.first + now.begin < pass->every.begin || now.first + now.end > pass->every.end;
 #if POLICY
   hides = hides || (work->policies->policy->features & (POLICY_HIDES | POLICY_BIAS)) != 0;
@@ -169,9 +169,9 @@ KERNEL void attention_cpu_decode(const global scalar* restrict q, const global s
 #else
   const Work work = {&a, batch, kv_head, split};
 #endif
-  const Rows keys = {k + a.k_offset + (size_t)batch * a.k_stride_batch + (size_t)kv_head * a.k_stride_head,
+  const PanelRows keys = {k + a.k_offset + (size_t)batch * a.k_stride_batch + (size_t)kv_head * a.k_stride_head,
                      a.k_stride_head, a.k_stride_row};
-  const Rows values = {v + a.v_offset + (size_t)batch * a.v_stride_batch + (size_t)kv_head * a.v_stride_head,
+  const PanelRows values = {v + a.v_offset + (size_t)batch * a.v_stride_batch + (size_t)kv_head * a.v_stride_head,
                        a.v_stride_head, a.v_stride_row};
 
   Pass pass;

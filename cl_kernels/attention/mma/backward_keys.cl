@@ -49,12 +49,12 @@ KERNEL void attention_mma_backward_keys(
   const uint stages = own_v + GROUP_OWN * VALUE_PITCH;
   // In a stage.
   const uint gradients_at = STEP * HEAD_PITCH, numbers_at = STEP * MMA_PAIR_PITCH;
-  const Matrix keys = MATRIX(k, a.core, k, kv_head, 0, end_key, 0);
-  const Matrix values = MATRIX(v, a.core, v, kv_head, 0, end_key, 0);
-  copy_rows(own_k, keys, first_key, GROUP_OWN, HEAD_DIM, HEAD_PITCH, item);
-  copy_rows(own_v, values, first_key, GROUP_OWN, VALUE_DIM, VALUE_PITCH, item);
-  const uint k_at = own_k + warp * WARP_OWN * HEAD_PITCH + place_of_a(lane, HEAD_PITCH);
-  const uint v_at = own_v + warp * WARP_OWN * VALUE_PITCH + place_of_a(lane, VALUE_PITCH);
+  const MmaMatrix keys = MATRIX(k, a.core, k, kv_head, 0, end_key, 0);
+  const MmaMatrix values = MATRIX(v, a.core, v, kv_head, 0, end_key, 0);
+  mma_copy_rows(own_k, keys, first_key, GROUP_OWN, HEAD_DIM, HEAD_PITCH, item);
+  mma_copy_rows(own_v, values, first_key, GROUP_OWN, VALUE_DIM, VALUE_PITCH, item);
+  const uint k_at = own_k + warp * WARP_OWN * HEAD_PITCH + mma_place_of_a(lane, HEAD_PITCH);
+  const uint v_at = own_v + warp * WARP_OWN * VALUE_PITCH + mma_place_of_a(lane, VALUE_PITCH);
 
   float weight[ROWS * PAIRS], gradient[ROWS * PAIRS];
   float key_sum[ROWS * HEAD_STEPS * 4], value_sum[ROWS * VALUE_STEPS * 4];
@@ -65,13 +65,13 @@ KERNEL void attention_mma_backward_keys(
   for (uint g = 0; g < a.core.group; ++g) {
     const size_t head = (size_t)kv_head * a.core.group + g;
     choose_head(&pairs, log_sum_exp, scratch, batch, head);
-    const Matrix queries = MATRIX(q, a.core, q, head, begin, end, ROWS_THAT_COUNT);
-    const Matrix gradients =
+    const MmaMatrix queries = MATRIX(q, a.core, q, head, begin, end, ROWS_THAT_COUNT);
+    const MmaMatrix gradients =
         MATRIX(output_gradient, a.gradient, do, head, begin, end, ROWS_THAT_COUNT);
     if (begin < end) COPY_STEP(begin, stages + stage * MMA_STAGE_BYTES(STEP));
     for (int row = begin; row < end; row += STEP) {
       const uint here = stages + stage * MMA_STAGE_BYTES(STEP);
-      copy_wait();
+      mma_copy_wait();
       barrier(CLK_LOCAL_MEM_FENCE);
       stage ^= 1;
       if (row + (int)STEP < end)
@@ -82,15 +82,15 @@ KERNEL void attention_mma_backward_keys(
       if (at.first >= last_key || at.end <= warp_key) continue;
 
       const uint queries_at = here, rows_at = here + gradients_at;
-      take_head_products(weight, k_at, queries_at + place_of_b(lane, HEAD_PITCH));
-      take_value_products(gradient, v_at, rows_at + place_of_b(lane, VALUE_PITCH));
+      take_head_products(weight, k_at, queries_at + mma_place_of_b(lane, HEAD_PITCH));
+      take_value_products(gradient, v_at, rows_at + mma_place_of_b(lane, VALUE_PITCH));
       // Behind the last row stand zeros, and zero times a key that is NaN is NaN.
       const bool ends = row + (int)STEP > (int)a.core.q_len;
       const bool hides = ends || warp_key < at.common_first || last_key > at.common_end;
       differentiate_tile(weight, gradient, &pairs, here + numbers_at + lane % 4 * 8, key,
                          row + (int)(lane % 4 * 2), !hides);
-      add_value_rows(value_sum, weight, rows_at + place_of_a(lane, VALUE_PITCH));
-      add_head_rows(key_sum, gradient, queries_at + place_of_a(lane, HEAD_PITCH));
+      add_value_rows(value_sum, weight, rows_at + mma_place_of_a(lane, VALUE_PITCH));
+      add_head_rows(key_sum, gradient, queries_at + mma_place_of_a(lane, HEAD_PITCH));
     }
     barrier(CLK_LOCAL_MEM_FENCE);
   }
@@ -106,9 +106,9 @@ KERNEL void attention_mma_backward_keys(
 
   bool not_finite[ROWS];
   UNROLL for (uint r = 0; r < ROWS; ++r)
-    not_finite[r] = isnan(zero_of(key_sum + r * HEAD_STEPS * 4, HEAD_STEPS * 4) +
-                          zero_of(value_sum + r * VALUE_STEPS * 4, VALUE_STEPS * 4));
-  const uint odd = odd_rows(not_finite, ROWS);
+    not_finite[r] = isnan(mma_zero_of(key_sum + r * HEAD_STEPS * 4, HEAD_STEPS * 4) +
+                          mma_zero_of(value_sum + r * VALUE_STEPS * 4, VALUE_STEPS * 4));
+  const uint odd = mma_odd_rows(not_finite, ROWS);
   if (odd == 0) return;
   WARP_SYNC();  // what is stored now comes after what the warp has stored
   ROLLED for (uint n = 0; n < WARP_OWN; ++n) {

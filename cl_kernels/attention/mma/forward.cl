@@ -116,29 +116,29 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
   const int first_tile = tile;
   SKIP_HIDDEN(tile);
 
-  const Matrix queries = {
+  const MmaMatrix queries = {
       .data = q + a.q_offset + batch * a.q_stride_batch + (size_t)head * a.q_stride_head,
       .stride = a.q_stride_row,
       .end = (int)a.q_len};
-  const Matrix keys = {
+  const MmaMatrix keys = {
       .data = k + a.k_offset + batch * a.k_stride_batch + (size_t)kv_head * a.k_stride_head,
       .stride = a.k_stride_row,
       .begin = begin,
       .end = end};
-  const Matrix values = {
+  const MmaMatrix values = {
       .data = v + a.v_offset + batch * a.v_stride_batch + (size_t)kv_head * a.v_stride_head,
       .stride = a.v_stride_row,
       .begin = begin,
       .end = end};
   const uint key_tiles = local_memory + K_START, value_tiles = local_memory + V_START;
 #define COPY_KEYS(tile, stage) \
-  copy_rows(key_tiles + (stage)*K_BYTES, keys, tile, BLOCK_K, HEAD_DIM, HEAD_PITCH, item)
+  mma_copy_rows(key_tiles + (stage)*K_BYTES, keys, tile, BLOCK_K, HEAD_DIM, HEAD_PITCH, item)
 #define COPY_VALUES(tile, stage) \
-  copy_rows(value_tiles + (stage)*V_BYTES, values, tile, BLOCK_K, VALUE_DIM, VALUE_PITCH, item)
+  mma_copy_rows(value_tiles + (stage)*V_BYTES, values, tile, BLOCK_K, VALUE_DIM, VALUE_PITCH, item)
 
   const uint query_at =
-      local_memory + warp * WARP_ROWS * HEAD_PITCH + place_of_a(lane, HEAD_PITCH);
-  const uint key_at = key_tiles + place_of_b(lane, HEAD_PITCH);
+      local_memory + warp * WARP_ROWS * HEAD_PITCH + mma_place_of_a(lane, HEAD_PITCH);
+  const uint key_at = key_tiles + mma_place_of_b(lane, HEAD_PITCH);
   const uint value_at = value_tiles + place_of_values(lane);
 
   const float scale = GENERAL_SCORE ? 1.0f : a.scale * LOG2_E;  // of the scores
@@ -147,9 +147,9 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
   UNROLL for (uint r = 0; r < ROWS; ++r) most[r] = NO_MAXIMUM, sum[r] = 0.0f;
   UNROLL for (uint i = 0; i < ROWS * OUTPUTS; ++i) sums[i] = 0.0f;
 
-  copy_rows(local_memory, queries, first_row, BLOCK_Q, HEAD_DIM, HEAD_PITCH, item);
+  mma_copy_rows(local_memory, queries, first_row, BLOCK_Q, HEAD_DIM, HEAD_PITCH, item);
   if (KEEP_Q > 0) {
-    copy_wait();
+    mma_copy_wait();
     barrier(CLK_LOCAL_MEM_FENCE);
     UNROLL for (uint step = 0; step < KEEP_Q; ++step)
       load_queries(query + step * ROW_TILES * 4, query_at, step);
@@ -163,7 +163,7 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
   while (tile < end) {
     int next = tile + (int)BLOCK_K;
     SKIP_HIDDEN(next);
-    copy_wait();
+    mma_copy_wait();
     barrier(CLK_LOCAL_MEM_FENCE);
     if (STAGES == 1) {
       COPY_VALUES(tile, 0);
@@ -207,7 +207,7 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
     }
 
     if (STAGES == 1) {
-      copy_wait();
+      mma_copy_wait();
       barrier(CLK_LOCAL_MEM_FENCE);
       if (next < end) COPY_KEYS(next, 0);
     }
@@ -237,10 +237,10 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
   // With halves, a row whose weights are not finite sees what makes them so.
   bool not_finite[ROWS];
   UNROLL for (uint r = 0; r < ROWS; ++r) {
-    not_finite[r] = isnan(zero_of(sums + r * OUTPUTS, OUTPUTS));
+    not_finite[r] = isnan(mma_zero_of(sums + r * OUTPUTS, OUTPUTS));
     if (DTYPE != DTYPE_F32) not_finite[r] = not_finite[r] && !isnan(sum[r]);
   }
-  const uint odd = odd_rows(not_finite, ROWS);
+  const uint odd = mma_odd_rows(not_finite, ROWS);
   const size_t rows = get_num_groups(2) * a.heads * a.q_len;
   global float* partial = scratch + a.partials;
   global float* totals = partial + a.splits * rows * VALUE_DIM;
@@ -264,7 +264,7 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
     }
   } else {
     // Outputs go where the inputs were: these have arrived, needed or not, and were read.
-    copy_wait();
+    mma_copy_wait();
     barrier(CLK_LOCAL_MEM_FENCE);
     UNROLL for (uint r = 0; r < ROWS; ++r) {
       const int own_row = row + 8 * (int)r;

@@ -49,25 +49,25 @@ KERNEL void attention_mma_wide_backward_keys(
   const uint stages = weights + MMA_WEIGHT_BYTES(OWN, STEP);
   // In a stage.
   const uint gradients_at = STEP * HEAD_PITCH, numbers_at = STEP * MMA_PAIR_PITCH;
-  const Matrix keys = MATRIX(k, a.core, k, kv_head, 0, end_key, 0);
-  const Matrix values = MATRIX(v, a.core, v, kv_head, 0, end_key, 0);
-  copy_rows(own_k, keys, first_key, OWN, HEAD_DIM, HEAD_PITCH, item);
-  copy_rows(own_v, values, first_key, OWN, VALUE_DIM, VALUE_PITCH, item);
+  const MmaMatrix keys = MATRIX(k, a.core, k, kv_head, 0, end_key, 0);
+  const MmaMatrix values = MATRIX(v, a.core, v, kv_head, 0, end_key, 0);
+  mma_copy_rows(own_k, keys, first_key, OWN, HEAD_DIM, HEAD_PITCH, item);
+  mma_copy_rows(own_v, values, first_key, OWN, VALUE_DIM, VALUE_PITCH, item);
 
   const Tile tile = tile_of(warp, lane, weights);
   const int tile_key = first_key + (int)tile.own, key = tile_key + (int)(lane / 4);
   const uint own_pitch = tile.second ? VALUE_PITCH : HEAD_PITCH;
   const uint own_at =
-      (tile.second ? own_v : own_k) + tile.own * own_pitch + place_of_a(lane, own_pitch);
+      (tile.second ? own_v : own_k) + tile.own * own_pitch + mma_place_of_a(lane, own_pitch);
   const uint step_at = (tile.second ? gradients_at : 0) + tile.step * own_pitch +
-                       place_of_b(lane, own_pitch);
+                       mma_place_of_b(lane, own_pitch);
 
   const bool of_values = warp >= 4;
   const uint quarter = warp % 4, sum_pitch = of_values ? VALUE_PITCH : HEAD_PITCH;
-  const uint weight_at = weights + place_of_a(lane, MMA_WEIGHT_PITCH);
+  const uint weight_at = weights + mma_place_of_a(lane, MMA_WEIGHT_PITCH);
   const uint factors_at = of_values ? weight_at : GRADIENT_OF(weight_at);
   const uint rows_at =
-      (of_values ? gradients_at : 0) + (place_of_a(lane, sum_pitch) ^ quarter * 32);
+      (of_values ? gradients_at : 0) + (mma_place_of_a(lane, sum_pitch) ^ quarter * 32);
   float sum[SUMS];
   UNROLL for (uint i = 0; i < SUMS; ++i) sum[i] = 0.0f;
 
@@ -75,14 +75,14 @@ KERNEL void attention_mma_wide_backward_keys(
   for (uint g = 0; g < a.core.group; ++g) {
     const size_t head = (size_t)kv_head * a.core.group + g;
     choose_head(&pairs, log_sum_exp, scratch, batch, head);
-    const Matrix queries = MATRIX(q, a.core, q, head, begin, end, ROWS_THAT_COUNT);
-    const Matrix gradients =
+    const MmaMatrix queries = MATRIX(q, a.core, q, head, begin, end, ROWS_THAT_COUNT);
+    const MmaMatrix gradients =
         MATRIX(output_gradient, a.gradient, do, head, begin, end, ROWS_THAT_COUNT);
     if (begin < end) COPY_STEP(begin, stages + stage * MMA_STAGE_BYTES(STEP));
     for (int row = begin; row < end; row += STEP) {
       const uint here = stages + stage * MMA_STAGE_BYTES(STEP);
       const int next = row + (int)STEP;
-      copy_wait();
+      mma_copy_wait();
       barrier(CLK_LOCAL_MEM_FENCE);
       if (STAGES == 2) {
         stage ^= 1;
@@ -128,7 +128,7 @@ KERNEL void attention_mma_wide_backward_keys(
                HEAD_DIM, lane);
   }
 
-  copy_wait();  // tiles have arrived, needed or not, and make room
+  mma_copy_wait();  // tiles have arrived, needed or not, and make room
   barrier(CLK_LOCAL_MEM_FENCE);
   local uint* odd = (local uint*)memory;
   if (item < OWN / 32) odd[item] = 0;

@@ -59,7 +59,7 @@ void main() {
 
   load_queries();
   barrier();
-  [[unroll]] for (uint i = 0u; i < ROW_TILES * VALUE_TILES; ++i) total[i] = SUM(0.0);
+  [[unroll]] for (uint i = 0u; i < ROW_TILES * VALUE_TILES; ++i) total[i] = COOPERATIVE_SUM(0.0);
   attend();
   store_outputs();
 }

@@ -136,7 +136,7 @@ void weigh(int first, bool all_visible) {
   subgroupBarrier();
   if (subgroupAny(rose)) {
     [[unroll]] for (uint r = 0u; r < ROW_TILES; ++r) {
-      SUM rescale;
+      COOPERATIVE_SUM rescale;
       coopMatLoad(rescale, factors, gl_SubgroupID * ROWS + r * MATRIX_M, 0u, kColumnMajor);
       [[unroll]] for (uint n = 0u; n < VALUE_TILES; ++n) total[r * VALUE_TILES + n] =
           total[r * VALUE_TILES + n] * rescale;
@@ -144,8 +144,8 @@ void weigh(int first, bool all_visible) {
   }
 }
 
-LEFT weights(uint r, uint j) {
-  LEFT weight;
+COOPERATIVE_LEFT weights(uint r, uint j) {
+  COOPERATIVE_LEFT weight;
   coopMatLoad(weight, memory, own + r * MATRIX_M * S_STRIDE + j * MATRIX_K / 8u, S_STRIDE,
               kRowMajor);
   return weight;
@@ -179,7 +179,7 @@ void finish_rows() {
   }
   subgroupBarrier();
   [[unroll]] for (uint r = 0u; r < ROW_TILES; ++r) {
-    SUM norm;
+    COOPERATIVE_SUM norm;
     coopMatLoad(norm, factors, gl_SubgroupID * ROWS + r * MATRIX_M, 0u, kColumnMajor);
     [[unroll]] for (uint n = 0u; n < VALUE_TILES; ++n) total[r * VALUE_TILES + n] =
         total[r * VALUE_TILES + n] * norm;

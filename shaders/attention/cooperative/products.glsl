@@ -5,9 +5,9 @@
 #define TESSERA_ATTENTION_COOPERATIVE_PRODUCTS_GLSL
 #include "attention/cooperative/exact.glsl"
 
-LEFT query[ROW_TILES * HEAD_STEPS];
-SUM product[ROW_TILES * KEY_TILES];  // q k of a step
-SUM total[ROW_TILES * VALUE_TILES];  // outputs
+COOPERATIVE_LEFT query[ROW_TILES * HEAD_STEPS];
+COOPERATIVE_SUM product[ROW_TILES * KEY_TILES];  // q k of a step
+COOPERATIVE_SUM total[ROW_TILES * VALUE_TILES];  // outputs
 
 // The sub-group's query rows from vector `first` on, as much as its own place holds.
 void stage_queries(uint first) {
@@ -37,7 +37,7 @@ void load_queries() {
 
 COOPERATIVE_TAKE_PRODUCTS(multiply_keys, memory, query, product, ROW_TILES, KEY_TILES, HEAD_STEPS, K_STRIDE)
 
-LEFT weights(uint r, uint j);  // of row tile r and key tile j
+COOPERATIVE_LEFT weights(uint r, uint j);  // of row tile r and key tile j
 
 COOPERATIVE_ADD_PRODUCTS(add_weighted, memory, weights, total, ROW_TILES, VALUE_TILES, KEY_STEPS, V_STRIDE)
 void add_values(uint buffer_at) { add_weighted(buffer_at + K_AREA); }

@@ -37,7 +37,7 @@ layout(std430, binding = 3) readonly buffer OutputGradientVectors { scalar4 g4[]
 layout(std430, binding = 4) readonly buffer LogSumExp { float log_sum_exp[]; };
 layout(std430, binding = SCRATCH_BINDING) buffer Scratch { float scratch[]; };
 
-shared vec4 memory[TILE_VECTORS];
+shared vec4 memory[TILE_BACKWARD_VECTORS];
 // seen[c]: a row of this group sees row c of the step; seen[SOME_HIDDEN]: some pair is hidden.
 #define SOME_HIDDEN BLOCK_STEP
 shared uint seen[BLOCK_STEP + 1u];
@@ -57,7 +57,7 @@ float gradient[ITEM_ROWS * ITEM_STEPS];  // do.v, then du
     vec4 x = vec4(0.0);                                                 \
     if (row >= end) return x;                                           \
     const uint at = base + uint(row) * stride;                          \
-    LOAD_FOUR(x, elements, vectors, at, feature, features)              \
+    TILE_LOAD_FOUR(x, elements, vectors, at, feature, features)         \
     return x;                                                           \
   }
 LOAD_ROWS(load_query, q, q4, q_base, args.core.q_stride_row, HEAD_DIM, end_row)
@@ -118,9 +118,9 @@ LOAD_ROWS(load_gradient, g, g4, g_base, args.gradient.do_stride_row, VALUE_DIM, 
 // give it a weight. 16 ITEM_ROWS VECTORS multiply-adds for ITEM_ROWS + 4 VECTORS reads. Begins and
 // ends with a barrier.
 #define ADD_ROWS(name, sum, VECTORS, STRIDE, load, end)                                           \
-  TILE_ADD_ROWS(name##_slice, add_product, memory, sum, ITEM_ROWS, VECTORS, SLICE_STEP,           \
+  TILE_ADD_ROWS(name##_slice, tile_add_product, memory, sum, ITEM_ROWS, VECTORS, SLICE_STEP,      \
                 LANES_OWN, WEIGHT_STRIDE, LANES_STEP, STRIDE)                                     \
-  TILE_ADD_ROWS(name##_seen_slice, add_seen_product, memory, sum, ITEM_ROWS, VECTORS,             \
+  TILE_ADD_ROWS(name##_seen_slice, tile_add_seen_product, memory, sum, ITEM_ROWS, VECTORS,        \
                 SLICE_STEP, LANES_OWN, WEIGHT_STRIDE, LANES_STEP, STRIDE)                         \
   void name(int step_first) {                                                                     \
     uint weight_at = lane_own * WEIGHT_STRIDE;                                                    \

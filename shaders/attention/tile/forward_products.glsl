@@ -8,9 +8,9 @@
 // One slice of q k^T, and of p v.
 TILE_ADD_DOTS(add_scores, memory, score, ITEM_ROWS, ITEM_KEYS, SLICE_VECTORS, LANES_Q, Q_STRIDE, LANES_K, K_STRIDE,
               BLOCK_K / 4u)
-TILE_ADD_ROWS(add_values, add_product, memory, sum, ITEM_ROWS, ITEM_VALUES, SLICE_K, LANES_Q, P_STRIDE, LANES_K,
+TILE_ADD_ROWS(add_values, tile_add_product, memory, sum, ITEM_ROWS, ITEM_VALUES, SLICE_K, LANES_Q, P_STRIDE, LANES_K,
               V_STRIDE)
-TILE_ADD_ROWS(add_seen_values, add_seen_product, memory, sum, ITEM_ROWS, ITEM_VALUES, SLICE_K, LANES_Q, P_STRIDE,
+TILE_ADD_ROWS(add_seen_values, tile_add_seen_product, memory, sum, ITEM_ROWS, ITEM_VALUES, SLICE_K, LANES_Q, P_STRIDE,
               LANES_K, V_STRIDE)
 
 TILE_REDUCE_ROWS(reduce_by_memory, memory, statistic, ITEM_ROWS, LANES_Q, LANES_K, P_STRIDE)

@@ -9,7 +9,7 @@
 #define LOAD_FEATURES(name, elements, vectors)             \
   vec4 name(uint at, uint feature, uint features) {        \
     vec4 x = vec4(0.0);                                    \
-    LOAD_FOUR(x, elements, vectors, at, feature, features) \
+    TILE_LOAD_FOUR(x, elements, vectors, at, feature, features) \
     return x;                                              \
   }
 LOAD_FEATURES(load_query, q, q4)

@@ -5,9 +5,9 @@
 #ifndef TESSERA_LIB_COOPERATIVE_PRODUCTS_GLSL
 #define TESSERA_LIB_COOPERATIVE_PRODUCTS_GLSL
 
-#define LEFT coopmat<ELEMENT, gl_ScopeSubgroup, MATRIX_M, MATRIX_K, gl_MatrixUseA>
-#define RIGHT coopmat<ELEMENT, gl_ScopeSubgroup, MATRIX_K, MATRIX_N, gl_MatrixUseB>
-#define SUM coopmat<float, gl_ScopeSubgroup, MATRIX_M, MATRIX_N, gl_MatrixUseAccumulator>
+#define COOPERATIVE_LEFT coopmat<ELEMENT, gl_ScopeSubgroup, MATRIX_M, MATRIX_K, gl_MatrixUseA>
+#define COOPERATIVE_RIGHT coopmat<ELEMENT, gl_ScopeSubgroup, MATRIX_K, MATRIX_N, gl_MatrixUseB>
+#define COOPERATIVE_SUM coopmat<float, gl_ScopeSubgroup, MATRIX_M, MATRIX_N, gl_MatrixUseAccumulator>
 const int kRowMajor = gl_CooperativeMatrixLayoutRowMajor;
 const int kColumnMajor = gl_CooperativeMatrixLayoutColumnMajor;
 
@@ -27,10 +27,10 @@ const int kColumnMajor = gl_CooperativeMatrixLayoutColumnMajor;
 // name(at): product[M N] = left[M K] times the rows at `at`, transposed.
 #define COOPERATIVE_TAKE_PRODUCTS(name, memory, left, product, M, N, K, STRIDE)                            \
   void name(uint at) {                                                                                     \
-    [[unroll]] for (uint i = 0u; i < (M) * (N); ++i) product[i] = SUM(0.0);                                \
+    [[unroll]] for (uint i = 0u; i < (M) * (N); ++i) product[i] = COOPERATIVE_SUM(0.0);                    \
     [[unroll]] for (uint k = 0u; k < (K); ++k) {                                                           \
       [[unroll]] for (uint n = 0u; n < (N); ++n) {                                                         \
-        RIGHT part;                                                                                        \
+        COOPERATIVE_RIGHT part;                                                                            \
         coopMatLoad(part, memory, at + n * MATRIX_N * (STRIDE) + k * MATRIX_K / 8u, STRIDE, kColumnMajor); \
         [[unroll]] for (uint m = 0u; m < (M); ++m)                                                         \
           product[m * (N) + n] = coopMatMulAdd(left[m * (K) + k], part, product[m * (N) + n]);             \
@@ -42,10 +42,10 @@ const int kColumnMajor = gl_CooperativeMatrixLayoutColumnMajor;
 #define COOPERATIVE_ADD_PRODUCTS(name, memory, left, sum, M, N, K, STRIDE)                              \
   void name(uint at) {                                                                                  \
     [[unroll]] for (uint k = 0u; k < (K); ++k) {                                                        \
-      LEFT weight[M];                                                                                   \
+      COOPERATIVE_LEFT weight[M];                                                                       \
       [[unroll]] for (uint m = 0u; m < (M); ++m) weight[m] = left(m, k);                                \
       [[unroll]] for (uint n = 0u; n < (N); ++n) {                                                      \
-        RIGHT part;                                                                                     \
+        COOPERATIVE_RIGHT part;                                                                         \
         coopMatLoad(part, memory, at + k * MATRIX_K * (STRIDE) + n * MATRIX_N / 8u, STRIDE, kRowMajor); \
         [[unroll]] for (uint m = 0u; m < (M); ++m)                                                      \
           sum[m * (N) + n] = coopMatMulAdd(weight[m], part, sum[m * (N) + n]);                          \

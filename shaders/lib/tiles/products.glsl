@@ -20,13 +20,13 @@
       [[unroll]] for (uint r = 0u; r < (ROWS); ++r) {                                                                         \
         const vec4 own_part = memory[own + (OWN_LANES) * r * (OWN_STRIDE) + d];                                               \
         [[unroll]] for (uint c = 0u; c < (COLUMNS); ++c)                                                                      \
-          product[r * (COLUMNS) + c] = dot_add(own_part, part[c], product[r * (COLUMNS) + c]);                                \
+          product[r * (COLUMNS) + c] = tile_dot_add(own_part, part[c], product[r * (COLUMNS) + c]);                           \
       }                                                                                                                       \
     }                                                                                                                         \
   }
 
 // name(weight_at, tile): sum[ROWS][VECTORS] += weight[r][j] times row j of the tile, for the SLICE rows of it;
-// `add` is add_product or add_seen_product. 16 ROWS VECTORS multiply-adds for ROWS + 4 VECTORS reads.
+// `add` is tile_add_product or tile_add_seen_product. 16 ROWS VECTORS multiply-adds for ROWS + 4 VECTORS reads.
 // `sum` is an array of vec4.
 #define TILE_ADD_ROWS(name, add, memory, sum, ROWS, VECTORS, SLICE, OWN_LANES, WEIGHTS, STEP_LANES, STRIDE) \
   void name(uint weight_at, uint tile) {                                                                    \

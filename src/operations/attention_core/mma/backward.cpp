@@ -24,7 +24,7 @@ MmaBackwardGeometry geometry_of(const Problem& problem, const Config& config) {
 #include "operations/attention_core/mma/backward.def"
   const std::uint32_t HEAD_DIM = head_dim(problem);
   const std::uint32_t VALUE_DIM = value_dim(problem);
-  constexpr std::uint32_t ELEMENT_BYTES = 2;
+  constexpr std::uint32_t MMA_ELEMENT_BYTES = 2;
   constexpr std::uint32_t kMost = 4096;  // keeps every product below in 32 bits
   if (KEY_STEP > kMost || QUERY_STEP > kMost || !(MMA_BACKWARD_VALID)) return {};
   return {

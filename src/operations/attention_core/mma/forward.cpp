@@ -36,7 +36,7 @@ MmaGeometry geometry_of(const Problem& problem, const Config& config) {
 #include "operations/attention_core/mma/forward.def"
   const std::uint32_t HEAD_DIM = head_dim(problem);
   const std::uint32_t VALUE_DIM = value_dim(problem);
-  const std::uint32_t ELEMENT_BYTES = element_bytes(problem);
+  const std::uint32_t MMA_ELEMENT_BYTES = element_bytes(problem);
   constexpr std::uint32_t kMost = 4096;  // keeps every product below in 32 bits
   if (BLOCK_Q > kMost || BLOCK_K > kMost || !(MMA_VALID)) return {};
   return {.valid = true, .local_bytes = MMA_LOCAL_BYTES, .registers = MMA_REGISTERS};

@@ -30,7 +30,7 @@ MmaBackwardGeometry geometry_of(const Problem& problem, const Config& config) {
 #include "operations/attention_core/mma/wide_backward.def"
   const std::uint32_t HEAD_DIM = head_dim(problem);
   const std::uint32_t VALUE_DIM = value_dim(problem);
-  constexpr std::uint32_t ELEMENT_BYTES = 2;
+  constexpr std::uint32_t MMA_ELEMENT_BYTES = 2;
   if (!(MMA_WIDE_VALID) || columns(problem) > kMostColumns) return {};
   return {
       .valid = true,
