@@ -26,6 +26,10 @@
 // it the lowest number of its dtype: a row of them is the softmax of its scores as float rounds
 // them, mostly the mean.
 //
+// An element that no visible pair needs may hold anything, NaN and infinities too: padding need not
+// be initialised. It changes no result, and its gradient is 0. Where a visible pair does need one
+// that is not finite, the formulas say what becomes of it, in the rows that see it and in no other.
+//
 // What index tensors hold is only known on the device: a length or offset outside its range counts
 // as the nearest inside. Nothing outside the operands is ever read. Sequence n of cum_seqlens has
 // the rows and keys from offset n to offset n + 1. With a batch axis it lies in batch n, from its
@@ -76,7 +80,7 @@ struct FlashAttentionOptions {
   Tensor q_positions{};     // i32 [batch, q_len], both or neither
   Tensor kv_positions{};    // i32 [batch, kv_len]
   float dropout_prob = 0;   // in [0, 1)
-  std::int64_t dropout_seed = 0;
+  std::int64_t dropout_seed = 0;  // its 64 bits: -1 is the seed 2^64 - 1
   bool normalize_output =
       true;  // false: output = sum_j exp(s[i,j] - largest s of the row) value[j]
   // Work-groups that share the keys of a row; 0 = chosen by rule or tuned. A pinned number gives

@@ -31,18 +31,4 @@ Pass peaks_pass(const AttentionSlots& slots, const BackwardTilingOf& tiling);
 std::vector<Pass> policy_gradient_passes(const AttentionSlots& slots,
                                          const BackwardTilingOf& tiling);
 
-Variant tile_backward_variant(const AttentionSlots& slots);
-Variant cpu_backward_variant(const AttentionSlots& slots);
-Variant hopper_backward_variant(const AttentionSlots& slots);
-Variant mma_backward_variant(const AttentionSlots& slots);
-Variant mma_wide_backward_variant(const AttentionSlots& slots);
-Config default_tile_backward_config(const Problem& problem, const DeviceProfile& profile);
-Config default_cpu_backward_config(const Problem& problem, const DeviceProfile& profile);
-bool prefers_hopper_backward(const Problem& problem, const DeviceProfile& profile);
-Config default_hopper_backward_config(const Problem& problem, const DeviceProfile& profile);
-bool prefers_mma_backward(const Problem& problem, const DeviceProfile& profile);
-Config default_mma_backward_config(const Problem& problem, const DeviceProfile& profile);
-bool prefers_mma_wide_backward(const Problem& problem, const DeviceProfile& profile);
-Config default_mma_wide_backward_config(const Problem& problem, const DeviceProfile& profile);
-
 }  // namespace tessera::operations::attention

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "operations/attention_core/slots.hpp"
+#include "operations/common/ways.hpp"
 #include "tessera/record.hpp"
 
 namespace tessera::operations::attention {
@@ -65,9 +66,7 @@ void reference_attention_backward(const Problem& problem, std::span<HostTensor> 
 // Of an operation that has its operands and options.
 Workload forward_workload(const Operation& operation);
 Workload backward_workload(const Operation& operation);
-std::vector<Variant> attention_variants(const AttentionSlots& slots);
-std::vector<Rule> attention_rules();
-std::vector<Variant> attention_backward_variants(const AttentionSlots& slots);
-std::vector<Rule> attention_backward_rules();
+std::vector<Way> forward_ways(const AttentionSlots& slots);
+std::vector<Way> backward_ways(const AttentionSlots& slots);
 
 }  // namespace tessera::operations::attention

@@ -125,6 +125,8 @@ namespace tessera::testing {
   FAULT(kDropoutNotInDp, kBackward, "dp of undropped weights")                                    \
   FAULT(kValueGradientOfScores, kBackward, "dv of ds in place of p")                              \
   FAULT(kEmptyRowIsNan, kBackward, "exp(s - -inf) of rows that see nothing")                      \
+  FAULT(kHiddenDelta, kBackward, "gradients of rows that see nothing are multiplied by 0")        \
+  FAULT(kHiddenKeyTimesZero, kBackward, "hidden keys are multiplied by 0, and NaN is no 0")       \
   FAULT(kLastRowMissing, kBackward, "dk and dv miss the last row")                                \
   FAULT(kScoreGradientBf16, kBackward, "ds is rounded to bf16")                                   \
   FAULT(kKeyGradientInStorage, kBackward, "dk is summed up in the storage type")                  \

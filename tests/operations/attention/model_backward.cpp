@@ -23,7 +23,8 @@ void AttentionModel::accumulate(const Row& row, Gradients& gradients) const {
   const float* const output = output_.at(row.batch, row.index, row.head);
   const float* const delta_gradient = delta_gradient_.at(row.batch, row.index, row.head);
   float delta = 0;
-  for (std::int64_t d = 0; d < call_.value_dim; ++d) delta += delta_gradient[d] * output[d];
+  for (std::int64_t d = 0; d < call_.value_dim; ++d)
+    if (output[d] != 0 || is(Fault::kHiddenDelta)) delta += delta_gradient[d] * output[d];
   if (is(Fault::kDeltaMissing)) delta = 0;
   const float lse = log_sum_exp_.spec.shape.size() == 3
                         ? log_sum_exp_.at({row.batch, row.head, row.index})
@@ -68,6 +69,10 @@ void AttentionModel::accumulate(const Row& row, Gradients& gradients) const {
     } else if (cap_ > 0 && is(Fault::kMaskBeforeCap) && in_band(row, key)) {
       s = {.value = -cap_, .slope = 0};
       seen = true;
+    }
+    if (!seen && is(Fault::kHiddenKeyTimesZero)) {
+      for (std::int64_t d = 0; d < call_.head_dim; ++d)
+        gradients.query[index(at * call_.head_dim + d)] += 0 * key_row(row, key)[d];
     }
     if (!seen || lse == -kInfinity) continue;
     const float p = std::exp(s.value - shift) / sum;

@@ -191,16 +191,22 @@ class Maker {
 
   // Mostly normal numbers; each of the others shows what those do not.
   void draw_data() {
-    constexpr const char* kKinds[] = {"normal", "sharp",        "ascending",  "descending",
-                                      "needle", "needle_first", "needle_any", "constant_value",
-                                      "tiny",   "large",        "integers",   "below_zero"};
-    constexpr double kShares[] = {0.40, 0.14, 0.09,  0.05,  0.03, 0.03,
-                                  0.04, 0.05, 0.025, 0.025, 0.05, 0.06};
+    constexpr const char* kKinds[] = {"normal",     "sharp",        "ascending",  "descending",
+                                      "needle",     "needle_first", "needle_any", "constant_value",
+                                      "tiny",       "large",        "integers",   "below_zero",
+                                      "hidden_nan", "some_nan"};
+    constexpr double kShares[] = {0.30, 0.12,  0.07,  0.04, 0.03, 0.03, 0.03,
+                                  0.04, 0.025, 0.025, 0.04, 0.05, 0.12, 0.08};
     shape_.data = kKinds[draw_.share(kShares)];
     // Sums of large values overflow where nothing divides them.
     const bool sums = backward_ || shape_.options.contains("normalize_output") ||
                       shape_.options.contains("dropout_prob");
     if (shape_.data == "large" && sums) shape_.data = "normal";
+    // Whether a dropped weight needs its value, and a scale of 0 its products, is nobody's promise.
+    const auto scale = shape_.options.find("softmax_scale");
+    const bool vague = shape_.options.contains("dropout_prob") ||
+                       (scale != shape_.options.end() && scale->second == OptionValue(0.0));
+    if (shape_.data == "some_nan" && vague) shape_.data = "hidden_nan";
     if (has(kBias | kSharedBias) && draw_.chance(0.4)) shape_.data += "+masking";
     if (has(kPacked | kPadded) && draw_.chance(0.4)) shape_.data += "+unordered";
     if (has(kPositions) && draw_.chance(0.5)) shape_.data += "+far";

@@ -58,12 +58,16 @@ class Filler {
     fill_segments(slots.kv_segments, call_.kv_len);
     fill_positions(slots.q_positions, call_.q_len);
     fill_positions(slots.kv_positions, call_.kv_len);
+    const bool spoils =
+        shape_.data.starts_with("hidden_nan") || shape_.data.starts_with("some_nan");
+    if (spoils) spoil_inputs(problem_, shape_, tensors_);
     if (slots.output_gradient != kNoOperand) {
       if (call_.batch * call_.heads * call_.q_len * call_.kv_len > kMostPairs) {
         estimate_forward();
       } else {
         compute_forward();
       }
+      if (spoils) spoil_forward_results(problem_, shape_, tensors_);
     }
   }
 
@@ -98,9 +102,6 @@ class Filler {
       if (data == "integers") return std::clamp(std::round(value), -2.0, 2.0);
       if (data == "tiny" && slot == slots.value) return value * tiny();
       if (data == "large" && slot == slots.value) return std::tanh(value) * large();
-      const bool hidden = row > call_.q_len - 1 + call_.band_high;
-      if (data == "hidden_nan" && (slot == slots.key || slot == slots.value) && hidden)
-        return std::nan("");
       return value;
     });
   }
@@ -171,7 +172,9 @@ class Filler {
       if (also("unordered")) return any_offset(random, length);
       if (!call_.packed) return static_cast<double>(at * (at + 1) / 2 * (length * 2 / 3));
       if (at == 0) return 0;
-      return static_cast<double>(length * (at == 1 ? 1 : at - 1) / (call_.sequences - 1));
+      // One sequence alone has all the rows.
+      const std::int64_t parts = std::max<std::int64_t>(call_.sequences - 1, 1);
+      return static_cast<double>(length * std::max<std::int64_t>(at - 1, 1) / parts);
     });
   }
 

@@ -171,6 +171,7 @@ Pair AttentionPairs::pair(std::int64_t batch, std::int64_t head, std::int64_t ro
     pair.slope = 1 - t * t;
   }
   pair.score = u + (call_.bias_after_cap ? bias : 0);
+  if (std::isinf(pair.score)) pair.magnitude = 0;  // no rounding moves it
   if (std::fabs(bias) > kFarScore && pair.score == bias) pair.magnitude = 0;
   return pair;
 }

@@ -81,6 +81,7 @@ class AttentionGradients {
                            Visit visit) const;
   bool has_peak(std::size_t at) const;  // a row whose weights log_sum_exp does not give
   void find_peaks();
+  bool sees_any(std::int64_t line, std::int64_t row) const;  // line: batch * heads + head
   Element sink(std::int64_t batch, std::int64_t head, std::int64_t row, std::size_t sink) const;
   // Of a weight's exponent: what the score and what it is compared with are summed up from.
   double exponent_magnitude(const Pair& pair, std::size_t at) const {

@@ -2,6 +2,7 @@
 // The definition of attention's gradients, double precision:
 //
 //   delta[i] = sum_d do[i,d] o[i,d]              p[i,j] = exp(score[i,j] - log_sum_exp[i])
+//              (0 for rows that see no key: their output is 0 whatever anything is)
 //   dp[i,j]  = keep[i,j] sum_d do[i,d] v[j,d]    ds[i,j] = p[i,j] (dp[i,j] - delta[i])
 //   du[i,j]  = ds[i,j] slope of the cap          dq[i] = scale sum_j du[i,j] k[j]
 //   dk[j]    = scale sum_i du[i,j] q[i]          dv[j] = sum_i keep[i,j] p[i,j] do[i]
@@ -45,11 +46,20 @@ AttentionGradients::AttentionGradients(const Problem& problem, std::span<const H
   find_peaks();
   for (std::size_t at = 0; at < gradient_.size(); ++at) {
     for (Eigen::Index row = 0; row < gradient_[at].rows(); ++row) {
-      delta_.push_back(gradient_[at].row(row).dot(output[at].row(row)));
-      delta_magnitude_.push_back(
-          gradient_[at].row(row).cwiseAbs().dot(output[at].row(row).cwiseAbs()));
+      const bool counts = sees_any(static_cast<std::int64_t>(at), row);
+      const auto g = gradient_[at].row(row);
+      const auto o = output[at].row(row);
+      delta_.push_back(counts ? g.dot(o) : 0);
+      delta_magnitude_.push_back(counts ? g.cwiseAbs().dot(o.cwiseAbs()) : 0);
     }
   }
+}
+
+bool AttentionGradients::sees_any(std::int64_t line, std::int64_t row) const {
+  const AttentionProblem& call = pairs_.call();
+  for (std::int64_t key = 0; key < call.kv_len; ++key)
+    if (pairs_.sees(line / call.heads, line % call.heads, row, key)) return true;
+  return false;
 }
 
 bool AttentionGradients::has_peak(std::size_t at) const {
