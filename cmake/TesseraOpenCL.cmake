@@ -4,7 +4,7 @@
 define_property(GLOBAL PROPERTY TESSERA_OPENCL_FILES)
 define_property(GLOBAL PROPERTY TESSERA_OPENCL_STAMPS)
 
-# What kernels may include; all of it is embedded, and a change to any of it repeats every check.
+# What kernels may include; all of it is embedded.
 file(GLOB_RECURSE TESSERA_KERNEL_HEADERS CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cl_kernels/*.clh")
 file(GLOB shared_headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/abi/*.h" "${PROJECT_SOURCE_DIR}/src/operations/*/*.h")
 list(APPEND TESSERA_KERNEL_HEADERS ${shared_headers})
@@ -42,9 +42,10 @@ function(tessera_check_opencl group kernels)
       OUTPUT "${stamp}"
       COMMAND
         "${CMAKE_COMMAND}" "-DCLANG=${TESSERA_CLANG}" "-DFILE=${source}" "-DINCLUDES=${PROJECT_SOURCE_DIR}"
-        "-DDEFS=${def_files}" "-DCOMBINATIONS=${combinations}" "-DFLAGS=${flags}" "-DSTAMP=${stamp}" -P
-        "${PROJECT_SOURCE_DIR}/cmake/scripts/check_opencl.cmake"
-      DEPENDS "${source}" ${defs} ${TESSERA_KERNEL_HEADERS} "${PROJECT_SOURCE_DIR}/cmake/scripts/check_opencl.cmake"
+        "-DDEFS=${def_files}" "-DCOMBINATIONS=${combinations}" "-DFLAGS=${flags}" "-DSTAMP=${stamp}"
+        "-DDEPFILE=${stamp}.d" -P "${PROJECT_SOURCE_DIR}/cmake/scripts/check_opencl.cmake"
+      DEPENDS "${source}" ${defs} "${PROJECT_SOURCE_DIR}/cmake/scripts/check_opencl.cmake"
+      DEPFILE "${stamp}.d"
       COMMENT "Checking OpenCL C ${kernel_FILE}"
       VERBATIM)
     set_property(GLOBAL APPEND PROPERTY TESSERA_OPENCL_STAMPS "${stamp}")

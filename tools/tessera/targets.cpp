@@ -67,7 +67,7 @@ Case explicit_case(const Operation& operation, DType dtype, const std::string& w
 
 }  // namespace
 
-void add_device_option(CLI::App& app, std::vector<std::string>& devices) {
+void add_device_option(App& app, std::vector<std::string>& devices) {
   app.add_option("--device", devices,
                  "Index, platform, kind, name or UUID; may be repeated (default: all but host)")
       ->allow_extra_args(false);

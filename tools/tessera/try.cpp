@@ -343,19 +343,19 @@ class Trial {
 
 }  // namespace
 
-Command add_try(CLI::App& tool) {
-  CLI::App* app = tool.add_subcommand(
+Command add_try(App& tool) {
+  App* app = tool.add_subcommand(
       "try", "Flash attention on every device: tuned once, checked, timed, in one table.");
   const auto arguments = std::make_shared<Arguments>();
   Arguments& a = *arguments;
   add_device_option(*app, a.devices);
   app->add_option("--budget", a.budget, "Seconds for autotuning, all devices together")
       ->type_name("SECONDS")
-      ->check(CLI::Range(0.1, 1e6))
+      ->range(0.1, 1e6)
       ->capture_default_str();
   app->add_option("--min-time", a.min_time, "Seconds to time each call for")
       ->type_name("SECONDS")
-      ->check(CLI::Range(0.0, 3600.0))
+      ->range(0.0, 3600.0)
       ->capture_default_str();
   app->footer(
       "f32, f16 and bf16; a large shape, causal and not, one with grouped heads, an odd one.\n"
