@@ -22,22 +22,6 @@ std::optional<std::string> read_file(const std::string& path) {
   return text.str();
 }
 
-std::string load(std::string_view path) {
-  const std::string& root = environment().kernel_directory;
-  if (!root.empty()) {
-    for (const char* folder : {"/cl_kernels/", "/src/"}) {
-      if (auto text = read_file(root + folder + std::string(path))) return *std::move(text);
-    }
-    throw BuildError("TESSERA_KERNEL_DIR=" + root + " holds neither cl_kernels/" +
-                     std::string(path) + " nor src/" + std::string(path));
-  }
-  const auto files = embedded_files();
-  const auto found = std::ranges::find(files, path, &EmbeddedFile::path);
-  if (found == files.end())
-    throw BuildError("no kernel source '" + std::string(path) + "' was built in");
-  return std::string(found->text);
-}
-
 // The path of an `#include "path"` line, or nothing.
 std::optional<std::string> included_path(std::string_view line) {
   const std::size_t hash = line.find_first_not_of(" \t");
@@ -55,7 +39,7 @@ std::optional<std::string> included_path(std::string_view line) {
 // headers' own guards tell the compiler which to keep. `open` are the files that this one is
 // included from.
 void append(std::string_view path, std::vector<std::string>& open, std::string& out) {
-  const std::string text = load(path);
+  const std::string text = text_of(path);
   open.emplace_back(path);
   const auto mark = [&](std::size_t line) {
     out += "#line " + std::to_string(line) + " \"" + std::string(path) + "\"\n";
@@ -75,6 +59,31 @@ void append(std::string_view path, std::vector<std::string>& open, std::string& 
 }
 
 }  // namespace
+
+std::string text_of(std::string_view path) {
+  const std::string& root = environment().kernel_directory;
+  if (!root.empty()) {
+    for (const char* folder : {"/cl_kernels/", "/src/"}) {
+      if (auto text = read_file(root + folder + std::string(path))) return *std::move(text);
+    }
+    throw BuildError("TESSERA_KERNEL_DIR=" + root + " holds neither cl_kernels/" +
+                     std::string(path) + " nor src/" + std::string(path));
+  }
+  const auto files = embedded_files();
+  const auto found = std::ranges::find(files, path, &EmbeddedFile::path);
+  if (found == files.end())
+    throw BuildError("no kernel source '" + std::string(path) + "' was built in");
+  return std::string(found->text);
+}
+
+std::vector<std::string> includes_of(const std::string& text) {
+  std::vector<std::string> paths;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (auto path = included_path(line)) paths.push_back(*std::move(path));
+  }
+  return paths;
+}
 
 std::string flatten(std::string_view file) {
   std::string out;
