@@ -17,7 +17,7 @@ constexpr double kNoLimit = 1e300;
 // What a quick check may build anew for a variant and storage type: where the variant runs on what
 // it was made for, where it is a GPU's kernel on a CPU, of kernels that another operation has run;
 // and for storage types beyond the first.
-constexpr std::size_t kPrograms = 10, kOfGpus = 5, kOfKnownKernels = 3, kOfOtherDTypes = 2;
+constexpr std::size_t kPrograms = 16, kOfGpus = 8, kOfKnownKernels = 3, kOfOtherDTypes = 4;
 
 using Clock = std::chrono::steady_clock;
 
@@ -187,7 +187,7 @@ class Checker {
   }
 
   std::size_t budget(const Variant& variant, bool first_dtype, bool known_kernels) const {
-    if (!first_dtype) return kOfOtherDTypes;
+    if (!first_dtype) return known_kernels ? kOfOtherDTypes / 2 : kOfOtherDTypes;
     if (known_kernels) return kOfKnownKernels;
     const bool made_for_it =
         context_.device().backend != Backend::kOpenCL || !variant.needs.kinds.empty();

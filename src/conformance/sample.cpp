@@ -46,10 +46,13 @@ std::vector<bool> within_budget(const std::vector<Programs>& needs, std::size_t 
   for (const Programs& programs : needs) {
     for (const std::string& program : programs) ++users[program];
   }
+  // By how many others need what few need, then by how few of these programs it takes.
   const auto popularity = [&](std::size_t n) {
     std::size_t least = std::numeric_limits<std::size_t>::max();
     for (const std::string& program : needs[n]) least = std::min(least, users[program]);
-    return least;
+    const auto rare = std::ranges::count_if(
+        needs[n], [&](const std::string& program) { return users[program] == least; });
+    return std::pair(least, -rare);
   };
   std::vector<std::size_t> order(needs.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

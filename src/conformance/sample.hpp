@@ -29,8 +29,8 @@ void pin_configs(std::vector<Candidate>& candidates, std::vector<Config>& pinned
 using Programs = std::vector<std::string>;
 
 // Of cases by what they need built, those that fit into so many programs beside those of `built`,
-// to which theirs are added; cases whose programs most others need as well come first. The result
-// says for each whether it is kept.
+// to which theirs are added; cases whose programs most others need as well come first, then those
+// that need few. The result says for each whether it is kept.
 std::vector<bool> within_budget(const std::vector<Programs>& needs, std::size_t most,
                                 std::set<std::string>& built);
 
