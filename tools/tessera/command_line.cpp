@@ -3,6 +3,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "report.hpp"
+#include "tensor_files.hpp"
 #include "usage.hpp"
 
 namespace tessera::tool {
@@ -12,8 +14,18 @@ Option* Option::type_name(const std::string& name) {
   return this;
 }
 
-Option* Option::range(double least, double most) {
-  option_->check(CLI::Range(least, most));
+std::string why_no_seconds(const std::string& text, double least, double most) {
+  double value = 0;
+  // Written so that NaN, which is neither, is refused.
+  if (CLI::detail::lexical_cast(text, value) && value >= least && value <= most) return {};
+  return quote(text) + " is no number of seconds from " + significant(least) + " to " +
+         fixed(most, 0);
+}
+
+Option* Option::seconds_between(double least, double most) {
+  option_->check(CLI::Validator(
+      [least, most](const std::string& text) { return why_no_seconds(text, least, most); },
+      significant(least) + " to " + fixed(most, 0)));
   return this;
 }
 

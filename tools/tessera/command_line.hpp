@@ -13,13 +13,16 @@ class Option;
 
 namespace tessera::tool {
 
+// Why a text is no number of seconds in a range, or nothing. What is infinite or no number is none.
+std::string why_no_seconds(const std::string& text, double least, double most);
+
 class Option {
  public:
   explicit Option(CLI::Option* option) : option_(option) {}
   Option* type_name(const std::string& name);
-  Option* range(double least, double most);
-  Option* capture_default_str();         // help shows the value that is there now
-  Option* allow_extra_args(bool allow);  // of a list: several words after one name
+  Option* seconds_between(double least, double most);  // finite, and nothing below or above
+  Option* capture_default_str();                       // help shows the value that is there now
+  Option* allow_extra_args(bool allow);                // of a list: several words after one name
   Option* required();
 
  private:
