@@ -18,7 +18,45 @@ namespace {
 
 constexpr std::uint64_t kMostSource = 4U << 20U;  // bytes; ours are shorter than 64 KiB
 
-std::string load(std::string_view path) {
+// The path of an `#include "path"` line, or nothing.
+std::optional<std::string> included_path(std::string_view line) {
+  const std::size_t hash = line.find_first_not_of(" \t");
+  if (hash == std::string_view::npos || line[hash] != '#') return std::nullopt;
+  const std::size_t word = line.find_first_not_of(" \t", hash + 1);
+  if (word == std::string_view::npos || !line.substr(word).starts_with("include"))
+    return std::nullopt;
+  const std::size_t open = line.find('"', word);
+  const std::size_t close = line.find('"', open + 1);
+  if (open == std::string_view::npos || close == std::string_view::npos) return std::nullopt;
+  return std::string(line.substr(open + 1, close - open - 1));
+}
+
+// Every include is written out, as an earlier one may stand under an #if that is false: the
+// headers' own guards tell the compiler which to keep. `open` are the files that this one is
+// included from.
+void append(std::string_view path, std::vector<std::string>& open, std::string& out) {
+  const std::string text = text_of(path);
+  open.emplace_back(path);
+  const auto mark = [&](std::size_t line) {
+    out += "#line " + std::to_string(line) + " \"" + std::string(path) + "\"\n";
+  };
+  mark(1);
+  std::istringstream lines(text);
+  std::string line;
+  for (std::size_t number = 1; std::getline(lines, line); ++number) {
+    if (const auto inner = included_path(line)) {
+      if (std::ranges::find(open, *inner) == open.end()) append(*inner, open, out);
+      mark(number + 1);
+      continue;
+    }
+    out += line + "\n";
+  }
+  open.pop_back();
+}
+
+}  // namespace
+
+std::string text_of(std::string_view path) {
   const std::string& root = environment().kernel_directory;
   if (!root.empty()) {
     for (const char* folder : {"/cl_kernels/", "/src/"}) {
@@ -39,43 +77,14 @@ std::string load(std::string_view path) {
   return std::string(found->text);
 }
 
-// The path of an `#include "path"` line, or nothing.
-std::optional<std::string> included_path(std::string_view line) {
-  const std::size_t hash = line.find_first_not_of(" \t");
-  if (hash == std::string_view::npos || line[hash] != '#') return std::nullopt;
-  const std::size_t word = line.find_first_not_of(" \t", hash + 1);
-  if (word == std::string_view::npos || !line.substr(word).starts_with("include"))
-    return std::nullopt;
-  const std::size_t open = line.find('"', word);
-  const std::size_t close = line.find('"', open + 1);
-  if (open == std::string_view::npos || close == std::string_view::npos) return std::nullopt;
-  return std::string(line.substr(open + 1, close - open - 1));
-}
-
-// Every include is written out, as an earlier one may stand under an #if that is false: the
-// headers' own guards tell the compiler which to keep. `open` are the files that this one is
-// included from.
-void append(std::string_view path, std::vector<std::string>& open, std::string& out) {
-  const std::string text = load(path);
-  open.emplace_back(path);
-  const auto mark = [&](std::size_t line) {
-    out += "#line " + std::to_string(line) + " \"" + std::string(path) + "\"\n";
-  };
-  mark(1);
+std::vector<std::string> includes_of(const std::string& text) {
+  std::vector<std::string> paths;
   std::istringstream lines(text);
-  std::string line;
-  for (std::size_t number = 1; std::getline(lines, line); ++number) {
-    if (const auto inner = included_path(line)) {
-      if (std::ranges::find(open, *inner) == open.end()) append(*inner, open, out);
-      mark(number + 1);
-      continue;
-    }
-    out += line + "\n";
+  for (std::string line; std::getline(lines, line);) {
+    if (auto path = included_path(line)) paths.push_back(*std::move(path));
   }
-  open.pop_back();
+  return paths;
 }
-
-}  // namespace
 
 std::string flatten(std::string_view file) {
   std::string out;

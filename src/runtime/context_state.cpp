@@ -270,7 +270,8 @@ TuneReport ContextState::tune(const Problem& problem, const Case& shape, const P
         return measurement.variant == report.best->variant &&
                measurement.config == report.best->config;
       });
-  const selection::Entry entry = selection::new_entry(*report.best, *measured);
+  const selection::Entry entry =
+      selection::new_entry(problem, profile_.backend, *report.best, *measured);
   const std::string key =
       variant.empty() ? selection::entry_key(problem) : selection::entry_key(problem, variant);
   memory_.put(key, entry);

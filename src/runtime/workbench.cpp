@@ -2,6 +2,7 @@
 #include "runtime/workbench.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -144,15 +145,19 @@ std::span<const Expectation> Workbench::expectations(const Plan& plan) {
   const Arithmetic arithmetic{
       .backend = context_.profile().backend,
       .rounds_factors = variant != nullptr && variant->rounds_factors};  // null: the reference
-  if (expected_of_ == arithmetic) return expectations_;
+  for (const auto& [known, expected] : expectations_) {
+    if (known == arithmetic) return expected;
+  }
   std::vector<HostTensor> tensors(images_.size());
   for (std::size_t slot = 0; slot < images_.size(); ++slot) {
     if (problem_.has(slot))
       tensors[slot] = {.spec = problem_.spec(slot), .data = images_[slot].data()};
   }
-  expectations_ = expect(problem_, tensors, arithmetic, max_flops_);
-  expected_of_ = arithmetic;
-  return expectations_;
+  const auto start = std::chrono::steady_clock::now();
+  expectations_.emplace_back(arithmetic, expect(problem_, tensors, arithmetic, max_flops_));
+  oracle_seconds_ +=
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return expectations_.back().second;
 }
 
 void Workbench::reset_outputs() {

@@ -36,8 +36,8 @@ class MemoryCache final : public EntryStore {
 };
 
 // A stable name for everything that may change which configuration is fast or whether a binary is
-// valid: platform, vendor, device, driver and compiler versions, limits, features, hash of the
-// embedded kernel sources. 32 hex digits.
+// valid: platform, vendor, device, driver and compiler versions, limits, features. 32 hex digits.
+// Kernels are no part of it: see Entry::kernels.
 std::string fingerprint(const DeviceProfile& profile);
 
 // The user's cache directory: option, TESSERA_CACHE_DIR, $XDG_CACHE_HOME/tessera,

@@ -106,7 +106,7 @@ struct PersistentCache::State {
 
   static bool same_content(const Entry& a, const Entry& b) {
     return a.variant == b.variant && a.config == b.config && a.milliseconds == b.milliseconds &&
-           a.error_over_bound == b.error_over_bound && a.date == b.date;
+           a.error_over_bound == b.error_over_bound && a.date == b.date && a.kernels == b.kernels;
   }
 };
 

@@ -22,10 +22,13 @@ struct Entry {
   double milliseconds = 0;      // median when it was tuned
   double error_over_bound = 0;  // worst, when it was tuned
   std::string date{};           // ISO 8601, UTC
+  std::string kernels{};        // kernel::hash_of_kernels() when it was tuned
   std::string why{};            // a rule's reason; in memory only
 };
 
-Entry new_entry(const Choice& choice, const Measurement& measurement);  // dated now
+// Dated now.
+Entry new_entry(const Problem& problem, Backend backend, const Choice& choice,
+                const Measurement& measurement);
 
 // The keys of one device: operation name + "|" + Problem::key. Implementations: MemoryCache,
 // PersistentCache, ShippedDatabase.

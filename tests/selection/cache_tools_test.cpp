@@ -68,7 +68,7 @@ TEST_F(CacheToolsTest, InspectSaysWhatIsWrong) {
   write(file, bad);
   EXPECT_EQ(problem(0), "1 bad entries; the entry 'b' is damaged");
   bad = text;
-  bad.replace(bad.find("\"version\": 1"), 12, "\"version\": 7");
+  bad.replace(bad.find("\"version\": 2"), 12, "\"version\": 7");
   write(file, bad);
   EXPECT_THAT(problem(0), HasSubstr("format 7"));
   write(file, text);

@@ -42,7 +42,7 @@ TEST_F(PersistentCacheTest, FileIsPrivateReadableAndSaysWhatItIs) {
   ASSERT_EQ(::stat(file.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600U);
   for (const char* part :
-       {"\"format\": \"tessera-choices\"", "\"version\": 1", "\"library\": \"",
+       {"\"format\": \"tessera-choices\"", "\"version\": 2", "\"library\": \"",
         "pthread-skylake-avx512-AMD EPYC", "Portable Computing Language 3.1+debian",
         "BLOCK_K=96,WG_X=1", "\"origin\":\"autotune\""}) {
     EXPECT_THAT(text, ::testing::HasSubstr(part));
@@ -50,6 +50,26 @@ TEST_F(PersistentCacheTest, FileIsPrivateReadableAndSaysWhatItIs) {
   for (const auto& entry : fs::directory_iterator(directory.path())) {
     EXPECT_THAT(entry.path().filename().string(), ::testing::Not(::testing::HasSubstr(".tmp.")));
   }
+}
+
+TEST_F(PersistentCacheTest, FilesOfTheVersionBeforeAreReadWithoutTheirKernels) {
+  first.kernels.clear();
+  second.kernels.clear();
+  std::string text = sound_file();
+  text.replace(text.find("\"version\": 2"), 12, "\"version\": 1");
+  write(file, text);
+  ASSERT_TRUE(find("a") && find("b"));
+  EXPECT_TRUE(same(*find("a"), first));
+  EXPECT_TRUE(same(*find("b"), second));
+}
+
+TEST_F(PersistentCacheTest, KernelsAreCoveredByTheCheck) {
+  std::string text = sound_file();
+  const std::size_t place = text.find(first.kernels);
+  ASSERT_NE(place, std::string::npos);
+  text[place] = text[place] == '0' ? '1' : '0';
+  write(file, text);
+  EXPECT_EQ(find("a").has_value() + find("b").has_value(), 1);
 }
 
 TEST_F(PersistentCacheTest, OnlyTunedEntriesReachTheDisk) {

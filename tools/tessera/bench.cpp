@@ -198,8 +198,8 @@ class Bench {
 
 }  // namespace
 
-Command add_bench(CLI::App& tool) {
-  CLI::App* app = tool.add_subcommand("bench", "Check, then time, with the device's own clock.");
+Command add_bench(App& tool) {
+  App* app = tool.add_subcommand("bench", "Check, then time, with the device's own clock.");
   const auto arguments = std::make_shared<Arguments>();
   Arguments& a = *arguments;
   app->add_option("operation", a.operation, "Only this operation");
@@ -217,7 +217,7 @@ Command add_bench(CLI::App& tool) {
       ->type_name("KEY=VALUE,…");
   app->add_option("--min-time", a.min_time, "Seconds to time each benchmark for")
       ->type_name("SECONDS")
-      ->check(seconds_between(0, 3600))
+      ->seconds_between(0, 3600)
       ->capture_default_str();
   app->add_option("--json", a.json_file, "Write the results, in Google Benchmark's schema")
       ->type_name("FILE");

@@ -189,33 +189,36 @@ int clear(const Arguments& arguments) {
 
 }  // namespace
 
-Command add_cache(CLI::App& tool) {
-  CLI::App* app = tool.add_subcommand("cache", "What is remembered between runs.");
+Command add_cache(App& tool) {
+  App* app = tool.add_subcommand("cache", "What is remembered between runs.");
   const auto arguments = std::make_shared<Arguments>();
   Arguments& a = *arguments;
-  app->require_subcommand(1);
+  app->require_subcommand();
   app->add_option("--dir", a.directory,
                   "Directory (default: TESSERA_CACHE_DIR, then $XDG_CACHE_HOME/tessera)");
   struct Action {
-    CLI::App* app;
+    App* app;
     int (*run)(const Arguments&);
   };
   std::vector<Action> actions;
-  const auto add = [&](const char* name, const char* what, int (*run)(const Arguments&)) {
-    CLI::App* action = app->add_subcommand(name, what);
+  const auto add = [&](const std::string& name, const char* what, int (*run)(const Arguments&),
+                       const char* file = "") {
+    App* action = app->add_subcommand(name, what);
     action->fallthrough();  // --dir may follow the action
+    action->footer("Example:\n  tessera cache " + name + file);
     actions.push_back({action, run});
     return action;
   };
-  CLI::App* list_app = add("list", "The files and what they hold.", list);
+  App* list_app = add("list", "The files and what they hold.", list);
   list_app->add_flag("-v,--verbose", a.verbose, "Every configuration and program");
   list_app->add_flag("--json", a.json, "Print JSON");
-  CLI::App* verify_app = add("verify", "Check every file; exit code 1 if one is damaged.", verify);
+  App* verify_app = add("verify", "Check every file; exit code 1 if one is damaged.", verify);
   verify_app->add_flag("--json", a.json, "Print JSON");
-  add("export", "Write the tuned configurations of all devices to one file.", export_to)
+  add("export", "Write the tuned configurations of all devices to one file.", export_to,
+      " tuned.json")
       ->add_option("file", a.file, "Target")
       ->required();
-  add("import", "Merge the configurations of an exported file.", import_from)
+  add("import", "Merge the configurations of an exported file.", import_from, " tuned.json")
       ->add_option("file", a.file, "Source")
       ->required();
   add("clear", "Remove the files that Tessera wrote to the cache.", clear);
@@ -224,10 +227,6 @@ Command add_cache(CLI::App& tool) {
       "  tessera cache list -v\n"
       "  tessera cache verify\n"
       "  tessera cache export tuned.json && tessera cache --dir /tmp/other import tuned.json");
-  for (CLI::App* action : app->get_subcommands([](CLI::App*) { return true; })) {
-    action->footer("Example:\n  tessera cache " + action->get_name() +
-                   (action->get_option_no_throw("file") != nullptr ? " tuned.json" : ""));
-  }
   return {app, [arguments, actions] {
             for (const Action& action : actions) {
               if (action.app->parsed()) return action.run(*arguments);

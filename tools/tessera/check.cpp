@@ -242,8 +242,8 @@ class Checker {
 
 }  // namespace
 
-Command add_check(CLI::App& tool) {
-  CLI::App* app = tool.add_subcommand("check", "Check every kernel against the reference.");
+Command add_check(App& tool) {
+  App* app = tool.add_subcommand("check", "Check every kernel against the reference.");
   const auto arguments = std::make_shared<Arguments>();
   Arguments& a = *arguments;
   app->add_option("operation", a.operation, "Only this operation");

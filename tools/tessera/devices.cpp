@@ -222,8 +222,8 @@ void print_json(const Arguments& arguments) {
 
 }  // namespace
 
-Command add_devices(CLI::App& tool) {
-  CLI::App* app = tool.add_subcommand("devices", "List the devices of all platforms.");
+Command add_devices(App& tool) {
+  App* app = tool.add_subcommand("devices", "List the devices of all platforms.");
   const auto arguments = std::make_shared<Arguments>();
   app->add_option("--device", arguments->devices,
                   "Only these: index, platform, kind, name or UUID");

@@ -33,9 +33,9 @@ void pin_threads() {
 }
 
 int dispatch(int argc, char** argv) {
-  CLI::App tool("Deep-learning kernels on every OpenCL and Vulkan device.", "tessera");
+  App tool("Deep-learning kernels on every OpenCL and Vulkan device.", "tessera");
   tool.set_version_flag("--version", std::string("tessera ") + kVersion);
-  tool.require_subcommand(1);
+  tool.require_subcommand();
   tool.footer(
       "Examples:\n"
       "  tessera devices                 what is there\n"
@@ -48,18 +48,7 @@ int dispatch(int argc, char** argv) {
   const std::vector<Command> commands{add_devices(tool), add_run(tool),  add_check(tool),
                                       add_bench(tool),   add_tune(tool), add_cache(tool),
                                       add_try(tool)};
-  try {
-    tool.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return tool.exit(error);  // --help, --version
-    std::string scope;
-    for (const CLI::App* app = &tool; !app->get_subcommands().empty();) {
-      app = app->get_subcommands().front();
-      scope += app->get_name() + ' ';
-    }
-    return complain(std::string(error.what()) + " (see 'tessera " + scope + "--help')",
-                    kWrongUsage);
-  }
+  if (!tool.parse(argc, argv)) return 0;
   as_usage([] { environment(); });  // a malformed variable is found before anything is done
   for (const Command& command : commands) {
     if (!command.app->parsed()) continue;

@@ -340,8 +340,8 @@ int run(const Arguments& arguments) {
 
 }  // namespace
 
-Command add_run(CLI::App& tool) {
-  CLI::App* app = tool.add_subcommand("run", "Run an operation on tensors from files.");
+Command add_run(App& tool) {
+  App* app = tool.add_subcommand("run", "Run an operation on tensors from files.");
   const auto arguments = std::make_shared<Arguments>();
   Arguments& a = *arguments;
   app->add_option("operation", a.operation, "Name of an operation, see --list");

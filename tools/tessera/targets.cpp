@@ -77,19 +77,7 @@ Case explicit_case(const Operation& operation, DType dtype, const std::string& w
 
 }  // namespace
 
-CLI::Validator seconds_between(double least, double most) {
-  return {[least, most](std::string& text) -> std::string {
-            double value = 0;
-            // Written so that NaN, which is neither, is refused.
-            if (CLI::detail::lexical_cast(text, value) && value >= least && value <= most)
-              return {};
-            return quote(text) + " is no number of seconds from " + significant(least) + " to " +
-                   fixed(most, 0);
-          },
-          significant(least) + " to " + fixed(most, 0)};
-}
-
-void add_device_option(CLI::App& app, std::vector<std::string>& devices) {
+void add_device_option(App& app, std::vector<std::string>& devices) {
   app.add_option("--device", devices,
                  "Index, platform, kind, name or UUID; may be repeated (default: all but host)")
       ->allow_extra_args(false);

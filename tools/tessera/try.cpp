@@ -402,19 +402,19 @@ class Trial {
 
 }  // namespace
 
-Command add_try(CLI::App& tool) {
-  CLI::App* app = tool.add_subcommand(
+Command add_try(App& tool) {
+  App* app = tool.add_subcommand(
       "try", "Flash attention on every device: tuned once, checked, timed, in one table.");
   const auto arguments = std::make_shared<Arguments>();
   Arguments& a = *arguments;
   add_device_option(*app, a.devices);
   app->add_option("--budget", a.budget, "Seconds for autotuning, all devices together")
       ->type_name("SECONDS")
-      ->check(seconds_between(0.1, 1e6))
+      ->seconds_between(0.1, 1e6)
       ->capture_default_str();
   app->add_option("--min-time", a.min_time, "Seconds to time each call for")
       ->type_name("SECONDS")
-      ->check(seconds_between(0, 3600))
+      ->seconds_between(0, 3600)
       ->capture_default_str();
   app->add_flag("--quick", a.quick, "Small shapes only: a look in seconds, no figures to quote");
   app->footer(

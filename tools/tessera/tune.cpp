@@ -223,15 +223,15 @@ class Tuner {
 
 }  // namespace
 
-Command add_tune(CLI::App& tool) {
-  CLI::App* app = tool.add_subcommand("tune", "Measure configurations and remember the best.");
+Command add_tune(App& tool) {
+  App* app = tool.add_subcommand("tune", "Measure configurations and remember the best.");
   const auto arguments = std::make_shared<Arguments>();
   Arguments& a = *arguments;
   app->add_option("operation", a.operation, "Only this operation");
   add_device_option(*app, a.devices);
   app->add_option("--budget", a.budget, "Seconds for everything, shared by the calls")
       ->type_name("SECONDS")
-      ->check(seconds_between(0.1, 1e6))
+      ->seconds_between(0.1, 1e6)
       ->capture_default_str();
   app->add_option("--shapes", a.shapes,
                   "A part of a benchmark's name, or OPERAND=4x128x64,OPERAND=… "
