@@ -8,6 +8,8 @@
 
 #include "base/environment.hpp"
 #include "base/log.hpp"
+#include "device/clock.hpp"
+#include "kernel/precision.hpp"
 #include "selection/overlay.hpp"
 #include "tessera/error.hpp"
 
@@ -244,7 +246,10 @@ TuneReport ContextState::tune(const Problem& problem, const Case& shape, const P
   };
   TuneReport report = selection::tune(problem, selection::candidates(problem, profile_),
                                       trial_factory(*this, problem, shape),
-                                      {.budget_seconds = policy.tune_seconds}, both);
+                                      {.budget_seconds = policy.tune_seconds,
+                                       .warm_up = device::warm_up_of(profile_),
+                                       .clock_mhz = device::clock_reader(profile_)},
+                                      both);
   if (!report.best) return report;
   const auto measured =
       std::ranges::find_if(report.measurements, [&](const Measurement& measurement) {

@@ -72,8 +72,8 @@ class Devices(ToolTest):
         self.assertEqual(result["context"]["devices"][0]["index"], int(self.device))
         for entry in result["benchmarks"]:
             for key in ["name", "run_type", "iterations", "real_time", "cpu_time", "time_unit",
-                        "bytes_per_second", "percent_of_peak", "error_over_bound", "variant",
-                        "config", "tier"]:
+                        "bytes_per_second", "percent_of_peak", "peak_per_second", "unsteady",
+                        "error_over_bound", "variant", "config", "tier", "precision"]:
                 self.assertIn(key, entry)
             self.assertLessEqual(entry["error_over_bound"], 1)
         # Machines are noisy: claim times that leave no doubt. One benchmark is enough.
@@ -88,3 +88,6 @@ class Devices(ToolTest):
 
 if __name__ == "__main__":
     main()
+            rate = entry["FLOPS" if entry["bound_by"] == "arithmetic" else "bytes_per_second"]
+            self.assertAlmostEqual(entry["percent_of_peak"],
+                                   100 * rate / entry["peak_per_second"], 6)

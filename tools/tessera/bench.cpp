@@ -129,6 +129,7 @@ class Bench {
                  {"tier"},
                  {"ms", true},
                  {"spread", true},
+                 {"clock", true},
                  {"rate", true},
                  {"of peak", true},
                  {"error/bound", true}});
@@ -142,10 +143,11 @@ class Bench {
       table.add({device_tag(row.device), row.operation->name + '/' + row.shape.name,
                  std::string(to_string(row.dtype)), row.run.execution.choice.variant,
                  row.run.execution.choice.config.to_string(), row.tier,
-                 milliseconds(row.run.median_seconds), fixed(100 * row.run.spread, 1) + " %",
-                 rate_text(row), percent_text(row), error_text(row)});
+                 milliseconds(row.run.median_seconds), spread_text(row.run.spread, row.run.settled),
+                 clock_text(row.run.clock_mhz), rate_text(row), percent_text(row),
+                 error_text(row)});
     }
-    std::cout << table.text();
+    std::cout << table.text() << unsteady_note(rows_);
   }
 
   // Prints new over old time of every benchmark that both runs have. True if any became too slow.
@@ -211,10 +213,12 @@ Command add_bench(CLI::App& tool) {
       ->type_name("FILE");
   app->footer(
       "Exit code 1 if a result was wrong or, with --compare, slower by more than 5 %.\n"
-      "Percentages are of the f32 FMA rate (for variants made of bf16 dot products: of theirs)\n"
-      "or the copy bandwidth that the tool measures, whichever limits the call. Calls that only\n"
-      "read, such as decoding on CPUs, find nothing in the caches and stand beside the read\n"
-      "bandwidth (GB/s) that was measured in turns with them.\n\n"
+      "A device works until its speed settles, then it is timed; the clock is shown where its\n"
+      "driver tells. Percentages are of the f32 FMA rate (for variants made of bf16 dot\n"
+      "products: of theirs) or the copy bandwidth that the tool measures, whichever limits the\n"
+      "call, and stand beside it; on CPUs it was measured in turns with the call. Calls that\n"
+      "only read, such as decoding on CPUs, find nothing in the caches and stand beside the\n"
+      "read bandwidth.\n\n"
       "Examples:\n"
       "  tessera bench flash_attention --device opencl --dtype f32\n"
       "  tessera bench --json before.json\n"

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <ctime>
 
+#include "base/timing.hpp"
+
 namespace tessera::tool {
 
 std::string fixed(double value, int digits) {
@@ -33,6 +35,14 @@ std::string bytes_text(std::uint64_t bytes) {
   }
   return (value == std::floor(value) ? fixed(value, 0) : fixed(value, 1)) + " " + kUnits.at(unit);
 }
+
+bool is_unsteady(double spread, bool settled) { return !settled || spread > kWideSpread; }
+
+std::string spread_text(double spread, bool settled) {
+  return fixed(100 * spread, 1) + " %" + (is_unsteady(spread, settled) ? " !" : "");
+}
+
+std::string clock_text(double mhz) { return mhz > 0 ? fixed(mhz, 0) + " MHz" : "–"; }
 
 std::string utc_now() {
   const std::time_t now = std::time(nullptr);

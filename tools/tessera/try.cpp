@@ -146,9 +146,11 @@ class Trial {
       std::cout << device_label(target.device) << ": " << peaks_text(target.meter.peaks()) << '\n';
     }
     std::cout << '\n' << table();
-    std::cout << "\nof peak: of the f32 FMA rate above; f16 and bf16 may pass it where there are "
-                 "matrix units\nerror/bound: the worst element's error over what rounding "
-                 "allows; 1 is the most\n";
+    std::cout
+        << unsteady_note(rows_)
+        << "\nof peak: of the f32 FMA rate, on CPUs as it was in turns with the call; f16 and "
+           "bf16 may pass it where there are matrix units\nerror/bound: the worst element's "
+           "error over what rounding allows; 1 is the most\n";
     for (const std::string& failure : failures_) std::cout << "FAILED " << failure << '\n';
     return failures_.empty() ? 0 : 1;
   }
@@ -315,7 +317,9 @@ class Trial {
                  {"configuration"},
                  {"tier"},
                  {"ms", true},
-                 {"GFLOP/s", true},
+                 {"spread", true},
+                 {"clock", true},
+                 {"rate", true},
                  {"of peak", true},
                  {"error/bound", true}});
     for (const Measured& row : rows_) {
@@ -326,7 +330,8 @@ class Trial {
       table.add({device_tag(row.device), row.shape.name, std::string(to_string(row.dtype)),
                  choice.variant, choice.config.to_string(), failed ? "FAILED" : row.tier,
                  timed ? milliseconds(run.median_seconds) : "–",
-                 timed ? significant(run.flops / run.median_seconds * 1e-9) : "–",
+                 timed ? spread_text(row.run.spread, row.run.settled) : "–",
+                 timed ? clock_text(row.run.clock_mhz) : "–", timed ? rate_text(row) : "–",
                  timed ? percent_text(row) : "–", failed ? "–" : error_text(row)});
     }
     return table.text();
