@@ -79,6 +79,10 @@ Environment read_environment(Getter get) {
   if (const char* value = get("TESSERA_CACHE_DIR")) result.cache_directory = value;
   result.autotune =
       one_of(get, "TESSERA_AUTOTUNE_POLICY", false, {{"autotune", true}, {"heuristics", false}});
+  result.precision = one_of(get, "TESSERA_PRECISION", Precision::kDefault,
+                            {{to_string(Precision::kDefault), Precision::kDefault},
+                             {to_string(Precision::kHigh), Precision::kHigh},
+                             {to_string(Precision::kHighest), Precision::kHighest}});
   result.log = one_of(get, "TESSERA_LOG", LogLevel::kWarning,
                       {{"off", LogLevel::kOff},
                        {"error", LogLevel::kError},

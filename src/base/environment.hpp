@@ -8,6 +8,7 @@
 #include <string>
 
 #include "tessera/device.hpp"
+#include "tessera/precision.hpp"
 
 namespace tessera {
 
@@ -16,9 +17,10 @@ enum class LogLevel { kOff, kError, kWarning, kInfo, kDebug };
 struct Environment {
   std::string device;  // TESSERA_DEVICE: selector
   std::optional<std::string>
-      cache_directory;                // TESSERA_CACHE_DIR: "" or "off" = no persistent cache
-  bool autotune = false;              // TESSERA_AUTOTUNE_POLICY: autotune | heuristics
-  LogLevel log = LogLevel::kWarning;  // TESSERA_LOG: off | error | warning | info | debug
+      cache_directory;    // TESSERA_CACHE_DIR: "" or "off" = no persistent cache
+  bool autotune = false;  // TESSERA_AUTOTUNE_POLICY: autotune | heuristics
+  Precision precision = Precision::kDefault;  // TESSERA_PRECISION: default | high | highest
+  LogLevel log = LogLevel::kWarning;          // TESSERA_LOG: off | error | warning | info | debug
   std::string kernel_directory;  // TESSERA_KERNEL_DIR: root of a source tree to read kernels from
   Feature disabled = Feature::kNone;  // TESSERA_DISABLE: names of features, separated by ','
   bool quirks = true;                 // TESSERA_QUIRKS: on | off

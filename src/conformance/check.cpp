@@ -40,8 +40,9 @@ class Checker {
   }
 
   void check_variant(const Variant& variant, DType dtype) {
-    const std::vector<Case> cases =
+    std::vector<Case> cases =
         operation_.workload.cases ? operation_.workload.cases(dtype) : std::vector<Case>{};
+    for (Case& shape : cases) ask_precision(shape);
     const bool first_dtype = dtype == dtypes_of(variant).front();
     std::vector<Config> tried;
     for (std::size_t n = 0; n < cases.size(); ++n) {
@@ -65,9 +66,16 @@ class Checker {
     if (!options_.edge_cases || !operation_.workload.edge_cases) return;
     if (options_.quick && !first_dtype) return;
     for (const Config& config : tried) {
-      for (const Case& shape : operation_.workload.edge_cases(dtype, config))
+      for (Case& shape : operation_.workload.edge_cases(dtype, config)) {
+        ask_precision(shape);
         check_case(variant, config, shape);
+      }
     }
+  }
+
+  void ask_precision(Case& shape) const {
+    if (!options_.precision) return;
+    shape.options.insert_or_assign("precision", std::string(to_string(*options_.precision)));
   }
 
   // The variant that the rules would take here.

@@ -27,6 +27,7 @@ struct CheckOptions {
   int repeats = 2;  // of every case, which must all give the same bits
   std::size_t max_configs =
       3;  // of a variant's space; all hand-written cases run on the first, edge cases on each
+  std::optional<Precision> precision{};  // variants that keep less are skipped
 };
 
 struct CheckResult {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "kernel/precision.hpp"
 #include "tessera/error.hpp"
 #include "tessera/record.hpp"
 
@@ -111,6 +112,7 @@ Problem make_problem(const Operation& operation, std::vector<std::optional<Tenso
   problem.operands = std::move(operands);
   problem.requested = std::move(requested);
   problem.options = complete(operation, std::move(options));
+  problem.precision = kernel::asked_precision(problem.options).value_or(Precision::kDefault);
   operation.validate(problem);
   return problem;
 }

@@ -129,6 +129,8 @@ ContextState::ContextState(const device::Route& route, const ContextOptions& opt
       device_(open_as(route, profile_)),
       fingerprint_(selection::fingerprint(profile_)),
       default_policy_{.autotune = options.use_environment && environment().autotune},
+      default_precision_(options.precision.value_or(
+          options.use_environment ? environment().precision : Precision::kDefault)),
       blobs_(open_caches(options)),
       default_stream_(std::make_shared<StreamState>(*device_)),
       programs_(*device_, *blobs_),
@@ -190,6 +192,15 @@ selection::Request ContextState::request(const Problem& problem, const CallOptio
           .allowed = call.tiers};
 }
 
+Options ContextState::with_precision(Options options, const CallOptions& call) const {
+  const Precision asked =
+      call.precision.value_or(selection::scoped_precision().value_or(default_precision_));
+  if (asked != Precision::kDefault && !kernel::asked_precision(options)) {
+    options.insert_or_assign(std::string(kernel::kPrecision), std::string(to_string(asked)));
+  }
+  return options;
+}
+
 std::vector<std::optional<TensorSpec>> copies_of(std::span<const TensorSpec* const> specs) {
   std::vector<std::optional<TensorSpec>> copies;
   copies.reserve(specs.size());
@@ -204,6 +215,7 @@ std::shared_ptr<const Plan> ContextState::plan(const Operation& operation,
                                                const CallOptions& call) {
   // An overlay belongs to a scope of one thread, so what it decides must not outlive it.
   const bool cacheable = !selection::overlays_active();
+  options = with_precision(std::move(options), call);
   std::string key;
   if (cacheable) {
     const std::string_view found_by =
@@ -234,6 +246,7 @@ Explanation ContextState::explain(const Problem& problem, const CallOptions& cal
       .key = problem.key,
       .device = profile_.name,
       .name = full_name(*problem.operation, *variant, choice.config, problem.dtype, profile_),
+      .precision = problem.precision,
       .choice = std::move(choice)};
   return explanation;
 }

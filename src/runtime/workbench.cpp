@@ -130,9 +130,11 @@ void Workbench::upload() {
 
 std::span<const Expectation> Workbench::expectations(const Plan& plan) {
   const Variant* variant = problem_.operation->find_variant(plan.execution->choice.variant);
+  // Null: the reference. What was asked for counts, whatever was chosen.
+  const bool may_round = plan.problem.precision != Precision::kHighest;
   const Arithmetic arithmetic{
       .backend = context_.profile().backend,
-      .rounds_factors = variant != nullptr && variant->rounds_factors};  // null: the reference
+      .rounds_factors = may_round && variant != nullptr && variant->rounds_factors};
   if (expected_of_ == arithmetic) return expectations_;
   std::vector<HostTensor> tensors(images_.size());
   for (std::size_t slot = 0; slot < images_.size(); ++slot) {

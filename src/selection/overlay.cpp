@@ -81,6 +81,12 @@ ScopedPolicy::ScopedPolicy(Policy policy) { scopes<Policy>().push_back({this, po
 
 ScopedPolicy::~ScopedPolicy() { leave<Policy>(this); }
 
+ScopedPrecision::ScopedPrecision(Precision precision) {
+  scopes<Precision>().push_back({this, precision});
+}
+
+ScopedPrecision::~ScopedPrecision() { leave<Precision>(this); }
+
 Policy current_policy() {
   if (const auto policy = selection::scoped_policy()) return *policy;
   return {.autotune = environment().autotune};
@@ -98,10 +104,18 @@ std::optional<OverlayEntry> find_overlay(const Problem& problem) {
   return std::nullopt;
 }
 
-std::optional<Policy> scoped_policy() {
-  if (scopes<Policy>().empty()) return std::nullopt;
-  return scopes<Policy>().back().value;
+namespace {
+
+template <class T>
+std::optional<T> innermost() {
+  if (scopes<T>().empty()) return std::nullopt;
+  return scopes<T>().back().value;
 }
+
+}  // namespace
+
+std::optional<Policy> scoped_policy() { return innermost<Policy>(); }
+std::optional<Precision> scoped_precision() { return innermost<Precision>(); }
 
 }  // namespace selection
 }  // namespace tessera

@@ -42,6 +42,7 @@ TEST(EnvironmentTable, Defaults) {
   EXPECT_EQ(none.device, "");
   EXPECT_EQ(none.cache_directory, std::nullopt);
   EXPECT_FALSE(none.autotune);
+  EXPECT_EQ(none.precision, Precision::kDefault);
   EXPECT_EQ(none.log, LogLevel::kWarning);
   EXPECT_EQ(none.kernel_directory, "");
   EXPECT_EQ(none.disabled, Feature::kNone);
@@ -56,6 +57,9 @@ TEST(EnvironmentTable, GoodValues) {
   EXPECT_EQ(read({{"TESSERA_CACHE_DIR", ""}}).cache_directory, "") << "set and empty: no cache";
   EXPECT_TRUE(read({{"TESSERA_AUTOTUNE_POLICY", "autotune"}}).autotune);
   EXPECT_FALSE(read({{"TESSERA_AUTOTUNE_POLICY", "heuristics"}}).autotune);
+  EXPECT_EQ(read({{"TESSERA_PRECISION", "highest"}}).precision, Precision::kHighest);
+  EXPECT_EQ(read({{"TESSERA_PRECISION", "high"}}).precision, Precision::kHigh);
+  EXPECT_EQ(read({{"TESSERA_PRECISION", ""}}).precision, Precision::kDefault);
   const std::pair<const char*, LogLevel> levels[] = {
       {"off", LogLevel::kOff},   {"error", LogLevel::kError}, {"warning", LogLevel::kWarning},
       {"info", LogLevel::kInfo}, {"debug", LogLevel::kDebug}, {"", LogLevel::kWarning}};
@@ -79,6 +83,7 @@ TEST(EnvironmentTable, MalformedValuesNameTheVariable) {
   const std::pair<const char*, const char*> rows[] = {{"TESSERA_AUTOTUNE_POLICY", "on"},
                                                       {"TESSERA_AUTOTUNE_POLICY", "Autotune"},
                                                       {"TESSERA_AUTOTUNE_POLICY", " autotune"},
+                                                      {"TESSERA_PRECISION", "best"},
                                                       {"TESSERA_LOG", "verbose"},
                                                       {"TESSERA_LOG", "3"},
                                                       {"TESSERA_QUIRKS", "no"},
@@ -102,7 +107,7 @@ TEST(EnvironmentTable, MalformedValuesNameTheVariable) {
 TEST(EnvironmentTable, EveryVariableIsDocumented) {
   asked().clear();
   read({});
-  EXPECT_EQ(asked().size(), 9U);
+  EXPECT_EQ(asked().size(), 10U);
   const auto path = std::filesystem::path(__FILE__).parent_path().parent_path().parent_path() /
                     "docs" / "environment.md";
   std::ifstream stream(path);

@@ -62,6 +62,21 @@ class Devices(ToolTest):
         self.succeeds("cache", "clear")
         self.assertNotEqual(json.loads(self.succeeds(*words).stdout)["tier"], "persistent")
 
+    def test_check_of_a_precision_skips_what_keeps_less(self):
+        rounding = {"cpu_bf16", "hopper", "mma", "cooperative", "cooperative_registers"}
+        ran, forbidden = [], []
+        for more in [[], ["--precision", "highest"]]:
+            result = json.loads(self.succeeds(
+                "check", "flash_attention", "--device", self.device, "--dtype", "bf16", "--quick",
+                "--only", "single", "--json", *more).stdout)
+            ran.append({r["name"].split("/")[0].split(".")[1] for r in result["results"]
+                        if r["result"] == "passed"})
+            forbidden.append([why for why in result["skip_reasons"]
+                              if why.endswith("precision=highest forbids that")])
+        self.assertEqual(ran[1], ran[0] - rounding)
+        self.assertEqual(forbidden[0], [])
+        self.assertEqual(bool(forbidden[1]), bool(ran[0] & rounding))
+
     def test_bench_writes_and_compares(self):
         file = self.path("now.json")
         words = ["bench", "sequence_mean", "--device", self.device, "--dtype", "f32", "--min-time",
@@ -75,6 +90,9 @@ class Devices(ToolTest):
                         "bytes_per_second", "percent_of_peak", "peak_per_second", "unsteady",
                         "error_over_bound", "variant", "config", "tier", "precision"]:
                 self.assertIn(key, entry)
+            rate = entry["FLOPS" if entry["bound_by"] == "arithmetic" else "bytes_per_second"]
+            self.assertAlmostEqual(entry["percent_of_peak"],
+                                   100 * rate / entry["peak_per_second"], 6)
             self.assertLessEqual(entry["error_over_bound"], 1)
         # Machines are noisy: claim times that leave no doubt. One benchmark is enough.
         quickest = min(result["benchmarks"], key=lambda entry: entry["real_time"])
@@ -88,6 +106,3 @@ class Devices(ToolTest):
 
 if __name__ == "__main__":
     main()
-            rate = entry["FLOPS" if entry["bound_by"] == "arithmetic" else "bytes_per_second"]
-            self.assertAlmostEqual(entry["percent_of_peak"],
-                                   100 * rate / entry["peak_per_second"], 6)

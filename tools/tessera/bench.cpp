@@ -20,7 +20,7 @@ constexpr std::size_t kCallsPerPeak = 8;  // between two measurements of the pea
 constexpr double kRegression = 1.05;  // slower than the compared run by more than this is flagged
 
 struct Arguments {
-  std::string operation, only, dtype, variant, json_file, compare_file;
+  std::string operation, only, dtype, variant, precision, json_file, compare_file;
   std::vector<std::string> devices, shapes, options;
   double min_time = 0.5;
 };
@@ -65,7 +65,7 @@ class Bench {
   };
 
   void bench_device(const DeviceInfo& device, const std::vector<Call>& calls) {
-    const Context context = open_device(device);
+    const Context context = open_device(device, arguments_.precision);
     progress_.wipe();
     std::cout << device_label(device) << std::endl;
     Executor executor(context);
@@ -203,6 +203,7 @@ Command add_bench(CLI::App& tool) {
   app->add_option("--set", a.options, "Options of the operation")->type_name("OPTION=VALUE");
   app->add_option("--dtype", a.dtype, "Only f32, f16 or bf16");
   app->add_option("--variant", a.variant, "This variant instead of the chosen one");
+  add_precision_option(*app, a.precision);
   app->add_option("--min-time", a.min_time, "Seconds to time each benchmark for")
       ->type_name("SECONDS")
       ->check(CLI::Range(0.0, 3600.0))

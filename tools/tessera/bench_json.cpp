@@ -83,6 +83,7 @@ Json row_json(const Measured& row, std::size_t index) {
   json["tier"] = to_string(run.execution.choice.tier);
   json["origin"] = to_string(run.execution.choice.origin);
   json["key"] = run.execution.key;
+  json["precision"] = to_string(run.execution.precision);
   return json;
 }
 

@@ -71,6 +71,7 @@ Json execution_json(const Execution& execution) {
   Json json{{"name", execution.name},
             {"operation", execution.operation},
             {"key", execution.key},
+            {"precision", to_string(execution.precision)},
             {"device", execution.device}};
   json.update(choice_json(execution.choice));
   if (execution.tuned_milliseconds > 0) {

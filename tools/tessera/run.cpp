@@ -19,7 +19,7 @@ namespace {
 struct Arguments {
   std::string operation;
   std::vector<std::string> inputs, input_files, outputs, wanted, options;
-  std::string output_file, dtype, device, variant, config;
+  std::string output_file, dtype, device, variant, config, precision;
   bool explain = false, json = false, list = false, markdown = false;
 };
 
@@ -210,7 +210,8 @@ void print_explanation(const Explanation& explanation) {
   const Execution& execution = explanation.execution;
   std::cout << execution.name << "\n  chosen by: " << tier_text(execution.choice)
             << (execution.choice.why.empty() ? "" : ": ") << execution.choice.why
-            << "\n  key: " << execution.key << '\n';
+            << "\n  key: " << execution.key << "\n  precision: " << to_string(execution.precision)
+            << '\n';
   for (const Refused& refused : explanation.refused) {
     std::cout << "  not " << refused.variant << ": " << refused.why << '\n';
   }
@@ -243,7 +244,7 @@ int run_operation(const Arguments& arguments) {
 
   std::vector<std::string> selectors;
   if (!arguments.device.empty()) selectors.push_back(arguments.device);
-  const Context context = open_device(target_devices(selectors).front());
+  const Context context = open_device(target_devices(selectors).front(), arguments.precision);
   Executor executor(context);
   if (!arguments.variant.empty()) executor = executor.with_variant(arguments.variant);
   if (!arguments.config.empty()) executor = executor.with_config(config);
@@ -336,3 +337,4 @@ Command add_run(CLI::App& tool) {
 }
 
 }  // namespace tessera::tool
+  add_precision_option(*app, a.precision);

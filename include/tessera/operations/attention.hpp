@@ -26,6 +26,7 @@ struct AttentionOptions {
   Tensor softmax_aux{};    // sinks: [sinks], [kv_heads, sinks] or [heads, sinks]
   float dropout_prob = 0;  // in [0, 1)
   std::int64_t dropout_seed = 0;
+  std::optional<Precision> precision{};  // see Numerics in flash_attention.hpp
 };
 
 struct AttentionResult {
