@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-# Operations, and the kernels that are compiled into the library.
+# Families of operations, and the kernels that are compiled into the library.
 #
-#   tessera_add_operation(NAME [SHADERS shader...] [OPENCL kernel...])
-#   tessera_add_kernels(NAME [SHADERS shader...] [OPENCL kernel...])    kernels that belong to no operation
+#   tessera_add_family(NAME [CORES core...] [OPERATIONS operation...])
 #
-# An operation NAME has its code in src/operations/NAME, where `Operation tessera::operations::NAME()` is defined, and
-# its public header, if it has one, in include/tessera/operations/NAME.hpp. A folder of src/operations without an
-# operation.cpp is code that operations share, and is always compiled.
+# Each core and each operation is a room: a folder of src/operations. A core holds what the operations of the family
+# compute with, in sub-rooms where it knows several ways; an operation NAME/operation.cpp describes itself and defines
+# `std::vector<Operation> tessera::operations::FAMILY::OPERATION()`. An operation may use the cores of its line and no
+# others (tools/check_layers.py). Its public header, if it has one, is include/tessera/operations/OPERATION.hpp.
+# src/operations/common belongs to every family and is always compiled.
+#
+# Every room and sub-room lists its kernels in a file kernels.cmake:
+#
+#   tessera_add_kernels([SHADERS shader...] [OPENCL kernel...])
 #
 # A shader is a file of shaders/, a kernel one of cl_kernels/, followed by what it is built with, separated by '|':
 #   AXIS=1,2     build-time axis: compiled once for each value, with -DAXIS=value. Several axes multiply.
-#   name.def     (kernels) the tunables' defaults for the syntax check: src/operations/NAME/name.def, or a path below
-#                src/. Shaders include theirs.
+#   name.def     (kernels) the tunables' defaults for the syntax check, a file of the room. Shaders include theirs.
 #   -flag        handed to the compiler. Shaders take --target-env=vulkan1.1 -O unless a flag says otherwise.
 # A shader with axes becomes one embedded module for each combination, named "file[AXIS=value,...]" with the axes sorted;
 # without axes it is "file[]". A kernel without a DTYPE axis is checked for DTYPE=0,1,2.
@@ -19,21 +23,42 @@
 include(TesseraShaders)
 include(TesseraOpenCL)
 
-function(tessera_add_operation name)
-  set_property(GLOBAL APPEND PROPERTY TESSERA_OPERATIONS ${name})
-  tessera_add_kernels(${name} ${ARGN})
+function(tessera_add_family name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "CORES;OPERATIONS")
+  if(DEFINED arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "family ${name}: what is ${arg_UNPARSED_ARGUMENTS}?")
+  endif()
+  foreach(operation IN LISTS arg_OPERATIONS)
+    if(NOT EXISTS "${PROJECT_SOURCE_DIR}/src/operations/${operation}/operation.cpp")
+      message(FATAL_ERROR "family ${name}: there is no src/operations/${operation}/operation.cpp")
+    endif()
+    set_property(GLOBAL APPEND PROPERTY TESSERA_OPERATIONS "${name}::${operation}")
+  endforeach()
+  get_property(rooms GLOBAL PROPERTY TESSERA_ROOMS)
+  foreach(room IN LISTS arg_CORES arg_OPERATIONS)
+    if(room IN_LIST rooms)
+      continue()  # a core that another family uses too
+    endif()
+    set_property(GLOBAL APPEND PROPERTY TESSERA_ROOMS ${room})
+    file(GLOB_RECURSE lists CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/operations/${room}/kernels.cmake")
+    foreach(list IN LISTS lists)
+      include("${list}")
+    endforeach()
+  endforeach()
 endfunction()
 
-function(tessera_add_kernels name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SHADERS;OPENCL")
+function(tessera_add_kernels)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "" "SHADERS;OPENCL")
   if(DEFINED arg_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "${name}: what is ${arg_UNPARSED_ARGUMENTS}?")
+    message(FATAL_ERROR "${CMAKE_CURRENT_LIST_FILE}: what is ${arg_UNPARSED_ARGUMENTS}?")
   endif()
-  set_property(GLOBAL APPEND PROPERTY TESSERA_KERNEL_GROUPS ${name})
+  set(room "${CMAKE_CURRENT_LIST_DIR}")
+  cmake_path(RELATIVE_PATH room BASE_DIRECTORY "${PROJECT_SOURCE_DIR}/src/operations" OUTPUT_VARIABLE group)
+  string(REPLACE "/" "_" group "${group}")
   if(TESSERA_HAVE_VULKAN)
-    tessera_add_shaders(${name} "${arg_SHADERS}")
+    tessera_add_shaders(${group} "${arg_SHADERS}")
   endif()
-  tessera_check_opencl(${name} "${arg_OPENCL}")
+  tessera_check_opencl("${room}" "${arg_OPENCL}")
 endfunction()
 
 # Splits "file|AXIS=1,2|x.def|-flag" into <prefix>_FILE, _DEFS, _FLAGS and _COMBINATIONS: one "AXIS=1,OTHER=0" per
@@ -93,13 +118,12 @@ function(tessera_finish_operations)
   set(declarations "")
   set(calls "")
   set(includes "")
-  foreach(name IN LISTS operations)
-    set(folder "${PROJECT_SOURCE_DIR}/src/operations/${name}")
-    if(NOT EXISTS "${folder}/operation.cpp")
-      message(FATAL_ERROR "operation ${name}: there is no src/operations/${name}/operation.cpp")
-    endif()
-    string(APPEND declarations "std::vector<Operation> ${name}();\n")
-    string(APPEND calls "  append(all, operations::${name}());\n")
+  foreach(operation IN LISTS operations)
+    string(REGEX MATCH "^(.+)::(.+)$" _ "${operation}")
+    set(family "${CMAKE_MATCH_1}")
+    set(name "${CMAKE_MATCH_2}")
+    string(APPEND declarations "namespace ${family} {\nstd::vector<Operation> ${name}();\n}\n")
+    string(APPEND calls "  append(all, operations::${operation}());\n")
     if(EXISTS "${PROJECT_SOURCE_DIR}/include/tessera/operations/${name}.hpp")
       string(APPEND includes "#include \"tessera/operations/${name}.hpp\"\n")
     endif()
@@ -113,15 +137,15 @@ function(tessera_finish_operations)
                  "${TESSERA_GENERATED_INCLUDE_DIR}/tessera/operations.hpp" @ONLY)
   target_sources(tessera_kernels PRIVATE "${TESSERA_GENERATED_DIR}/builtin_operations.cpp")
 
+  get_property(rooms GLOBAL PROPERTY TESSERA_ROOMS)
   file(GLOB folders CONFIGURE_DEPENDS LIST_DIRECTORIES true RELATIVE "${PROJECT_SOURCE_DIR}/src/operations"
        "${PROJECT_SOURCE_DIR}/src/operations/*")
-  foreach(name IN LISTS folders)
-    set(folder "${PROJECT_SOURCE_DIR}/src/operations/${name}")
-    if(EXISTS "${folder}/operation.cpp" AND NOT name IN_LIST operations)
-      message(WARNING "src/operations/${name} is not built: CMakeLists.txt has no tessera_add_operation(${name} ...)")
+  foreach(room IN LISTS folders)
+    if(NOT room IN_LIST rooms AND NOT room STREQUAL "common")
+      message(WARNING "src/operations/${room} is not built: no tessera_add_family() in CMakeLists.txt names it")
       continue()
     endif()
-    file(GLOB sources CONFIGURE_DEPENDS "${folder}/*.cpp")
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/operations/${room}/*.cpp")
     target_sources(tessera_objects PRIVATE ${sources})
   endforeach()
 

@@ -42,13 +42,50 @@ def includes(path):
             yield number, match[1], match[2]
 
 
-def is_shared_operations_folder(root, name):
-    """Code that several operations use, and that is no operation itself."""
-    folder = root / "src" / "operations" / name
-    return folder.is_dir() and not (folder / "operation.cpp").exists()
+class Rooms:
+    """The families of CMakeLists.txt, and what their rooms may use."""
+
+    # A sub-room of a core uses the core itself and these sub-rooms. Only a core's LIST may name its sub-rooms.
+    BELOW = {"cases": {"oracle"}}
+    LIST = "variants.cpp"
+
+    def __init__(self, root):
+        self.families, self.cores = {}, {}
+        text = (root / "CMakeLists.txt").read_text(encoding="utf-8")
+        for line in re.findall(r"^\s*tessera_add_family\(([^)]*)\)", text, re.M):
+            name, *words = line.split()
+            lists = {"CORES": [], "OPERATIONS": []}
+            for word in words:
+                if word in lists:
+                    current = lists[word]
+                else:
+                    current.append(word)
+            self.families[name] = lists["CORES"] + lists["OPERATIONS"]
+            for room in self.families[name]:
+                self.cores.setdefault(room, set()).update(lists["CORES"])
+
+    def fault(self, here, included):
+        """Why operations/<here> may not include operations/<included>, or None. Both end in a file."""
+        user, owner = here[0], included[0]
+        if owner == "common":
+            return None
+        if user == "common":
+            return "common belongs to every family and knows none"
+        if user != owner and owner not in self.cores.get(user, ()):
+            return f"no tessera_add_family() of CMakeLists.txt gives {owner} to {user}"
+        if len(included) == 2:  # the core itself
+            return None
+        way = included[1]
+        if user != owner:
+            return f"{user} may use {owner}, but not its sub-room {way}"
+        if len(here) == 2:
+            return None if here[1] == self.LIST else f"{owner}'s own files may not use its sub-room {way}"
+        if here[1] != way and way not in self.BELOW.get(here[1], ()):
+            return f"{owner}/{here[1]} may not use {owner}/{way} beside it"
+        return None
 
 
-def src_fault(root, here, included):
+def src_fault(rooms, here, included):
     """Why src/<here> may not include src/<included>, or None."""
     layer, target = here.parts[0], included.split("/")[0]
     if layer not in BELOW:
@@ -56,9 +93,7 @@ def src_fault(root, here, included):
     if target != layer and target not in BELOW[layer]:
         return f"{layer} stands below {target} or beside it"
     if target == "operations":
-        owner, user = included.split("/")[1], "/".join(here.parts[:-1])
-        if user != f"operations/{owner}" and not is_shared_operations_folder(root, owner):
-            return f"{user} may not use the inside of operation {owner}"
+        return rooms.fault(here.parts[1:], included.split("/")[1:]) if layer == "operations" else None
     if layer == "device" and target == "device":
         # Platforms know the interface and not each other.
         platforms = {"opencl", "vulkan", "host"}
@@ -85,16 +120,28 @@ def public_fault(name, bracket, included):
     return "a public header may include tessera/ and the standard library only"
 
 
-def kernel_fault(root_name, here, included):
-    """Kernels include their own family, the library, and what the languages share."""
-    if included.startswith(("lib/", "abi/", "operations/", f"{here.parts[0]}/")) or "/" not in included:
+def kernel_fault(rooms, root_name, here, included):
+    """Kernels include the library, what the languages share, and of their own family core/ and their own room."""
+    if included.startswith(("lib/", "abi/")) or "/" not in included:
         return None
-    return f"{root_name}/{here.parts[0]} may not include {included}"
+    family, *room = here.parts[:-1]
+    where = "/".join([root_name, *here.parts[:-1]])
+    parts = included.split("/")[:-1]
+    if parts[0] == family:
+        inner = parts[1:]
+    elif parts[0] == "operations" and parts[1] in rooms.families.get(family, ()):
+        # A core's kernels read the constants of the ways that they belong to.
+        inner = [] if included.endswith(".def") and room == ["core"] else parts[2:]
+    else:
+        return f"{where} may not include {included}"
+    if inner in ([], ["core"], room):
+        return None
+    return f"{where} may not include {included}, which lies beside it"
 
 
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent).resolve()
-    faults, files = [], 0
+    rooms, faults, files = Rooms(root), [], 0
 
     def report(name, number, included, why):
         if why:
@@ -111,14 +158,14 @@ def main():
                 if top == "include":
                     report(name, number, included, public_fault(name, bracket, included))
                 elif top == "src" and included.split("/")[0] in BELOW and "/" in included:
-                    report(name, number, included, src_fault(root, path.relative_to(root / "src"), included))
+                    report(name, number, included, src_fault(rooms, path.relative_to(root / "src"), included))
     for top, suffixes in KERNEL_ROOTS.items():
         for path in sorted((root / top).rglob("*")):
             if path.suffix not in suffixes.split():
                 continue
             files += 1
             for number, _, included in includes(path):
-                why = kernel_fault(top, path.relative_to(root / top), included)
+                why = kernel_fault(rooms, top, path.relative_to(root / top), included)
                 report(path.relative_to(root).as_posix(), number, included, why)
 
     print("\n".join(faults) if faults else f"{files} files keep to their layers")

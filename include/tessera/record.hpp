@@ -151,7 +151,7 @@ using HostKernel = std::function<void(const Problem&, std::span<HostTensor>)>;
 // Where a pass gets its kernel from. Built-in kernels name an embedded file; user kernels bring
 // text or SPIR-V words. Empty = the pass is not offered on that backend.
 struct Source {
-  std::string file{};  // "attention/tile_forward.cl"
+  std::string file{};  // "attention/tile/forward.cl"
   std::string text{};  // OpenCL C; for Vulkan: GLSL, if Tessera was built with libshaderc
   std::vector<std::uint32_t> spirv{};  // Vulkan only
   std::string entry{};                 // kernel name; "main" for Vulkan

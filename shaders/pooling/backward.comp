@@ -10,9 +10,9 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "lib/prelude.glsl"
-#include "operations/mean_pooling/args.h"
-#include "operations/mean_pooling/pool.def"
-#include "operations/mean_pooling/spread.def"
+#include "operations/pooling_core/args.h"
+#include "operations/pooling_core/pool.def"
+#include "operations/pooling_core/spread.def"
 
 layout(std430, binding = 0) readonly buffer Rows { scalar y[]; };
 layout(std430, binding = 0) readonly buffer RowVectors { scalar4 y4[]; };

@@ -10,8 +10,8 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "lib/prelude.glsl"
-#include "operations/mean_pooling/args.h"
-#include "operations/mean_pooling/pool.def"
+#include "operations/pooling_core/args.h"
+#include "operations/pooling_core/pool.def"
 
 layout(std430, binding = 0) readonly buffer Mask { uint mask_words[]; };
 layout(std430, binding = 1) readonly buffer Boundaries { int cu_seqlens[]; };

@@ -10,8 +10,8 @@
 namespace tessera::kernel {
 
 // Text that OpenCL C programs are made of: cl_kernels/**, src/abi/*.h, src/operations/*/*.h. Paths
-// are as an #include would write them: "attention/tile_forward.cl", "lib/prelude.clh",
-// "operations/attention/args.h".
+// are as an #include would write them: "attention/tile/forward.cl", "lib/prelude.clh",
+// "operations/attention_core/args.h".
 struct EmbeddedFile {
   std::string_view path;
   std::string_view text;
@@ -19,7 +19,7 @@ struct EmbeddedFile {
 std::span<const EmbeddedFile> embedded_files();
 
 // SPIR-V, one module per shader and set of build axes:
-// "attention/tile_forward.comp[DTYPE=1,SUBGROUP=0]", names sorted.
+// "attention/tile/forward.comp[DTYPE=1,SUBGROUP=0]", names sorted.
 struct EmbeddedModule {
   std::string_view name;
   std::span<const std::uint32_t> words;

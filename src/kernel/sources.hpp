@@ -16,7 +16,7 @@ namespace tessera::kernel {
 // where that is set, else from what the build embedded. Throws BuildError when a file is missing.
 std::string flatten(std::string_view file);
 
-// "attention/tile_forward.comp[DTYPE=1,SUBGROUP=0]"; the brackets stay where there are no axes.
+// "attention/tile/forward.comp[DTYPE=1,SUBGROUP=0]"; the brackets stay where there are no axes.
 std::string module_name(std::string_view file, std::vector<Define> axes);
 
 // The embedded module, or the reason that there is none.

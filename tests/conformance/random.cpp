@@ -10,7 +10,7 @@
 #include <string>
 
 #include "conformance/device.hpp"
-#include "operations/attention_random.hpp"
+#include "operations/attention/random.hpp"
 #include "tessera/error.hpp"
 
 namespace tessera::testing {

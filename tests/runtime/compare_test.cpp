@@ -9,7 +9,7 @@
 #include <limits>
 #include <utility>
 
-#include "operations/attention/thresholds.hpp"
+#include "operations/attention_core/oracle/thresholds.hpp"
 
 namespace tessera::runtime {
 namespace {
@@ -159,13 +159,18 @@ TEST(AttentionThresholds, TheMeanIsBoundWhereRoundingCostsSomething) {
     expected.bounds.push_back(0x1p-11 * std::fabs(std::sin(n)) + 0x1p-20);
   }
   // Between the factor and the hard stop of 2, of a rounding to 11 bits: 0.29 units.
-  const double bound = operations::rms_bound(DType::kF16, expected, operations::kRmsFactor);
+  const double bound =
+      operations::attention::rms_bound(DType::kF16, expected, operations::attention::kRmsFactor);
   EXPECT_GT(bound, 0.15 * 0x1p-11);
   EXPECT_LT(bound, 0.40 * 0x1p-11);
-  EXPECT_EQ(operations::rms_bound(DType::kF32, expected, operations::kRmsFactor), kInfinity);
+  EXPECT_EQ(
+      operations::attention::rms_bound(DType::kF32, expected, operations::attention::kRmsFactor),
+      kInfinity);
   // Exact in the storage type: nothing to compare with.
   expected.values.assign(100, 0.75);
-  EXPECT_EQ(operations::rms_bound(DType::kF16, expected, operations::kRmsFactor), kInfinity);
+  EXPECT_EQ(
+      operations::attention::rms_bound(DType::kF16, expected, operations::attention::kRmsFactor),
+      kInfinity);
 }
 
 }  // namespace

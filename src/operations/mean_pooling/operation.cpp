@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operations/mean_pooling/problem.hpp"
+#include "operations/pooling_core/problem.hpp"
 #include "tessera/error.hpp"
 #include "tessera/operations/mean_pooling.hpp"
 
 namespace tessera {
-namespace operations {
+namespace operations::pooling {
 namespace {
 
 const std::vector<DType> kStorage{DType::kF32, DType::kF16, DType::kBF16};
@@ -148,7 +148,7 @@ std::vector<Operation> mean_pooling() {
   return {sequence_mean(), sequence_mean_backward(), chunk_mean(), chunk_mean_backward()};
 }
 
-}  // namespace operations
+}  // namespace operations::pooling
 
 namespace {
 

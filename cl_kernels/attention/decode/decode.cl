@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+// What     Attention of few query rows per kv head over many keys: o and lse, or the partial results of a split.
+// Who      Group (x, y, z): ROWS rows and a split of their keys; kv head; batch.
+// Memory   k and v once per ROWS rows, 16 bytes per item and load, keys a step ahead; DECODE_LOCAL_BYTES.
+// Numerics Float; each stream has a softmax over its own keys in order, base 2, running maximum; the streams are merged
+//          in order; one rounding to DTYPE.
+// Assumes  DECODE_VALID; a grid of exactly (tiles of rows x splits) x kv heads x batch; lengths below 2^30; VECTOR is no
+//          lie.
+//
+//   Row r of a kv head is query row r / pack of its query head r % pack, so a key is read once for all of them. LANES
+//   items share a row of features, and STREAMS such rows are under way at a time. The products of the lanes cross local
+//   memory to be added up, so that each score is added up, masked and changed by one lane; it comes back to all of them:
+//
+//     q k, KEYS keys  ->  products  ->  lane v: the sum of score v, policies  ->  scores  ->  maximum, weights, p v
+//
+//   Only lanes of one stream meet there. Where PTX can say so they wait for their warp, elsewhere for the group.
+//   A value that is not finite reaches the rows that see its key, and no others.
+#include "lib/prelude.clh"
+#include "attention/core/policy.clh"
+#include "operations/attention_core/combine.h"
+#include "operations/attention_core/decode/decode.h"
+
+#if PTX
+#define STREAM_SYNC() asm volatile("bar.warp.sync 0xffffffff;" ::: "memory")
+#else
+#define STREAM_SYNC() barrier(CLK_LOCAL_MEM_FENCE)
+#endif
+
+// Part of a row, as it lies in memory; zeros behind the last feature.
+INLINE uint4 load_part(const global scalar* row, uint feature, uint features) {
+  uint4 part = (uint4)(0);
+#if VECTOR >= PART
+  if (feature < features) part = *(const global uint4*)(row + feature);
+#elif VECTOR == 4
+  if (feature < features) part.lo = *(const global uint2*)(row + feature);
+  if (feature + 4 < features) part.hi = *(const global uint2*)(row + feature + 4);
+#else
+  uint words[4] = {0, 0, 0, 0};
+  UNROLL for (uint i = 0; i < PART; ++i) {
+    if (feature + i >= features) continue;
+#if DTYPE == DTYPE_F32
+    words[i] = as_uint(row[feature + i]);
+#else
+    words[i / 2] |= (uint)row[feature + i] << 16 * (i % 2);
+#endif
+  }
+  part = (uint4)(words[0], words[1], words[2], words[3]);
+#endif
+  return part;
+}
+
+#if DTYPE == DTYPE_F16
+INLINE float2 two_floats(uint word) {
+  float2 x;
+#if PTX
+  asm("{ .reg .b16 lo, hi; mov.b32 {lo, hi}, %2; cvt.f32.f16 %0, lo; cvt.f32.f16 %1, hi; }"
+      : "=f"(x.s0), "=f"(x.s1)
+      : "r"(word));
+#else
+  x = vload_half2(0, (const half*)&word);
+#endif
+  return x;
+}
+#elif DTYPE == DTYPE_BF16
+INLINE float2 two_floats(uint word) { return as_float2((uint2)(word << 16, word & 0xffff0000u)); }
+#endif
+
+// The features of a part.
+INLINE void unpack(uint4 part, float* x) {
+#if DTYPE == DTYPE_F32
+  vstore4(as_float4(part), 0, x);
+#else
+  const float2 a = two_floats(part.s0), b = two_floats(part.s1), c = two_floats(part.s2), d = two_floats(part.s3);
+  x[0] = a.s0, x[1] = a.s1, x[2] = b.s0, x[3] = b.s1, x[4] = c.s0, x[5] = c.s1, x[6] = d.s0, x[7] = d.s1;
+#endif
+}
+
+// The keys or values of one (batch, kv head). In bytes: an address is one multiplication.
+typedef struct {
+  const global uchar* data;
+  uint stride;
+} Rows;
+
+INLINE Rows rows_at(const global scalar* data, size_t offset, uint stride) {
+  const Rows rows = {(const global uchar*)(data + offset), stride * (uint)sizeof(scalar)};
+  return rows;
+}
+
+// A stream's keys of the step at `first`. Nothing may be read that no row sees: keys past the last one repeat it, and
+// their scores are masked.
+#define FETCH(to, rows, first, last, parts, features)                                                      \
+  UNROLL for (uint c = 0; c < KEYS; ++c) {                                                                \
+    const uint index = (uint)min((first) + (int)(stream + STREAMS * c), last);                            \
+    const global scalar* row = (const global scalar*)(rows.data + (size_t)index * rows.stride);           \
+    UNROLL for (uint n = 0; n < parts; ++n)                                                               \
+      to[c * parts + n] = load_part(row, (n * LANES + lane) * PART, features);                            \
+  }
+
+// Keys [first, end) are seen by some of a tile's rows, [common_first, common_end) by all of them.
+typedef struct {
+  int first, end, common_first, common_end;
+} Interval;
+
+// The keys of one split: whole steps, but for the last. Depends on nothing but the rows and the number of splits.
+INLINE Interval share_of(Interval at, uint split, uint splits) {
+  const ulong steps = (max(at.end - at.first, 0) + (int)BLOCK_K - 1) / (int)BLOCK_K;
+  const int begin = at.first;
+  at.first = begin + (int)(steps * split / splits) * (int)BLOCK_K;
+  at.end = min(at.end, begin + (int)(steps * (split + 1) / splits) * (int)BLOCK_K);
+  return at;
+}
+
+// What a score depends on beside its key.
+#if POLICY
+typedef RowPolicy ScoredRow;
+#else
+typedef struct {
+  int first, end;
+} ScoredRow;
+#endif
+
+// What a group works on.
+typedef struct {
+  const struct AttentionArgs* args;
+#if POLICY
+  const Policies* policies;
+#endif
+  uint batch, first_head, first_row, end_row;  // rows of the kv head
+} Work;
+
+INLINE uint query_row(const Work* work, uint row) { return row / work->args->pack; }
+INLINE uint query_head(const Work* work, uint row) { return work->first_head + row % work->args->pack; }
+
+// Rows past the last one see nothing.
+INLINE ScoredRow scored_row(const Work* work, uint row) {
+  const uint at = min(row, work->end_row - 1);
+#if POLICY
+  ScoredRow scored = policy_row(work->policies, work->batch, query_head(work, at), query_row(work, at));
+#else
+  const struct AttentionArgs* a = work->args;
+  ScoredRow scored = {max((int)query_row(work, at) + a->band_low, 0),
+                      min((int)query_row(work, at) + 1 + a->band_high, (int)a->kv_len)};
+#endif
+  if (row >= work->end_row) scored.end = scored.first;
+  return scored;
+}
+
+INLINE Interval interval_of(const Work* work) {
+  Interval at = {INDEX_MAX, 0, 0, INDEX_MAX};
+  for (uint row = query_row(work, work->first_row); row <= query_row(work, work->end_row - 1); ++row) {
+#if POLICY
+    const Policies* policies = work->policies;
+    const int4 entry = ROW_ENTRY(RULE(rows) + work->batch * CORE(q_len) + row);
+    const int first = entry.s0, end = entry.s1;
+#else
+    const int first = max((int)row + work->args->band_low, 0);
+    const int end = min((int)row + 1 + work->args->band_high, (int)work->args->kv_len);
+#endif
+    at.common_first = max(at.common_first, first);
+    at.common_end = min(at.common_end, end);
+    if (first >= end) continue;
+    at.first = min(at.first, first);
+    at.end = max(at.end, end);
+  }
+  at.first = min(at.first, at.end);
+  return at;
+}
+
+INLINE float score_of(const Work* work, const ScoredRow* row, int key, float dot) {
+  const struct AttentionArgs* a = work->args;
+#if POLICY
+  if (!policy_sees(work->policies, *row, key)) return MASKED_SCORE;
+  return policy_score(work->policies, *row, key, dot * a->scale).s0;
+#else
+  if (key < row->first || key >= row->end) return MASKED_SCORE;
+  if (a->soft_cap > 0.0f) return a->soft_cap * LOG2_E * saturating_tanh(dot * (a->scale / a->soft_cap));
+  return dot * (a->scale * LOG2_E);
+#endif
+}
+
+// The scores of a step that a lane adds up: number n is score i of the stream.
+#define FOR_LANE_SCORES(n, i)                                                     \
+  UNROLL for (uint n = 0, i = lane; n < LANE_SCORES; ++n, i += LANES)             \
+    if (SCORES % LANES == 0 || i < SCORES)
+#define KEY_OF(i) (first + (int)(stream + STREAMS * ((i) % KEYS)))
+
+// The weight of a key that its row does not see. Others are not negative.
+#define HIDDEN (-1.0f)
+
+// sums += weights x values, where `visible` holds.
+#define ADD_VALUES(visible)                                                                 \
+  UNROLL for (uint c = 0; c < KEYS; ++c)                                                    \
+    UNROLL for (uint n = 0; n < VALUE_PARTS; ++n) {                                         \
+      float x[PART];                                                                        \
+      unpack(value_part[c * VALUE_PARTS + n], x);                                           \
+      UNROLL for (uint r = 0; r < ROWS; ++r)                                                \
+        if (visible)                                                                        \
+          UNROLL for (uint i = 0; i < PART; ++i)                                            \
+            sum[r][n * PART + i] = fma(score[r * KEYS + c], x[i], sum[r][n * PART + i]);    \
+    }
+
+KERNEL void attention_decode(const global scalar* restrict q, const global scalar* restrict k,
+                             const global scalar* restrict v, global scalar* restrict output,
+                             global float* restrict log_sum_exp, global float* scratch, CALL_PARAMETERS) {
+  local float4 memory[DECODE_VECTORS];
+  const uint item = get_local_id(0), lane = item % LANES, stream = item / LANES;
+  local float* products = (local float*)memory + stream * PRODUCTS;
+  local float* scores = (local float*)memory + STREAMS * PRODUCTS + stream * SCORES;
+  local float* all_weights = (local float*)memory + DECODE_SHARED_FLOATS;
+  local float* weights = all_weights + stream * WEIGHTS;
+#if POLICY
+  const struct AttentionArgs a = call.core;
+  const Policies policies = MAKE_POLICIES(call, scratch);
+  const bool hides = (call.policy.features & POLICY_HIDES) != 0;
+#else
+  const bool hides = false;
+#endif
+  const uint tiles = get_num_groups(0) / a.splits, split = get_group_id(0) / tiles;
+  const uint kv_head = get_group_id(1), batch = get_group_id(2), first_row = get_group_id(0) % tiles * ROWS;
+  const Work work = {&a,
+#if POLICY
+                     &policies,
+#endif
+                     batch, kv_head * a.group, first_row, min(first_row + ROWS, a.q_len * a.pack)};
+  const Interval at = share_of(interval_of(&work), split, a.splits);
+
+  const Rows keys = rows_at(
+      k, a.k_offset + (size_t)batch * a.k_stride_batch + (size_t)kv_head * a.k_stride_head, a.k_stride_row);
+  const Rows values = rows_at(
+      v, a.v_offset + (size_t)batch * a.v_stride_batch + (size_t)kv_head * a.v_stride_head, a.v_stride_row);
+  uint4 key_part[KEYS * HEAD_PARTS], value_part[KEYS * VALUE_PARTS];
+  if (at.first < at.end) FETCH(key_part, keys, at.first, at.end - 1, HEAD_PARTS, HEAD_DIM)
+
+  float query[ROWS][HEAD_PARTS * PART], sum[ROWS][VALUE_PARTS * PART];
+  UNROLL for (uint r = 0; r < ROWS; ++r) {
+    const uint row = min(first_row + r, work.end_row - 1);
+    const global scalar* from = q + a.q_offset + (size_t)batch * a.q_stride_batch +
+                                (size_t)query_head(&work, row) * a.q_stride_head +
+                                (size_t)query_row(&work, row) * a.q_stride_row;
+    UNROLL for (uint n = 0; n < HEAD_PARTS; ++n)
+      unpack(load_part(from, (n * LANES + lane) * PART, HEAD_DIM), &query[r][n * PART]);
+    UNROLL for (uint i = 0; i < VALUE_PARTS * PART; ++i) sum[r][i] = 0.0f;
+  }
+  ScoredRow scored[LANE_SCORES];
+  float top[LANE_SCORES], total[LANE_SCORES];
+  UNROLL for (uint n = 0; n < LANE_SCORES; ++n) {
+    scored[n] = scored_row(&work, first_row + (lane + n * LANES) / KEYS);
+    top[n] = LOWEST_MAXIMUM;
+    total[n] = 0.0f;
+  }
+
+  for (int first = at.first; first < at.end; first += BLOCK_K) {
+    FETCH(value_part, values, first, at.end - 1, VALUE_PARTS, VALUE_DIM)
+
+    float score[SCORES];  // this lane's products; later the weights
+    UNROLL for (uint i = 0; i < SCORES; ++i) score[i] = 0.0f;
+    UNROLL for (uint c = 0; c < KEYS; ++c) {
+      UNROLL for (uint n = 0; n < HEAD_PARTS; ++n) {
+        float x[PART];
+        unpack(key_part[c * HEAD_PARTS + n], x);
+        UNROLL for (uint r = 0; r < ROWS; ++r)
+          UNROLL for (uint i = 0; i < PART; ++i)
+            score[r * KEYS + c] = fma(x[i], query[r][n * PART + i], score[r * KEYS + c]);
+      }
+    }
+    UNROLL for (uint i = 0; i < SCORES; ++i) products[i * PRODUCT_STRIDE + lane] = score[i];
+    if (first + (int)BLOCK_K < at.end)
+      FETCH(key_part, keys, first + (int)BLOCK_K, at.end - 1, HEAD_PARTS, HEAD_DIM)
+    STREAM_SYNC();
+
+    FOR_LANE_SCORES(n, i) {
+      const local float4* from = (const local float4*)(products + i * PRODUCT_STRIDE);
+      float4 part = from[0];
+      UNROLL for (uint j = 1; j < LANES / 4; ++j) part += from[j];
+      scores[i] = score_of(&work, &scored[n], KEY_OF(i), (part.s0 + part.s1) + (part.s2 + part.s3));
+    }
+    STREAM_SYNC();
+
+    FOR_LANE_SCORES(n, i) {
+      float largest = top[n];
+      UNROLL for (uint c = 0; c < KEYS; ++c) largest = fmax(largest, scores[i / KEYS * KEYS + c]);
+      const float score = scores[i], decay = exp2(top[n] - largest);
+      float weight = exp2(score - largest);
+      total[n] = fma(total[n], decay, weight);
+      top[n] = largest;
+#if POLICY
+      weight *= policy_keep(&policies, scored[n], KEY_OF(i));
+#endif
+      weights[i] = score == MASKED_SCORE ? HIDDEN : weight;
+      if (i % KEYS == 0) weights[SCORES + i / KEYS] = decay;
+    }
+    STREAM_SYNC();
+
+    bool decays = false;
+    UNROLL for (uint r = 0; r < ROWS; ++r) decays = decays || weights[SCORES + r] != 1.0f;
+    if (decays) {
+      UNROLL for (uint r = 0; r < ROWS; ++r)
+        UNROLL for (uint i = 0; i < VALUE_PARTS * PART; ++i) sum[r][i] *= weights[SCORES + r];
+    }
+    UNROLL for (uint i = 0; i < SCORES; i += 4) vstore4(((const local float4*)weights)[i / 4], 0, &score[i]);
+    if (!hides && first >= at.common_first && first + (int)BLOCK_K <= min(at.end, at.common_end)) {
+      ADD_VALUES(true)
+    } else {
+      ADD_VALUES(score[r * KEYS + c] != HIDDEN)
+    }
+  }
+
+  // Every stream leaves its sums, maxima and totals; then the items merge them, a column at a time.
+  local float* sums = (local float*)memory;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  FOR_LANE_SCORES(n, i) {
+    weights[i] = total[n];
+    if (i % KEYS == 0) weights[SCORES + i / KEYS] = top[n];
+  }
+  UNROLL for (uint r = 0; r < ROWS; ++r)
+    UNROLL for (uint n = 0; n < VALUE_PARTS; ++n)
+      UNROLL for (uint i = 0; i < PART; i += 4)
+        ((local float4*)sums)[((stream * ROWS + r) * VALUE_SPAN + (n * LANES + lane) * PART + i) / 4] =
+            vload4(0, &sum[r][n * PART + i]);
+  STREAM_SYNC();
+  FOR_LANE_SCORES(n, i) {
+    if (i % KEYS != 0) continue;
+    UNROLL for (uint c = 1; c < KEYS; ++c) total[n] += weights[i + c];
+    weights[i] = total[n];  // of the row
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+
+  const size_t lines = (size_t)get_num_groups(2) * a.heads * a.q_len;
+  for (uint n = item; n < ROWS * VALUE_SPAN; n += WG_X) {
+    const uint r = n / VALUE_SPAN, column = n % VALUE_SPAN;
+    if (first_row + r >= work.end_row || column >= VALUE_DIM) continue;
+    float largest = LOWEST_MAXIMUM, all = 0.0f, o = 0.0f;
+    UNROLL for (uint s = 0; s < STREAMS; ++s) largest = fmax(largest, all_weights[s * WEIGHTS + SCORES + r]);
+    UNROLL for (uint s = 0; s < STREAMS; ++s) {
+      const float factor = exp2(all_weights[s * WEIGHTS + SCORES + r] - largest);
+      all = fma(all_weights[s * WEIGHTS + r * KEYS], factor, all);
+      o = fma(sums[(s * ROWS + r) * VALUE_SPAN + column], factor, o);
+    }
+    const uint row = query_row(&work, first_row + r), head = query_head(&work, first_row + r);
+    if (a.splits > 1) {
+      const size_t line = split * lines + ((size_t)batch * a.heads + head) * a.q_len + row;
+      scratch[a.partials + line * VALUE_DIM + column] = o;
+      if (column == 0) vstore2((float2)(largest, all), line, scratch + a.partials + a.splits * lines * VALUE_DIM);
+      continue;
+    }
+    float2 end = (float2)(largest, all);
+    bool normalize = true;
+#if POLICY
+    end = policy_sinks(&policies, head, end.s0, end.s1);
+    normalize = (call.policy.features & POLICY_UNNORMALIZED) == 0;
+#endif
+    const float2 result = row_result(largest, end.s0, end.s1, normalize, -INFINITY);
+    store_scalar(o * result.s0,
+                 output + a.o_offset + (size_t)batch * a.o_stride_batch + (size_t)head * a.o_stride_head +
+                     (size_t)row * a.o_stride_row,
+                 column);
+    if (a.write_lse && column == 0)
+      log_sum_exp[a.lse_offset + (size_t)batch * a.lse_stride_batch + (size_t)head * a.lse_stride_head + row] =
+          result.s1;
+  }
+}

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+// What     o[i] = sum_j p[i,j] v[j], p[i,:] = softmax of score(q[i] . k[j]), visible j; lse.
+// Who      Group (x, y, z): BLOCK_Q rows, the last first, and a share of their keys; head; batch.
+// Memory   k and v once per query tile, q once, by asynchronous copies.
+// Numerics Float sums of products of f16 or bf16, or of floats as attention/mma/tf32.clh has it;
+//          base-2 softmax with running maximum; keys in order; weights are rounded to the storage
+//          type, their sum is not.
+// Assumes  sm_80, MMA_VALID; ceil(q_len / BLOCK_Q) groups in x; lengths below 2^30; ALIGNED is
+//          no lie.
+//
+// A warp has WARP_ROWS query rows, 16 to a tile of the matrix instruction. What one product leaves
+// in an item's registers is what the other takes, so weights never leave them.
+//
+//                      BLOCK_K keys                              value columns
+//                +----------------------+                   +----------------------+
+//     WARP_ROWS  | scores: q and k from | mask, softmax,    | output: weights in   | warp 0
+//     queries    | local memory         | weights packed    | registers, v from    |
+//                |                      | where scores were | local memory         |
+//                +----------------------+ ................. +----------------------+ warp 1
+//
+// STAGES = 1: values are copied while the scores are computed, and the next keys while the outputs
+// are. STAGES = 2: the next keys and values are copied during the whole step, for one barrier less.
+//
+// A value that is not finite reaches all rows of a group whose tiles hold its key.
+// With splits, a group takes every key of its share only, and leaves {sum, maximum, total} for
+// attention/core/combine.
+#include "attention/mma/tiles.clh"
+
+// An item has rows lane / 4 + 8 r of its warp. In local arrays, row r comes at r * SCORES and at
+// r * OUTPUTS, in pairs of columns 8 n + 2 (lane % 4) + {0, 1}.
+#define ROWS (2 * ROW_TILES)
+#define SCORES (BLOCK_K / 4)
+#define OUTPUTS (VALUE_STEPS * 4)
+
+#if DTYPE == DTYPE_F32
+#include "attention/mma/tf32.clh"
+#else
+#include "attention/mma/halves.clh"
+#endif
+#include "attention/mma/softmax.clh"
+
+KERNEL void attention_mma(const global scalar* restrict q, const global scalar* restrict k,
+                          const global scalar* restrict v, global scalar* restrict output,
+                          global float* restrict log_sum_exp, global float* scratch,
+                          CALL_PARAMETERS) {
+#if POLICY
+  const Policies policy_operands = MAKE_POLICIES(call, scratch), *policies = &policy_operands;
+  const struct AttentionArgs a = call.core;
+#endif
+  local uchar memory[MMA_LOCAL_BYTES] __attribute__((aligned(128)));
+  const uint local_memory = LOCAL_ADDRESS(memory);
+  const uint item = get_local_id(0), lane = item % 32, warp = (uint)uniform((int)(item / 32));
+  // Under a causal mask the last tiles take longest, so they start first.
+  const uint tiles = get_num_groups(0) / a.splits, split = get_group_id(0) / tiles;
+  const int first_row = (int)(tiles - 1 - get_group_id(0) % tiles) * (int)BLOCK_Q;
+  const int warp_row = first_row + (int)(warp * WARP_ROWS), row = warp_row + (int)(lane / 4);
+  const uint head = get_group_id(1), kv_head = head / a.group;
+  const size_t batch = get_group_id(2);
+
+  // What the group sees, and what the warp.
+#if POLICY
+  local int* bounds = (local int*)memory;
+  const Interval own = interval_of(policies, batch, warp_row, lane);
+  if (item == 0) bounds[0] = INDEX_MAX, bounds[1] = 0;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (lane == 0) atomic_min(&bounds[0], own.first), atomic_max(&bounds[1], own.end);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  const int begin = bounds[0], all_end = bounds[1];
+  barrier(CLK_LOCAL_MEM_FENCE);
+#else
+  const int last_row = (int)a.q_len - 1;
+  const Interval own = band_interval(&a, warp_row, min(warp_row + (int)WARP_ROWS - 1, last_row));
+  const Interval all = band_interval(&a, first_row, min(first_row + (int)BLOCK_Q - 1, last_row));
+  const int begin = all.first, all_end = all.end;
+#endif
+  // One split's share, in whole tiles from multiples of BLOCK_K on: what a row adds up in which
+  // order depends on nothing but its own keys and the number of splits.
+  int tile = begin / (int)BLOCK_K * (int)BLOCK_K, end = all_end;
+  if (a.splits > 1) {
+    const int count = (end - tile + (int)BLOCK_K - 1) / (int)BLOCK_K;
+    const int share = (max(count, 0) + (int)a.splits - 1) / (int)a.splits * (int)BLOCK_K;
+    tile += (int)split * share;
+    end = min(end, tile + share);
+  }
+#if POLICY
+#define SKIP_HIDDEN(tile)                                                                 \
+  while (tile < end && tile_state(policies, batch, head, first_row, tile) == MAP_NOTHING) \
+  tile += (int)BLOCK_K
+#else
+#define SKIP_HIDDEN(tile)
+#endif
+  SKIP_HIDDEN(tile);
+
+  const Matrix queries = {
+      .data = q + a.q_offset + batch * a.q_stride_batch + (size_t)head * a.q_stride_head,
+      .stride = a.q_stride_row,
+      .end = (int)a.q_len};
+  const Matrix keys = {
+      .data = k + a.k_offset + batch * a.k_stride_batch + (size_t)kv_head * a.k_stride_head,
+      .stride = a.k_stride_row,
+      .begin = begin,
+      .end = end};
+  const Matrix values = {
+      .data = v + a.v_offset + batch * a.v_stride_batch + (size_t)kv_head * a.v_stride_head,
+      .stride = a.v_stride_row,
+      .begin = begin,
+      .end = end};
+  const uint key_tiles = local_memory + K_START, value_tiles = local_memory + V_START;
+#define COPY_KEYS(tile, stage) \
+  copy_rows(key_tiles + (stage)*K_BYTES, keys, tile, BLOCK_K, HEAD_DIM, HEAD_PITCH, item)
+#define COPY_VALUES(tile, stage) \
+  copy_rows(value_tiles + (stage)*V_BYTES, values, tile, BLOCK_K, VALUE_DIM, VALUE_PITCH, item)
+
+  const uint query_at =
+      local_memory + warp * WARP_ROWS * HEAD_PITCH + place_of_a(lane, HEAD_PITCH);
+  const uint key_at = key_tiles + place_of_b(lane, HEAD_PITCH);
+  const uint value_at = value_tiles + place_of_values(lane);
+
+  const float scale = GENERAL_SCORE ? 1.0f : a.scale * LOG2_E;  // of the scores
+  float score[ROWS * SCORES], sums[ROWS * OUTPUTS], most[ROWS], sum[ROWS];
+  uint query[(KEEP_Q + 1) * ROW_TILES * 4];
+  UNROLL for (uint r = 0; r < ROWS; ++r) most[r] = NO_MAXIMUM, sum[r] = 0.0f;
+  UNROLL for (uint i = 0; i < ROWS * OUTPUTS; ++i) sums[i] = 0.0f;
+
+  copy_rows(local_memory, queries, first_row, BLOCK_Q, HEAD_DIM, HEAD_PITCH, item);
+  if (KEEP_Q > 0) {
+    copy_wait();
+    barrier(CLK_LOCAL_MEM_FENCE);
+    UNROLL for (uint step = 0; step < KEEP_Q; ++step)
+      load_queries(query + step * ROW_TILES * 4, query_at, step);
+  }
+  if (tile < end) {
+    COPY_KEYS(tile, 0);
+    if (STAGES == 2) COPY_VALUES(tile, 0);
+  }
+
+  uint stage = 0;
+  while (tile < end) {
+    int next = tile + (int)BLOCK_K;
+    SKIP_HIDDEN(next);
+    copy_wait();
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (STAGES == 1) {
+      COPY_VALUES(tile, 0);
+    } else if (next < end) {
+      COPY_KEYS(next, stage ^ 1);
+      COPY_VALUES(next, stage ^ 1);
+    }
+
+    const bool seen = tile < own.end && tile + (int)BLOCK_K > own.first;
+    const int key = tile + (int)(lane % 4 * 2);  // of this item, the first
+    if (seen) {
+      take_scores(score, query, query_at, key_at + stage * K_BYTES);
+      const bool all_visible = tile >= own.common_first && tile + (int)BLOCK_K <= own.common_end;
+#if POLICY
+      const uint features = call.policy.features;
+      const bool hides = (features & POLICY_HIDES) != 0 &&
+                         tile_state(policies, batch, head, first_row, tile) != MAP_ALL;
+      if (hides || (features & POLICY_ADDS) != 0) {
+        apply_policies(score, policies, batch, head, row, key);
+      } else
+#endif
+      {
+        finish_scores(score, a.scale, a.soft_cap);
+        if (!all_visible) {
+          int low[ROWS], high[ROWS];
+          UNROLL for (uint r = 0; r < ROWS; ++r) {
+            const int own_row = row + 8 * (int)r;
+#if POLICY
+            const int4 entry = ROW_ENTRY(RULE(rows) + batch * CORE(q_len) +
+                                         min(own_row, (int)CORE(q_len) - 1));
+            low[r] = entry.s0, high[r] = entry.s1;
+#else
+            low[r] = own_row + a.band_low;
+            high[r] = min(own_row + a.band_high + 1, (int)a.kv_len);
+#endif
+          }
+          mask_scores(score, low, high, key);
+        }
+      }
+      take_maxima(most, sum, sums, score, scale);
+    }
+
+    if (STAGES == 1) {
+      copy_wait();
+      barrier(CLK_LOCAL_MEM_FENCE);
+      if (next < end) COPY_KEYS(next, 0);
+    }
+    if (seen) {
+      take_exponentials(score, sum, most, scale);
+#if POLICY
+      if ((call.policy.features & POLICY_DROPOUT) != 0)
+        drop_weights(score, policies, batch, head, row, key);
+#endif
+      add_outputs(sums, score, value_at + stage * V_BYTES);
+    }
+    if (STAGES == 2) stage ^= 1;
+    tile = next;
+  }
+
+  // A row that saw nothing has the sum 0; a NaN in the sum must show in both results.
+  UNROLL for (uint r = 0; r < ROWS; ++r) sum[r] = quad_sum(sum[r]);
+  if (a.splits > 1) {
+    const size_t rows = get_num_groups(2) * a.heads * a.q_len;
+    global float* partial = scratch + a.partials;
+    global float* totals = partial + a.splits * rows * VALUE_DIM;
+    UNROLL for (uint r = 0; r < ROWS; ++r) {
+      const int own_row = row + 8 * (int)r;
+      if (own_row >= (int)a.q_len) continue;
+      const size_t part = split * rows + (batch * a.heads + head) * a.q_len + own_row;
+      UNROLL for (uint i = 0; i < OUTPUTS; ++i) {
+        const uint column = OUTPUT_COLUMN(i);
+        if (column < VALUE_DIM) partial[part * VALUE_DIM + column] = sums[r * OUTPUTS + i];
+      }
+      if (lane % 4 == 0) {
+        totals[2 * part] = most[r] * scale;
+        totals[2 * part + 1] = sum[r];
+      }
+    }
+    return;
+  }
+
+  global scalar* to =
+      output + a.o_offset + batch * a.o_stride_batch + (size_t)head * a.o_stride_head;
+  // Outputs go where the inputs were: these have arrived, needed or not, and were read.
+  copy_wait();
+  barrier(CLK_LOCAL_MEM_FENCE);
+  UNROLL for (uint r = 0; r < ROWS; ++r) {
+    const int own_row = row + 8 * (int)r;
+#if POLICY
+    const float2 total = policy_sinks(policies, head, most[r], sum[r]);
+    const float shrink = exp2(most[r] - total.s0);
+    const float norm = total.s1 == 0.0f                                  ? 0.0f
+                       : (call.policy.features & POLICY_UNNORMALIZED) != 0 ? shrink
+                                                                         : shrink / total.s1;
+#else
+    const float2 total = (float2)(most[r] * scale, sum[r]);
+    const float norm = total.s1 == 0.0f ? 0.0f : 1.0f / total.s1;
+#endif
+#if DTYPE == DTYPE_F32
+    if (own_row < (int)a.q_len)
+      store_outputs(to + (size_t)own_row * a.o_stride_row, sums + r * OUTPUTS, norm, lane);
+#else
+    UNROLL for (uint i = 0; i < OUTPUTS; i += 2) {
+      const float low = sums[r * OUTPUTS + i] * norm, high = sums[r * OUTPUTS + i + 1] * norm;
+#if ALIGNED
+      const uint local_row = warp * WARP_ROWS + lane / 4 + 8 * r;
+      store_local(local_memory + local_row * VALUE_PITCH + (i / 2 ^ lane / 4) * 16 + lane % 4 * 4,
+                  pack_scalars(low, high));
+#else
+      if (own_row >= (int)a.q_len) continue;
+      const uint column = OUTPUT_COLUMN(i);
+      if (column < VALUE_DIM) store_scalar(low, to + (size_t)own_row * a.o_stride_row, column);
+      if (column + 1 < VALUE_DIM)
+        store_scalar(high, to + (size_t)own_row * a.o_stride_row, column + 1);
+#endif
+    }
+#endif
+    if (a.write_lse && lane % 4 == 0 && own_row < (int)a.q_len)
+      log_sum_exp[a.lse_offset + batch * a.lse_stride_batch + head * a.lse_stride_head + own_row] =
+          total.s1 == 0.0f ? -INFINITY : (total.s0 + log2(total.s1)) * LN_2;
+  }
+#if ALIGNED && DTYPE != DTYPE_F32
+  WARP_SYNC();
+  const uint chunks = VALUE_DIM / 8;
+  for (uint i = lane; i < WARP_ROWS * chunks; i += 32) {
+    const uint warp_local_row = i / chunks, chunk = i % chunks;
+    const int own_row = warp_row + (int)warp_local_row;
+    if (own_row >= (int)a.q_len) break;
+    const uint4 x = load_local4(local_memory + (warp * WARP_ROWS + warp_local_row) * VALUE_PITCH +
+                                (chunk ^ (warp_local_row & 7)) * 16);
+    *(global uint4*)(to + (size_t)own_row * a.o_stride_row + chunk * 8) = x;
+  }
+#endif
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Part of attention/cooperative/forward: matrices, their products, and how queries and outputs pass
+// between matrices and buffers.
+#ifndef TESSERA_ATTENTION_COOPERATIVE_PRODUCTS_GLSL
+#define TESSERA_ATTENTION_COOPERATIVE_PRODUCTS_GLSL
+#include "attention/cooperative/tiles.glsl"
+
+LEFT query[ROW_TILES * HEAD_STEPS];
+SUM product[ROW_TILES * KEY_TILES];  // q k of a step
+SUM total[ROW_TILES * VALUE_TILES];  // outputs
+
+// The sub-group's query rows from vector `first` on, as much as its own place holds.
+void stage_queries(uint first) {
+  for (uint at = lane; at < ROWS * S_VECTORS; at += LANES) {
+    const int row = own_row + int(at / S_VECTORS);
+    const uint vector = at % S_VECTORS;
+    memory[own + at / S_VECTORS * S_STRIDE + vector] =
+        row < end_row
+            ? load_query(q_base + uint(row) * CALL.q_stride_row, (first + vector) * 8u, HEAD_DIM)
+            : uvec4(0u);
+  }
+}
+
+void load_queries() {
+  const uint steps = 8u * S_VECTORS / MATRIX_K;  // of the features that this place holds at a time
+  [[unroll]] for (uint d = 0u; d < HEAD_STEPS; ++d) {
+    if (d % steps == 0u) {
+      subgroupBarrier();
+      stage_queries(d * MATRIX_K / 8u);
+      subgroupBarrier();
+    }
+    [[unroll]] for (uint r = 0u; r < ROW_TILES; ++r)
+        coopMatLoad(query[r * HEAD_STEPS + d], memory,
+                    own + r * MATRIX_M * S_STRIDE + d % steps * MATRIX_K / 8u, S_STRIDE, kRowMajor);
+  }
+}
+
+void multiply_keys(uint buffer_at) {
+  [[unroll]] for (uint i = 0u; i < ROW_TILES * KEY_TILES; ++i) product[i] = SUM(0.0);
+  [[unroll]] for (uint d = 0u; d < HEAD_STEPS; ++d) {
+    [[unroll]] for (uint n = 0u; n < KEY_TILES; ++n) {
+      RIGHT key_part;
+      coopMatLoad(key_part, memory, buffer_at + n * MATRIX_N * K_STRIDE + d * MATRIX_K / 8u,
+                  K_STRIDE, kColumnMajor);
+      [[unroll]] for (uint r = 0u; r < ROW_TILES; ++r) product[r * KEY_TILES + n] =
+          coopMatMulAdd(query[r * HEAD_STEPS + d], key_part, product[r * KEY_TILES + n]);
+    }
+  }
+}
+
+LEFT weights(uint r, uint j);  // of row tile r and key tile j
+
+void add_values(uint buffer_at) {
+  [[unroll]] for (uint j = 0u; j < KEY_STEPS; ++j) {
+    LEFT weight[ROW_TILES];
+    [[unroll]] for (uint r = 0u; r < ROW_TILES; ++r) weight[r] = weights(r, j);
+    [[unroll]] for (uint n = 0u; n < VALUE_TILES; ++n) {
+      RIGHT value_part;
+      coopMatLoad(value_part, memory,
+                  buffer_at + K_AREA + j * MATRIX_K * V_STRIDE + n * MATRIX_N / 8u, V_STRIDE,
+                  kRowMajor);
+      [[unroll]] for (uint r = 0u; r < ROW_TILES; ++r) total[r * VALUE_TILES + n] =
+          coopMatMulAdd(weight[r], value_part, total[r * VALUE_TILES + n]);
+    }
+  }
+}
+
+// BLOCK_K columns of the sub-group's output, from its own place.
+void write_outputs(uint first_column) {
+  const uint base = CALL.o_offset + batch * CALL.o_stride_batch + head * CALL.o_stride_head;
+  for (uint at = lane; at < ROWS * S_VECTORS / 2u; at += LANES) {
+    const uint line = at / (S_VECTORS / 2u), group = at % (S_VECTORS / 2u);
+    const int row = own_row + int(line);
+    const uint column = first_column + group * 8u;
+    if (row >= end_row || column >= VALUE_DIM) continue;
+    const uint from = own + line * S_STRIDE + group * 2u;
+    const vec4 low = uintBitsToFloat(memory[from]), high = uintBitsToFloat(memory[from + 1u]);
+    const uint to = base + uint(row) * CALL.o_stride_row + column;
+    if (ALIGNED != 0u) {
+      o8[to / 8u] = uvec4(store_scalar4(low), store_scalar4(high));
+    } else {
+      [[unroll]] for (uint c = 0u; c < 4u; ++c) {
+        if (column + c < VALUE_DIM) o[to + c] = store_scalar(low[c]);
+        if (column + 4u + c < VALUE_DIM) o[to + 4u + c] = store_scalar(high[c]);
+      }
+    }
+  }
+}
+
+// By way of local memory, BLOCK_K columns at a time: only there is known which element is where.
+void store_outputs() {
+  [[unroll]] for (uint n = 0u; n < VALUE_TILES; ++n) {
+    const uint tile = n % KEY_TILES;
+    [[unroll]] for (uint r = 0u; r < ROW_TILES; ++r)
+        coopMatStore(total[r * VALUE_TILES + n], memory,
+                     own + r * MATRIX_M * S_STRIDE + tile * MATRIX_N / 4u, S_STRIDE, kRowMajor);
+    if (tile + 1u == KEY_TILES || n + 1u == VALUE_TILES) {
+      subgroupBarrier();
+      write_outputs((n - tile) * MATRIX_N);
+      subgroupBarrier();
+    }
+  }
+}
+
+#endif  // TESSERA_ATTENTION_COOPERATIVE_PRODUCTS_GLSL

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inputs of made-up calls.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <random>
+
+#include "base/parallel.hpp"
+#include "operations/attention_core/cases/workload.hpp"
+#include "operations/attention_core/oracle/reference.hpp"
+
+namespace tessera::operations::attention {
+namespace {
+
+using Values = std::vector<double>;
+
+// (row, key) pairs up to which the forward pass is computed by its definition.
+constexpr std::int64_t kMostPairs = std::int64_t{1} << 22;
+
+class Filler {
+ public:
+  Filler(const Problem& problem, const Case& shape, std::span<HostTensor> tensors)
+      : problem_(problem),
+        call_(problem.as<AttentionProblem>()),
+        shape_(shape),
+        tensors_(tensors) {}
+
+  void fill() {
+    const AttentionSlots& slots = call_.slots;
+    const std::array rows{slots.query, slots.key, slots.value, slots.output_gradient};
+    parallel_for(rows.size(), [&](std::size_t i) {
+      if (problem_.has(rows[i])) fill_rows(rows[i]);
+    });
+    fill_mask(slots.mask);
+    each(slots.bias, [](auto& random, std::size_t) { return std::normal_distribution()(random); });
+    each(slots.alibi_slopes, [this](auto&, std::size_t n) {
+      return std::exp2(-8.0 * static_cast<double>(n % static_cast<std::size_t>(call_.heads) + 1) /
+                       static_cast<double>(call_.heads));
+    });
+    each(slots.sinks,
+         [](auto& random, std::size_t) { return 2 * std::normal_distribution()(random); });
+    fill_sequences(slots.cum_seqlens_q, call_.q_len);
+    fill_sequences(slots.cum_seqlens_k, call_.kv_len);
+    fill_lengths(slots.q_lengths, call_.q_len);
+    fill_lengths(slots.kv_lengths, call_.kv_len);
+    fill_segments(slots.q_segments, call_.q_len);
+    fill_segments(slots.kv_segments, call_.kv_len);
+    fill_positions(slots.q_positions, call_.q_len);
+    fill_positions(slots.kv_positions, call_.kv_len);
+    if (slots.output_gradient != kNoOperand) {
+      if (call_.batch * call_.heads * call_.q_len * call_.kv_len > kMostPairs) {
+        estimate_forward();
+      } else {
+        compute_forward();
+      }
+    }
+  }
+
+ private:
+  // Numbers of one slot; the seed depends on it, so that operands differ.
+  template <class Make>
+  void each(std::size_t slot, Make make) {
+    if (!problem_.has(slot)) return;
+    std::mt19937_64 random(shape_.seed * 1000003 + slot);
+    Values values(static_cast<std::size_t>(problem_.spec(slot).elements()));
+    for (std::size_t n = 0; n < values.size(); ++n) values[n] = make(random, n);
+    tensors_[slot].write(values);
+  }
+
+  void fill_rows(std::size_t slot) {
+    const AttentionSlots& slots = call_.slots;
+    const Shape shape = with_batch(problem_.spec(slot)).shape;
+    const std::int64_t rows = shape[1], heads = shape[2], dim = shape[3];
+    const std::string& data = shape_.data;
+    std::normal_distribution<double> normal;
+    each(slot, [&](auto& random, std::size_t n) -> double {
+      const double value = normal(random);
+      const auto flat = static_cast<std::int64_t>(n);
+      const std::int64_t row = flat / (heads * dim) % rows;
+      const bool last = flat % dim + 1 == dim;
+      if (slot == slots.query && last && follows_trend()) return 1;
+      if (slot == slots.key && last && follows_trend()) return value + trend(row, rows, dim);
+      if (data == "sharp" && slot == slots.query) return 16 * value;
+      if (data == "constant_value" && slot == slots.value)
+        return 0.25 * static_cast<double>(flat % dim % 7) - 0.5;
+      if (data == "positive") return positive(flat / dim);
+      if (data == "integers") return std::clamp(std::round(value), -2.0, 2.0);
+      if (data == "tiny" && slot == slots.value) return value * tiny();
+      if (data == "large" && slot == slots.value) return std::tanh(value) * large();
+      const bool hidden = row > call_.q_len - 1 + call_.band_high;
+      if (data == "hidden_nan" && (slot == slots.key || slot == slots.value) && hidden)
+        return std::nan("");
+      return value;
+    });
+  }
+
+  // Data whose scores go with the key. The last feature carries them; sums of many equal terms have
+  // data of their own, "positive".
+  bool follows_trend() const {
+    return shape_.data == "ascending" || shape_.data == "descending" ||
+           shape_.data == "below_zero" || shape_.data.starts_with("needle");
+  }
+  // The features of row n: equal ones, so that sums of their products round the same way at every
+  // step, and no short fractions, so that they round at all.
+  static double positive(std::int64_t n) { return static_cast<double>(n * 5 % 11 + 9) / 13; }
+  // That feature of a key, where that of the queries is 1.
+  double trend(std::int64_t row, std::int64_t rows, std::int64_t dim) const {
+    constexpr double kFarBelow = -150, kMost = 30000;
+    if (shape_.data == "ascending") return 4 * static_cast<double>(row);
+    if (shape_.data == "descending") return 4 * static_cast<double>(rows - row);
+    if (shape_.data == "below_zero")
+      return call_.scale == 0 ? 0 : std::clamp(kFarBelow / call_.scale, -kMost, kMost);
+    return row == needle(rows) ? 4 * static_cast<double>(dim) : 0;
+  }
+  // The key that takes all the weight: the last, the first or any.
+  std::int64_t needle(std::int64_t rows) const {
+    if (shape_.data == "needle") return rows - 1;
+    if (shape_.data == "needle_first") return 0;
+    return static_cast<std::int64_t>(shape_.seed % static_cast<std::uint64_t>(rows));
+  }
+  // f16's subnormals are part of the format, those of float and bf16 may be flushed.
+  double tiny() const { return problem_.dtype == DType::kF16 ? 0x1p-16 : 0x1p-100; }
+  double large() const { return problem_.dtype == DType::kF16 ? 60000 : 1e30; }
+
+  // Rows that see nothing, blocks that nobody sees, blocks that all see, and chance.
+  void fill_mask(std::size_t slot) {
+    if (!problem_.has(slot)) return;
+    const std::int64_t keys = problem_.spec(slot).shape.back();
+    each(slot, [&](auto& random, std::size_t n) -> double {
+      const auto flat = static_cast<std::int64_t>(n);
+      const std::int64_t row = flat / keys, block = flat % keys / 24 + row / 16;
+      const bool chance = random() % 3 != 0;
+      if (problem_.spec(slot).shape.size() > 2 && row % 13 == 5) return 0;
+      return block % 4 == 0 ? 0 : block % 4 == 1 ? 1 : static_cast<double>(chance);
+    });
+  }
+
+  // Packed: ascending offsets to the end, the second sequence empty. Padded: one length per batch.
+  void fill_sequences(std::size_t slot, std::int64_t length) {
+    each(slot, [&](auto&, std::size_t n) -> double {
+      const auto at = static_cast<std::int64_t>(n);
+      if (!call_.packed) return static_cast<double>(at * (length * 2 / 3));
+      if (at == 0) return 0;
+      return static_cast<double>(length * (at == 1 ? 1 : at - 1) / (call_.sequences - 1));
+    });
+  }
+
+  // The third batch has none.
+  void fill_lengths(std::size_t slot, std::int64_t length) {
+    each(slot, [&](auto& random, std::size_t n) -> double {
+      return n == 0   ? static_cast<double>(length - length / 4)
+             : n == 2 ? 0
+                      : static_cast<double>(random() % static_cast<std::uint64_t>(length + 1));
+    });
+  }
+
+  // Three documents and padding.
+  void fill_segments(std::size_t slot, std::int64_t length) {
+    each(slot, [&](auto&, std::size_t n) -> double {
+      const std::int64_t part = static_cast<std::int64_t>(n) % length * 7 / length;
+      return part == 6 ? -1 : static_cast<double>(part / 2);
+    });
+  }
+
+  // Each number twice, the later half of the rows first.
+  void fill_positions(std::size_t slot, std::int64_t length) {
+    each(slot, [&](auto&, std::size_t n) -> double {
+      const std::int64_t row = static_cast<std::int64_t>(n) % length;
+      return static_cast<double>((row + length / 2) % length / 2);
+    });
+  }
+
+  // Output and log_sum_exp as the forward pass makes them.
+  void compute_forward() {
+    const AttentionPairs pairs(problem_, tensors_);
+    const AttentionSlots& slots = call_.slots;
+    Values output(static_cast<std::size_t>(problem_.spec(slots.output).elements()));
+    Values lse(static_cast<std::size_t>(call_.batch * call_.heads * call_.q_len));
+    parallel_for(lse.size(), [&](std::size_t n) {
+      const auto at = static_cast<std::int64_t>(n);
+      const std::int64_t i = at % call_.q_len, head = at / call_.q_len % call_.heads,
+                         batch = at / call_.q_len / call_.heads;
+      const AttentionRow row = attention_row(pairs, batch, head, i);
+      const std::int64_t start = ((batch * call_.q_len + i) * call_.heads + head) * call_.value_dim;
+      Eigen::Map<Eigen::VectorXd>(output.data() + start, call_.value_dim) = row.output;
+      lse[n] = row.log_sum_exp;
+    });
+    tensors_[slots.output].write(output);
+    tensors_[slots.log_sum_exp].write(lse);
+  }
+
+  // For shapes where that takes too long, such as those of benchmarks: the gradients are functions
+  // of any output and any log_sum_exp, and of normal operands scores are normal with variance
+  // scale^2 |q|^2.
+  void estimate_forward() {
+    const AttentionSlots& slots = call_.slots;
+    each(slots.output,
+         [](auto& random, std::size_t) { return 0.1 * std::normal_distribution()(random); });
+    const std::vector<Matrix> query = read_heads(tensors_[slots.query], problem_.spec(slots.query));
+    Values lse;
+    for (const Matrix& head : query) {
+      for (std::int64_t i = 0; i < call_.q_len; ++i) {
+        const auto keys =
+            static_cast<double>(std::max<std::int64_t>(call_.last_key(i) - call_.first_key(i), 1));
+        lse.push_back(std::log(keys) + call_.scale * call_.scale * head.row(i).squaredNorm() / 2);
+      }
+    }
+    tensors_[slots.log_sum_exp].write(lse);
+  }
+
+  const Problem& problem_;
+  const AttentionProblem& call_;
+  const Case& shape_;
+  std::span<HostTensor> tensors_;
+};
+
+}  // namespace
+
+void fill_attention(const Problem& problem, const Case& shape, std::span<HostTensor> tensors) {
+  Filler(problem, shape, tensors).fill();
+}
+
+}  // namespace tessera::operations::attention

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// attention/cooperative/forward: matrix units through Vulkan, of any vendor.
+#include "operations/attention_core/cooperative/forward.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "kernel/tunable_list.hpp"
+#include "operations/attention_core/launch.hpp"
+
+namespace tessera::operations::attention {
+namespace {
+
+constexpr std::uint32_t kMostColumns = 256;
+// By the estimate: tiles that need 264 by it compiled to 251 on an H200.
+constexpr std::uint32_t kMostRegisters = 264;
+constexpr std::int64_t kFewestRows = 32;  // below, most rows of a tile would be empty
+
+std::vector<Tunable> tunables() {
+  return {
+#include "operations/attention_core/cooperative/forward.def"
+  };
+}
+
+struct CooperativeGeometry {
+  bool valid = false;
+  std::uint32_t rows = 0;  // of a work-group
+  std::uint32_t local_bytes = 0;
+  std::uint32_t registers = 0;  // of one item, about
+};
+
+CooperativeGeometry geometry_of(const Problem& problem, const Config& config, bool registers) {
+  // forward.h's macros read these names.
+  const std::uint32_t REGISTERS = registers ? 1 : 0;
+  const std::uint32_t WG_X = config.get("WG_X", 0);
+  const std::uint32_t ROWS = config.get("ROWS", 0);
+  const std::uint32_t BLOCK_K = config.get("BLOCK_K", 0);
+  const std::uint32_t BUFFERS = config.get("BUFFERS", 0);
+  const std::uint32_t PREFETCH = config.get("PREFETCH", 0);
+  const std::uint32_t LANES = config.get("LANES", 0);
+  const std::uint32_t MATRIX_M = config.get("MATRIX_M", 0);
+  const std::uint32_t MATRIX_N = config.get("MATRIX_N", 0);
+  const std::uint32_t MATRIX_K = config.get("MATRIX_K", 0);
+  const std::uint32_t HEAD_DIM = head_dim(problem);
+  const std::uint32_t VALUE_DIM = value_dim(problem);
+  constexpr std::uint32_t kMost = 4096;  // keeps every product below in 32 bits
+  for (const std::uint32_t value : {WG_X, ROWS, BLOCK_K, LANES, MATRIX_M, MATRIX_N, MATRIX_K}) {
+    if (value > kMost) return {};
+  }
+  if (!(COOPERATIVE_DIVISORS) || !(COOPERATIVE_VALID)) return {};
+  return {.valid = true,
+          .rows = BLOCK_Q,
+          .local_bytes = COOPERATIVE_LOCAL_BYTES,
+          .registers = COOPERATIVE_REGISTERS};
+}
+
+AttentionTiling tiling(const Problem& problem, const Config& config) {
+  return {.rows = geometry_of(problem, config, false).rows, .keys = config.at("BLOCK_K")};
+}
+
+Dim3 groups(const Problem& problem, const Config& config) {
+  return row_groups(problem, geometry_of(problem, config, false).rows);
+}
+
+std::vector<Define> constants(const Problem& problem, const Config& /*config*/) {
+  return {{"HEAD_DIM", head_dim(problem)},
+          {"VALUE_DIM", value_dim(problem)},
+          {"ALIGNED", is_aligned(problem, 8) ? 1U : 0U},
+          {"CAPPED", call_of(problem).soft_cap > 0 ? 1U : 0U}};
+}
+
+MatrixShape shape_of(const Problem& problem, const Config& config) {
+  return {.input = problem.dtype,
+          .m = config.at("MATRIX_M"),
+          .n = config.at("MATRIX_N"),
+          .k = config.at("MATRIX_K")};
+}
+
+// The device's shapes for this call, largest first: an instruction of them does most.
+std::vector<MatrixShape> shapes(const Problem& problem, const DeviceProfile& profile,
+                                bool registers) {
+  std::vector<MatrixShape> found;
+  for (const MatrixShape& shape : profile.matrix_shapes) {
+    if (shape.input == problem.dtype && shape.n % 8 == 0 && shape.k % 8 == 0 &&
+        (!registers || shape.n == shape.k)) {
+      found.push_back(shape);
+    }
+  }
+  std::ranges::stable_sort(found, std::ranges::greater{},
+                           [](const MatrixShape& s) { return s.m * s.n * s.k; });
+  return found;
+}
+
+bool fits(const Problem& problem, const Config& config, const DeviceProfile& profile,
+          bool registers) {
+  const CooperativeGeometry geometry = geometry_of(problem, config, registers);
+  return geometry.valid && geometry.local_bytes <= profile.local_memory &&
+         geometry.registers <= kMostRegisters && config.group().x <= profile.max_group_size;
+}
+
+struct Cut {
+  std::uint32_t subgroups, rows, keys, buffers, prefetch;
+};
+// Fastest first on an H200, f16, 128 columns, 16384 keys: 218, 172, 167, 158 TFLOP/s; the fourth
+// stays below 32 KiB of local memory.
+constexpr Cut kCuts[] = {{4, 32, 32, 1, 0}, {4, 16, 32, 2, 1}, {8, 16, 32, 1, 1}, {4, 16, 32, 1, 0},
+                         {4, 16, 16, 1, 0}, {2, 16, 16, 1, 0}, {2, 8, 16, 1, 0}};
+// The same with scores in registers: 278, 253, 240, 237 TFLOP/s in one or two runs.
+constexpr Cut kRegisterCuts[] = {{8, 16, 64, 1, 1}, {4, 16, 32, 1, 1}, {4, 16, 64, 1, 0},
+                                 {4, 16, 32, 1, 0}, {4, 16, 16, 1, 0}, {2, 16, 16, 1, 0}};
+// A CPU's compiler takes seconds for long rows of matrices.
+constexpr Cut kCpuCuts[] = {{4, 8, 32, 1, 0}, {4, 8, 16, 2, 1}, {2, 8, 16, 1, 0}};
+constexpr Cut kCpuRegisterCuts[] = {{4, 8, 16, 2, 1}, {4, 8, 16, 1, 0}, {2, 8, 16, 1, 0}};
+
+std::span<const Cut> cuts(const DeviceProfile& profile, bool registers) {
+  if (registers && is_cpu(profile)) return kCpuRegisterCuts;
+  if (registers) return kRegisterCuts;
+  if (is_cpu(profile)) return kCpuCuts;
+  return kCuts;
+}
+
+std::vector<Config> space_of(const Problem& problem, const DeviceProfile& profile, bool registers) {
+  std::vector<Config> configs;
+  for (const MatrixShape& shape : shapes(problem, profile, registers)) {
+    for (const Cut& cut : cuts(profile, registers)) {
+      const Config config{{"WG_X", cut.subgroups * profile.subgroup_size},
+                          {"ROWS", cut.rows},
+                          {"BLOCK_K", cut.keys},
+                          {"BUFFERS", cut.buffers},
+                          {"PREFETCH", cut.prefetch},
+                          {"LANES", profile.subgroup_size},
+                          {"MATRIX_M", shape.m},
+                          {"MATRIX_N", shape.n},
+                          {"MATRIX_K", shape.k}};
+      if (fits(problem, config, profile, registers)) configs.push_back(config);
+    }
+  }
+  return configs;
+}
+
+Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile,
+                bool registers) {
+  const AttentionProblem& call = call_of(problem);
+  if (registers && (call.policies || call.features != 0)) {
+    return "takes causal masks, windows and a soft cap, and no other policy";
+  }
+  if (head_dim(problem) > kMostColumns || value_dim(problem) > kMostColumns) {
+    return "takes dims up to 256, not " + std::to_string(head_dim(problem)) + " and " +
+           std::to_string(value_dim(problem));
+  }
+  const MatrixShape shape = shape_of(problem, config);
+  if (std::ranges::find(profile.matrix_shapes, shape) == profile.matrix_shapes.end()) {
+    return "multiplies matrices of " + to_string(shape) + ", and the device does not";
+  }
+  if (config.at("LANES") != profile.subgroup_size) {
+    return "LANES is " + std::to_string(config.at("LANES")) +
+           ", and the device's sub-groups have " + std::to_string(profile.subgroup_size);
+  }
+  if (!geometry_of(problem, config, registers).valid) {
+    return "its work-group does not divide into matrices "
+           "(operations/attention_core/cooperative/forward.h)";
+  }
+  if (const Refusal no = rejects_splits(problem, config)) return no;
+  return rejects_long_offsets(problem, scratch_of(problem, tiling(problem, config)).end);
+}
+
+Variant cooperative(const AttentionSlots& slots, std::string name, std::string idea,
+                    bool registers) {
+  ForwardKernel kernel{.vulkan = "attention/cooperative/forward.comp",
+                       .tiling = tiling,
+                       .groups = groups,
+                       .constants = constants};
+  kernel.axes = [registers](const Problem& problem, const DeviceProfile& profile) {
+    std::vector<Define> axes = dtype_axes(problem, profile);
+    axes.push_back({"REGISTERS", registers ? 1U : 0U});
+    return axes;
+  };
+  kernel.takes_policies = !registers;
+  Variant variant = forward_variant(slots, std::move(name), std::move(idea), tunables(), kernel);
+  variant.needs = {.backends = {Backend::kVulkan},
+                   .features = Feature::kStorage16 | Feature::kFp16Arithmetic |
+                               Feature::kSubgroupArithmetic | Feature::kCooperativeMatrix};
+  if (registers) variant.needs.features = variant.needs.features | Feature::kMatrixRegisters;
+  variant.dtypes = {DType::kF16, DType::kBF16};
+  variant.rounds_factors = true;
+  variant.space = [registers](const Problem& problem, const DeviceProfile& profile) {
+    return space_of(problem, profile, registers);
+  };
+  variant.local_bytes = [registers](const Problem& problem, const Config& config) -> std::uint64_t {
+    return geometry_of(problem, config, registers).local_bytes;
+  };
+  variant.rejects = [registers](const Problem& problem, const Config& config,
+                                const DeviceProfile& profile) {
+    return rejects(problem, config, profile, registers);
+  };
+  return variant;
+}
+
+bool prefers(const Problem& problem, const DeviceProfile& profile, bool registers) {
+  return profile.backend == Backend::kVulkan && call_of(problem).q_len >= kFewestRows &&
+         !space_of(problem, profile, registers).empty();
+}
+
+}  // namespace
+
+Variant cooperative_variant(const AttentionSlots& slots) {
+  return cooperative(slots, "cooperative",
+                     "cooperative matrices; scores become weights in local memory", false);
+}
+
+Variant cooperative_registers_variant(const AttentionSlots& slots) {
+  return cooperative(slots, "cooperative_registers",
+                     "cooperative matrices; scores become weights in registers", true);
+}
+
+bool prefers_cooperative(const Problem& problem, const DeviceProfile& profile) {
+  return prefers(problem, profile, false);
+}
+
+bool prefers_cooperative_registers(const Problem& problem, const DeviceProfile& profile) {
+  return prefers(problem, profile, true) && has(profile.features, Feature::kMatrixRegisters);
+}
+
+Config default_cooperative_config(const Problem& problem, const DeviceProfile& profile) {
+  return space_of(problem, profile, false).front();
+}
+
+Config default_cooperative_registers_config(const Problem& problem, const DeviceProfile& profile) {
+  return space_of(problem, profile, true).front();
+}
+
+}  // namespace tessera::operations::attention

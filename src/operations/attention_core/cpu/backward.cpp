@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// attention/cpu/backward: CPUs through OpenCL.
+#include "operations/attention_core/cpu/backward.h"
+
+#include <algorithm>
+
+#include "kernel/tunable_list.hpp"
+#include "operations/attention_core/backward_launch.hpp"
+
+namespace tessera::operations::attention {
+namespace {
+
+// What backward.h says about a configuration.
+struct CpuBackwardGeometry {
+  bool valid = false;
+  std::uint64_t private_bytes = 0;   // of one work-item
+  std::uint32_t panel_keys = 1;      // of a tile of the map
+  std::uint64_t packed_floats = 0;   // rows of q and do
+  std::uint64_t partial_floats = 0;  // of one split
+  std::int64_t block_keys = 1;       // of a work-item at a time
+};
+
+// backward.h's macros read these names.
+CpuBackwardGeometry geometry(const Problem& problem, const Config& config) {
+  const AttentionProblem& call = call_of(problem);
+  const std::uint64_t VECTOR_WIDTH = config.get("VECTOR_WIDTH", 0);
+  const std::uint64_t BLOCK_Q = config.get("BLOCK_Q", 0);
+  const std::uint64_t KEY_PANELS = config.get("KEY_PANELS", 0);
+  const std::uint64_t VECTORS = config.get("VECTORS", 0);
+  const std::uint64_t QUERY_ROWS = config.get("QUERY_ROWS", 0);
+  const std::uint64_t FEATURES = config.get("FEATURES", 0);
+  const std::uint64_t DQ_VECTORS = config.get("DQ_VECTORS", 0);
+  const std::uint64_t HEAD_DIM = head_dim(problem);
+  const std::uint64_t VALUE_DIM = value_dim(problem);
+  constexpr std::uint64_t kMost = 4096;
+  for (const std::uint64_t value :
+       {VECTOR_WIDTH, BLOCK_Q, KEY_PANELS, VECTORS, QUERY_ROWS, FEATURES, DQ_VECTORS}) {
+    if (value == 0 || value > kMost) return {};
+  }
+  if (!CPU_VALID) return {};
+  const auto batch = static_cast<std::uint64_t>(call.batch);
+  const auto heads = static_cast<std::uint64_t>(call.heads);
+  const auto q_len = static_cast<std::uint64_t>(call.q_len);
+  return {.valid = true,
+          .private_bytes = CPU_PRIVATE_BYTES,
+          .panel_keys = static_cast<std::uint32_t>(LANES),
+          .packed_floats = CPU_PACKED_FLOATS(batch, heads, q_len),
+          .partial_floats = CPU_PARTIAL_FLOATS(std::uint64_t{1}, batch, heads, q_len),
+          .block_keys = static_cast<std::int64_t>(BLOCK_KEYS)};
+}
+
+std::vector<Tunable> tunables() {
+  return {
+#include "operations/attention_core/cpu/backward.def"
+      kSplits,
+  };
+}
+
+// The fewest that give every core items to balance. From the shape alone, so that bits do not
+// depend on what else runs.
+Config with_splits(Config config, const Problem& problem, const DeviceProfile& profile) {
+  const AttentionProblem& call = call_of(problem);
+  const std::int64_t heads = std::max<std::int64_t>(call.kv_heads * call.batch, 1);
+  const std::int64_t wanted = 4 * std::max<std::int64_t>(profile.compute_units, 1);
+  const std::int64_t most =
+      std::max<std::int64_t>(ceil_div(call.kv_len, geometry(problem, config).block_keys), 1);
+  config.set("SPLITS",
+             static_cast<std::uint32_t>(std::min<std::int64_t>(ceil_div(wanted, heads), most)));
+  return config;
+}
+
+// Registers decide the tiles: 16 accumulators where there are 32 vector registers, 8 where there
+// are 16. More panels read fewer rows, until they leave the second cache; a window makes use of
+// few. 8 panels with 64 rows measured 0 to 2 % better than 4 panels, and than 128 rows, where every
+// row sees every key, and the same under a causal mask (Zen 4, head_dim 64 and 128, 2048 rows).
+std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
+  const std::uint32_t width = vector_width(profile);
+  const std::uint32_t rows = width == 16 ? 8 : 4;
+  const auto make = [&](std::uint32_t panels) {
+    return with_splits({{"WG_X", 1},
+                        {"BLOCK_Q", 64},
+                        {"KEY_PANELS", panels},
+                        {"VECTORS", 2},
+                        {"QUERY_ROWS", rows},
+                        {"FEATURES", rows},
+                        {"DQ_VECTORS", 2},
+                        {"VECTOR_WIDTH", width}},
+                       problem, profile);
+  };
+  const AttentionProblem& call = call_of(problem);
+  const bool window = call.window_left < call.kv_len;
+  if (window || head_dim(problem) > 128) return {make(4), make(8), make(2)};
+  return {make(8), make(4), make(2)};
+}
+
+BackwardTiling tiling(const Problem& problem, const Config& config) {
+  const CpuBackwardGeometry cut = geometry(problem, config);
+  return {.map = {.rows = config.at("BLOCK_Q"), .keys = cut.panel_keys},
+          .splits = splits_of(config),
+          .partial_floats = cut.packed_floats + splits_of(config) * cut.partial_floats};
+}
+
+Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& /*profile*/) {
+  const CpuBackwardGeometry cut = geometry(problem, config);
+  if (!call_of(problem).normalize) return "takes outputs that are divided by their weights' sum";
+  if (!cut.valid)
+    return "its blocks are not whole tiles (operations/attention_core/cpu/backward.h)";
+  if (const Refusal no = rejects_private_bytes(cut.private_bytes)) return no;
+  return rejects_long_offsets(problem, backward_scratch_bytes(problem, tiling(problem, config)));
+}
+
+// One work-group for CPU_ROW_BLOCK rows of a head, with policies or without.
+Pass rows_of_head_pass(const std::string& name, std::vector<std::size_t> bindings) {
+  Pass pass = backward_pass(name, tiling, false);
+  pass.opencl = {.file = "attention/cpu/backward_rows.cl",
+                 .entry = "attention_backward_" + name + "_cpu"};
+  pass.axes = dtype_axes;
+  pass.specialized_on = {"QUERY_ROWS", "FEATURES",  "DQ_VECTORS",  "VECTORS",
+                         "HEAD_DIM",   "VALUE_DIM", "VECTOR_WIDTH"};
+  pass.bindings = std::move(bindings);
+  pass.groups = [](const Problem& problem, const Config&) {
+    return row_groups(problem, CPU_ROW_BLOCK);
+  };
+  return pass;
+}
+
+Pass main_pass(const AttentionSlots& slots, bool policies) {
+  Pass pass = backward_pass("main", tiling, policies);
+  pass.opencl = {.file = "attention/cpu/backward.cl", .entry = "attention_backward_cpu"};
+  pass.bindings = {slots.key, slots.value,        slots.log_sum_exp,
+                   kScratch,  slots.key_gradient, slots.value_gradient};
+  if (policies) {
+    for (const std::size_t slot : policy_bindings(slots)) {
+      if (slot != kScratch) pass.bindings.push_back(slot);
+    }
+  }
+  pass.groups = [policies](const Problem& problem, const Config& config) {
+    const AttentionProblem& call = call_of(problem);
+    if (!is_for(problem, policies)) return Dim3{0, 1, 1};
+    return Dim3{splits_of(config), static_cast<std::uint32_t>(call.kv_heads),
+                static_cast<std::uint32_t>(call.batch)};
+  };
+  return pass;
+}
+
+}  // namespace
+
+Variant cpu_backward_variant(const AttentionSlots& slots) {
+  Variant variant;
+  variant.name = "cpu";
+  variant.idea =
+      "keys in vector lanes; all five products of a tile at once, dq as partial sums of the splits";
+  variant.needs = opencl_cpu();
+  variant.dtypes = {DType::kF32, DType::kF16, DType::kBF16};
+  variant.tunables = tunables();
+  const Tiling map_tiling = [](const Problem& problem, const Config& config) {
+    return tiling(problem, config).map;
+  };
+  variant.passes = {rows_pass(slots),
+                    map_pass(slots, map_tiling),
+                    rows_of_head_pass("pack", {slots.query, slots.output, slots.output_gradient,
+                                               slots.log_sum_exp, kScratch}),
+                    main_pass(slots, false),
+                    main_pass(slots, true),
+                    rows_of_head_pass("reduce", {kScratch, slots.query_gradient})};
+  for (Pass& pass : policy_gradient_passes(slots, tiling))
+    variant.passes.push_back(std::move(pass));
+  variant.space = space;
+  variant.scratch_bytes = [](const Problem& problem, const Config& config) {
+    return backward_scratch_bytes(problem, tiling(problem, config));
+  };
+  variant.rejects = rejects;
+  return variant;
+}
+
+Config default_cpu_backward_config(const Problem& problem, const DeviceProfile& profile) {
+  return space(problem, profile).front();
+}
+
+}  // namespace tessera::operations::attention

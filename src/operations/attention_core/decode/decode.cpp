@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// attention/decode: few query rows on GPUs through OpenCL.
+#include "operations/attention_core/decode/decode.h"
+
+#include <algorithm>
+
+#include "abi/shared.h"
+#include "kernel/option_access.hpp"
+#include "kernel/tunable_list.hpp"
+#include "operations/attention_core/launch.hpp"
+
+namespace tessera::operations::attention {
+namespace {
+
+constexpr std::int64_t kMostRows = 64;
+// Rows below which it is the untuned choice.
+constexpr std::int64_t kFewRows = 16;
+
+struct DecodeGeometry {
+  bool valid = false;
+  std::uint64_t local_bytes = 0;
+};
+
+// decode.h's macros read these names.
+DecodeGeometry decode_geometry(const Config& config, const Problem& problem) {
+  const std::uint32_t WG_X = config.get("WG_X", 0);
+  const std::uint32_t ROWS = config.get("ROWS", 0);
+  const std::uint32_t BLOCK_K = config.get("BLOCK_K", 0);
+  const std::uint32_t LANES = config.get("LANES", 0);
+  const std::uint32_t DTYPE = dtype_axis(problem.dtype);
+  const std::uint32_t VALUE_DIM = value_dim(problem);
+  constexpr std::uint32_t kMost = 4096;  // keeps every product below in 32 bits
+  for (const std::uint32_t value : {WG_X, ROWS, BLOCK_K, LANES}) {
+    if (value == 0 || value > kMost) return {};
+  }
+  if (WG_X < LANES || !(DECODE_VALID)) return {};
+  return {.valid = true, .local_bytes = DECODE_LOCAL_BYTES};
+}
+
+std::vector<Tunable> tunables() {
+  return {
+#include "operations/attention_core/decode/decode.def"
+      kSplits,
+  };
+}
+
+std::vector<Define> constants(const Problem& problem, const Config& /*config*/) {
+  return {{"HEAD_DIM", head_dim(problem)},
+          {"VALUE_DIM", value_dim(problem)},
+          {"VECTOR", vector_elements(problem)}};
+}
+
+std::vector<Define> axes(const Problem& problem, const DeviceProfile& profile) {
+  return {{"DTYPE", dtype_axis(problem.dtype)},
+          {"PTX", has(profile.features, Feature::kNvidiaPtx) ? 1U : 0U}};
+}
+
+std::uint32_t packed_rows(const Problem& problem) {
+  const AttentionProblem& call = call_of(problem);
+  return narrow(call.group() * call.q_len);
+}
+
+AttentionTiling tiling(const Problem& problem, const Config& config) {
+  return {.pack = narrow(call_of(problem).group()), .splits = splits_of(config), .maps = false};
+}
+
+Dim3 groups(const Problem& problem, const Config& config) {
+  const AttentionProblem& call = call_of(problem);
+  return {ceil_div(packed_rows(problem), config.at("ROWS")), narrow(call.kv_heads),
+          narrow(call.batch)};
+}
+
+bool fits(const Problem& problem, const Config& config, const DeviceProfile& profile) {
+  const DecodeGeometry geometry = decode_geometry(config, problem);
+  return geometry.valid &&
+         (profile.local_memory == 0 || geometry.local_bytes <= profile.local_memory) &&
+         (profile.max_group_size == 0 || config.group().x <= profile.max_group_size);
+}
+
+std::uint32_t group_count(const Problem& problem, const Config& config) {
+  const Dim3 count = groups(problem, config);
+  return std::max(count.x * count.y * count.z, 1U);
+}
+
+std::uint32_t units_of(const DeviceProfile& profile) {
+  return is_gpu(profile) ? std::max(profile.compute_units, 1U) : 1;
+}
+
+// Splits that fill the device, each long enough to be worth merging; and so many more where keys
+// abound that the groups that end last do not count. Measured on an H200.
+std::uint32_t default_splits(const Problem& problem, const Config& config,
+                             const DeviceProfile& profile) {
+  constexpr std::uint32_t kFew = 2, kMany = 16;                  // groups of a compute unit
+  constexpr std::uint32_t kShortSplit = 256, kLongSplit = 1024;  // keys
+  const std::uint32_t have = group_count(problem, config), units = units_of(profile);
+  const auto keys = narrow(call_of(problem).kv_len);
+  const std::uint32_t filled = std::min(ceil_div(kFew * units, have), keys / kShortSplit);
+  const std::uint32_t even = std::min(ceil_div(kMany * units, have), keys / kLongSplit);
+  return std::max({filled, even, 1U});
+}
+
+// Lanes for one part of every row each, and as many keys as `loads` of 16 bytes take. Queries and
+// sums of `most_rows` rows should fit registers: 32 features of each.
+Config make_config(const Problem& problem, std::uint32_t items, std::uint32_t most_rows,
+                   std::uint32_t loads) {
+  constexpr std::uint32_t kFeatures = 32, kLeastScores = 4, kMostScores = 32;
+  const std::uint32_t part = problem.dtype == DType::kF32 ? 4 : 8;
+  const std::uint32_t dim = std::max(head_dim(problem), value_dim(problem));
+  const auto lanes = static_cast<std::uint32_t>(
+      std::clamp<std::uint64_t>(kernel::next_power_of_two((dim + part - 1) / part), 4, 32));
+  const std::uint32_t parts = ceil_div(dim, lanes * part);
+  const auto all_rows =
+      static_cast<std::uint32_t>(kernel::next_power_of_two(std::max(packed_rows(problem), 1U)));
+  const std::uint32_t rows =
+      std::min({all_rows, most_rows, std::max(kFeatures / (parts * part), 1U)});
+  const std::uint32_t keys =
+      std::clamp(loads / parts, ceil_div(kLeastScores, rows), kMostScores / rows);
+  return {{"WG_X", items}, {"ROWS", rows}, {"BLOCK_K", items / lanes * keys}, {"LANES", lanes}};
+}
+
+// Few keys of few heads: a second pass that merges splits would take longer than all else (H200: 13
+// us for one pass over 1024 keys, 20 for two), so each compute unit reads the keys of a row or two
+// on its own. More than 256 items need not fit the registers.
+std::vector<Config> short_configs(const Problem& problem, const DeviceProfile& profile) {
+  constexpr std::int64_t kShort = 1536;
+  const AttentionProblem& call = call_of(problem);
+  std::vector<Config> configs;
+  if (!is_gpu(profile) || call.splits > 0 || call.kv_len > kShort) return configs;
+  for (const std::uint32_t rows : {1U, 2U}) {
+    const Config config = make_config(problem, 256, rows, 8 / rows);
+    if (fits(problem, config, profile) && group_count(problem, config) <= units_of(profile))
+      configs.push_back(config);
+  }
+  return configs;
+}
+
+// CPUs run the items of a group one after the other, so small groups of few rows do.
+std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
+  std::vector<Config> configs;
+  if (is_cpu(profile)) {
+    configs = {make_config(problem, 32, 2, 2)};
+  } else {
+    configs = short_configs(problem, profile);
+    const std::uint32_t loads = packed_rows(problem) <= 2 ? 8 : 4;
+    for (const std::uint32_t items : {128U, 256U, 64U, 32U}) {
+      Config config = make_config(problem, items, 8, loads);
+      if (!fits(problem, config, profile)) continue;
+      config.set("SPLITS", default_splits(problem, config, profile));
+      configs.push_back(std::move(config));
+    }
+  }
+  const std::int64_t pinned = call_of(problem).splits;
+  for (Config& config : configs) {
+    if (pinned > 0) config.set("SPLITS", static_cast<std::uint32_t>(pinned));
+  }
+  return configs;
+}
+
+// The kernel multiplies rows by their stride in bytes, 32 bits by 32 bits.
+Refusal rejects_strides(const Problem& problem) {
+  for (const std::size_t slot : {call_of(problem).slots.key, call_of(problem).slots.value}) {
+    const TensorSpec spec = with_batch(problem.spec(slot));
+    const std::int64_t bytes = spec.strides[1] * static_cast<std::int64_t>(size_of(spec.dtype));
+    if (bytes < std::int64_t{1} << 32) continue;
+    return problem.operation->operands[slot].name + " " + spec.to_string() +
+           " has rows 2^32 bytes apart";
+  }
+  return std::nullopt;
+}
+
+Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& /*profile*/) {
+  const DecodeGeometry geometry = decode_geometry(config, problem);
+  if (!geometry.valid)
+    return "its items do not divide into streams (operations/attention_core/decode/decode.h)";
+  if (call_of(problem).q_len > kMostRows) {
+    return "is for few query rows, " + std::to_string(kMostRows) +
+           " at most; variant tile is for more";
+  }
+  if (const Refusal no = rejects_strides(problem)) return no;
+  if (const Refusal no = rejects_splits(problem, config)) return no;
+  return rejects_long_offsets(problem, scratch_of(problem, tiling(problem, config)).end);
+}
+
+}  // namespace
+
+Variant decode_variant(const AttentionSlots& slots) {
+  Variant variant = forward_variant(
+      slots, "decode",
+      "keys stream through registers once for all query rows of a group; split keys", tunables(),
+      {.opencl = "attention/decode/decode.cl",
+       .entry = "attention_decode",
+       .tiling = tiling,
+       .axes = axes,
+       .groups = groups,
+       .constants = constants});
+  variant.needs = {.backends = {Backend::kOpenCL}, .features = Feature::kStorage16};
+  variant.space = space;
+  variant.local_bytes = [](const Problem& problem, const Config& config) -> std::uint64_t {
+    return decode_geometry(config, problem).local_bytes;
+  };
+  variant.rejects = rejects;
+  return variant;
+}
+
+bool prefers_decode(const Problem& problem, const DeviceProfile& profile) {
+  return profile.backend == Backend::kOpenCL && is_gpu(profile) &&
+         call_of(problem).q_len < kFewRows;
+}
+
+Config default_decode_config(const Problem& problem, const DeviceProfile& profile) {
+  const std::vector<Config> configs = space(problem, profile);
+  return configs.empty() ? Config{} : configs.front();
+}
+
+}  // namespace tessera::operations::attention

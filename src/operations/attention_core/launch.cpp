@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operations/attention_core/launch.hpp"
+
+#include <algorithm>
+#include <numbers>
+
+#include "abi/shared.h"
+#include "operations/attention_core/dropout.hpp"
+
+namespace tessera::operations::attention {
+
+bool is_aligned(const Problem& problem, std::int64_t elements) {
+  const AttentionSlots& slots = call_of(problem).slots;
+  const auto is_multiple = [elements](std::int64_t n) { return n % elements == 0; };
+  for (const std::size_t slot :
+       {slots.query, slots.key, slots.value, slots.output, slots.output_gradient,
+        slots.query_gradient, slots.key_gradient, slots.value_gradient}) {
+    if (!problem.has(slot)) continue;
+    const TensorSpec spec = with_batch(problem.spec(slot));
+    const bool ok = is_multiple(spec.offset) && is_multiple(spec.shape[3]) &&
+                    is_multiple(spec.strides[0]) && is_multiple(spec.strides[1]) &&
+                    is_multiple(spec.strides[2]);
+    if (!ok) return false;
+  }
+  return true;
+}
+
+bool folds_into_exponent(double factor) {
+  constexpr double kLeast = 0x1p-20, kMost = 0x1p20;
+  const double scale = factor * std::numbers::log2e;
+  return scale >= kLeast && scale <= kMost;
+}
+
+namespace {
+
+// Query heads that share one of `heads`; all of them where there is just one.
+abi::u32 heads_per(const AttentionProblem& call, std::int64_t heads) {
+  return narrow(std::max<std::int64_t>(call.heads / std::max<std::int64_t>(heads, 1), 1));
+}
+
+// All zero but for the group, which kernels divide by, where the call has no such operand.
+abi::AttentionPairArgs pair_arguments(const Problem& problem, std::size_t slot) {
+  const AttentionProblem& call = call_of(problem);
+  if (!problem.has(slot)) return {0, 0, 0, 0, 0, heads_per(call, 1)};
+  const TensorSpec spec = with_pair_axes(problem.spec(slot));
+  return {narrow(spec.offset),     narrow(spec.strides[0]), narrow(spec.strides[1]),
+          narrow(spec.strides[2]), narrow(spec.strides[3]), heads_per(call, spec.shape[1])};
+}
+
+}  // namespace
+
+std::vector<Define> shape_constants(const Problem& problem, const Config& /*config*/) {
+  return {{"HEAD_DIM", head_dim(problem)},
+          {"VALUE_DIM", value_dim(problem)},
+          {"ALIGNED", is_aligned(problem, 4) ? 1U : 0U}};
+}
+
+std::uint32_t vector_elements(const Problem& problem) {
+  return is_aligned(problem, 8) ? 8 : is_aligned(problem, 4) ? 4 : 1;
+}
+
+AttentionScratch scratch_of(const Problem& problem, const AttentionTiling& tiling) {
+  const AttentionProblem& call = call_of(problem);
+  AttentionScratch scratch;
+  const auto unsign = [](std::int64_t n) { return static_cast<std::uint64_t>(n); };
+  if (call.policies) scratch.map = 16 * unsign(call.batch * call.q_len);
+  if ((call.features & POLICY_HIDES) != 0 && tiling.maps && tiling.pack == 1) {
+    const std::int64_t heads = call.heads / pair_arguments(problem, call.slots.mask).group;
+    scratch.map_words = unsign(call.batch * heads) * ceil_div(call.q_len, tiling.rows) *
+                        ceil_div(call.kv_len, tiling.keys);
+  }
+  constexpr std::uint64_t kAlignment = 64;
+  scratch.partials =
+      (scratch.map + 4 * scratch.map_words + kAlignment - 1) / kAlignment * kAlignment;
+  scratch.end = scratch.partials;
+  if (tiling.splits > 1) {
+    scratch.end += 4 * tiling.splits * unsign(call.batch * call.heads * call.q_len) *
+                   unsign(call.value_dim + 2);
+  }
+  return scratch;
+}
+
+abi::AttentionArgs core_arguments(const Problem& problem, const AttentionTiling& tiling) {
+  const AttentionProblem& call = call_of(problem);
+  const AttentionSlots& slots = call.slots;
+  const TensorSpec q = with_batch(problem.spec(slots.query)),
+                   k = with_batch(problem.spec(slots.key)),
+                   v = with_batch(problem.spec(slots.value)),
+                   o = with_batch(problem.spec(slots.output));
+  abi::AttentionArgs args{};
+  args.q_len = narrow(call.q_len);
+  args.kv_len = narrow(call.kv_len);
+  args.heads = narrow(call.heads);
+  args.group = narrow(call.group());
+  args.band_low = static_cast<abi::i32>(call.band_low);
+  args.band_high = static_cast<abi::i32>(call.band_high);
+  args.scale = static_cast<float>(call.scale);
+  args.soft_cap = static_cast<float>(call.soft_cap);
+  args.pack = tiling.pack;
+  args.splits = tiling.splits;
+  args.partials = static_cast<abi::u32>(scratch_of(problem, tiling).partials / 4);
+  args.q_offset = narrow(q.offset);
+  args.q_stride_batch = narrow(q.strides[0]);
+  args.q_stride_row = narrow(q.strides[1]);
+  args.q_stride_head = narrow(q.strides[2]);
+  args.k_offset = narrow(k.offset);
+  args.k_stride_batch = narrow(k.strides[0]);
+  args.k_stride_row = narrow(k.strides[1]);
+  args.k_stride_head = narrow(k.strides[2]);
+  args.v_offset = narrow(v.offset);
+  args.v_stride_batch = narrow(v.strides[0]);
+  args.v_stride_row = narrow(v.strides[1]);
+  args.v_stride_head = narrow(v.strides[2]);
+  args.o_offset = narrow(o.offset);
+  args.o_stride_batch = narrow(o.strides[0]);
+  args.o_stride_row = narrow(o.strides[1]);
+  args.o_stride_head = narrow(o.strides[2]);
+  if (problem.has(slots.log_sum_exp)) {
+    const TensorSpec lse = with_rank(problem.spec(slots.log_sum_exp), 3);
+    args.write_lse = 1;
+    args.lse_offset = narrow(lse.offset);
+    args.lse_stride_batch = narrow(lse.strides[0]);
+    args.lse_stride_head = narrow(lse.strides[1]);
+  }
+  return args;
+}
+
+abi::AttentionPolicyArgs policy_arguments(const Problem& problem, const AttentionTiling& tiling) {
+  const AttentionProblem& call = call_of(problem);
+  const AttentionSlots& slots = call.slots;
+  const AttentionScratch scratch = scratch_of(problem, tiling);
+  abi::AttentionPolicyArgs args{};
+  args.features = call.features;
+  args.mask = pair_arguments(problem, slots.mask);
+  args.bias = pair_arguments(problem, slots.bias);
+  args.sinks_group = heads_per(call, 1);
+  args.map_heads = narrow(call.heads) / args.mask.group;
+  args.map_rows = tiling.rows;
+  args.map_keys = tiling.keys;
+  if (scratch.map_words > 0) {
+    args.features |= POLICY_MAP;
+    args.map = static_cast<abi::u32>(scratch.map / 4);
+    args.map_stride_row = ceil_div(call.kv_len, tiling.keys);
+    args.map_stride_head = args.map_stride_row * ceil_div(call.q_len, tiling.rows);
+    args.map_stride_batch = args.map_stride_head * args.map_heads;
+  }
+  if (problem.has(slots.alibi_slopes)) {
+    const TensorSpec spec = with_rank(problem.spec(slots.alibi_slopes), 2);
+    args.slopes_offset = narrow(spec.offset);
+    args.slopes_stride_batch = narrow(spec.strides[0]);
+    args.slopes_stride_head = narrow(spec.strides[1]);
+  }
+  if (problem.has(slots.sinks)) {
+    const TensorSpec spec = with_rank(problem.spec(slots.sinks), 2);
+    args.sinks = narrow(spec.shape[1]);
+    args.sinks_offset = narrow(spec.offset);
+    args.sinks_stride_head = narrow(spec.strides[0]);
+    args.sinks_stride = narrow(spec.strides[1]);
+    args.sinks_group = heads_per(call, spec.shape[0]);
+  }
+  if (problem.has(slots.kv_segments)) {
+    const TensorSpec spec = with_rank(problem.spec(slots.kv_segments), 2);
+    args.kv_segments_offset = narrow(spec.offset);
+    args.kv_segments_stride_batch = narrow(spec.strides[0]);
+    args.kv_segments_stride_key = narrow(spec.strides[1]);
+  }
+  if (problem.has(slots.kv_positions)) {
+    const TensorSpec spec = with_rank(problem.spec(slots.kv_positions), 2);
+    args.kv_positions_offset = narrow(spec.offset);
+    args.kv_positions_stride_batch = narrow(spec.strides[0]);
+    args.kv_positions_stride_key = narrow(spec.strides[1]);
+    args.chunk = narrow(call.chunk);
+  }
+  args.dropout_threshold = dropout_threshold(call.dropout);
+  args.dropout_factor = static_cast<float>(1 / (1 - call.dropout));
+  args.seed_low = static_cast<abi::u32>(call.seed);
+  args.seed_high = static_cast<abi::u32>(call.seed >> 32);
+  return args;
+}
+
+std::vector<std::size_t> policy_bindings(const AttentionSlots& slots) {
+  return {kScratch,    slots.mask,        slots.bias,        slots.alibi_slopes,
+          slots.sinks, slots.kv_segments, slots.kv_positions};
+}
+
+std::uint32_t filling_splits(const Problem& problem, const DeviceProfile& profile, Dim3 groups,
+                             std::uint32_t keys) {
+  const AttentionProblem& call = call_of(problem);
+  if (call.splits > 0) return static_cast<std::uint32_t>(call.splits);
+  const std::uint64_t have =
+      std::max<std::uint64_t>(std::uint64_t{groups.x} * groups.y * groups.z, 1);
+  const std::uint64_t wanted = 2 * std::max<std::uint64_t>(profile.compute_units, 1);
+  const std::uint64_t most =
+      std::max<std::uint64_t>(static_cast<std::uint64_t>(call.kv_len) / (4 * keys), 1);
+  const bool few = is_gpu(profile) && 2 * have <= wanted;
+  return few ? static_cast<std::uint32_t>(std::min({wanted / have, most, std::uint64_t{64}})) : 1;
+}
+
+Refusal rejects_splits(const Problem& problem, const Config& config) {
+  const std::int64_t pinned = call_of(problem).splits;
+  if (pinned == 0 || pinned == splits_of(config)) return std::nullopt;
+  return "SPLITS is " + std::to_string(splits_of(config)) + ", and num_splits of this call " +
+         std::to_string(pinned);
+}
+
+Refusal rejects_long_offsets(const Problem& problem, std::uint64_t scratch_bytes) {
+  constexpr std::uint64_t kMostScratch = std::uint64_t{1} << 34;  // 2^32 floats
+  if (const Refusal no = rejects_long_operands(problem)) return no;
+  if (scratch_bytes < kMostScratch) return std::nullopt;
+  return "takes " + std::to_string(scratch_bytes) +
+         " bytes of scratch; its kernels count to 2^32 floats";
+}
+
+}  // namespace tessera::operations::attention

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all attention kernels are launched with, and the passes that they share.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "operations/attention_core/args.h"
+#include "operations/attention_core/policy_args.h"
+#include "operations/attention_core/problem.hpp"
+#include "operations/common/launch.hpp"
+
+namespace tessera::operations::attention {
+
+inline const AttentionProblem& call_of(const Problem& problem) {
+  return problem.as<AttentionProblem>();
+}
+inline std::uint32_t head_dim(const Problem& problem) {
+  return static_cast<std::uint32_t>(call_of(problem).head_dim);
+}
+inline std::uint32_t value_dim(const Problem& problem) {
+  return static_cast<std::uint32_t>(call_of(problem).value_dim);
+}
+// A number as the argument structs hold it; rejects_long_offsets() has seen to the range.
+inline abi::u32 narrow(std::int64_t value) { return static_cast<abi::u32>(value); }
+
+// How a configuration cuts up a problem.
+struct AttentionTiling {
+  std::uint32_t rows = 1, keys = 1;  // of a tile of the map
+  std::uint32_t pack = 1;            // query heads whose rows share a work-group
+  std::uint32_t splits = 1;          // work-groups that share the keys of a row
+  bool maps = true;                  // the kernel reads the map
+};
+inline const Tunable kSplits{.id = 31, .name = "SPLITS", .fallback = 1, .launch_only = true};
+// Splits that give every compute unit something to do, each with a few steps of `keys` keys; the
+// pinned number where there is one. `groups` counts the work-groups of one split.
+std::uint32_t filling_splits(const Problem& problem, const DeviceProfile& profile, Dim3 groups,
+                             std::uint32_t keys);
+// A pinned number of splits is no suggestion.
+Refusal rejects_splits(const Problem& problem, const Config& config);
+
+using Tiling = std::function<AttentionTiling(const Problem&, const Config&)>;
+
+// Where what lies in the scratch buffer, in bytes.
+struct AttentionScratch {
+  std::uint64_t map = 0, map_words = 0, partials = 0, end = 0;  // the table of rows begins at 0
+};
+AttentionScratch scratch_of(const Problem& problem, const AttentionTiling& tiling);
+
+abi::AttentionArgs core_arguments(const Problem& problem, const AttentionTiling& tiling);
+abi::AttentionPolicyArgs policy_arguments(const Problem& problem, const AttentionTiling& tiling);
+
+// The operands of the policies, in the order of their bindings: the scratch buffer first.
+std::vector<std::size_t> policy_bindings(const AttentionSlots& slots);
+
+// One work-group for every `rows` query rows of each head and batch.
+Dim3 row_groups(const Problem& problem, std::int64_t rows);
+
+// A small kernel, "attention/core/<name>" in both languages: the same program whatever the
+// configuration of the variant, in groups of kHelperItems.
+inline constexpr std::uint32_t kHelperItems = 64;
+Pass helper_pass(const std::string& name);
+
+// Kernels that come before those of a variant. They launch nothing where they are not needed.
+Pass rows_pass(const AttentionSlots& slots);
+Pass map_pass(const AttentionSlots& slots, const Tiling& tiling);
+// And after one: the weights, where the call wants them.
+Pass weights_pass(const AttentionSlots& slots, const Tiling& tiling);
+
+// Dims, offsets and strides of queries, keys, values, outputs and their gradients are multiples of
+// `elements`.
+bool is_aligned(const Problem& problem, std::int64_t elements);
+// Values of HEAD_DIM, VALUE_DIM and ALIGNED, to four elements.
+std::vector<Define> shape_constants(const Problem& problem, const Config& config);
+// What those are multiples of: 8, 4 or 1.
+std::uint32_t vector_elements(const Problem& problem);
+
+// A forward kernel for calls with and without policies: rows, map, the kernel, combine, weights.
+// `groups` counts the work-groups of one split.
+struct ForwardKernel {
+  std::string opencl{}, entry{}, vulkan{};
+  Tiling tiling{};
+  std::function<std::vector<Define>(const Problem&, const DeviceProfile&)> axes{};  // but POLICY
+  std::function<Dim3(const Problem&, const Config&)> groups{};
+  std::function<std::vector<Define>(const Problem&, const Config&)> constants = shape_constants;
+  bool takes_policies = true;
+};
+std::vector<Pass> forward_passes(const AttentionSlots& slots, const ForwardKernel& kernel);
+// A variant of that kernel; the caller adds what it needs, its space and what it rejects.
+Variant forward_variant(const AttentionSlots& slots, std::string name, std::string idea,
+                        std::vector<Tunable> tunables, const ForwardKernel& kernel);
+
+// A factor of the scores that may be multiplied when the exponential is taken, where masked scores,
+// -2^100, stay far beyond all others.
+bool folds_into_exponent(double factor);
+
+// The kernels count elements of operands and floats of the scratch buffer in 32 bits.
+Refusal rejects_long_offsets(const Problem& problem, std::uint64_t scratch_bytes);
+
+// What a work-group of a device with Feature::kWgmma may have. OpenCL reports less: its number is
+// for local arguments.
+inline constexpr std::uint32_t kHopperLocalBytes = 227 * 1024;
+
+Variant cpu_variant(const AttentionSlots& slots);
+Variant cpu_bf16_variant(const AttentionSlots& slots);
+Variant cpu_decode_variant(const AttentionSlots& slots);
+Variant decode_variant(const AttentionSlots& slots);
+Variant hopper_variant(const AttentionSlots& slots);
+Variant mma_variant(const AttentionSlots& slots);
+Variant cooperative_variant(const AttentionSlots& slots);
+Variant cooperative_registers_variant(const AttentionSlots& slots);
+Variant tile_variant(const AttentionSlots& slots);
+Variant tile_subgroup_variant(const AttentionSlots& slots);
+Config default_cpu_config(const Problem& problem, const DeviceProfile& profile);
+bool prefers_cpu_bf16(const Problem& problem, const DeviceProfile& profile);
+Config default_cpu_bf16_config(const Problem& problem, const DeviceProfile& profile);
+Config default_cpu_decode_config(const Problem& problem, const DeviceProfile& profile);
+bool prefers_cpu_decode(const Problem& problem, const DeviceProfile& profile);
+bool prefers_decode(const Problem& problem, const DeviceProfile& profile);
+Config default_decode_config(const Problem& problem, const DeviceProfile& profile);
+bool prefers_hopper(const Problem& problem, const DeviceProfile& profile);
+Config default_hopper_config(const Problem& problem, const DeviceProfile& profile);
+bool prefers_mma(const Problem& problem, const DeviceProfile& profile);
+Config default_mma_config(const Problem& problem, const DeviceProfile& profile);
+bool prefers_cooperative(const Problem& problem, const DeviceProfile& profile);
+bool prefers_cooperative_registers(const Problem& problem, const DeviceProfile& profile);
+Config default_cooperative_config(const Problem& problem, const DeviceProfile& profile);
+Config default_cooperative_registers_config(const Problem& problem, const DeviceProfile& profile);
+Config default_tile_config(const Problem& problem, const DeviceProfile& profile);
+
+}  // namespace tessera::operations::attention

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// attention/mma/backward_keys and attention/mma/backward_queries: NVIDIA's GPUs from sm_80 on
+// through OpenCL.
+#include "operations/attention_core/mma/backward.h"
+
+#include <algorithm>
+
+#include "kernel/tunable_list.hpp"
+#include "operations/attention_core/mma/backward_form.hpp"
+
+namespace tessera::operations::attention {
+namespace {
+
+std::vector<Tunable> tunables() {
+  return {
+#include "operations/attention_core/mma/backward.def"
+  };
+}
+
+MmaBackwardGeometry geometry_of(const Problem& problem, const Config& config) {
+  // The macros read these names.
+  const std::uint32_t WG_X = config.get("WG_X", 0);
+  const std::uint32_t KEY_TILES = config.get("KEY_TILES", 0);
+  const std::uint32_t KEY_STEP = config.get("KEY_STEP", 0);
+  const std::uint32_t QUERY_TILES = config.get("QUERY_TILES", 0);
+  const std::uint32_t QUERY_STEP = config.get("QUERY_STEP", 0);
+  const std::uint32_t HEAD_DIM = head_dim(problem);
+  const std::uint32_t VALUE_DIM = value_dim(problem);
+  constexpr std::uint32_t ELEMENT_BYTES = 2;
+  constexpr std::uint32_t kMost = 4096;  // keeps every product below in 32 bits
+  if (KEY_STEP > kMost || QUERY_STEP > kMost || !(MMA_BACKWARD_VALID)) return {};
+  return {
+      .valid = true,
+      .own_keys = MMA_OWN(KEY_TILES),
+      .own_rows = MMA_OWN(QUERY_TILES),
+      .local_bytes = std::max(MMA_BACKWARD_BYTES(KEY_TILES, KEY_STEP),
+                              MMA_BACKWARD_BYTES(QUERY_TILES, QUERY_STEP)),
+      .registers = std::max(MMA_BACKWARD_REGISTERS(KEY_TILES, KEY_STEP, HEAD_STEPS + VALUE_STEPS),
+                            MMA_BACKWARD_REGISTERS(QUERY_TILES, QUERY_STEP, HEAD_STEPS))};
+}
+
+Config make_config(std::uint32_t items, std::uint32_t key_tiles, std::uint32_t key_step,
+                   std::uint32_t query_tiles, std::uint32_t query_step) {
+  return {{"WG_X", items},
+          {"KEY_TILES", key_tiles},
+          {"KEY_STEP", key_step},
+          {"QUERY_TILES", query_tiles},
+          {"QUERY_STEP", query_step}};
+}
+
+// Most promising first. Policies need registers of their own.
+std::vector<Config> space(const Problem& problem, const DeviceProfile& /*profile*/) {
+  const Config small = make_config(128, 1, 32, 1, 32);
+  if (call_of(problem).policies) return {small};
+  if (std::max(head_dim(problem), value_dim(problem)) <= 64) {
+    return {make_config(128, 2, 32, 2, 32), make_config(128, 2, 32, 2, 64),
+            make_config(128, 1, 64, 2, 32), small};
+  }
+  return {make_config(128, 1, 64, 2, 32), make_config(128, 1, 32, 2, 32), small};
+}
+
+}  // namespace
+
+Variant mma_backward_variant(const AttentionSlots& slots) {
+  Variant variant = mma_backward_form(
+      slots, {.name = "mma",
+              .kernels = "backward",
+              .geometry = geometry_of,
+              .most_local_bytes = [](const DeviceProfile&) { return MMA_MOST_LOCAL_BYTES; }});
+  variant.idea =
+      "mma.sync; dk and dv by a group per tile of keys, dq by one per tile of queries, no atomics";
+  variant.tunables = tunables();
+  variant.space = space;
+  return variant;
+}
+
+bool prefers_mma_backward(const Problem& problem, const DeviceProfile& profile) {
+  return has(profile.features, Feature::kMmaSync) && problem.dtype != DType::kF32 &&
+         call_of(problem).q_len >= 16;
+}
+
+Config default_mma_backward_config(const Problem& problem, const DeviceProfile& profile) {
+  return space(problem, profile).front();
+}
+
+}  // namespace tessera::operations::attention

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// attention/mma/forward: NVIDIA's GPUs from sm_80 on through OpenCL.
+#include "operations/attention_core/mma/forward.h"
+
+#include <algorithm>
+
+#include "kernel/tunable_list.hpp"
+#include "operations/attention_core/launch.hpp"
+
+namespace tessera::operations::attention {
+namespace {
+
+constexpr std::uint32_t kMostColumns = 256;
+
+std::vector<Tunable> tunables() {
+  return {
+#include "operations/attention_core/mma/forward.def"
+      kSplits,
+  };
+}
+
+std::uint32_t element_bytes(const Problem& problem) {
+  return static_cast<std::uint32_t>(size_of(problem.dtype));
+}
+
+struct MmaGeometry {
+  bool valid = false;
+  std::uint32_t local_bytes = 0;
+  std::uint32_t registers = 0;  // of one item, for matrices
+};
+
+MmaGeometry geometry_of(const Problem& problem, const Config& config) {
+  // forward.h's macros read these names.
+  const std::uint32_t WG_X = config.get("WG_X", 0);
+  const std::uint32_t BLOCK_Q = config.get("BLOCK_Q", 0);
+  const std::uint32_t BLOCK_K = config.get("BLOCK_K", 0);
+  const std::uint32_t STAGES = config.get("STAGES", 0);
+  const std::uint32_t KEEP_Q = config.get("KEEP_Q", 0);
+  const std::uint32_t HEAD_DIM = head_dim(problem);
+  const std::uint32_t VALUE_DIM = value_dim(problem);
+  const std::uint32_t ELEMENT_BYTES = element_bytes(problem);
+  constexpr std::uint32_t kMost = 4096;  // keeps every product below in 32 bits
+  if (BLOCK_Q > kMost || BLOCK_K > kMost || !(MMA_VALID)) return {};
+  return {.valid = true, .local_bytes = MMA_LOCAL_BYTES, .registers = MMA_REGISTERS};
+}
+
+AttentionTiling tiling(const Problem& /*problem*/, const Config& config) {
+  return {.rows = config.at("BLOCK_Q"), .keys = config.at("BLOCK_K"), .splits = splits_of(config)};
+}
+
+Dim3 groups(const Problem& problem, const Config& config) {
+  return row_groups(problem, config.at("BLOCK_Q"));
+}
+
+std::vector<Define> constants(const Problem& problem, const Config& /*config*/) {
+  const AttentionProblem& call = call_of(problem);
+  const bool general = call.policies || call.soft_cap > 0 || !folds_into_exponent(call.scale);
+  return {{"HEAD_DIM", head_dim(problem)},
+          {"VALUE_DIM", value_dim(problem)},
+          {"ALIGNED", is_aligned(problem, 16 / element_bytes(problem)) ? 1U : 0U},
+          {"GENERAL_SCORE", general ? 1U : 0U}};
+}
+
+Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& /*profile*/) {
+  if (head_dim(problem) > kMostColumns || value_dim(problem) > kMostColumns) {
+    return "takes dims up to 256, not " + std::to_string(head_dim(problem)) + " and " +
+           std::to_string(value_dim(problem));
+  }
+  const MmaGeometry geometry = geometry_of(problem, config);
+  if (!geometry.valid) return "has no such tiles (operations/attention_core/mma/forward.h)";
+  if (geometry.registers > MMA_MOST_REGISTERS) {
+    return "needs " + std::to_string(geometry.registers) + " registers for matrices, and has " +
+           std::to_string(MMA_MOST_REGISTERS);
+  }
+  if (geometry.local_bytes > MMA_MOST_LOCAL_BYTES) {
+    return "needs " + std::to_string(geometry.local_bytes) + " bytes of work-group memory, and " +
+           std::to_string(MMA_MOST_LOCAL_BYTES) + " are everywhere";
+  }
+  if (const Refusal no = rejects_splits(problem, config)) return no;
+  return rejects_long_offsets(problem, scratch_of(problem, tiling(problem, config)).end);
+}
+
+Config make_config(std::uint32_t items, std::uint32_t block_q, std::uint32_t block_k,
+                   std::uint32_t stages, std::uint32_t keep_q) {
+  return {{"WG_X", items},
+          {"BLOCK_Q", block_q},
+          {"BLOCK_K", block_k},
+          {"STAGES", stages},
+          {"KEEP_Q", keep_q}};
+}
+
+// Most promising first, as measured on an H200. Policies need registers of their own.
+std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
+  const AttentionProblem& call = call_of(problem);
+  const std::uint32_t columns = std::max(head_dim(problem), value_dim(problem));
+  const std::uint32_t steps = ceil_div(call.head_dim, 16);
+  std::vector<Config> configs;
+  if (problem.dtype == DType::kF32) {
+    if (columns <= 64) {
+      configs = {make_config(128, 64, 64, 1, 0), make_config(128, 128, 32, 1, 0),
+                 make_config(128, 128, 64, 1, 0)};
+    } else if (columns <= 128) {
+      configs = {make_config(128, 128, 32, 1, 0), make_config(128, 64, 32, 1, 0),
+                 make_config(128, 64, 64, 1, 0)};
+    } else {
+      configs = {make_config(128, 64, 16, 1, 0)};
+    }
+  } else if (columns <= 64) {
+    if (!call.policies) configs.push_back(make_config(128, 128, 128, 1, 0));
+    configs.push_back(make_config(128, 128, 64, 2, steps));
+    configs.push_back(make_config(128, 64, 64, 1, steps));
+  } else if (columns <= 128) {
+    configs = {make_config(128, 128, call.policies ? 32 : 64, 1, 0),
+               make_config(128, 128, call.policies ? 32 : 64, 2, 0), make_config(128, 64, 64, 1, 0),
+               make_config(128, 64, 32, 1, 0)};
+  } else {
+    configs = {make_config(128, 64, 64, 1, 0), make_config(256, 128, 32, 1, 0),
+               make_config(128, 64, 32, 1, 0)};
+  }
+  constexpr std::int64_t kFewRows = 64;
+  if (call.q_len <= kFewRows) {
+    std::ranges::stable_partition(
+        configs, [](const Config& config) { return config.at("BLOCK_Q") == kFewRows; });
+  }
+  for (Config& config : configs) {
+    config.set("SPLITS",
+               filling_splits(problem, profile, groups(problem, config), config.at("BLOCK_K")));
+  }
+  return configs;
+}
+
+}  // namespace
+
+Variant mma_variant(const AttentionSlots& slots) {
+  const ForwardKernel kernel{.opencl = "attention/mma/forward.cl",
+                             .entry = "attention_mma",
+                             .tiling = tiling,
+                             .axes = dtype_axes,
+                             .groups = groups,
+                             .constants = constants};
+  Variant variant = forward_variant(slots, "mma",
+                                    "mma.sync on tiles that are copied asynchronously; weights "
+                                    "stay in registers; floats as three "
+                                    "products of tf32",
+                                    tunables(), kernel);
+  variant.needs = {.backends = {Backend::kOpenCL},
+                   .features = Feature::kNvidiaPtx | Feature::kMmaSync};
+  variant.dtypes = {DType::kF32, DType::kF16, DType::kBF16};
+  variant.rounds_factors = true;
+  variant.space = space;
+  variant.rejects = rejects;
+  return variant;
+}
+
+bool prefers_mma(const Problem& problem, const DeviceProfile& profile) {
+  // Three products of tf32 beat float arithmetic where the matrix unit is several times as fast. On
+  // GPUs for graphics it is not, and nobody has measured others.
+  const bool pays = problem.dtype != DType::kF32 || has(profile.features, Feature::kWgmma);
+  return has(profile.features, Feature::kMmaSync) && pays && call_of(problem).q_len >= 16;
+}
+
+Config default_mma_config(const Problem& problem, const DeviceProfile& profile) {
+  return space(problem, profile).front();
+}
+
+}  // namespace tessera::operations::attention

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operations/attention_core/oracle/pairs.hpp"
+
+#include <cmath>
+
+#include "abi/shared.h"
+#include "operations/attention_core/dropout.hpp"
+#include "operations/attention_core/oracle/thresholds.hpp"
+
+namespace tessera::operations::attention {
+namespace {
+
+std::vector<double> read_if_any(const Problem& problem, std::span<const HostTensor> tensors,
+                                std::size_t slot) {
+  return problem.has(slot) ? tensors[slot].read() : std::vector<double>{};
+}
+
+std::int64_t clamped(double value, std::int64_t low, std::int64_t high) {
+  return std::clamp(static_cast<std::int64_t>(value), low, high);
+}
+
+}  // namespace
+
+std::vector<Matrix> read_heads(const HostTensor& tensor, const TensorSpec& spec) {
+  const Shape shape = with_batch(spec).shape;
+  const std::int64_t batches = shape[0], rows = shape[1], heads = shape[2], dim = shape[3];
+  const std::vector<double> flat = tensor.read();
+  std::vector<Matrix> result(static_cast<std::size_t>(batches * heads));
+  for (std::int64_t batch = 0; batch < batches; ++batch) {
+    for (std::int64_t head = 0; head < heads; ++head) {
+      const double* start = flat.data() + (batch * rows * heads + head) * dim;
+      result[static_cast<std::size_t>(batch * heads + head)] =
+          Eigen::Map<const Matrix, 0, Eigen::OuterStride<>>(start, rows, dim,
+                                                            Eigen::OuterStride<>(heads * dim));
+    }
+  }
+  return result;
+}
+
+AttentionPairs::AttentionPairs(const Problem& problem, std::span<const HostTensor> tensors)
+    : call_(problem.as<AttentionProblem>()) {
+  const AttentionSlots& slots = call_.slots;
+  query_ = read_heads(tensors[slots.query], problem.spec(slots.query));
+  key_ = read_heads(tensors[slots.key], problem.spec(slots.key));
+  value_ = read_heads(tensors[slots.value], problem.spec(slots.value));
+  cu_q_ = read_if_any(problem, tensors, slots.cum_seqlens_q);
+  cu_k_ = read_if_any(problem, tensors, slots.cum_seqlens_k);
+  q_lengths_ = read_if_any(problem, tensors, slots.q_lengths);
+  kv_lengths_ = read_if_any(problem, tensors, slots.kv_lengths);
+  q_segments_ = read_if_any(problem, tensors, slots.q_segments);
+  kv_segments_ = read_if_any(problem, tensors, slots.kv_segments);
+  q_positions_ = read_if_any(problem, tensors, slots.q_positions);
+  kv_positions_ = read_if_any(problem, tensors, slots.kv_positions);
+  slopes_ = read_if_any(problem, tensors, slots.alibi_slopes);
+  if (problem.has(slots.alibi_slopes) && problem.spec(slots.alibi_slopes).shape.size() == 2)
+    slopes_stride_batch_ = call_.heads;
+  sinks_ = read_if_any(problem, tensors, slots.sinks);
+  if (problem.has(slots.sinks)) {
+    const Shape shape = with_rank(problem.spec(slots.sinks), 2).shape;
+    sinks_per_head_ = shape[1];
+    sinks_heads_ = shape[0];
+  }
+  mask_ = broadcast(problem, tensors, slots.mask);
+  bias_ = broadcast(problem, tensors, slots.bias);
+  for (std::int64_t batch = 0; batch < call_.batch; ++batch) {
+    for (std::int64_t row = 0; row < call_.q_len; ++row) places_.push_back(place_of(batch, row));
+  }
+}
+
+AttentionPairs::Broadcast AttentionPairs::broadcast(const Problem& problem,
+                                                    std::span<const HostTensor> tensors,
+                                                    std::size_t slot) const {
+  if (!problem.has(slot)) return {};
+  const Shape shape = with_pair_axes(problem.spec(slot)).shape;
+  Broadcast result{.values = tensors[slot].read()};
+  result.key = shape[3] > 1 ? 1 : 0;
+  result.row = shape[2] > 1 ? shape[3] : 0;
+  result.head = shape[1] > 1 ? shape[2] * shape[3] : 0;
+  result.batch = shape[0] > 1 ? shape[1] * shape[2] * shape[3] : 0;
+  result.heads_per_head = call_.heads / std::max<std::int64_t>(shape[1], 1);
+  return result;
+}
+
+AttentionPairs::Place AttentionPairs::place_of(std::int64_t batch, std::int64_t row) const {
+  Place place{.row = row, .rows = call_.q_len, .first_key = 0, .keys = call_.kv_len};
+  if (call_.sequences > 0) {
+    for (std::int64_t s = 0; s < call_.sequences; ++s) {
+      if (!call_.packed && s != batch) continue;
+      const auto at = static_cast<std::size_t>(s);
+      const std::int64_t q_begin = clamped(cu_q_[at], 0, call_.q_len);
+      const std::int64_t q_end = clamped(cu_q_[at + 1], q_begin, call_.q_len);
+      const std::int64_t k_begin = clamped(cu_k_[at], 0, call_.kv_len);
+      const std::int64_t k_end = clamped(cu_k_[at + 1], k_begin, call_.kv_len);
+      place.rows = q_end - q_begin;
+      place.keys = k_end - k_begin;
+      if (!call_.packed) break;
+      place.first_key = k_begin;
+      place.row = row - q_begin;
+      if (row >= q_begin && row < q_end) return place;
+    }
+    if (call_.packed) return {};
+  }
+  const auto at = static_cast<std::size_t>(batch);
+  if (!q_lengths_.empty()) place.rows = clamped(q_lengths_[at], 0, place.rows);
+  if (!kv_lengths_.empty()) place.keys = clamped(kv_lengths_[at], 0, place.keys);
+  return place.row < place.rows ? place : Place{};
+}
+
+std::int64_t AttentionPairs::position_of_row(std::int64_t batch, std::int64_t row) const {
+  const auto at = static_cast<std::size_t>(batch * call_.q_len + row);
+  if (!q_positions_.empty()) return static_cast<std::int64_t>(q_positions_[at]);
+  const Place& place = places_[at];
+  return place.row + (call_.bottom_right ? place.keys - place.rows : 0);
+}
+
+std::int64_t AttentionPairs::position_of_key(std::int64_t batch, std::int64_t row,
+                                             std::int64_t key) const {
+  if (!kv_positions_.empty())
+    return static_cast<std::int64_t>(
+        kv_positions_[static_cast<std::size_t>(batch * call_.kv_len + key)]);
+  return key - places_[static_cast<std::size_t>(batch * call_.q_len + row)].first_key;
+}
+
+bool AttentionPairs::sees(std::int64_t batch, std::int64_t head, std::int64_t row,
+                          std::int64_t key) const {
+  const auto row_at = static_cast<std::size_t>(batch * call_.q_len + row);
+  const auto key_at = static_cast<std::size_t>(batch * call_.kv_len + key);
+  const Place& place = places_[row_at];
+  if (place.row < 0 || key < place.first_key || key >= place.first_key + place.keys) return false;
+  const std::int64_t p = position_of_row(batch, row), k = position_of_key(batch, row, key);
+  if (call_.causal && k > p) return false;
+  if (call_.window_left < INDEX_MAX && k < p - call_.window_left) return false;
+  if (call_.window_right < INDEX_MAX && k > p + call_.window_right) return false;
+  if (call_.chunk > 0 && FLOOR_DIV(p, call_.chunk) != FLOOR_DIV(k, call_.chunk)) return false;
+  if (!q_segments_.empty() &&
+      (q_segments_[row_at] < 0 || q_segments_[row_at] != kv_segments_[key_at]))
+    return false;
+  return mask_.values.empty() || mask_.at(batch, head, row, key) != 0;
+}
+
+Pair AttentionPairs::pair(std::int64_t batch, std::int64_t head, std::int64_t row,
+                          std::int64_t key) const {
+  const auto q = query(batch, head).row(row);
+  const auto k = this->key(batch, head).row(key);
+  double u = call_.scale * q.dot(k);
+  Pair pair{.magnitude = (1 + sum_growth(call_.head_dim)) * std::fabs(call_.scale) *
+                         q.cwiseAbs().dot(k.cwiseAbs())};
+  if (!slopes_.empty()) {
+    const double slope = slopes_[static_cast<std::size_t>(batch * slopes_stride_batch_ + head)];
+    const auto distance = static_cast<double>(
+        std::abs(position_of_row(batch, row) - position_of_key(batch, row, key)));
+    u -= slope * distance;
+    pair.magnitude += std::fabs(slope) * distance;
+  }
+  const double bias = bias_.values.empty() ? 0 : bias_.at(batch, head, row, key);
+  pair.magnitude += std::fabs(bias);
+  if (!call_.bias_after_cap) u += bias;
+  if (call_.soft_cap > 0) {
+    const double t = std::tanh(u / call_.soft_cap);
+    u = call_.soft_cap * t;
+    pair.slope = 1 - t * t;
+  }
+  pair.score = u + (call_.bias_after_cap ? bias : 0);
+  return pair;
+}
+
+double AttentionPairs::keep(std::int64_t batch, std::int64_t head, std::int64_t row,
+                            std::int64_t key) const {
+  if (call_.dropout == 0) return 1;
+  const auto number = static_cast<std::uint64_t>(
+      ((batch * call_.heads + head) * call_.q_len + row) * call_.kv_len + key);
+  return dropout_word(call_.seed, number) < dropout_threshold(call_.dropout)
+             ? 0
+             : 1 / (1 - call_.dropout);
+}
+
+std::span<const double> AttentionPairs::sinks(std::int64_t head) const {
+  if (sinks_per_head_ == 0) return {};
+  const std::int64_t of = head / heads_per_sinks();
+  return std::span(sinks_).subspan(static_cast<std::size_t>(of * sinks_per_head_),
+                                   static_cast<std::size_t>(sinks_per_head_));
+}
+
+}  // namespace tessera::operations::attention

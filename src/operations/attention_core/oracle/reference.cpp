@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// The definition of attention: one row at a time, double precision.
+#include "operations/attention_core/oracle/reference.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "base/parallel.hpp"
+
+namespace tessera::operations::attention {
+
+AttentionRow attention_row(const AttentionPairs& pairs, std::int64_t batch, std::int64_t head,
+                           std::int64_t row) {
+  const AttentionProblem& call = pairs.call();
+  AttentionRow result{.output = Eigen::VectorXd::Zero(call.value_dim),
+                      .magnitude = Eigen::VectorXd::Zero(call.value_dim),
+                      .squares = Eigen::VectorXd::Zero(call.value_dim),
+                      .values = Eigen::VectorXd::Zero(call.value_dim)};
+  double maximum = -std::numeric_limits<double>::infinity();
+  std::vector<double> scores;
+  for (std::int64_t key = 0; key < call.kv_len; ++key) {
+    if (!pairs.sees(batch, head, row, key)) continue;
+    const Pair pair = pairs.pair(batch, head, row, key);
+    result.keys.push_back(key);
+    scores.push_back(pair.score);
+    if (pair.score > maximum) result.peak = key;
+    maximum = std::max(maximum, pair.score);
+    result.score_magnitude = std::max(result.score_magnitude, pair.magnitude);
+    if (std::isnan(pair.score)) maximum = pair.score;
+  }
+  for (std::size_t n = 0; n < pairs.sinks(head).size(); ++n) {
+    const double sink = pairs.sinks(head)[n];
+    if (sink > maximum) result.peak = call.kv_len + static_cast<std::int64_t>(n);
+    maximum = std::max(maximum, sink);
+    result.score_magnitude = std::max(result.score_magnitude, std::fabs(sink));
+  }
+  result.largest_score = maximum;
+  double sum = 0;
+  for (const double score : scores) sum += std::exp(score - maximum);
+  for (const double sink : pairs.sinks(head)) sum += std::exp(sink - maximum);
+  result.log_sum_exp =
+      sum == 0 ? -std::numeric_limits<double>::infinity() : maximum + std::log(sum);
+  result.weights.resize(static_cast<Eigen::Index>(scores.size()));
+  for (std::size_t n = 0; n < scores.size(); ++n) {
+    const std::int64_t key = result.keys[n];
+    const double keep = pairs.keep(batch, head, row, key);
+    const double undropped = std::exp(scores[n] - maximum) / (call.normalize ? sum : 1);
+    const double weight = undropped * keep;
+    result.largest_weight = std::max(result.largest_weight, undropped);
+    const auto value = pairs.value(batch, head).row(key).transpose();
+    result.weights[static_cast<Eigen::Index>(n)] = weight;
+    result.output += weight * value;
+    result.magnitude += weight * value.cwiseAbs();
+    result.squares += weight * weight * value.cwiseAbs2();
+    result.values += keep * value.cwiseAbs();
+  }
+  return result;
+}
+
+void reference_attention(const Problem& problem, std::span<HostTensor> tensors) {
+  const AttentionPairs pairs(problem, tensors);
+  const AttentionProblem& call = pairs.call();
+  const AttentionSlots& slots = call.slots;
+  std::vector<double> output(static_cast<std::size_t>(problem.spec(slots.output).elements()));
+  std::vector<double> log_sum_exp(static_cast<std::size_t>(call.batch * call.heads * call.q_len));
+  std::vector<double> weights(
+      problem.has(slots.weights) ? log_sum_exp.size() * static_cast<std::size_t>(call.kv_len) : 0);
+  parallel_for(log_sum_exp.size(), [&](std::size_t at) {
+    const auto i = static_cast<std::int64_t>(at) % call.q_len;
+    const auto head = static_cast<std::int64_t>(at) / call.q_len % call.heads;
+    const auto batch = static_cast<std::int64_t>(at) / call.q_len / call.heads;
+    const AttentionRow row = attention_row(pairs, batch, head, i);
+    const std::int64_t start = ((batch * call.q_len + i) * call.heads + head) * call.value_dim;
+    Eigen::Map<Eigen::VectorXd>(output.data() + start, call.value_dim) = row.output;
+    log_sum_exp[at] = row.log_sum_exp;
+    for (std::size_t n = 0; n < row.keys.size() && !weights.empty(); ++n) {
+      weights[at * static_cast<std::size_t>(call.kv_len) + static_cast<std::size_t>(row.keys[n])] =
+          row.weights[static_cast<Eigen::Index>(n)];
+    }
+  });
+  tensors[slots.output].write(output);
+  if (problem.has(slots.log_sum_exp)) tensors[slots.log_sum_exp].write(log_sum_exp);
+  if (problem.has(slots.weights)) tensors[slots.weights].write(weights);
+}
+
+}  // namespace tessera::operations::attention

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// The passes that variants of attention share.
+#include "abi/shared.h"
+#include "operations/attention_core/combine.h"
+#include "operations/attention_core/launch.hpp"
+#include "operations/attention_core/rows_args.h"
+#include "operations/attention_core/weights_args.h"
+
+namespace tessera::operations::attention {
+namespace {
+
+constexpr std::uint32_t kCombineFeatures = COMBINE_FEATURES;
+constexpr Dim3 kNothing{0, 1, 1};
+
+abi::AttentionRowsArgs rows_arguments(const Problem& problem) {
+  const AttentionProblem& call = call_of(problem);
+  const AttentionSlots& slots = call.slots;
+  abi::AttentionRowsArgs args{};
+  args.batch = narrow(call.batch);
+  args.q_len = narrow(call.q_len);
+  args.kv_len = narrow(call.kv_len);
+  args.sequences = narrow(call.sequences);
+  args.band_low = static_cast<abi::i32>(call.band_low);
+  args.band_high = static_cast<abi::i32>(call.band_high);
+  args.chunk = narrow(call.chunk);
+  if (call.bottom_right) args.features |= ROWS_BOTTOM_RIGHT;
+  if (call.sequences > 0) {
+    args.features |= ROWS_SEQUENCES | (call.packed ? ROWS_PACKED : 0);
+    args.cu_q_offset = narrow(problem.spec(slots.cum_seqlens_q).offset);
+    args.cu_q_stride = narrow(problem.spec(slots.cum_seqlens_q).strides[0]);
+    args.cu_k_offset = narrow(problem.spec(slots.cum_seqlens_k).offset);
+    args.cu_k_stride = narrow(problem.spec(slots.cum_seqlens_k).strides[0]);
+  }
+  if (problem.has(slots.q_lengths)) {
+    args.features |= ROWS_Q_LENGTHS;
+    args.q_lengths_offset = narrow(problem.spec(slots.q_lengths).offset);
+    args.q_lengths_stride = narrow(problem.spec(slots.q_lengths).strides[0]);
+  }
+  if (problem.has(slots.kv_lengths)) {
+    args.features |= ROWS_KV_LENGTHS;
+    args.kv_lengths_offset = narrow(problem.spec(slots.kv_lengths).offset);
+    args.kv_lengths_stride = narrow(problem.spec(slots.kv_lengths).strides[0]);
+  }
+  if (problem.has(slots.q_segments)) {
+    const TensorSpec spec = with_rank(problem.spec(slots.q_segments), 2);
+    args.features |= ROWS_SEGMENTS;
+    args.segments_offset = narrow(spec.offset);
+    args.segments_stride_batch = narrow(spec.strides[0]);
+    args.segments_stride_row = narrow(spec.strides[1]);
+  }
+  if (problem.has(slots.q_positions)) {
+    const TensorSpec spec = with_rank(problem.spec(slots.q_positions), 2);
+    args.features |= ROWS_POSITIONS;
+    args.positions_offset = narrow(spec.offset);
+    args.positions_stride_batch = narrow(spec.strides[0]);
+    args.positions_stride_row = narrow(spec.strides[1]);
+  }
+  return args;
+}
+
+abi::AttentionCall call_arguments(const Problem& problem, const AttentionTiling& tiling) {
+  return {.core = core_arguments(problem, tiling), .policy = policy_arguments(problem, tiling)};
+}
+
+void append(std::vector<std::size_t>& bindings, const std::vector<std::size_t>& more) {
+  bindings.insert(bindings.end(), more.begin(), more.end());
+}
+
+}  // namespace
+
+Dim3 row_groups(const Problem& problem, std::int64_t rows) {
+  const AttentionProblem& call = call_of(problem);
+  return {ceil_div(call.q_len, rows), narrow(call.heads), narrow(call.batch)};
+}
+
+Pass helper_pass(const std::string& name) {
+  Pass pass;
+  pass.name = name;
+  pass.opencl = {.file = "attention/core/" + name + ".cl", .entry = "attention_" + name};
+  pass.vulkan = {.file = "attention/core/" + name + ".comp", .entry = "main"};
+  pass.axes = dtype_axes;
+  pass.constants = shape_constants;
+  pass.specialized_on = std::vector<std::string>{};
+  pass.group_size = [](const Config&) { return Dim3{kHelperItems, 1, 1}; };
+  return pass;
+}
+
+Pass rows_pass(const AttentionSlots& slots) {
+  Pass pass = helper_pass("rows");
+  pass.axes = {};
+  pass.bindings = {kScratch,         slots.cum_seqlens_q, slots.cum_seqlens_k, slots.q_lengths,
+                   slots.kv_lengths, slots.q_segments,    slots.q_positions};
+  pass.groups = [](const Problem& problem, const Config&) {
+    const AttentionProblem& call = call_of(problem);
+    return call.policies ? Dim3{ceil_div(call.batch * call.q_len, kHelperItems), 1, 1} : kNothing;
+  };
+  pass.args = [](const Problem& problem, const Config&) {
+    return argument_bytes(rows_arguments(problem));
+  };
+  return pass;
+}
+
+Pass map_pass(const AttentionSlots& slots, const Tiling& tiling) {
+  Pass pass = helper_pass("map");
+  pass.bindings = policy_bindings(slots);
+  pass.groups = [tiling](const Problem& problem, const Config& config) {
+    const abi::AttentionPolicyArgs args = policy_arguments(problem, tiling(problem, config));
+    const AttentionProblem& call = call_of(problem);
+    if ((args.features & POLICY_MAP) == 0) return kNothing;
+    return Dim3{args.map_stride_row, ceil_div(call.q_len, args.map_rows),
+                narrow(call.batch) * args.map_heads};
+  };
+  pass.args = [tiling](const Problem& problem, const Config& config) {
+    return argument_bytes(call_arguments(problem, tiling(problem, config)));
+  };
+  return pass;
+}
+
+Pass weights_pass(const AttentionSlots& slots, const Tiling& tiling) {
+  Pass pass = helper_pass("weights");
+  pass.bindings = {slots.query, slots.key, slots.log_sum_exp, slots.weights};
+  append(pass.bindings, policy_bindings(slots));
+  pass.groups = [](const Problem& problem, const Config&) {
+    const AttentionProblem& call = call_of(problem);
+    if (!problem.has(call.slots.weights)) return kNothing;
+    return Dim3{ceil_div(call.kv_len, kHelperItems), narrow(call.q_len),
+                narrow(call.batch * call.heads)};
+  };
+  pass.args = [tiling](const Problem& problem, const Config& config) {
+    const AttentionTiling cut = tiling(problem, config);
+    abi::AttentionWeightsCall args{};
+    args.core = core_arguments(problem, cut);
+    args.policy = policy_arguments(problem, cut);
+    const TensorSpec& spec = problem.spec(call_of(problem).slots.weights);
+    args.head_dim = head_dim(problem);
+    args.w_offset = narrow(spec.offset);
+    args.w_stride_batch = narrow(spec.strides[0]);
+    args.w_stride_head = narrow(spec.strides[1]);
+    args.w_stride_row = narrow(spec.strides[2]);
+    return argument_bytes(args);
+  };
+  return pass;
+}
+
+// With sinks or without: what a split leaves is the same for all other policies.
+Pass combine_pass(const AttentionSlots& slots, const Tiling& tiling, bool sinks) {
+  Pass pass = helper_pass("combine");
+  if (sinks) pass.name = "combine_sinks";
+  pass.specialized_on = {"VALUE_DIM"};
+  pass.bindings = {slots.output, slots.log_sum_exp};
+  if (sinks) {
+    append(pass.bindings, policy_bindings(slots));
+  } else {
+    pass.bindings.push_back(kScratch);
+  }
+  pass.axes = [sinks](const Problem& problem, const DeviceProfile&) -> std::vector<Define> {
+    return {{"DTYPE", dtype_axis(problem.dtype)}, {"POLICY", sinks ? 1U : 0U}};
+  };
+  pass.groups = [tiling, sinks](const Problem& problem, const Config& config) {
+    const AttentionProblem& call = call_of(problem);
+    if (tiling(problem, config).splits <= 1 || ((call.features & POLICY_SINKS) != 0) != sinks)
+      return kNothing;
+    const std::int64_t parts = ceil_div(call.value_dim, kCombineFeatures);
+    return Dim3{ceil_div(call.q_len * parts, kHelperItems), narrow(call.heads), narrow(call.batch)};
+  };
+  pass.args = [tiling](const Problem& problem, const Config& config) {
+    return argument_bytes(call_arguments(problem, tiling(problem, config)));
+  };
+  return pass;
+}
+
+std::vector<Pass> forward_passes(const AttentionSlots& slots, const ForwardKernel& kernel) {
+  const auto forward = [&](bool policies) {
+    Pass pass;
+    pass.name = policies ? "policies" : "plain";
+    if (!kernel.opencl.empty()) pass.opencl = {.file = kernel.opencl, .entry = kernel.entry};
+    if (!kernel.vulkan.empty()) pass.vulkan = {.file = kernel.vulkan, .entry = "main"};
+    pass.bindings = {slots.query, slots.key, slots.value, slots.output, slots.log_sum_exp};
+    if (policies) {
+      append(pass.bindings, policy_bindings(slots));
+    } else {
+      pass.bindings.push_back(kScratch);
+    }
+    pass.constants = kernel.constants;
+    pass.axes = [axes = kernel.axes, policies](const Problem& problem,
+                                               const DeviceProfile& profile) {
+      std::vector<Define> all = axes(problem, profile);
+      all.push_back({"POLICY", policies ? 1U : 0U});
+      return all;
+    };
+    pass.groups = [groups = kernel.groups, tiling = kernel.tiling, policies](const Problem& problem,
+                                                                             const Config& config) {
+      if (call_of(problem).policies != policies) return kNothing;
+      Dim3 count = groups(problem, config);
+      count.x *= tiling(problem, config).splits;
+      return count;
+    };
+    pass.args = [tiling = kernel.tiling, policies](const Problem& problem, const Config& config) {
+      const AttentionTiling cut = tiling(problem, config);
+      return policies ? argument_bytes(call_arguments(problem, cut))
+                      : argument_bytes(core_arguments(problem, cut));
+    };
+    return pass;
+  };
+  std::vector<Pass> passes{rows_pass(slots),
+                           map_pass(slots, kernel.tiling),
+                           forward(false),
+                           forward(true),
+                           combine_pass(slots, kernel.tiling, false),
+                           combine_pass(slots, kernel.tiling, true)};
+  if (!kernel.takes_policies) passes = {forward(false)};
+  if (slots.weights != kNoOperand) passes.push_back(weights_pass(slots, kernel.tiling));
+  return passes;
+}
+
+Variant forward_variant(const AttentionSlots& slots, std::string name, std::string idea,
+                        std::vector<Tunable> tunables, const ForwardKernel& kernel) {
+  Variant variant;
+  variant.name = std::move(name);
+  variant.idea = std::move(idea);
+  variant.dtypes = {DType::kF32, DType::kF16, DType::kBF16};
+  variant.tunables = std::move(tunables);
+  variant.passes = forward_passes(slots, kernel);
+  variant.scratch_bytes = [tiling = kernel.tiling](const Problem& problem, const Config& config) {
+    return scratch_of(problem, tiling(problem, config)).end;
+  };
+  return variant;
+}
+
+}  // namespace tessera::operations::attention

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who sees whom and what a score is, for one (row, key) at a time. Text for OpenCL C and GLSL;
+// attention/core/policy.clh and attention/core/policy.glsl say how each of them reads operands.
+//
+//   u     = scale q.k - slope |position - key| + bias     (bias here unless it comes after the cap)
+//   score = log2(e) (cap ? cap tanh(u / cap) : u)         (+ log2(e) bias after the cap)
+//   seen  : key in [first, end), equal segments, position in the band and the chunk, mask not 0
+//
+// A row's entry in the table of rows is {first, end, position, segment}: the interval of keys that
+// lengths, sequences, causal masks, windows and chunks leave, the key that lies on its diagonal,
+// and its segment. Where keys have positions of their own, the interval holds lengths only.
+#ifndef TESSERA_OPERATIONS_ATTENTION_POLICY_H
+#define TESSERA_OPERATIONS_ATTENTION_POLICY_H
+#include "operations/attention_core/philox.h"
+#include "operations/attention_core/score.h"
+
+FUNCTION RowPolicy policy_row(POLICY_PARAMETERS u32 batch, u32 head, u32 row) {
+  RowPolicy at;
+  const INT4 entry = ROW_ENTRY(RULE(rows) + batch * CORE(q_len) + row);
+  at.first = entry.x;
+  at.end = entry.y;
+  at.position = entry.z;
+  at.segment = entry.w;
+  at.mask = RULE(mask.offset) + batch * RULE(mask.stride_batch) +
+            head / RULE(mask.group) * RULE(mask.stride_head) + row * RULE(mask.stride_row);
+  at.bias = RULE(bias.offset) + batch * RULE(bias.stride_batch) +
+            head / RULE(bias.group) * RULE(bias.stride_head) + row * RULE(bias.stride_row);
+  at.segments = RULE(kv_segments_offset) + batch * RULE(kv_segments_stride_batch);
+  at.positions = RULE(kv_positions_offset) + batch * RULE(kv_positions_stride_batch);
+  at.slope = 0.0f;
+  if ((RULE(features) & POLICY_ALIBI) != 0u)
+    at.slope = SLOPE_VALUE(RULE(slopes_offset) + batch * RULE(slopes_stride_batch) +
+                           head * RULE(slopes_stride_head));
+  // The number of weight (batch, head, row, 0), in 64 bits.
+  const u32 line = (batch * CORE(heads) + head) * CORE(q_len) + row;
+  at.number_low = line * CORE(kv_len);
+  at.number_high = mul_hi(line, CORE(kv_len));
+  return at;
+}
+
+FUNCTION int policy_position(POLICY_PARAMETERS RowPolicy at, int key) {
+  if ((RULE(features) & POLICY_POSITIONS) == 0u) return key;
+  return POSITION_VALUE(at.positions + TO_U32(key) * RULE(kv_positions_stride_key));
+}
+
+FUNCTION bool policy_sees(POLICY_PARAMETERS RowPolicy at, int key) {
+  if (key < at.first || key >= at.end) return false;
+  const u32 features = RULE(features);
+  if ((features & POLICY_HIDES) == 0u) return true;
+  if ((features & POLICY_SEGMENTS) != 0u &&
+      SEGMENT_VALUE(at.segments + TO_U32(key) * RULE(kv_segments_stride_key)) != at.segment)
+    return false;
+  if ((features & POLICY_POSITIONS) != 0u) {
+    const int position = policy_position(POLICY_ARGUMENTS at, key);
+    const int distance = position - at.position;
+    if (distance < CORE(band_low) || distance > CORE(band_high)) return false;
+    const int chunk = TO_INT(RULE(chunk));
+    if (chunk != 0 && FLOOR_DIV(position, chunk) != FLOOR_DIV(at.position, chunk)) return false;
+  }
+  return (features & POLICY_MASK) == 0u ||
+         MASK_VALUE(at.mask + TO_U32(key) * RULE(mask.stride_key)) != 0u;
+}
+
+// The base-2 score of a key that the row sees, and the slope of the soft cap there.
+FUNCTION FLOAT2 policy_score(POLICY_PARAMETERS RowPolicy at, int key, float logit) {
+  const u32 features = RULE(features);
+  float u = logit, after = 0.0f, slope = 1.0f;
+  if ((features & POLICY_ALIBI) != 0u)
+    u -= at.slope * TO_FLOAT(abs(policy_position(POLICY_ARGUMENTS at, key) - at.position));
+  if ((features & POLICY_BIAS) != 0u) {
+    const float bias =
+        BIAS_VALUE(at.bias + TO_U32(key) * RULE(bias.stride_key), features & POLICY_WIDE_BIAS);
+    if ((features & POLICY_BIAS_AFTER_CAP) != 0u) {
+      after = bias;
+    } else {
+      u += bias;
+    }
+  }
+  if (CORE(soft_cap) > 0.0f) {
+    const float t = saturating_tanh(u / CORE(soft_cap));
+    u = CORE(soft_cap) * t;
+    slope = 1.0f - t * t;
+  }
+  return MAKE_FLOAT2((u + after) * LOG2_E, slope);
+}
+
+// What dropout multiplies the weight with: 0 or the factor that keeps the mean.
+FUNCTION float policy_keep(POLICY_PARAMETERS RowPolicy at, int key) {
+  if ((RULE(features) & POLICY_DROPOUT) == 0u) return 1.0f;
+  const u32 low = at.number_low + TO_U32(key);
+  const u32 high = at.number_high + (low < at.number_low ? 1u : 0u);
+  return philox_word(low, high, RULE(seed_low), RULE(seed_high)) < RULE(dropout_threshold)
+             ? 0.0f
+             : RULE(dropout_factor);
+}
+
+// Sinks join the sum of a row's weights, whose shift they may raise: {shift, sum} afterwards. The
+// sum of the row itself shrinks by exp2(shift before - shift after).
+FUNCTION FLOAT2 policy_sinks(POLICY_PARAMETERS u32 head, float shift, float sum) {
+  if ((RULE(features) & POLICY_SINKS) == 0u) return MAKE_FLOAT2(shift, sum);
+  const u32 first = RULE(sinks_offset) + head / RULE(sinks_group) * RULE(sinks_stride_head);
+  const u32 wide = RULE(features) & POLICY_WIDE_SINKS;
+  float largest = shift;
+  for (u32 n = 0u; n < RULE(sinks); ++n)
+    largest = max(largest, SINK_VALUE(first + n * RULE(sinks_stride), wide) * LOG2_E);
+  float total = sum * exp2(shift - largest);
+  for (u32 n = 0u; n < RULE(sinks); ++n)
+    total += exp2(SINK_VALUE(first + n * RULE(sinks_stride), wide) * LOG2_E - largest);
+  return MAKE_FLOAT2(largest, total);
+}
+
+#endif  // TESSERA_OPERATIONS_ATTENTION_POLICY_H

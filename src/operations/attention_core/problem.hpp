@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// An attention call after validation.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "operations/attention_core/slots.hpp"
+#include "tessera/record.hpp"
+
+namespace tessera::operations::attention {
+
+struct AttentionProblem {
+  AttentionSlots slots{};
+  std::int64_t batch = 0, q_len = 0, kv_len = 0, heads = 0, kv_heads = 0, head_dim = 0,
+               value_dim = 0;
+  double scale = 1;
+  double soft_cap = 0;  // 0 = none
+  bool causal = false, bottom_right = false;
+  std::int64_t window_left = 0, window_right = 0;  // INDEX_MAX = no bound
+  std::int64_t chunk = 0;                          // 0 = none
+  bool packed = false;                             // the sequences of cum_seqlens lie in one batch
+  std::int64_t sequences = 0;                      // of cum_seqlens; 0 = none
+  double dropout = 0;                              // probability
+  std::uint64_t seed = 0;
+  bool normalize = true;
+  bool bias_after_cap = false;
+  std::int64_t splits = 0;     // of the keys; 0 = chosen
+  std::uint32_t features = 0;  // POLICY_...: what this call has beyond a band and a cap
+  bool policies = false;       // needs the table of rows
+  std::int64_t band_low = 0, band_high = 0;  // of key - row, the alignment in it where it is known
+
+  std::int64_t group() const { return heads / kv_heads; }
+  // The keys [first, last) that row i sees where only the band hides any.
+  std::int64_t first_key(std::int64_t row) const {
+    return std::clamp<std::int64_t>(row + band_low, 0, kv_len);
+  }
+  std::int64_t last_key(std::int64_t row) const {
+    return std::clamp<std::int64_t>(row + band_high + 1, 0, kv_len);
+  }
+  // (row, key) pairs of one head in the band and the chunks; lengths and masks may hide more.
+  double visible_pairs() const;
+};
+
+// The same elements with axes of size 1 and stride 0 in front: operands that have no batch axis, or
+// sinks that all heads share.
+TensorSpec with_rank(TensorSpec spec, std::size_t rank);
+// Rows of a call, packed or not, as [batch, rows, heads, dim].
+inline TensorSpec with_batch(const TensorSpec& spec) { return with_rank(spec, 4); }
+// A mask or a bias, also [batch, rows, keys] or [batch, keys], as [batch, heads, rows, keys] with
+// stride 0 along axes of size 1.
+TensorSpec with_pair_axes(TensorSpec spec);
+
+void validate_attention(Problem& problem);  // every operation of the family but backward
+void validate_attention_backward(Problem& problem);
+void reference_attention(const Problem& problem, std::span<HostTensor> tensors);
+void reference_attention_backward(const Problem& problem, std::span<HostTensor> tensors);
+// Of an operation that has its operands and options.
+Workload forward_workload(const Operation& operation);
+Workload backward_workload(const Operation& operation);
+std::vector<Variant> attention_variants(const AttentionSlots& slots);
+std::vector<Rule> attention_rules();
+std::vector<Variant> attention_backward_variants(const AttentionSlots& slots);
+std::vector<Rule> attention_backward_rules();
+
+}  // namespace tessera::operations::attention

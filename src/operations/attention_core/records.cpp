@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operations/attention_core/records.hpp"
+
+#include <utility>
+
+#include "operations/attention_core/problem.hpp"
+
+namespace tessera::operations::attention {
+
+Operand input(std::string name, std::string shape, std::string doc) {
+  return {.name = std::move(name),
+          .shape = std::move(shape),
+          .dtypes = kStorage,
+          .doc = std::move(doc)};
+}
+
+Operand optional_input(std::string name, std::string shape, std::vector<DType> dtypes,
+                       std::string doc) {
+  return {.name = std::move(name),
+          .optional = true,
+          .shape = std::move(shape),
+          .dtypes = std::move(dtypes),
+          .doc = std::move(doc)};
+}
+
+Operand output(std::string name, std::string shape, std::string doc) {
+  return {.name = std::move(name),
+          .role = Role::kOutput,
+          .shape = std::move(shape),
+          .dtypes = kStorage,
+          .doc = std::move(doc)};
+}
+
+Operand log_sum_exp(Role role, bool optional) {
+  return {.name = "log_sum_exp",
+          .role = role,
+          .optional = optional,
+          .shape = "[batch, heads, q_len]",
+          .dtypes = {DType::kF32},
+          .doc = "natural logarithm; -inf for rows that see no key"};
+}
+
+std::vector<Operand> rows(bool packable) {
+  const std::string packed = packable ? "; [q_len, heads, head_dim] with cum_seqlens" : "";
+  return {
+      input("query", "[batch, q_len, heads, head_dim]",
+            "any strides but along head_dim, which is contiguous and 1 to 512" + packed),
+      input("key", "[batch, kv_len, kv_heads, head_dim]", "heads is a multiple of kv_heads"),
+      input("value", "[batch, kv_len, kv_heads, value_dim]", "value_dim may differ from head_dim")};
+}
+
+Operand mask() {
+  return optional_input("attention_mask", "[batch, heads, q_len, kv_len]", {DType::kU8},
+                        "0 hides the key; batch, heads, q_len may be 1, heads also kv_heads; also "
+                        "[batch, q_len, kv_len] and [batch, kv_len]");
+}
+Operand bias() {
+  return optional_input("bias", "[batch, heads, q_len, kv_len]", kStorage,
+                        "added to the logits; axes as attention_mask; the dtype of query or f32");
+}
+Operand sinks() {
+  return optional_input("softmax_aux", "[heads, sinks]", kStorage,
+                        "logits of keys with value 0: they join the denominator, once per row; "
+                        "also [kv_heads, sinks] and [sinks]; the dtype of query or f32");
+}
+Operand lengths(std::string name, std::string of) {
+  return optional_input(std::move(name), "[batch]", {DType::kI32},
+                        "how many of the " + std::move(of) + " of each batch there are");
+}
+
+std::vector<OptionInfo> band_options() {
+  return {{.name = "softmax_scale",
+           .fallback = {},
+           .type = "float",
+           .doc = "of the logits; default head_dim^-1/2"},
+          {.name = "causal",
+           .fallback = false,
+           .type = "bool",
+           .doc = "row i sees key j only if j <= i + shift"},
+          {.name = "sliding_window",
+           .fallback = {},
+           .type = "one or two ints",
+           .doc = "left,right: row i sees i + shift - left <= j <= i + shift + right; one number "
+                  "means both"}};
+}
+
+OptionInfo soft_cap() {
+  return {.name = "logits_soft_cap",
+          .fallback = {},
+          .type = "float",
+          .doc = "> 0: logits become cap * tanh(logit / cap)"};
+}
+
+std::vector<OptionInfo> dropout() {
+  return {
+      {.name = "dropout_prob",
+       .fallback = 0.0,
+       .type = "float",
+       .doc = "at least 0, below 1: weights are dropped, the others divided by 1 - "
+              "dropout_prob"},
+      {.name = "dropout_seed",
+       .fallback = std::int64_t{0},
+       .type = "int",
+       .doc = "of Philox4x32-10; src/operations/attention_core/dropout.hpp has it bit for bit"}};
+}
+
+Operation forward_record(Operation described) {
+  described.validate = validate_attention;
+  described.reference = reference_attention;
+  described.variants = attention_variants(attention_slots(described.operands));
+  described.rules = attention_rules();
+  described.workload = forward_workload(described);
+  return described;
+}
+
+Operation backward_record(Operation described) {
+  described.validate = validate_attention_backward;
+  described.reference = reference_attention_backward;
+  described.variants = attention_backward_variants(attention_slots(described.operands));
+  described.rules = attention_backward_rules();
+  described.workload = backward_workload(described);
+  return described;
+}
+
+}  // namespace tessera::operations::attention

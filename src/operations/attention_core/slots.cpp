@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operations/attention_core/slots.hpp"
+
+#include <string_view>
+#include <utility>
+
+namespace tessera::operations::attention {
+
+AttentionSlots attention_slots(const std::vector<Operand>& operands) {
+  using Member = std::size_t AttentionSlots::*;
+  static constexpr std::pair<std::string_view, Member> kNames[] = {
+      {"query", &AttentionSlots::query},
+      {"key", &AttentionSlots::key},
+      {"value", &AttentionSlots::value},
+      {"output", &AttentionSlots::output},
+      {"log_sum_exp", &AttentionSlots::log_sum_exp},
+      {"weights", &AttentionSlots::weights},
+      {"attention_mask", &AttentionSlots::mask},
+      {"bias", &AttentionSlots::bias},
+      {"alibi_slopes", &AttentionSlots::alibi_slopes},
+      {"softmax_aux", &AttentionSlots::sinks},
+      {"cum_seqlens_q", &AttentionSlots::cum_seqlens_q},
+      {"cum_seqlens_k", &AttentionSlots::cum_seqlens_k},
+      {"q_lengths", &AttentionSlots::q_lengths},
+      {"kv_lengths", &AttentionSlots::kv_lengths},
+      {"q_segment_ids", &AttentionSlots::q_segments},
+      {"kv_segment_ids", &AttentionSlots::kv_segments},
+      {"q_positions", &AttentionSlots::q_positions},
+      {"kv_positions", &AttentionSlots::kv_positions},
+      {"output_gradient", &AttentionSlots::output_gradient},
+      {"query_gradient", &AttentionSlots::query_gradient},
+      {"key_gradient", &AttentionSlots::key_gradient},
+      {"value_gradient", &AttentionSlots::value_gradient},
+      {"bias_gradient", &AttentionSlots::bias_gradient},
+      {"softmax_aux_gradient", &AttentionSlots::sinks_gradient},
+  };
+  AttentionSlots slots;
+  for (std::size_t slot = 0; slot < operands.size(); ++slot) {
+    for (const auto& [name, member] : kNames) {
+      if (operands[slot].name == name) slots.*member = slot;
+    }
+  }
+  return slots;
+}
+
+}  // namespace tessera::operations::attention

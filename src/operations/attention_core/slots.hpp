@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where each operation of the family keeps its operands.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "tessera/record.hpp"
+
+namespace tessera::operations::attention {
+
+// Slots of one operation; kNoOperand where it does not have such an operand.
+struct AttentionSlots {
+  std::size_t query = kNoOperand, key = kNoOperand, value = kNoOperand, output = kNoOperand,
+              log_sum_exp = kNoOperand, weights = kNoOperand;
+  std::size_t mask = kNoOperand, bias = kNoOperand, alibi_slopes = kNoOperand, sinks = kNoOperand;
+  std::size_t cum_seqlens_q = kNoOperand, cum_seqlens_k = kNoOperand, q_lengths = kNoOperand,
+              kv_lengths = kNoOperand;
+  std::size_t q_segments = kNoOperand, kv_segments = kNoOperand, q_positions = kNoOperand,
+              kv_positions = kNoOperand;
+  std::size_t output_gradient = kNoOperand, query_gradient = kNoOperand, key_gradient = kNoOperand,
+              value_gradient = kNoOperand, bias_gradient = kNoOperand, sinks_gradient = kNoOperand;
+};
+
+// The slots of an operation whose operands have the family's names.
+AttentionSlots attention_slots(const std::vector<Operand>& operands);
+
+}  // namespace tessera::operations::attention

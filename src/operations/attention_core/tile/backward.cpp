@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// attention/tile/backward_keys and attention/tile/backward_queries: any GPU, through OpenCL and
+// Vulkan.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "kernel/tunable_list.hpp"
+#include "operations/attention_core/backward_launch.hpp"
+#include "operations/attention_core/tile/backward_geometry.hpp"
+
+namespace tessera::operations::attention {
+namespace {
+
+std::vector<Tunable> tunables() {
+  return {
+#include "operations/attention_core/tile/backward.def"
+  };
+}
+
+Config make_config(std::uint32_t wg, std::uint32_t block_q, std::uint32_t block_k,
+                   std::uint32_t item_rows, std::uint32_t slice_d, std::uint32_t slice_step) {
+  return {{"WG_X", wg},         {"BLOCK_Q", block_q},
+          {"BLOCK_K", block_k}, {"ITEM_ROWS", item_rows},
+          {"SLICE_D", slice_d}, {"SLICE_STEP", slice_step}};
+}
+
+TileBackwardGeometry geometry(const Problem& problem, const Config& config) {
+  return tile_backward_geometry(config, head_dim(problem), value_dim(problem));
+}
+
+bool fits(const Problem& problem, const Config& config, const DeviceProfile& profile) {
+  const TileBackwardGeometry tile = geometry(problem, config);
+  return tile.valid && (profile.local_memory == 0 || tile.local_bytes <= profile.local_memory) &&
+         (profile.max_group_size == 0 || config.group().x <= profile.max_group_size);
+}
+
+// Square blocks with four scores per item and row, so that an item of a block has 4 rows / block of
+// each row's features: the largest block whose sums stay in registers, with the longest slices that
+// fit local memory. On a CPU, where nobody needs speed of these tiles, the smallest: PoCL compiles
+// them in 4 s, and blocks of 16 in 12.
+Config fitting_config(const Problem& problem, const DeviceProfile& profile) {
+  constexpr std::pair<std::uint32_t, std::uint32_t> kSlices[] = {{32, 16}, {16, 16}, {16, 8},
+                                                                 {8, 8},   {8, 4},   {4, 4}};
+  const Config smallest = make_config(16, 8, 8, 1, 4, 4);
+  if (is_cpu(profile)) return smallest;
+  constexpr std::uint32_t kMostRegisters = 224;  // of 255 on the GPUs that have fewest
+  for (const bool spills : {false, true}) {
+    for (std::uint32_t block = 64; block >= 8; block /= 2) {
+      for (std::uint32_t rows = 8; rows >= 1; rows /= 2) {
+        for (const auto& [slice_d, slice_step] : kSlices) {
+          if (slice_step > block) continue;
+          const Config config =
+              make_config(block * block / (4 * rows), block, block, rows, slice_d, slice_step);
+          if (!fits(problem, config, profile)) continue;
+          if (spills || geometry(problem, config).registers <= kMostRegisters) return config;
+        }
+      }
+    }
+  }
+  return smallest;
+}
+
+// What promises most by the width of a row; not measured on a GPU yet.
+std::vector<Config> gpu_configs(std::uint32_t dim) {
+  if (dim <= 64) {
+    return {make_config(128, 64, 64, 4, 32, 16), make_config(128, 64, 64, 8, 32, 16),
+            make_config(128, 64, 32, 4, 32, 16), make_config(256, 128, 64, 4, 16, 16),
+            make_config(64, 32, 32, 4, 32, 16)};
+  }
+  if (dim <= 128) {
+    return {make_config(256, 64, 64, 4, 32, 16), make_config(128, 64, 32, 4, 32, 16),
+            make_config(128, 64, 64, 8, 32, 16), make_config(256, 64, 64, 4, 16, 8),
+            make_config(128, 32, 32, 2, 32, 16)};
+  }
+  if (dim <= 256) {
+    return {make_config(256, 64, 64, 4, 32, 8), make_config(256, 128, 32, 4, 32, 8),
+            make_config(128, 32, 32, 2, 16, 8)};
+  }
+  return {make_config(256, 64, 32, 2, 16, 8), make_config(256, 32, 32, 1, 16, 4)};
+}
+
+std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
+  std::vector<Config> configs;
+  const auto add = [&](const Config& config) {
+    if (std::ranges::find(configs, config) == configs.end()) configs.push_back(config);
+  };
+  if (is_gpu(profile)) {
+    for (const Config& config : gpu_configs(std::max(head_dim(problem), value_dim(problem)))) {
+      if (fits(problem, config, profile)) add(config);
+    }
+  }
+  add(fitting_config(problem, profile));
+  if (is_cpu(profile)) {
+    for (const Config& config :
+         {make_config(16, 8, 32, 2, 8, 8), make_config(16, 16, 16, 4, 8, 4)}) {
+      if (fits(problem, config, profile)) add(config);
+    }
+  }
+  return configs;
+}
+
+// No map: a group of the keys kernel looks at the rows' intervals instead.
+BackwardTiling tiling(const Problem& /*problem*/, const Config& /*config*/) {
+  return {.map = {.maps = false}};
+}
+
+Pass tile_pass(const std::string& kernel, bool policies) {
+  Pass pass = backward_pass(kernel, tiling, policies);
+  pass.opencl = {.file = "attention/tile/backward_" + kernel + ".cl",
+                 .entry = "attention_tile_backward_" + kernel};
+  pass.vulkan = {.file = "attention/tile/backward_" + kernel + ".comp", .entry = "main"};
+  return pass;
+}
+
+// The scratch buffer, and the operands of the policies behind it.
+void bind_scratch(Pass& pass, const AttentionSlots& slots, bool policies) {
+  if (!policies) {
+    pass.bindings.push_back(kScratch);
+    return;
+  }
+  for (const std::size_t slot : policy_bindings(slots)) pass.bindings.push_back(slot);
+}
+
+Pass keys_pass(const AttentionSlots& slots, bool policies) {
+  Pass pass = tile_pass("keys", policies);
+  pass.bindings = {slots.query,           slots.key,         slots.value,
+                   slots.output_gradient, slots.log_sum_exp, slots.key_gradient,
+                   slots.value_gradient};
+  bind_scratch(pass, slots, policies);
+  pass.groups = [policies](const Problem& problem, const Config& config) {
+    const AttentionProblem& call = call_of(problem);
+    if (!is_for(problem, policies)) return Dim3{0, 1, 1};
+    return Dim3{ceil_div(call.kv_len, config.at("BLOCK_K")),
+                static_cast<std::uint32_t>(call.kv_heads), static_cast<std::uint32_t>(call.batch)};
+  };
+  return pass;
+}
+
+Pass queries_pass(const AttentionSlots& slots, bool policies) {
+  Pass pass = tile_pass("queries", policies);
+  pass.bindings = {slots.query,           slots.key,         slots.value,
+                   slots.output_gradient, slots.log_sum_exp, slots.query_gradient};
+  bind_scratch(pass, slots, policies);
+  pass.groups = [policies](const Problem& problem, const Config& config) {
+    return is_for(problem, policies) ? row_groups(problem, config.at("BLOCK_Q")) : Dim3{0, 1, 1};
+  };
+  return pass;
+}
+
+Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& /*profile*/) {
+  if (!geometry(problem, config).valid)
+    return "its work-group does not divide into tiles (operations/attention_core/tile/backward.h)";
+  return rejects_long_offsets(problem, backward_scratch_bytes(problem, tiling(problem, config)));
+}
+
+}  // namespace
+
+Variant tile_backward_variant(const AttentionSlots& slots) {
+  Variant variant;
+  variant.name = "tile";
+  variant.idea =
+      "scores anew; dk and dv by a group per tile of keys, dq by one per tile of queries, no "
+      "atomics";
+  variant.needs = {.features = Feature::kStorage16};
+  variant.dtypes = {DType::kF32, DType::kF16, DType::kBF16};
+  variant.tunables = tunables();
+  variant.passes = {rows_pass(slots),         delta_pass(slots, tiling),  peaks_pass(slots, tiling),
+                    keys_pass(slots, false),  queries_pass(slots, false), keys_pass(slots, true),
+                    queries_pass(slots, true)};
+  for (Pass& pass : policy_gradient_passes(slots, tiling))
+    variant.passes.push_back(std::move(pass));
+  variant.space = space;
+  variant.local_bytes = [](const Problem& problem, const Config& config) -> std::uint64_t {
+    return geometry(problem, config).local_bytes;
+  };
+  variant.scratch_bytes = [](const Problem& problem, const Config& config) {
+    return backward_scratch_bytes(problem, tiling(problem, config));
+  };
+  variant.rejects = rejects;
+  return variant;
+}
+
+Config default_tile_backward_config(const Problem& problem, const DeviceProfile& profile) {
+  return space(problem, profile).front();
+}
+
+}  // namespace tessera::operations::attention

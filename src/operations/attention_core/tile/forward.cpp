@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// attention/tile/forward: any GPU, through OpenCL and Vulkan.
+#include <algorithm>
+#include <utility>
+
+#include "kernel/option_access.hpp"
+#include "kernel/tunable_list.hpp"
+#include "operations/attention_core/launch.hpp"
+#include "operations/attention_core/tile/forward_geometry.hpp"
+
+namespace tessera::operations::attention {
+namespace {
+
+std::vector<Tunable> tunables() {
+  return {
+#include "operations/attention_core/tile/forward.def"
+      kSplits,
+  };
+}
+
+// Short queries of a group share their keys, so they share a work-group.
+AttentionTiling tiling(const Problem& problem, const Config& config) {
+  const AttentionProblem& call = call_of(problem);
+  const std::uint32_t rows = config.at("BLOCK_Q");
+  const bool packs = 2 * call.q_len <= rows;
+  return {.rows = rows,
+          .keys = config.at("BLOCK_K"),
+          .pack = packs ? static_cast<std::uint32_t>(call.group()) : 1,
+          .splits = splits_of(config)};
+}
+
+Dim3 groups(const Problem& problem, const Config& config) {
+  const AttentionProblem& call = call_of(problem);
+  const AttentionTiling cut = tiling(problem, config);
+  return {ceil_div(call.q_len * cut.pack, cut.rows),
+          static_cast<std::uint32_t>(call.heads) / cut.pack,
+          static_cast<std::uint32_t>(call.batch)};
+}
+
+Config with_splits(Config config, const Problem& problem, const DeviceProfile& profile) {
+  config.set("SPLITS",
+             filling_splits(problem, profile, groups(problem, config), config.at("BLOCK_K")));
+  return config;
+}
+
+Config make_config(std::uint32_t wg, std::uint32_t block_q, std::uint32_t block_k,
+                   std::uint32_t item_rows, std::uint32_t slice_d, std::uint32_t slice_k,
+                   std::uint32_t keep_q, std::uint32_t prefetch) {
+  return {
+      {"WG_X", wg},         {"BLOCK_Q", block_q}, {"BLOCK_K", block_k}, {"ITEM_ROWS", item_rows},
+      {"SLICE_D", slice_d}, {"SLICE_K", slice_k}, {"KEEP_Q", keep_q},   {"PREFETCH", prefetch}};
+}
+
+bool fits(const Problem& problem, const Config& config, const DeviceProfile& profile) {
+  const TileGeometry geometry = tile_geometry(config, head_dim(problem), value_dim(problem));
+  return geometry.valid &&
+         (profile.local_memory == 0 || geometry.local_bytes <= profile.local_memory) &&
+         (profile.max_group_size == 0 || config.group().x <= profile.max_group_size);
+}
+
+// Lanes along the value axis so that an item owns 8 columns, as many rows as fit its registers, and
+// the longest slices that fit local memory; smaller items, then smaller groups, where nothing fits.
+// On a CPU the items of a group run one after the other, so small groups do.
+Config fitting_config(const Problem& problem, const DeviceProfile& profile) {
+  const auto lanes_wanted = kernel::next_power_of_two((value_dim(problem) + 7) / 8);
+  const auto lanes_k = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(lanes_wanted, 8, 64));
+  const std::uint32_t most_items = is_cpu(profile) ? 4 * lanes_k : lanes_k >= 32 ? 256 : 128;
+  constexpr std::pair<std::uint32_t, std::uint32_t> kSlices[] = {{32, 16}, {16, 16}, {16, 8},
+                                                                 {8, 8},   {8, 4},   {4, 4}};
+  for (std::uint32_t items = most_items; items >= lanes_k; items /= 2) {
+    for (std::uint32_t rows = is_cpu(profile) ? 4 : 8; rows >= 1; rows /= 2) {
+      for (const auto& [slice_d, slice_k] : kSlices) {
+        const Config config =
+            make_config(items, rows * items / lanes_k, 4 * lanes_k, rows, slice_d, slice_k, 0, 0);
+        if (fits(problem, config, profile)) return config;
+      }
+    }
+  }
+  return make_config(16, 4, 64, 1, 4, 4, 0, 0);
+}
+
+// What measured best, or promises to, by the width of a value row. On an H200 through OpenCL the
+// 64-wide f32 case reached 33 of 64 TFLOP/s with {128, 64, 64, 4, 32, 16}.
+std::vector<Config> gpu_configs(std::uint32_t value_dim) {
+  if (value_dim <= 64) {
+    return {make_config(128, 64, 64, 4, 32, 16, 0, 0),  make_config(128, 64, 64, 8, 32, 16, 0, 0),
+            make_config(128, 128, 32, 8, 32, 16, 0, 0), make_config(128, 64, 64, 8, 16, 16, 0, 1),
+            make_config(128, 32, 64, 4, 32, 16, 0, 0),  make_config(128, 64, 32, 4, 32, 16, 0, 0)};
+  }
+  if (value_dim <= 128) {
+    return {make_config(128, 64, 64, 8, 32, 16, 0, 0),  make_config(128, 64, 64, 4, 32, 16, 0, 0),
+            make_config(128, 64, 64, 8, 16, 16, 0, 1),  make_config(128, 64, 128, 8, 16, 16, 0, 0),
+            make_config(256, 128, 64, 8, 16, 16, 0, 0), make_config(128, 32, 64, 4, 16, 8, 0, 0)};
+  }
+  if (value_dim <= 256) {
+    return {make_config(128, 64, 64, 8, 32, 16, 0, 0), make_config(256, 64, 128, 8, 16, 8, 0, 0),
+            make_config(128, 32, 128, 8, 16, 8, 0, 0), make_config(256, 16, 128, 2, 8, 4, 0, 0)};
+  }
+  return {make_config(256, 32, 256, 8, 8, 4, 0, 0), make_config(256, 16, 256, 4, 8, 4, 0, 0),
+          make_config(128, 4, 256, 2, 8, 4, 0, 0)};
+}
+
+std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
+  std::vector<Config> configs;
+  const auto add = [&](const Config& config) {
+    if (std::ranges::find(configs, config) == configs.end()) configs.push_back(config);
+  };
+  if (is_gpu(profile)) {
+    for (const Config& config : gpu_configs(value_dim(problem))) {
+      if (fits(problem, config, profile)) add(config);
+    }
+  }
+  add(fitting_config(problem, profile));
+  if (is_cpu(profile)) {
+    for (const Config& config :
+         {make_config(32, 16, 32, 4, 16, 16, 1, 0), make_config(16, 16, 32, 8, 16, 8, 0, 1)}) {
+      if (fits(problem, config, profile)) add(config);
+    }
+  }
+  for (Config& config : configs) config = with_splits(std::move(config), problem, profile);
+  return configs;
+}
+
+Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& /*profile*/) {
+  const TileGeometry geometry = tile_geometry(config, head_dim(problem), value_dim(problem));
+  if (!geometry.valid)
+    return "its work-group does not divide into tiles (operations/attention_core/tile/forward.h)";
+  if (const Refusal no = rejects_splits(problem, config)) return no;
+  return rejects_long_offsets(problem, scratch_of(problem, tiling(problem, config)).end);
+}
+
+Variant tile(const AttentionSlots& slots, std::string name, std::string idea, bool subgroups) {
+  ForwardKernel kernel{.vulkan = "attention/tile/forward.comp", .tiling = tiling, .groups = groups};
+  if (!subgroups) {
+    kernel.opencl = "attention/tile/forward.cl";
+    kernel.entry = "attention_tile";
+  }
+  kernel.axes = [subgroups](const Problem& problem, const DeviceProfile& profile) {
+    std::vector<Define> axes = dtype_axes(problem, profile);
+    if (profile.backend == Backend::kVulkan) axes.push_back({"SUBGROUP", subgroups ? 1U : 0U});
+    return axes;
+  };
+  Variant variant = forward_variant(slots, std::move(name), std::move(idea), tunables(), kernel);
+  variant.needs = {.features = Feature::kStorage16};
+  if (subgroups) {
+    variant.needs = {.backends = {Backend::kVulkan},
+                     .features = Feature::kStorage16 | Feature::kSubgroupArithmetic};
+  }
+  variant.space = space;
+  variant.local_bytes = [](const Problem& problem, const Config& config) -> std::uint64_t {
+    return tile_geometry(config, head_dim(problem), value_dim(problem)).local_bytes;
+  };
+  variant.rejects = rejects;
+  return variant;
+}
+
+}  // namespace
+
+Variant tile_variant(const AttentionSlots& slots) {
+  return tile(slots, "tile",
+              "K and V tiles in local memory, scores and outputs in registers, online softmax",
+              false);
+}
+
+Variant tile_subgroup_variant(const AttentionSlots& slots) {
+  return tile(slots, "tile_subgroup", "tile, with row maxima and sums by sub-group shuffles", true);
+}
+
+Config default_tile_config(const Problem& problem, const DeviceProfile& profile) {
+  return space(problem, profile).front();
+}
+
+}  // namespace tessera::operations::attention

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operations/attention_core/tile/forward_geometry.hpp"
+
+#include "operations/attention_core/tile/forward.h"
+
+namespace tessera::operations::attention {
+
+TileGeometry tile_geometry(const Config& config, std::uint32_t head_dim, std::uint32_t value_dim) {
+  // forward.h's macros read these names.
+  const std::uint32_t WG_X = config.get("WG_X", 0);
+  const std::uint32_t BLOCK_Q = config.get("BLOCK_Q", 0);
+  const std::uint32_t BLOCK_K = config.get("BLOCK_K", 0);
+  const std::uint32_t ITEM_ROWS = config.get("ITEM_ROWS", 0);
+  const std::uint32_t SLICE_D = config.get("SLICE_D", 0);
+  const std::uint32_t SLICE_K = config.get("SLICE_K", 0);
+  const std::uint32_t KEEP_Q = config.get("KEEP_Q", 0);
+  const std::uint32_t PREFETCH = config.get("PREFETCH", 0);
+  const std::uint32_t HEAD_DIM = head_dim;
+  const std::uint32_t VALUE_DIM = value_dim;
+  constexpr std::uint32_t kMost = 4096;  // keeps every product below in 32 bits
+  for (const std::uint32_t value : {WG_X, BLOCK_Q, BLOCK_K, ITEM_ROWS, SLICE_D, SLICE_K}) {
+    if (value == 0 || value > kMost) return {};
+  }
+  if (BLOCK_Q < ITEM_ROWS || WG_X < LANES_Q || !(TILE_VALID)) return {};
+  return {.valid = true, .local_bytes = TILE_LOCAL_BYTES, .registers = TILE_REGISTERS};
+}
+
+}  // namespace tessera::operations::attention

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What variants of every family ask of a device and hand to their kernels.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "tessera/record.hpp"
+
+namespace tessera::operations {
+
+// Of counts whose quotient fits 32 bits: work-groups, tiles, steps.
+inline std::uint32_t ceil_div(std::int64_t a, std::int64_t b) {
+  return static_cast<std::uint32_t>((a + b - 1) / b);
+}
+
+std::uint32_t dtype_axis(DType dtype);  // the value of the build-time axis DTYPE
+std::vector<Define> dtype_axes(const Problem& problem, const DeviceProfile& profile);
+
+// Work-groups that share a sum; 1 where a variant has no such tunable.
+inline std::uint32_t splits_of(const Config& config) {
+  return std::max(config.get("SPLITS", 1), 1U);
+}
+
+// Kernels that count the elements of operands in 32 bits.
+Refusal rejects_long_operands(const Problem& problem);
+
+// What kernels for CPUs through OpenCL share. Their private memory lies on the stack of PoCL's
+// worker threads; near 8 MiB the process crashes.
+Requirements opencl_cpu();
+bool is_opencl_cpu(const DeviceProfile& profile);
+std::uint32_t vector_width(const DeviceProfile& profile);  // floats of a vector
+Refusal rejects_private_bytes(std::uint64_t bytes);        // of one work-item
+
+}  // namespace tessera::operations

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "operations/attention/random.hpp"
+#include "operations/attention_core/cases/workload.hpp"
+#include "runtime/workbench.hpp"
+#include "selection/selector.hpp"
+#include "tessera/error.hpp"
+
+namespace tessera::testing {
+namespace {
+
+constexpr double kNoLimit = 1e300;
+
+struct Kernel {
+  const Variant* variant;
+  Config config;
+};
+
+class Runner {
+ public:
+  explicit Runner(const Context& context) : context_(context), state_(*context.state()) {}
+
+  RandomResult run(std::uint64_t seed) {
+    const RandomAttention drawn = random_attention(seed);
+    const Operation& operation = find_operation(drawn.operation);
+    RandomResult result{.seed = seed};
+    result.name =
+        drawn.operation + "/" + std::string(to_string(drawn.dtype)) + " " + drawn.shape.name;
+    try {
+      const Problem problem = make_problem(operation, drawn.shape.operands, drawn.shape.options);
+      result.failure = imprecise_choice(problem);
+      if (!result.failure.empty()) return result;
+      const std::vector<Kernel> kernels = accepting(problem, drawn, result.skipped);
+      if (kernels.empty()) return result;
+      const Kernel& kernel = kernels[drawn.kernel % kernels.size()];
+      result.name =
+          full_name(operation, *kernel.variant, kernel.config, drawn.dtype, context_.device()) +
+          " " + drawn.shape.name;
+      check(operation, drawn.shape, kernel, result);
+    } catch (const Error& error) {
+      result.failure = error.what();
+    }
+    return result;
+  }
+
+ private:
+  void check(const Operation& operation, const Case& shape, const Kernel& kernel,
+             RandomResult& result) {
+    runtime::Workbench bench(state_, operation, shape, kNoLimit);
+    const auto plan = runtime::make_plan(bench.problem(),
+                                         {.variant = kernel.variant->name, .config = kernel.config},
+                                         context_.device(), state_.programs());
+    const auto mistrusted = [](const Expectation& expected) {
+      return !runtime::mistrusted(expected).empty();
+    };
+    result.mistrusted = std::ranges::any_of(bench.expectations(*plan), mistrusted);
+    bench.reset_outputs();
+    state_.default_stream()->launch(*plan, bench.buffers());
+    const runtime::Verdict verdict = bench.verify(*plan);
+    result.worst = verdict.worst;
+    result.failure = verdict.failure;
+  }
+
+  // What is wrong with what an application would get, if it keeps less than the call asks for.
+  std::string imprecise_choice(const Problem& problem) const {
+    if (problem.precision == Precision::kDefault) return {};
+    try {
+      const Choice choice = Executor(context_).explain(problem).execution.choice;
+      const Variant& variant = *problem.operation->find_variant(choice.variant);
+      if (precision_of(variant, problem.dtype) >= problem.precision) return {};
+      return "precision=" + std::string(to_string(problem.precision)) + " was answered with " +
+             variant.name + ", which keeps less";
+    } catch (const Unsupported&) {
+      return {};  // nothing was chosen
+    }
+  }
+
+  // The kernels of the pool that take this call; none: why not.
+  std::vector<Kernel> accepting(const Problem& problem, const RandomAttention& drawn,
+                                std::string& why_not) {
+    std::vector<Kernel> kernels = pool(problem);
+    why_not = "no variant of " + drawn.operation + " runs on this device";
+    const auto& call = problem.as<operations::attention::AttentionProblem>();
+    std::erase_if(kernels, [&](Kernel& kernel) {
+      if (kernel.config.get("SPLITS", 0) > 0) {
+        kernel.config.set("SPLITS", static_cast<std::uint32_t>(
+                                        call.splits > 0 ? static_cast<std::uint64_t>(call.splits)
+                                                        : drawn.splits));
+      }
+      const Refusal no =
+          selection::refusal(problem, *kernel.variant, kernel.config, context_.device());
+      if (no) why_not = problem.operation->name + "." + kernel.variant->name + ": " + *no;
+      return no.has_value();
+    });
+    if (!kernels.empty()) why_not.clear();
+    return kernels;
+  }
+
+  // Of an operation, a storage type and dims: what a few calls like these would take. On CPUs
+  // through OpenCL float calls get all of it, the others only kernels made for CPUs.
+  const std::vector<Kernel>& pool(const Problem& problem) {
+    const auto& call = problem.as<operations::attention::AttentionProblem>();
+    std::vector<Kernel>& kernels =
+        pools_[problem.operation->name + std::string(to_string(problem.dtype))];
+    if (!kernels.empty()) return kernels;
+    const DeviceProfile& device = context_.device();
+    const bool slow_compiler = device.backend == Backend::kOpenCL && is_cpu(device);
+    const bool all = problem.dtype == DType::kF32 || !slow_compiler;
+    const auto slots = operations::attention::attention_slots(problem.operation->operands);
+    std::vector<operations::attention::AttentionSizes> sizes{
+        {.batch = 2, .q_len = 70, .kv_len = 130, .heads = 2},
+        {.batch = 1, .q_len = 3, .kv_len = 130, .heads = 2}};
+    if (all) sizes.push_back({.batch = 1, .q_len = 3, .kv_len = 130, .heads = 4, .kv_heads = 2});
+    for (operations::attention::AttentionSizes& size : sizes) {
+      size.head_dim = call.head_dim;
+      size.value_dim = call.value_dim;
+      const Case like = make_case(slots, problem.dtype,
+                                  {.name = "pool", .why = "what kernels are for", .sizes = size});
+      const Problem typical = make_problem(*problem.operation, like.operands, {});
+      for (const Variant& variant : problem.operation->variants) {
+        if (slow_compiler && !all && variant.needs.kinds.empty()) continue;
+        add_first(typical, variant, all, kernels);
+      }
+    }
+    return kernels;
+  }
+
+  // The variant's first configuration, if it is new; one of each variant where `all` are not asked
+  // for.
+  void add_first(const Problem& typical, const Variant& variant, bool all,
+                 std::vector<Kernel>& kernels) const {
+    if (selection::refusal(typical, variant, context_.device())) return;
+    for (const Config& config : variant.space(typical, context_.device())) {
+      if (selection::refusal(typical, variant, config, context_.device())) continue;
+      const bool known = std::ranges::any_of(kernels, [&](const Kernel& kernel) {
+        return kernel.variant == &variant && (!all || kernel.config == config);
+      });
+      if (!known) kernels.push_back({.variant = &variant, .config = config});
+      return;
+    }
+  }
+
+  const Context& context_;
+  runtime::ContextState& state_;
+  std::map<std::string, std::vector<Kernel>> pools_;
+};
+
+}  // namespace
+
+RandomSummary check_random_attention(const Context& context, std::uint64_t first,
+                                     std::uint64_t count,
+                                     const std::function<void(const RandomResult&)>& each) {
+  Runner runner(context);
+  RandomSummary summary;
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    const RandomResult result = runner.run(seed);
+    if (!result.skipped.empty()) {
+      ++summary.skipped[result.skipped];
+    } else {
+      ++(result.failure.empty() ? summary.passed : summary.failed);
+      summary.mistrusted += result.mistrusted ? 1 : 0;
+      ++summary.variants[result.name.substr(0, result.name.find('@'))];
+      if (result.failure.empty() && result.worst > summary.worst) {
+        summary.worst = result.worst;
+        summary.worst_name = result.name;
+      }
+    }
+    each(result);
+  }
+  return summary;
+}
+
+}  // namespace tessera::testing

@@ -1,0 +1,501 @@
+// SPDX-License-Identifier: Apache-2.0
+// What mean pooling refuses, the laws of its reference, and what is chosen where. No device is
+// needed.
+#include "tessera/operations/mean_pooling.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "operations/pooling_core/launch.hpp"
+#include "selection/heuristics.hpp"
+#include "support/profiles.hpp"
+#include "tessera/error.hpp"
+#include "tessera/record.hpp"
+
+namespace tessera {
+namespace {
+
+using ::testing::DoubleNear;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pointwise;
+
+TensorSpec f32(Shape shape) { return TensorSpec::contiguous(DType::kF32, std::move(shape)); }
+TensorSpec i32(Shape shape) { return TensorSpec::contiguous(DType::kI32, std::move(shape)); }
+TensorSpec u8(Shape shape) { return TensorSpec::contiguous(DType::kU8, std::move(shape)); }
+
+using Specs = std::map<std::string, TensorSpec>;
+
+Problem problem_of(const std::string& name, const Specs& specs, Options options = {}) {
+  const Operation& operation = find_operation(name);
+  std::vector<std::optional<TensorSpec>> operands(operation.operands.size());
+  for (const auto& [operand, spec] : specs) operands[operation.slot(operand)] = spec;
+  return make_problem(operation, std::move(operands), std::move(options));
+}
+
+// ---- refusals -----------------------------------------------------------------------------------
+
+struct RefusalRow {
+  const char* operation;
+  Specs specs;
+  Options options;
+  const char* message;
+};
+
+TEST(MeanPoolingRefusals, SayWhatIsWrong) {
+  TensorSpec spread = f32({2, 3, 4});
+  spread.strides = {24, 8, 2};
+  TensorSpec spread_output = f32({2, 4});
+  spread_output.strides = {8, 2};
+  const Specs packed{{"input", f32({9, 4})}, {"cu_seqlens", i32({4})}};
+  const Specs packed_gradient{{"grad_output", f32({3, 4})}, {"cu_seqlens", i32({4})}};
+  const std::int64_t long_sequence = std::int64_t{1} << 30;
+  const RefusalRow rows[] = {
+      {"sequence_mean",
+       {{"input", f32({3, 4})}},
+       {},
+       "sequence_mean: input f32[3, 4] must be [batch, seq, dim] or [batch, seq, heads, dim]"},
+      {"sequence_mean", {{"input", f32({2, 3, 4, 5, 6})}}, {}, "must be [batch, seq, dim] or"},
+      {"sequence_mean",
+       {{"input", f32({2, 3, 4, 5})}, {"cu_seqlens", i32({4})}},
+       {},
+       "input f32[2, 3, 4, 5] must be [total, dim] or [total, heads, dim], with cu_seqlens"},
+      {"sequence_mean", {{"input", spread}}, {}, "input must be contiguous along its last axis"},
+      {"sequence_mean",
+       {{"input", f32({2, 3, 4})}, {"output", spread_output}},
+       {},
+       "output must be contiguous along its last axis"},
+      {"sequence_mean",
+       {{"input", f32({2, 3, 4})}, {"lengths", i32({2})}, {"mask", u8({2, 3})}},
+       {},
+       "takes one of lengths, mask and cu_seqlens, not two"},
+      {"sequence_mean",
+       {{"input", f32({2, 3, 4})}, {"lengths", i32({3})}},
+       {},
+       "lengths i32[3] must be i32[2]"},
+      {"sequence_mean",
+       {{"input", f32({2, 3, 4})}, {"mask", u8({3, 2})}},
+       {},
+       "mask u8[3, 2] must be u8[2, 3]"},
+      {"sequence_mean",
+       {{"input", f32({9, 4})}, {"cu_seqlens", i32({2, 2})}},
+       {},
+       "cu_seqlens i32[2, 2] must have one axis, of one element more than there are sequences"},
+      {"sequence_mean",
+       {{"input", f32({9, 4})}, {"cu_seqlens", i32({0})}},
+       {},
+       "cu_seqlens i32[0] must have one axis"},
+      {"sequence_mean",
+       {{"input", f32({1, long_sequence, 1})}},
+       {},
+       "sequences must be shorter than 2^30 tokens"},
+      {"sequence_mean",
+       {{"input", TensorSpec::contiguous(DType::kI32, {2, 3, 4})}},
+       {},
+       "must be one of f32, f16, bf16"},
+      {"sequence_mean",
+       {{"input", f32({2, 3, 4})}, {"lengths", f32({2})}},
+       {},
+       "must be one of i32"},
+      {"sequence_mean",
+       {{"input", f32({2, 3, 4})}, {"output", f32({2, 5})}},
+       {},
+       "output is f32[2, 5] but must be f32[2, 4]"},
+      {"sequence_mean_backward",
+       {{"grad_output", f32({2, 4})}},
+       {},
+       "option 'tokens' must say how many rows grad_input has"},
+      {"sequence_mean_backward",
+       {{"grad_output", f32({2, 4})}},
+       {{"tokens", std::int64_t{-1}}},
+       "option 'tokens' must be an integer of at least 0, not '-1'"},
+      {"sequence_mean_backward",
+       {{"grad_output", f32({4})}},
+       {{"tokens", std::int64_t{3}}},
+       "grad_output f32[4] must be [batch, dim] or [batch, heads, dim]"},
+      {"sequence_mean_backward",
+       {{"grad_output", f32({2, 2, 2, 4})}, {"cu_seqlens", i32({3})}},
+       {{"tokens", std::int64_t{3}}},
+       "must be [sequences, dim] or [sequences, heads, dim], with cu_seqlens"},
+      {"sequence_mean_backward",
+       {{"grad_output", f32({2, 4})}, {"cu_seqlens", i32({4})}},
+       {{"tokens", std::int64_t{9}}},
+       "grad_output f32[2, 4] must have a row for each of the 3 sequences"},
+      {"sequence_mean_backward",
+       {{"grad_output", f32({2, 4})}, {"mask", u8({2, 3})}},
+       {{"tokens", std::int64_t{9}}},
+       "mask u8[2, 3] must be u8[2, 9]"},
+      {"chunk_mean", {{"input", f32({3, 4})}}, {}, "input f32[3, 4] must be [batch, seq, dim] or"},
+      {"chunk_mean",
+       {{"input", f32({2, 3, 4})}},
+       {{"chunk", std::int64_t{0}}},
+       "option 'chunk' must be an integer of at least 1, not '0'"},
+      {"chunk_mean",
+       {{"input", f32({2, 3, 4})}},
+       {{"chunks", std::int64_t{2}}},
+       "option 'chunks' is for calls with cu_seqlens only"},
+      {"chunk_mean", packed, {}, "option 'chunks' must say how many rows the output has"},
+      {"chunk_mean",
+       packed,
+       {{"chunks", std::int64_t{-2}}},
+       "option 'chunks' must be an integer of at least 0, not '-2'"},
+      {"chunk_mean",
+       {{"input", f32({2, 9, 2, 4})}, {"cu_seqlens", i32({4})}},
+       {{"chunks", std::int64_t{2}}},
+       "must be [total, dim] or [total, heads, dim], with cu_seqlens"},
+      {"chunk_mean_backward", {{"grad_output", f32({2, 3, 4})}}, {}, "option 'tokens' must say"},
+      {"chunk_mean_backward",
+       {{"grad_output", f32({2, 4})}},
+       {{"tokens", std::int64_t{9}}},
+       "must be [batch, chunks, dim] or [batch, chunks, heads, dim]"},
+      {"chunk_mean_backward",
+       {{"grad_output", f32({2, 3, 4})}},
+       {{"chunk", std::int64_t{4}}, {"tokens", std::int64_t{13}}},
+       "grad_output f32[2, 3, 4] must have 4 rows, one for each chunk of 4 of the 13 tokens"},
+      {"chunk_mean_backward",
+       {{"grad_output", f32({3, 2, 4, 5})}, {"cu_seqlens", i32({4})}},
+       {{"tokens", std::int64_t{9}}},
+       "must be [chunks, dim] or [chunks, heads, dim], with cu_seqlens"},
+  };
+  for (const RefusalRow& row : rows) {
+    try {
+      problem_of(row.operation, row.specs, row.options);
+      ADD_FAILURE() << row.operation << " took what it should refuse: " << row.message;
+    } catch (const InvalidArgument& error) {
+      EXPECT_THAT(error.what(), HasSubstr(row.message));
+    }
+  }
+}
+
+TEST(MeanPoolingRefusals, ChunkOffsets) {
+  const auto message = [](const std::vector<std::int32_t>& cu_seqlens,
+                          std::int64_t chunk) -> std::string {
+    try {
+      chunk_offsets(cu_seqlens, chunk);
+    } catch (const InvalidArgument& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(message({0, 1}, 0), "chunk_offsets: chunk must be at least 1, not 0");
+  EXPECT_EQ(message({}, 1), "chunk_offsets: cu_seqlens must have at least one element");
+  EXPECT_EQ(message({-1, 2}, 1), "chunk_offsets: cu_seqlens must not start below 0");
+  EXPECT_EQ(message({0, 3, 2}, 1), "chunk_offsets: cu_seqlens decreases at element 2");
+}
+
+TEST(MeanPoolingRefusals, ByVariants) {
+  const DeviceProfile profile = testing::load_profile("pocl_cpu");
+  const Problem problem = problem_of("sequence_mean", {{"input", f32({2, 3, 4})}});
+  const auto said = [&](const char* variant, const Config& config, const Problem& of) {
+    return find_operation("sequence_mean")
+        .find_variant(variant)
+        ->rejects(of, config, profile)
+        .value_or("");
+  };
+  EXPECT_THAT(said("cpu", {{"BLOCK", 24}}, problem), HasSubstr("no multiple of 16"));
+  EXPECT_THAT(said("cpu", {{"BLOCK", 1U << 17}}, problem),
+              HasSubstr("more than 65536 features on a stack"));
+  EXPECT_THAT(said("lanes", {{"TOKENS", 65}, {"SPLITS", 1}}, problem),
+              HasSubstr("more than the 64"));
+  const Problem wide = problem_of("sequence_mean", {{"input", f32({1 << 20, 1, 1024})}});
+  EXPECT_THAT(said("lanes", {{"TOKENS", 4}, {"SPLITS", 64}}, wide), HasSubstr("partial sums take"));
+  const Problem large = problem_of("sequence_mean", {{"input", f32({1 << 16, 1 << 10, 64})}});
+  EXPECT_THAT(said("lanes", {{"TOKENS", 4}, {"SPLITS", 1}}, large),
+              HasSubstr("reaches element 4294967295"));
+  DeviceProfile old = testing::load_profile("rdna3_vulkan");
+  old.features = without(old.features, Feature::kStorage16);
+  const Problem half =
+      problem_of("sequence_mean", {{"input", TensorSpec::contiguous(DType::kF16, {2, 3, 4})}});
+  const Variant& lanes = *find_operation("sequence_mean").find_variant("lanes");
+  EXPECT_THAT(lanes.rejects(half, {{"TOKENS", 4}}, old).value_or(""),
+              HasSubstr("f16 needs storage16"));
+  EXPECT_EQ(lanes.rejects(problem, {{"TOKENS", 4}}, old), std::nullopt);
+}
+
+// ---- shapes -------------------------------------------------------------------------------------
+
+TEST(MeanPoolingShapes, AreInferred) {
+  const auto output = [](const Problem& problem) { return problem.operands.back()->shape; };
+  EXPECT_EQ(output(problem_of("sequence_mean", {{"input", f32({4, 20, 64})}})), (Shape{4, 64}));
+  EXPECT_EQ(output(problem_of("sequence_mean", {{"input", f32({4, 20, 2, 64})}})),
+            (Shape{4, 2, 64}));
+  EXPECT_EQ(
+      output(problem_of("sequence_mean", {{"input", f32({20, 64})}, {"cu_seqlens", i32({4})}})),
+      (Shape{3, 64}));
+  EXPECT_EQ(output(problem_of("chunk_mean", {{"input", f32({4, 65, 2, 64})}})),
+            (Shape{4, 3, 2, 64}));
+  EXPECT_EQ(output(problem_of("chunk_mean", {{"input", f32({20, 2, 64})}, {"cu_seqlens", i32({4})}},
+                              {{"chunks", std::int64_t{7}}})),
+            (Shape{7, 2, 64}));
+  EXPECT_EQ(output(problem_of("chunk_mean_backward", {{"grad_output", f32({4, 3, 64})}},
+                              {{"tokens", std::int64_t{96}}})),
+            (Shape{4, 96, 64}));
+}
+
+TEST(MeanPoolingShapes, KeysDifferByWhatChangesTheKernel) {
+  const std::string plain = problem_of("sequence_mean", {{"input", f32({4, 20, 64})}}).key;
+  EXPECT_NE(plain,
+            problem_of("sequence_mean", {{"input", f32({4, 20, 64})}, {"lengths", i32({4})}}).key);
+  EXPECT_NE(plain, problem_of("sequence_mean",
+                              {{"input", TensorSpec::contiguous(DType::kF16, {4, 20, 64})}})
+                       .key);
+  EXPECT_NE(plain, problem_of("sequence_mean", {{"input", f32({4, 20, 256})}}).key);
+  EXPECT_EQ(plain, problem_of("sequence_mean", {{"input", f32({4, 21, 64})}}).key);
+}
+
+// ---- the reference ------------------------------------------------------------------------------
+
+// One way of saying which tokens count, for inputs of `batch` entries of `tokens`; packed if batch
+// is 0.
+struct Pooling {
+  const char* name;
+  bool chunked;
+  std::int64_t batch, tokens, rows;  // rows of all the output
+  std::string index_name;
+  TensorSpec index;
+  std::vector<double> indices;
+  std::int64_t chunk;
+};
+
+constexpr std::int64_t kDim = 3;
+
+std::vector<Pooling> poolings() {
+  return {
+      {"all", false, 2, 5, 2, "", {}, {}, 0},
+      {"lengths", false, 4, 5, 4, "lengths", i32({4}), {0, 5, 2, 9}, 0},
+      {"mask", false, 3, 4, 3, "mask", u8({3, 4}), {1, 0, 7, 0, 0, 0, 0, 0, 1, 1, 1, 1}, 0},
+      {"packed", false, 0, 9, 5, "cu_seqlens", i32({6}), {0, 0, 3, 3, 5, 9}, 0},
+      {"packed_gap", false, 0, 9, 2, "cu_seqlens", i32({3}), {2, 3, 7}, 0},
+      {"chunks", true, 2, 7, 6, "", {}, {}, 3},
+      {"packed_chunks", true, 0, 9, 6, "cu_seqlens", i32({6}), {0, 0, 3, 3, 5, 9}, 2},
+      {"few_chunks", true, 0, 9, 2, "cu_seqlens", i32({4}), {0, 4, 5, 9}, 3},
+  };
+}
+
+// The reference of one direction, on double-precision copies.
+std::vector<double> run(const Pooling& pooling, bool backward, const std::vector<double>& values) {
+  const std::string name =
+      std::string(pooling.chunked ? "chunk_mean" : "sequence_mean") + (backward ? "_backward" : "");
+  const Operation& operation = find_operation(name);
+  const bool packed = pooling.batch == 0;
+  const Shape x = packed ? Shape{pooling.tokens, kDim} : Shape{pooling.batch, pooling.tokens, kDim};
+  const Shape y = packed || !pooling.chunked
+                      ? Shape{pooling.rows, kDim}
+                      : Shape{pooling.batch, pooling.rows / pooling.batch, kDim};
+  Specs specs{{operation.operands.front().name, f32(backward ? y : x)}};
+  if (!pooling.index_name.empty()) specs[pooling.index_name] = pooling.index;
+  Options options;
+  if (pooling.chunked) options["chunk"] = pooling.chunk;
+  if (pooling.chunked && packed && !backward) options["chunks"] = pooling.rows;
+  if (backward) options["tokens"] = pooling.tokens;
+  const Problem problem = problem_of(name, specs, options);
+
+  std::vector<std::vector<std::byte>> memory(operation.operands.size());
+  std::vector<HostTensor> tensors(operation.operands.size());
+  for (std::size_t slot = 0; slot < tensors.size(); ++slot) {
+    if (!problem.has(slot)) continue;
+    TensorSpec spec = problem.spec(slot);
+    if (spec.dtype == DType::kF32) spec.dtype = DType::kF64;
+    memory[slot].resize(static_cast<std::size_t>(spec.elements()) * size_of(spec.dtype));
+    tensors[slot] = {.spec = spec, .data = memory[slot].data()};
+  }
+  if (!pooling.index_name.empty())
+    tensors[operation.slot(pooling.index_name)].write(pooling.indices);
+  tensors.front().write(values);
+  operation.reference(problem, tensors);
+  return tensors.back().read();
+}
+
+std::size_t x_size(const Pooling& pooling) {
+  return static_cast<std::size_t>(std::max<std::int64_t>(pooling.batch, 1) * pooling.tokens * kDim);
+}
+std::size_t y_size(const Pooling& pooling) { return static_cast<std::size_t>(pooling.rows * kDim); }
+
+std::vector<double> normal_numbers(std::size_t count, unsigned seed) {
+  std::mt19937_64 generator(seed);
+  std::normal_distribution<double> normal;
+  std::vector<double> values(count);
+  for (double& value : values) value = normal(generator);
+  return values;
+}
+
+double dot(const std::vector<double>& a, const std::vector<double>& b) {
+  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+}
+
+TEST(MeanPoolingReference, IsThatOfTheSpecification) {
+  const Pooling packed{"", false, 0, 9, 3, "cu_seqlens", i32({4}), {0, 3, 5, 9}, 0};
+  std::vector<double> rows;
+  for (int row = 1; row <= 9; ++row) rows.insert(rows.end(), kDim, row);
+  EXPECT_THAT(run(packed, false, rows), ElementsAre(2, 2, 2, 4.5, 4.5, 4.5, 7.5, 7.5, 7.5));
+  const std::vector<double> gradient = run(packed, true, std::vector<double>(9, 1));
+  for (std::size_t i = 0; i < gradient.size(); ++i) {
+    const std::size_t row = i / kDim;
+    EXPECT_DOUBLE_EQ(gradient[i], row < 3 ? 1.0 / 3 : row < 5 ? 0.5 : 0.25) << row;
+  }
+}
+
+TEST(MeanPoolingReference, MeanOfAConstantIsTheConstant) {
+  for (const Pooling& pooling : poolings()) {
+    SCOPED_TRACE(pooling.name);
+    const std::vector<double> y = run(pooling, false, std::vector<double>(x_size(pooling), 0.3));
+    EXPECT_THAT(y, Each(::testing::AnyOf(DoubleNear(0.3, 1e-15), 0.0)));
+    EXPECT_THAT(y, ::testing::Contains(DoubleNear(0.3, 1e-15)));
+  }
+}
+
+TEST(MeanPoolingReference, BackwardIsTheTransposeOfForward) {
+  for (const Pooling& pooling : poolings()) {
+    SCOPED_TRACE(pooling.name);
+    const std::vector<double> x = normal_numbers(x_size(pooling), 1),
+                              dy = normal_numbers(y_size(pooling), 2);
+    EXPECT_NEAR(dot(dy, run(pooling, false, x)), dot(run(pooling, true, dy), x), 1e-13);
+  }
+}
+
+TEST(MeanPoolingReference, BackwardAgreesWithFiniteDifferences) {
+  constexpr double kStep = 1e-3;  // forward is linear: any step has no error but rounding
+  for (const Pooling& pooling : poolings()) {
+    SCOPED_TRACE(pooling.name);
+    std::vector<double> x = normal_numbers(x_size(pooling), 3);
+    const std::vector<double> dy = normal_numbers(y_size(pooling), 4), dx = run(pooling, true, dy);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const double kept = x[i];
+      x[i] = kept + kStep;
+      const double above = dot(dy, run(pooling, false, x));
+      x[i] = kept - kStep;
+      const double below = dot(dy, run(pooling, false, x));
+      x[i] = kept;
+      EXPECT_NEAR(dx[i], (above - below) / (2 * kStep), 1e-11) << i;
+    }
+  }
+}
+
+TEST(MeanPoolingReference, NoTokensGiveZero) {
+  const Pooling lengths{"", false, 2, 3, 2, "lengths", i32({2}), {0, -4}, 0};
+  EXPECT_THAT(run(lengths, false, std::vector<double>(18, 1)), Each(0));
+  EXPECT_THAT(run(lengths, true, std::vector<double>(6, 1)), Each(0));
+  const Pooling mask{"", false, 1, 3, 1, "mask", u8({1, 3}), {0, 0, 0}, 0};
+  EXPECT_THAT(run(mask, false, std::vector<double>(9, 1)), Each(0));
+  EXPECT_THAT(run(mask, true, std::vector<double>(3, 1)), Each(0));
+}
+
+TEST(MeanPoolingReference, PackedIsOneCallForEachSequence) {
+  const std::vector<double> x = normal_numbers(9 * kDim, 5);
+  for (const std::int64_t chunk : {0, 1, 2, 3, 100}) {
+    SCOPED_TRACE(chunk);
+    const std::vector<std::int32_t> boundaries{0, 0, 4, 4, 5, 9};
+    const std::int64_t rows = chunk == 0 ? 5 : chunk_offsets(boundaries, chunk).back();
+    const Pooling packed{"",   chunk != 0,   0,        9,
+                         rows, "cu_seqlens", i32({6}), {boundaries.begin(), boundaries.end()},
+                         chunk};
+    std::vector<double> one_by_one;
+    for (std::size_t s = 0; s + 1 < boundaries.size(); ++s) {
+      const std::int64_t begin = boundaries[s], tokens = boundaries[s + 1] - begin;
+      const std::int64_t own_rows = chunk == 0 ? 1 : (tokens + chunk - 1) / chunk;
+      const std::vector<double> part =
+          run({"", chunk != 0, 1, tokens, own_rows, "", {}, {}, chunk}, false,
+              {x.begin() + begin * kDim, x.begin() + (begin + tokens) * kDim});
+      one_by_one.insert(one_by_one.end(), part.begin(), part.end());
+    }
+    EXPECT_THAT(run(packed, false, x), Pointwise(DoubleNear(1e-15), one_by_one));
+  }
+}
+
+TEST(MeanPoolingReference, OneChunkIsTheSequence) {
+  const std::vector<double> x = normal_numbers(2 * 5 * kDim, 6);
+  EXPECT_EQ(run({"", true, 2, 5, 2, "", {}, {}, 5}, false, x),
+            run({"", false, 2, 5, 2, "", {}, {}, 0}, false, x));
+  EXPECT_EQ(run({"", true, 2, 5, 10, "", {}, {}, 1}, false, x), x);
+}
+
+TEST(MeanPoolingReference, IndicesAreClamped) {
+  const std::vector<double> x = normal_numbers(9 * kDim, 7);
+  const auto packed = [&](std::vector<double> indices) {
+    return run({"", false, 0, 9, 3, "cu_seqlens", i32({4}), std::move(indices), 0}, false, x);
+  };
+  EXPECT_EQ(packed({-7, 3, 5, 1e6}), packed({0, 3, 5, 9}));
+  // A sequence that ends before it begins is empty; the next one is read from where it says it
+  // begins.
+  const std::vector<double> decreasing = packed({0, 6, 2, 9});
+  EXPECT_THAT(std::vector<double>(decreasing.begin() + kDim, decreasing.begin() + 2 * kDim),
+              Each(0));
+  EXPECT_DOUBLE_EQ(decreasing[2 * kDim], packed({2, 9, 9, 9})[0]);
+}
+
+TEST(ChunkOffsets, CountChunks) {
+  const std::vector<std::int32_t> boundaries{0, 3, 4, 8, 10};
+  EXPECT_THAT(chunk_offsets(boundaries, 2), ElementsAre(0, 2, 3, 5, 6));
+  EXPECT_THAT(chunk_offsets(std::vector<std::int32_t>{0, 0, 3, 3, 3}, 2),
+              ElementsAre(0, 0, 2, 2, 2));
+  EXPECT_THAT(chunk_offsets(std::vector<std::int32_t>{5}, 2), ElementsAre(0));
+  EXPECT_THAT(chunk_offsets(boundaries, std::numeric_limits<std::int64_t>::max()),
+              ElementsAre(0, 1, 2, 3, 4));
+}
+
+// ---- launches -----------------------------------------------------------------------------------
+
+TEST(MeanPoolingLaunch, ScratchPartsDoNotOverlap) {
+  const Problem problem =
+      problem_of("chunk_mean", {{"input", f32({50, 2, 5})}, {"cu_seqlens", i32({7})}},
+                 {{"chunks", std::int64_t{11}}});
+  const auto scratch = operations::pooling::scratch_of(problem, 3);
+  EXPECT_EQ(scratch.prepared, 7U);
+  EXPECT_GE(4 * scratch.partial_sums, scratch.prepared);
+  EXPECT_EQ(scratch.partial_counts,
+            4 * (scratch.partial_sums + 3 * 11 * 3));  // 10 features are 3 columns
+  EXPECT_EQ(scratch.bytes, 4 * (scratch.partial_counts + 3 * 11));
+  EXPECT_EQ(operations::pooling::scratch_of(problem, 1).bytes, 4 * 7U);
+}
+
+TEST(MeanPoolingLaunch, HeadsThatLieTogetherAreOne) {
+  const Problem together = problem_of("chunk_mean", {{"input", f32({2, 50, 3, 5})}});
+  EXPECT_EQ(operations::pooling::features_of(together).columns(), 4);
+  TensorSpec apart = f32({2, 3, 50, 5});
+  apart = {.dtype = apart.dtype, .shape = {2, 50, 3, 5}, .strides = {750, 5, 250, 1}};
+  EXPECT_EQ(
+      operations::pooling::features_of(problem_of("chunk_mean", {{"input", apart}})).columns(),
+      3 * 2);
+}
+
+TEST(MeanPoolingLaunch, AlignmentIsThatOfAllOperands) {
+  TensorSpec input = f32({2, 50, 8});
+  EXPECT_TRUE(operations::pooling::is_aligned(problem_of("sequence_mean", {{"input", input}})));
+  input.offset = 2;
+  EXPECT_FALSE(operations::pooling::is_aligned(problem_of("sequence_mean", {{"input", input}})));
+  EXPECT_FALSE(
+      operations::pooling::is_aligned(problem_of("sequence_mean", {{"input", f32({2, 50, 6})}})));
+  TensorSpec output = f32({2, 8});
+  output.strides[0] = 9;
+  EXPECT_FALSE(operations::pooling::is_aligned(
+      problem_of("sequence_mean", {{"input", f32({2, 50, 8})}, {"output", output}})));
+}
+
+TEST(MeanPoolingLaunch, HeuristicsOnMachinesThatNobodyHereOwns) {
+  const Problem long_sequence = problem_of("sequence_mean", {{"input", f32({1, 32768, 1024})}});
+  const Problem sentences = problem_of("sequence_mean", {{"input", f32({512, 512, 768})}});
+  const auto chosen = [](const Problem& problem, const char* profile) {
+    const auto choice =
+        selection::heuristic_choice(problem, testing::load_profile(profile), nullptr);
+    return choice ? choice->variant + " " + choice->config.to_string() : "nothing";
+  };
+  EXPECT_EQ(chosen(long_sequence, "h200_opencl"), "lanes SPLITS=64,TOKENS=4,WG_X=32,WG_Y=8");
+  EXPECT_EQ(chosen(sentences, "h200_opencl"), "lanes SPLITS=1,TOKENS=4,WG_X=32,WG_Y=8");
+  EXPECT_EQ(chosen(sentences, "pocl_cpu"), "cpu BLOCK=1024");
+  EXPECT_EQ(chosen(long_sequence, "pocl_cpu").substr(0, 4), "cpu ");
+#if TESSERA_HAVE_VULKAN
+  EXPECT_EQ(chosen(sentences, "lavapipe").substr(0, 6), "lanes ");
+#endif
+}
+
+}  // namespace
+}  // namespace tessera
