@@ -91,7 +91,7 @@ TEST_F(PrecisionTest, NobodyCanAskForLess) {
   } catch (const Unsupported& error) {
     EXPECT_THAT(error.what(), HasSubstr("precision=highest forbids that"));
   }
-  const ScopedOverlay overlay({{.operation = "scale", .variant = "single"}});
+  const ScopedOverlay overlay({OverlayEntry{.operation = "scale", .variant = "single"}});
   EXPECT_THROW(choose(problem), Unsupported);
 }
 

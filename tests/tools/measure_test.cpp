@@ -21,6 +21,14 @@ Measured measured(const conformance::VerifiedRun& run, const conformance::Peaks&
   return row;
 }
 
+conformance::VerifiedRun one_millisecond(double flops, double bytes) {
+  conformance::VerifiedRun run;
+  run.median_seconds = 1e-3;
+  run.flops = flops;
+  run.bytes = bytes;
+  return run;
+}
+
 // What a reader would make of "147 GFLOP/s" and "84.3 % of 174".
 void expect_one_story(const Measured& row) {
   const std::string percent = percent_text(row);
@@ -33,11 +41,8 @@ void expect_one_story(const Measured& row) {
 
 TEST(Measured, RateAndPercentageAreOfTheSameCalls) {
   // On a machine with neighbours: while the call ran, the unit that multiplies reached 174.
-  const conformance::VerifiedRun beside{.median_seconds = 1e-3,
-                                        .flops = 147e6,
-                                        .bytes = 1e3,
-                                        .rounds = 5,
-                                        .arithmetic_flops = 174.4e9};
+  conformance::VerifiedRun beside = one_millisecond(147e6, 1e3);
+  beside.arithmetic_flops = 174.4e9;
   const Measured row = measured(beside);
   EXPECT_EQ(rate_text(row), "147 GFLOP/s");
   EXPECT_EQ(percent_text(row), "84.3 % of 174");
@@ -48,7 +53,7 @@ TEST(Measured, RateAndPercentageAreOfTheSameCalls) {
   EXPECT_EQ(percent_text(measured(alone)), "63.4 % of 232");
   expect_one_story(measured(alone));
 
-  const conformance::VerifiedRun moves{.median_seconds = 1e-3, .flops = 1e6, .bytes = 13e6};
+  const conformance::VerifiedRun moves = one_millisecond(1e6, 13e6);
   EXPECT_EQ(rate_text(measured(moves)), "13.0 GB/s");
   EXPECT_EQ(percent_text(measured(moves)), "65.0 % of 20.0");
   expect_one_story(measured(moves));
@@ -60,13 +65,14 @@ TEST(Measured, RateAndPercentageAreOfTheSameCalls) {
 }
 
 TEST(Measured, NoPeakNoPercentage) {
-  const Measured row = measured({.median_seconds = 1e-3, .flops = 1e6}, {});
+  const Measured row = measured(one_millisecond(1e6, 0), {});
   EXPECT_EQ(rate_text(row), "1.00 GFLOP/s");
   EXPECT_EQ(percent_text(row), "–");
 }
 
 TEST(Measured, UnsteadyResultsAreMarked) {
-  Measured row = measured({.median_seconds = 1, .spread = 0.099});
+  Measured row = measured(one_millisecond(1e6, 0));
+  row.run.spread = 0.099;
   EXPECT_FALSE(row.unsteady());
   EXPECT_EQ(spread_text(row.run.spread, row.run.settled), "9.9 %");
   EXPECT_EQ(unsteady_note({row}), "");

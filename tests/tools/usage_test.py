@@ -36,7 +36,8 @@ class Usage(ToolTest):
         for command in ["check", "bench", "tune"]:
             self.fails(2, command, "no_such_operation", says=["flash_attention"])
             self.fails(2, command, "--dtype", "f8", "--device", "host")
-            self.fails(2, command, "--precision", "most", "--device", "host")
+        for command in ["check", "bench"]:
+            self.fails(2, command, "--precision", "most", "--device", "host", says=["highest"])
         self.fails(2, "check", "flash_attention", "--variant", "fastest", says=["reference"])
         self.fails(2, "bench", "flash_attention", "--variant", "fastest", "--device", "host")
         self.fails(2, "bench", "--only", "no such benchmark", "--device", "host")

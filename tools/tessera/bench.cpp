@@ -32,6 +32,7 @@ class Bench {
   int run() {
     const std::vector<const Operation*> operations = target_operations(arguments_.operation);
     parse_dtype_option(arguments_.dtype);
+    parse_precision_option(arguments_.precision);
     if (operations.size() > 1 && !(arguments_.options.empty() && arguments_.shapes.empty())) {
       throw UsageError("--shapes and --set need an operation");
     }
