@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "device/clock.hpp"
 #include "support/waking_device.hpp"
 #include "tessera/device.hpp"
@@ -41,9 +43,9 @@ TEST(WarmingUp, WaitsUntilADeviceIsAwake) {
 }
 
 TEST(WarmingUp, SaysWhenTheSpeedDoesNotSettle) {
-  double now = 0, seconds = kRun;
+  double now = 0;
   const auto run = [&] {
-    seconds *= 1.001;  // ever slower
+    const double seconds = kRun * std::exp(2 * now);  // ever slower
     now += seconds;
     return seconds;
   };

@@ -173,7 +173,6 @@ TEST_F(TunerTest, MedianCounts) {
   plants = {{.seconds = 2e-3}, {.seconds = 3e-3, .times = {3e-3, 3e-3, 1e-6, 1e-6, 1e-6}}};
   // Three of seven runs look fast.
   EXPECT_EQ(winner(tune()), 1U);
-  EXPECT_NEAR(tune().measurements[0].spread, 0, 1e-12);
   plants = {{.seconds = 2e-3}, {.seconds = 1e-3, .times = {9e-3, 9e-3, 1e-3, 9e-3}}};
   const TuneReport report = tune();
   EXPECT_EQ(winner(report), 2U);
@@ -279,7 +278,7 @@ TEST_F(TunerTest, EveryCandidateIsAnEvent) {
 
 // ---- devices that save power
 
-constexpr WarmUp kPatient{.window_seconds = 0.1, .least_seconds = 1, .most_seconds = 4};
+constexpr WarmUp kPatient{.window_seconds = 0.25, .least_seconds = 0.75, .most_seconds = 4};
 
 // Those that come first must not look slow because the device was still asleep.
 TEST_F(TunerTest, AWakingDeviceFavoursNobody) {

@@ -20,7 +20,7 @@ class WakingDevice {
 
  private:
   static constexpr double kSlower = 1980.0 / 345;
-  static constexpr double kAwakeAfter = 0.8;  // of load
+  static constexpr double kAwakeAfter = 0.6;  // of load
   static constexpr double kAsleepAfter = 0.1;
 
   bool awake() const { return now_ - load_since_ >= kAwakeAfter; }

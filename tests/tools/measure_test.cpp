@@ -60,7 +60,7 @@ TEST(Measured, RateAndPercentageAreOfTheSameCalls) {
 
   conformance::VerifiedRun reads = moves;
   reads.read_bytes_per_second = 16.25e9;
-  EXPECT_EQ(percent_text(measured(reads)), "80.0 % of read 16.3");
+  EXPECT_EQ(percent_text(measured(reads)), "80.0 % of read 16.2");
   expect_one_story(measured(reads));
 }
 
