@@ -8,9 +8,10 @@ build=$root/build/ci
 sh "$root/tools/setup.sh"
 sh "$root/tools/newer.sh" get glslc || true # without it some variants are left out, and CMake lists them
 sh "$root/tools/newer.sh" get lavapipe & # without it their tests are skipped
+timeout 900 sh "$root/tools/vendors.sh" get & # the same
 (cd "$root" && cmake --preset ci) # --preset looks for the presets in the working directory
 cmake --build "$build"
-wait # for what newer.sh does beside it
+wait # for what newer.sh and vendors.sh do beside it
 # The tests set the cache directories for themselves (cmake/TesseraTests.cmake); this is for what they may start.
 export POCL_CACHE_DIR="$build/test_cache/pocl" TESSERA_CACHE_DIR="$build/test_cache/tessera"
 exec ctest --test-dir "$build" -j2 --output-on-failure "$@"

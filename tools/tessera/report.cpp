@@ -44,8 +44,9 @@ std::string spread_text(double spread, bool settled) {
 
 std::string clock_text(double mhz) { return mhz > 0 ? fixed(mhz, 0) + " MHz" : "–"; }
 
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
+std::string utc_now() { return utc_text(std::time(nullptr)); }
+
+std::string utc_text(std::time_t now) {
   std::tm parts{};
   gmtime_r(&now, &parts);
   std::array<char, 32> text{};

@@ -2,6 +2,7 @@
 // Numbers and records as text and as JSON, the same for every command.
 #pragma once
 
+#include <ctime>
 #include <string>
 
 #include "json.hpp"
@@ -19,8 +20,9 @@ bool is_unsteady(double spread, bool settled);
 std::string spread_text(double spread, bool settled);  // "3.2 %", "14.0 % !" of an unsteady time
 inline constexpr const char* kUnsteadyNote =
     "!: the times vary by more than 10 %, or the device's speed did not settle: measure again\n";
-std::string clock_text(double mhz);  // "1980 MHz"; "–" where nobody tells
-std::string utc_now();               // ISO 8601
+std::string clock_text(double mhz);      // "1980 MHz"; "–" where nobody tells
+std::string utc_now();                   // ISO 8601
+std::string utc_text(std::time_t time);  // likewise
 std::string tier_text(
     const Choice& choice);  // "memory (autotune)", where the answer came from at first in brackets
 
