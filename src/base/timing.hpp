@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times of devices whose speed changes: clocks rise only under load, some of them after most of a
-// second, and fall again when there is nothing to do.
+// Times of devices whose speed changes: clocks rise only under load, of some devices for seconds,
+// and fall again when there is little to do.
 #pragma once
 
 #include <algorithm>

@@ -124,7 +124,7 @@ TEST(EnvironmentTable, MalformedValuesNameTheVariable) {
 TEST(EnvironmentTable, EveryVariableIsDocumented) {
   asked().clear();
   read({});
-  EXPECT_EQ(asked().size(), 10U);
+  EXPECT_EQ(asked().size(), 11U);
   const auto path = std::filesystem::path(__FILE__).parent_path().parent_path().parent_path() /
                     "docs" / "environment.md";
   std::ifstream stream(path);
