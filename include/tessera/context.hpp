@@ -23,6 +23,7 @@
 #include "tessera/device.hpp"
 #include "tessera/error.hpp"
 #include "tessera/export.hpp"
+#include "tessera/precision.hpp"
 #include "tessera/record.hpp"
 #include "tessera/selection.hpp"
 #include "tessera/tensor.hpp"
@@ -40,6 +41,7 @@ struct Plan;
 struct Execution {
   std::string operation, key, device{};
   std::string name{};  // full name: operation.variant/dtype@backend:device{config}
+  Precision precision = Precision::kDefault;  // that the call asked for
   Choice choice{};
   double tuned_milliseconds = 0;  // from the cache entry, 0 = unknown
 };
@@ -54,6 +56,7 @@ struct ContextOptions {
   std::optional<std::string>
       cache_directory{};        // "" = no persistent cache; unset: TESSERA_CACHE_DIR, then XDG
   bool use_environment = true;  // false: no environment variable is looked at
+  std::optional<Precision> precision{};  // of calls that do not say; unset: TESSERA_PRECISION
 };
 
 // An in-order queue of work on a context's device.
@@ -129,6 +132,7 @@ class TESSERA_API Executor {
   Executor with_variant(std::string variant) const;  // that variant or an error
   Executor with_config(Config config) const;         // that configuration or an error
   Executor with_policy(Policy policy) const;
+  Executor with_precision(Precision precision) const;  // of calls whose options do not say
   Executor with_tiers(std::vector<Tier> tiers) const;  // only these, in the fixed order
 
   // Runs any registered operation. `inputs` may also hold output tensors to write into; other
@@ -155,6 +159,7 @@ class TESSERA_API Executor {
   std::string variant_;
   std::optional<Config> config_;
   std::optional<Policy> policy_;
+  std::optional<Precision> precision_;
   std::optional<std::vector<Tier>> tiers_;
 };
 

@@ -101,6 +101,10 @@ Environment read_environment(Getter get) {
   result.cache_limit = bytes(get, "TESSERA_CACHE_LIMIT", kDefaultCacheLimit);
   result.autotune =
       one_of(get, "TESSERA_AUTOTUNE_POLICY", false, {{"autotune", true}, {"heuristics", false}});
+  result.precision = one_of(get, "TESSERA_PRECISION", Precision::kDefault,
+                            {{to_string(Precision::kDefault), Precision::kDefault},
+                             {to_string(Precision::kHigh), Precision::kHigh},
+                             {to_string(Precision::kHighest), Precision::kHighest}});
   result.log = one_of(get, "TESSERA_LOG", LogLevel::kWarning,
                       {{"off", LogLevel::kOff},
                        {"error", LogLevel::kError},

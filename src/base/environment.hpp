@@ -9,6 +9,7 @@
 #include <string>
 
 #include "tessera/device.hpp"
+#include "tessera/precision.hpp"
 
 namespace tessera {
 
@@ -22,6 +23,7 @@ struct Environment {
       cache_directory;  // TESSERA_CACHE_DIR: "" or "off" = no persistent cache
   std::uint64_t cache_limit = kDefaultCacheLimit;  // TESSERA_CACHE_LIMIT: bytes
   bool autotune = false;                           // TESSERA_AUTOTUNE_POLICY: autotune | heuristics
+  Precision precision = Precision::kDefault;       // TESSERA_PRECISION: default | high | highest
   LogLevel log = LogLevel::kWarning;  // TESSERA_LOG: off | error | warning | info | debug
   std::string kernel_directory;  // TESSERA_KERNEL_DIR: root of a source tree to read kernels from
   Feature disabled = Feature::kNone;  // TESSERA_DISABLE: names of features, separated by ','

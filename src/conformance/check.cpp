@@ -81,8 +81,9 @@ class Checker {
 
   // Cases outside, variants inside: what a case takes from the reference is computed once.
   void check_dtype(DType dtype) {
-    const std::vector<Case> cases =
+    std::vector<Case> cases =
         operation_.workload.cases ? operation_.workload.cases(dtype) : std::vector<Case>{};
+    for (Case& shape : cases) ask_precision(shape);
     std::vector<std::vector<Subject>> subjects(cases.size());
     std::vector<std::pair<Case, std::vector<Subject>>> edges;
     for (const Variant& variant : operation_.variants) {
@@ -92,7 +93,8 @@ class Checker {
       for (const Config& config : choose(variant, dtype, cases, subjects)) {
         if (!options_.edge_cases || !operation_.workload.edge_cases) break;
         if (options_.quick && !first_dtype) break;
-        for (const Case& shape : operation_.workload.edge_cases(dtype, config)) {
+        for (Case& shape : operation_.workload.edge_cases(dtype, config)) {
+          ask_precision(shape);
           if (options_.quick && is_known(programs_of(shape, variant, config))) continue;
           const auto same = std::ranges::find_if(
               edges, [&](const auto& known) { return is_same(known.first, shape); });
@@ -216,6 +218,11 @@ class Checker {
   }
 
   Shared& shared() { return options_.shared != nullptr ? *options_.shared : own_; }
+
+  void ask_precision(Case& shape) const {
+    if (!options_.precision) return;
+    shape.options.insert_or_assign("precision", std::string(to_string(*options_.precision)));
+  }
 
   // Whether it is what this call gets here where nothing has been tuned.
   bool is_chosen(const Variant& variant, const Problem& problem, const Case& shape) {

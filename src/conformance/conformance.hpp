@@ -41,6 +41,7 @@ struct CheckOptions {
   // Of a variant's space; all hand-written cases run on the first, edge cases on each.
   std::size_t max_configs = 3;
   Shared* shared = nullptr;  // of the checks before this one, which adds its own; null: it is alone
+  std::optional<Precision> precision{};  // variants that keep less are skipped
 };
 
 struct CheckResult {
@@ -74,7 +75,9 @@ struct VerifiedRun {
   double worst = 0;     // error over bound
   std::string failure;  // empty = right
   double median_seconds = 0;
-  double spread = 0;  // (90th - 10th percentile) / median
+  double spread = 0;     // (90th - 10th percentile) / median
+  bool settled = true;   // false: the device's speed was still changing when the timing began
+  double clock_mhz = 0;  // of the device while it was timed; 0 = nobody tells
   double flops = 0, bytes = 0;
   int rounds = 0;
   // Limits on CPUs, measured in turns with the calls; 0 = of no interest.
@@ -85,7 +88,7 @@ struct VerifiedRun {
 };
 
 // Runs a case as an application would have it chosen, checks it, and if it is right and `time` is
-// set, times it by the device's clock for at least `min_seconds`.
+// set, warms the device up and times it by the device's clock for at least `min_seconds`.
 VerifiedRun verify_and_time(const Executor& executor, const Operation& operation, const Case& shape,
                             bool time, double min_seconds);
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/byte_range.hpp"
+#include "kernel/precision.hpp"
 #include "tessera/error.hpp"
 #include "tessera/record.hpp"
 
@@ -108,6 +109,7 @@ Problem make_problem(const Operation& operation, std::vector<std::optional<Tenso
   problem.operands = std::move(operands);
   problem.requested = std::move(requested);
   problem.options = complete(operation, std::move(options));
+  problem.precision = kernel::asked_precision(problem.options).value_or(Precision::kDefault);
   operation.validate(problem);
   return problem;
 }

@@ -10,6 +10,8 @@
 #include "base/environment.hpp"
 #include "base/log.hpp"
 #include "base/thread_state.hpp"
+#include "device/clock.hpp"
+#include "kernel/precision.hpp"
 #include "selection/asked.hpp"
 #include "selection/overlay.hpp"
 #include "tessera/error.hpp"
@@ -143,6 +145,8 @@ ContextState::ContextState(const device::Route& route, const ContextOptions& opt
       device_(open_as(route, profile_)),
       fingerprint_(selection::fingerprint(profile_)),
       default_policy_{.autotune = options.use_environment && environment().autotune},
+      default_precision_(options.precision.value_or(
+          options.use_environment ? environment().precision : Precision::kDefault)),
       blobs_(open_caches(options)),
       default_stream_(create_stream()),
       programs_(*device_, *blobs_),
@@ -200,6 +204,15 @@ selection::Request ContextState::request(const Problem& problem, const CallOptio
           .allowed = call.tiers};
 }
 
+Options ContextState::with_precision(Options options, const CallOptions& call) const {
+  const Precision asked =
+      call.precision.value_or(selection::scoped_precision().value_or(default_precision_));
+  if (asked != Precision::kDefault && !kernel::asked_precision(options)) {
+    options.insert_or_assign(std::string(kernel::kPrecision), std::string(to_string(asked)));
+  }
+  return options;
+}
+
 std::vector<std::optional<TensorSpec>> copies_of(std::span<const TensorSpec* const> specs) {
   std::vector<std::optional<TensorSpec>> copies;
   copies.reserve(specs.size());
@@ -214,6 +227,7 @@ std::shared_ptr<const Plan> ContextState::plan(const Operation& operation,
                                                const CallOptions& call) {
   // An overlay belongs to a scope of one thread, so what it decides must not outlive it.
   const bool cacheable = !selection::overlays_active();
+  options = with_precision(std::move(options), call);
   std::string key;
   if (cacheable) {
     ThreadState* const thread = of_this_thread<ThreadState>();
@@ -245,6 +259,7 @@ Explanation ContextState::explain(const Problem& problem, const CallOptions& cal
       .key = problem.key,
       .device = profile_.name,
       .name = full_name(*problem.operation, *variant, choice.config, problem.dtype, profile_),
+      .precision = problem.precision,
       .choice = std::move(choice)};
   return explanation;
 }
@@ -263,7 +278,10 @@ TuneReport ContextState::tune(const Problem& problem, const Case& shape, const P
     });
   }
   TuneReport report = selection::tune(problem, candidates, trial_factory(*this, problem, shape),
-                                      {.budget_seconds = policy.tune_seconds}, both);
+                                      {.budget_seconds = policy.tune_seconds,
+                                       .warm_up = device::warm_up_of(profile_),
+                                       .clock_mhz = device::clock_reader(profile_)},
+                                      both);
   if (!report.best) return report;
   const auto measured =
       std::ranges::find_if(report.measurements, [&](const Measurement& measurement) {

@@ -63,6 +63,7 @@ struct CallOptions {
   selection::Override override_choice;
   std::optional<Policy> policy;
   std::optional<std::vector<Tier>> tiers;
+  std::optional<Precision> precision;
 };
 
 std::vector<std::optional<TensorSpec>> copies_of(std::span<const TensorSpec* const> specs);
@@ -94,6 +95,8 @@ class ContextState {
                                    std::span<const TensorSpec* const> operands, Options options,
                                    const std::vector<bool>& requested, const CallOptions& call);
   Explanation explain(const Problem& problem, const CallOptions& call);
+  // The call's options, with the precision that somebody else asks for where they ask for none.
+  Options with_precision(Options options, const CallOptions& call) const;
   // Remembers the best candidate, of one variant if one is named, in memory and, if the policy says
   // so, on disk.
   TuneReport tune(const Problem& problem, const Case& shape, const Policy& policy,
@@ -120,6 +123,7 @@ class ContextState {
   device::DevicePtr device_;
   std::string fingerprint_;
   Policy default_policy_;
+  Precision default_precision_;
   std::string why_no_cache_;
   std::unique_ptr<selection::PersistentCache> persistent_;
   std::unique_ptr<device::BlobStore> blobs_;

@@ -99,6 +99,11 @@ Executor Executor::with_policy(Policy policy) const {
   copy.policy_ = policy;
   return copy;
 }
+Executor Executor::with_precision(Precision precision) const {
+  Executor copy = *this;
+  copy.precision_ = precision;
+  return copy;
+}
 Executor Executor::with_tiers(std::vector<Tier> tiers) const {
   Executor copy = *this;
   copy.tiers_ = std::move(tiers);
@@ -108,7 +113,8 @@ Executor Executor::with_tiers(std::vector<Tier> tiers) const {
 runtime::CallOptions Executor::call_options() const {
   return {.override_choice = {.variant = variant_, .config = config_},
           .policy = policy_,
-          .tiers = tiers_};
+          .tiers = tiers_,
+          .precision = precision_};
 }
 
 Tensors Executor::run(std::string_view operation_name, const Tensors& inputs, Options options,
@@ -146,7 +152,12 @@ Explanation Executor::explain(std::string_view operation_name, const Tensors& in
 }
 
 Explanation Executor::explain(const Problem& problem) const try {
-  return state_of(context_).explain(problem, call_options());
+  runtime::ContextState& context = state_of(context_);
+  Options options = context.with_precision(problem.options, call_options());
+  if (options == problem.options) return context.explain(problem, call_options());
+  return context.explain(
+      make_problem(*problem.operation, problem.operands, std::move(options), problem.requested),
+      call_options());
 } catch (const std::bad_alloc&) {
   throw_out_of_host_memory();
 }
@@ -163,8 +174,11 @@ std::shared_ptr<const runtime::Plan> Executor::plan(const Problem& problem) cons
 TuneReport Executor::tune(const Case& shape, std::string_view operation,
                           const EventSink& progress) const try {
   runtime::ContextState& context = state_of(context_);
-  const Problem problem = make_problem(find_operation(operation), shape.operands, shape.options);
-  return context.tune(problem, shape, policy_.value_or(current_policy()), progress, variant_);
+  Case precise = shape;
+  precise.options = context.with_precision(shape.options, call_options());
+  const Problem problem =
+      make_problem(find_operation(operation), precise.operands, precise.options);
+  return context.tune(problem, precise, policy_.value_or(current_policy()), progress, variant_);
 } catch (const std::bad_alloc&) {
   throw_out_of_host_memory();
 }

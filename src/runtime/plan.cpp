@@ -52,6 +52,7 @@ std::shared_ptr<const Plan> make_plan(Problem problem, const Choice& choice,
                 .key = problem.key,
                 .device = profile.name,
                 .name = full_name(operation, *variant, choice.config, problem.dtype, profile),
+                .precision = problem.precision,
                 .choice = choice});
   plan->problem = std::move(problem);
   return plan;

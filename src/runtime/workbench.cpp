@@ -142,9 +142,11 @@ void Workbench::upload() {
 
 std::span<const Expectation> Workbench::expectations(const Plan& plan) {
   const Variant* variant = problem_.operation->find_variant(plan.execution->choice.variant);
+  // Null: the reference. What was asked for counts, whatever was chosen.
+  const bool may_round = plan.problem.precision != Precision::kHighest;
   const Arithmetic arithmetic{
       .backend = context_.profile().backend,
-      .rounds_factors = variant != nullptr && variant->rounds_factors};  // null: the reference
+      .rounds_factors = may_round && variant != nullptr && variant->rounds_factors};
   for (const auto& [known, expected] : expectations_) {
     if (known == arithmetic) return expected;
   }

@@ -9,12 +9,34 @@
 
 namespace tessera::selection {
 
-std::string entry_key(const Problem& problem) {
+namespace {
+
+// Variants of the call's dtype that keep less than `precision`.
+std::ptrdiff_t ruled_out(const Problem& problem, Precision precision) {
+  return std::ranges::count_if(problem.operation->variants, [&](const Variant& variant) {
+    const bool takes_it =
+        variant.dtypes.empty() || std::ranges::count(variant.dtypes, problem.dtype) != 0;
+    return takes_it && precision_of(variant, problem.dtype) < precision;
+  });
+}
+
+}  // namespace
+
+std::string undemanding_key(const Problem& problem) {
   return problem.operation->name + "|" + problem.key;
 }
 
+std::string entry_key(const Problem& problem) {
+  const std::ptrdiff_t out = ruled_out(problem, problem.precision);
+  // Where `high` rules out the same variants, calls of both share what was found.
+  const Precision least = ruled_out(problem, Precision::kHigh) == out
+                              ? std::min(Precision::kHigh, problem.precision)
+                              : problem.precision;
+  return undemanding_key(problem) + (out > 0 ? ";precision=" + std::string(to_string(least)) : "");
+}
+
 std::string entry_key(const Problem& problem, const std::string& variant) {
-  return entry_key(problem) + "|variant=" + variant;
+  return undemanding_key(problem) + "|variant=" + variant;
 }
 
 Entry new_entry(const Problem& problem, Backend backend, const Choice& choice,

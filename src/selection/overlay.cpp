@@ -88,6 +88,10 @@ ScopedPolicy::ScopedPolicy(Policy policy) { enter<Policy>(this, policy); }
 
 ScopedPolicy::~ScopedPolicy() { leave<Policy>(this); }
 
+ScopedPrecision::ScopedPrecision(Precision precision) { enter<Precision>(this, precision); }
+
+ScopedPrecision::~ScopedPrecision() { leave<Precision>(this); }
+
 Policy current_policy() {
   if (const auto policy = selection::scoped_policy()) return *policy;
   return {.autotune = environment().autotune};
@@ -109,11 +113,19 @@ std::optional<OverlayEntry> find_overlay(const Problem& problem) {
   return std::nullopt;
 }
 
-std::optional<Policy> scoped_policy() {
-  const auto* const stack = scopes<Policy>();
+namespace {
+
+template <class T>
+std::optional<T> innermost() {
+  const auto* const stack = scopes<T>();
   if (stack == nullptr || stack->empty()) return std::nullopt;
   return stack->back().value;
 }
+
+}  // namespace
+
+std::optional<Policy> scoped_policy() { return innermost<Policy>(); }
+std::optional<Precision> scoped_precision() { return innermost<Precision>(); }
 
 }  // namespace selection
 }  // namespace tessera

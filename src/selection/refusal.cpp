@@ -94,10 +94,20 @@ Refusal missing_source(const Problem& problem, const Pass& pass, const DevicePro
   return "knows no backend of this device";
 }
 
+Refusal refuse_precision(const Problem& problem, const Variant& variant) {
+  const Precision kept = precision_of(variant, problem.dtype);
+  if (kept >= problem.precision) return std::nullopt;
+  return std::string(kept == Precision::kHigh ? "rounds factors between two products to " +
+                                                    std::string(to_string(problem.dtype))
+                                              : "rounds operands or sums to less than float") +
+         ", and precision=" + std::string(to_string(problem.precision)) + " forbids that";
+}
+
 // All that does not depend on a configuration.
 Refusal refuse_variant(const Problem& problem, const Variant& variant,
                        const DeviceProfile& profile) {
   if (Refusal no = unmet_requirement(problem, variant.needs, variant.dtypes, profile)) return no;
+  if (Refusal no = refuse_precision(problem, variant)) return no;
   for (const Pass& pass : variant.passes) {
     if (Refusal no = missing_source(problem, pass, profile)) return no;
   }

@@ -112,13 +112,16 @@ class Walk {
     if (source == nullptr) return std::nullopt;
     std::vector<std::string> keys{key_};
     if (only_ != nullptr) keys.insert(keys.begin(), entry_key(problem_, only_->name));
+    const std::string undemanding = undemanding_key(problem_);
+    if (undemanding != key_) keys.push_back(undemanding);
     for (const std::string& key : keys) {
       const auto entry = source->find(key);
       if (!entry || !usable_origin(*entry) || is_outdated(*entry, tier)) continue;
       if (only_ != nullptr && entry->variant != only_->name) continue;
       Choice choice = from_entry(*entry, tier);
       if (const Refusal no = judge(choice)) {
-        if (first_look) {
+        const bool of_this_call = key != undemanding || key == key_;
+        if (first_look && of_this_call) {
           tell("cache_invalid", choice, std::string(to_string(tier)) + ": " + *no);
         }
         if (tier == Tier::kMemory && key == own_key()) stale_in_memory_ = true;

@@ -43,6 +43,7 @@ TEST(EnvironmentTable, Defaults) {
   EXPECT_EQ(none.cache_directory, std::nullopt);
   EXPECT_EQ(none.cache_limit, std::uint64_t{1} << 30);
   EXPECT_FALSE(none.autotune);
+  EXPECT_EQ(none.precision, Precision::kDefault);
   EXPECT_EQ(none.log, LogLevel::kWarning);
   EXPECT_EQ(none.kernel_directory, "");
   EXPECT_EQ(none.disabled, Feature::kNone);
@@ -67,6 +68,9 @@ TEST(EnvironmentTable, GoodValues) {
     EXPECT_EQ(read({{"TESSERA_CACHE_LIMIT", text}}).cache_limit, bytes) << text;
   EXPECT_TRUE(read({{"TESSERA_AUTOTUNE_POLICY", "autotune"}}).autotune);
   EXPECT_FALSE(read({{"TESSERA_AUTOTUNE_POLICY", "heuristics"}}).autotune);
+  EXPECT_EQ(read({{"TESSERA_PRECISION", "highest"}}).precision, Precision::kHighest);
+  EXPECT_EQ(read({{"TESSERA_PRECISION", "high"}}).precision, Precision::kHigh);
+  EXPECT_EQ(read({{"TESSERA_PRECISION", ""}}).precision, Precision::kDefault);
   const std::pair<const char*, LogLevel> levels[] = {
       {"off", LogLevel::kOff},   {"error", LogLevel::kError}, {"warning", LogLevel::kWarning},
       {"info", LogLevel::kInfo}, {"debug", LogLevel::kDebug}, {"", LogLevel::kWarning}};
@@ -90,6 +94,7 @@ TEST(EnvironmentTable, MalformedValuesNameTheVariable) {
   const std::pair<const char*, const char*> rows[] = {{"TESSERA_AUTOTUNE_POLICY", "on"},
                                                       {"TESSERA_AUTOTUNE_POLICY", "Autotune"},
                                                       {"TESSERA_AUTOTUNE_POLICY", " autotune"},
+                                                      {"TESSERA_PRECISION", "best"},
                                                       {"TESSERA_LOG", "verbose"},
                                                       {"TESSERA_CACHE_LIMIT", "-1"},
                                                       {"TESSERA_CACHE_LIMIT", "1.5G"},
@@ -119,7 +124,7 @@ TEST(EnvironmentTable, MalformedValuesNameTheVariable) {
 TEST(EnvironmentTable, EveryVariableIsDocumented) {
   asked().clear();
   read({});
-  EXPECT_EQ(asked().size(), 10U);
+  EXPECT_EQ(asked().size(), 11U);
   const auto path = std::filesystem::path(__FILE__).parent_path().parent_path().parent_path() /
                     "docs" / "environment.md";
   std::ifstream stream(path);

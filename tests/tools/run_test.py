@@ -113,6 +113,9 @@ class Run(ToolTest):
                 ("fortran", npy(fortran, shape, fortran=True), "<f4")]:
             out = self.path("o.npy")
             words = self.inputs(query=self.write(name, content))
+            if dtype == "<f2":  # the others are f32
+                self.fails(1, *words, "--output", "output=" + out, says=["dtype of query, f16"])
+                words += ["--dtype", "f16"]
             self.succeeds(*words, "--output", "output=" + out)
             descr, _, got = read_npy(out)
             self.assertEqual(descr, dtype, name)
@@ -123,6 +126,44 @@ class Run(ToolTest):
                       "--set", "softmax_scale=%r" % (1 / 16 / math.sqrt(shape[3])),
                       "--output", "output=" + out)
         self.assert_close(read_npy(out)[2], output, 1e-6)
+
+    def test_operands_keep_their_dtypes(self):
+        batch, q_len, kv_len, heads, _, dim = self.SHAPE
+        bias = [0.3 + 1e-3 * n for n in range(q_len * kv_len)]  # not exact in bf16
+        tensors = {name: ("BF16", shape, struct.pack("<%dH" % len(self.values[name]),
+                                                     *map(bfloat16, self.values[name])))
+                   for name, shape in self.shapes.items()}
+        tensors["bias"] = ("F32", [1, 1, q_len, kv_len], struct.pack("<%df" % len(bias), *bias))
+        file, sums = self.write("mixed", safetensors(tensors)), []
+        words = ["run", "flash_attention", "--device", "host", "--inputs", file, "--output",
+                 "log_sum_exp=" + self.path("l.npy")]
+        for more in [[], ["--dtype", "bf16"], ["--dtype", "f32"]]:
+            result = self.succeeds(*words, *more)
+            sums.append(read_npy(self.path("l.npy"))[2])
+            said = [line for line in result.stderr.splitlines() if "converted" in line]
+            self.assertEqual(said, {
+                (): [],
+                ("--dtype", "bf16"): ["tessera: converted: bias f32 to bf16"],
+                ("--dtype", "f32"): ["tessera: converted: query bf16 to f32, key bf16 to f32, "
+                                     "value bf16 to f32"]}[tuple(more)])
+        self.assert_close(sums[0], sums[2], 1e-6)  # the operands are exact in both
+        self.assertGreater(max(abs(a - b) for a, b in zip(sums[1], sums[2])), 1e-4)
+        converted = json.loads(self.succeeds(*words, "--dtype", "bf16", "--json").stdout)
+        self.assertEqual(converted["converted"], ["bias f32 to bf16"])
+
+    def test_precision(self):
+        words = [*self.words, "--explain", "--json"]
+        for more, precision in [([], "default"), (["--precision", "highest"], "highest"),
+                                (["--precision", "highest", "--set", "precision=high"], "high")]:
+            result = json.loads(self.succeeds(*words, *more).stdout)
+            self.assertEqual(result["precision"], precision)
+        environment = {"TESSERA_PRECISION": "high"}
+        result = self.succeeds(*self.words, "--explain", environment=environment)
+        self.assertIn("precision: high\n", result.stdout)
+        result = json.loads(self.succeeds(*words, "--precision", "highest",
+                                          environment=environment).stdout)
+        self.assertEqual(result["precision"], "highest")
+        self.fails(2, *words, "--precision", "best", says=["default, high or highest"])
 
     def test_safetensors_keep_bf16(self):
         out = self.path("out.safetensors")

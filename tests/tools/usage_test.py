@@ -42,6 +42,8 @@ class Usage(ToolTest):
         for command in ["check", "bench", "tune"]:
             self.fails(2, command, "no_such_operation", says=["flash_attention"])
             self.fails(2, command, "--dtype", "f8", "--device", "host")
+        for command in ["check", "bench"]:
+            self.fails(2, command, "--precision", "most", "--device", "host", says=["highest"])
         self.fails(2, "check", "flash_attention", "--variant", "fastest", says=["reference"])
         self.fails(2, "bench", "flash_attention", "--variant", "fastest", "--device", "host")
         self.fails(2, "bench", "--only", "no such benchmark", "--device", "host")
@@ -55,7 +57,8 @@ class Usage(ToolTest):
             self.fails(1, command, "--device", "no such device", says=["no such device", "host"])
 
     def test_malformed_environment(self):
-        for name in ["TESSERA_LOG", "TESSERA_AUTOTUNE_POLICY", "TESSERA_DISABLE"]:
+        for name in ["TESSERA_LOG", "TESSERA_AUTOTUNE_POLICY", "TESSERA_DISABLE",
+                     "TESSERA_PRECISION"]:
             self.fails(2, "devices", environment={name: "nonsense"}, says=[name])
 
     def test_kernel_directories_that_are_none(self):

@@ -131,6 +131,21 @@ class Devices(ToolTest):
         self.succeeds("cache", "clear")
         self.assertNotEqual(json.loads(self.succeeds(*words).stdout)["tier"], "persistent")
 
+    def test_check_of_a_precision_skips_what_keeps_less(self):
+        devices = json.loads(self.succeeds("devices", "--json").stdout)["devices"]
+        features = next(d for d in devices if str(d["index"]) == self.device)["features"]
+        variant = next((v for f, v in [("cpu_bf16", "cpu_bf16"), ("mma_sync", "mma"),
+                                       ("coopmat", "cooperative")] if f in features), None)
+        if variant is None:
+            self.skipTest("no variant rounds factors on this device")
+        result = self.run_tool("check", "flash_attention", "--device", self.device, "--variant",
+                               variant, "--dtype", "bf16", "--quick", "--only", "single", "--json",
+                               "--precision", "highest")
+        result = json.loads(result.stdout)
+        self.assertEqual((result["passed"], result["failed"]), (0, 0))
+        self.assertIn("rounds factors between two products to bf16, and precision=highest forbids "
+                      "that", result["skip_reasons"])
+
     def test_shapes_that_cannot_run_are_failures(self):
         result = self.run_tool("tune", "sequence_mean", "--device", self.device, "--dtype", "f32",
                                "--budget", "5", "--shapes", "input=1x1x3000000000")
@@ -172,9 +187,12 @@ class Devices(ToolTest):
         self.assertEqual(result["context"]["devices"][0]["index"], int(self.device))
         for entry in result["benchmarks"]:
             for key in ["name", "run_type", "iterations", "real_time", "cpu_time", "time_unit",
-                        "bytes_per_second", "percent_of_peak", "error_over_bound", "variant",
-                        "config", "tier"]:
+                        "bytes_per_second", "percent_of_peak", "peak_per_second", "unsteady",
+                        "error_over_bound", "variant", "config", "tier", "precision"]:
                 self.assertIn(key, entry)
+            rate = entry["FLOPS" if entry["bound_by"] == "arithmetic" else "bytes_per_second"]
+            self.assertAlmostEqual(entry["percent_of_peak"],
+                                   100 * rate / entry["peak_per_second"], 6)
             self.assertLessEqual(entry["error_over_bound"], 1)
         # Machines are noisy: claim times that leave no doubt. One benchmark is enough.
         quickest = min(result["benchmarks"], key=lambda entry: entry["real_time"])

@@ -22,7 +22,7 @@ constexpr std::size_t kCallsPerPeak = 8;  // between two measurements of the pea
 constexpr double kRegression = 1.05;  // slower than the compared run by more than this is flagged
 
 struct Arguments {
-  std::string operation, only, dtype, variant, config, json_file, compare_file;
+  std::string operation, only, dtype, variant, config, precision, json_file, compare_file;
   std::vector<std::string> devices, shapes, options;
   double min_time = 0.5;
 };
@@ -34,6 +34,7 @@ class Bench {
   int run() {
     const std::vector<const Operation*> operations = target_operations(arguments_.operation);
     parse_dtype_option(arguments_.dtype);
+    parse_precision_option(arguments_.precision);
     if (operations.size() > 1 && !(arguments_.options.empty() && arguments_.shapes.empty())) {
       throw UsageError("--shapes and --set need an operation");
     }
@@ -75,7 +76,7 @@ class Bench {
   };
 
   void bench_device(const DeviceInfo& device, const std::vector<Call>& calls) {
-    const Context context = open_device(device);
+    const Context context = open_device(device, arguments_.precision);
     progress_.wipe();
     std::cout << device_label(device) << std::endl;
     Executor executor(context);
@@ -140,6 +141,7 @@ class Bench {
                  {"tier"},
                  {"ms", true},
                  {"spread", true},
+                 {"clock", true},
                  {"rate", true},
                  {"of peak", true},
                  {"error/bound", true}});
@@ -153,10 +155,11 @@ class Bench {
       table.add({device_tag(row.device), row.operation->name + '/' + row.shape.name,
                  std::string(to_string(row.dtype)), row.run.execution.choice.variant,
                  row.run.execution.choice.config.to_string(), row.tier,
-                 milliseconds(row.run.median_seconds), fixed(100 * row.run.spread, 1) + " %",
-                 rate_text(row), percent_text(row), error_text(row)});
+                 milliseconds(row.run.median_seconds), spread_text(row.run.spread, row.run.settled),
+                 clock_text(row.run.clock_mhz), rate_text(row), percent_text(row),
+                 error_text(row)});
     }
-    std::cout << table.text();
+    std::cout << table.text() << unsteady_note(rows_);
   }
 
   // Prints new over old time of every benchmark that both runs have. True if any became too slow.
@@ -213,6 +216,7 @@ Command add_bench(App& tool) {
   app->add_option("--set", a.options, "Options of the operation")->type_name("OPTION=VALUE");
   app->add_option("--dtype", a.dtype, "Only f32, f16 or bf16");
   app->add_option("--variant", a.variant, "This variant instead of the chosen one");
+  add_precision_option(*app, a.precision);
   app->add_option("--config", a.config, "This configuration of the variant, or an error")
       ->type_name("KEY=VALUE,…");
   app->add_option("--min-time", a.min_time, "Seconds to time each benchmark for")
@@ -225,10 +229,12 @@ Command add_bench(App& tool) {
       ->type_name("FILE");
   app->footer(
       "Exit code 1 if a result was wrong or, with --compare, slower by more than 5 %.\n"
-      "Percentages are of the f32 FMA rate (for variants made of bf16 dot products: of theirs)\n"
-      "or the copy bandwidth that the tool measures, whichever limits the call. Calls that only\n"
-      "read, such as decoding on CPUs, find nothing in the caches and stand beside the read\n"
-      "bandwidth (GB/s) that was measured in turns with them.\n\n"
+      "A device works until its speed settles, then it is timed; the clock is shown where its\n"
+      "driver tells. Percentages are of the f32 FMA rate (for variants made of bf16 dot\n"
+      "products: of theirs) or the copy bandwidth that the tool measures, whichever limits the\n"
+      "call, and stand beside it; on CPUs it was measured in turns with the call. Calls that\n"
+      "only read, such as decoding on CPUs, find nothing in the caches and stand beside the\n"
+      "read bandwidth.\n\n"
       "Examples:\n"
       "  tessera bench flash_attention --device opencl --dtype f32\n"
       "  tessera bench --json before.json\n"

@@ -21,7 +21,7 @@ namespace tessera::tool {
 namespace {
 
 struct Arguments {
-  std::string operation, variant, config, only, dtype;
+  std::string operation, variant, config, only, dtype, precision;
   std::vector<std::string> devices;
   bool quick = false, json = false, verbose = false;
 };
@@ -45,6 +45,7 @@ class Checker {
       options_.config = as_usage([&] { return Config::parse(arguments.config); });
     }
     options_.dtype = parse_dtype_option(arguments.dtype);
+    options_.precision = parse_precision_option(arguments.precision);
     options_.edge_cases = !arguments.quick;
     if (arguments.quick) options_.max_configs = 1;
   }
@@ -253,6 +254,8 @@ Command add_check(App& tool) {
       ->type_name("KEY=VALUE,…");
   app->add_option("--only", a.only, "Only cases whose name contains this");
   app->add_option("--dtype", a.dtype, "Only f32, f16 or bf16");
+  app->add_option("--precision", a.precision,
+                  "Only variants that keep default, high or highest (default: all)");
   app->add_flag("--quick", a.quick, "One configuration of each variant, no cases at tile edges");
   app->add_flag("-v,--verbose", a.verbose, "Print what passed and what was skipped, too");
   app->add_flag("--json", a.json, "Print JSON");

@@ -20,12 +20,18 @@ namespace {
 struct Arguments {
   std::string operation;
   std::vector<std::string> inputs, input_files, outputs, wanted, options;
-  std::string output_file, dtype, device, variant, config;
+  std::string output_file, dtype, device, variant, config, precision;
   bool explain = false, json = false, list = false, markdown = false;
 };
 
 using Path = std::filesystem::path;
 using NamedFiles = std::map<std::string, Path, std::less<>>;
+
+std::string join(const std::vector<std::string>& items) {
+  std::string text;
+  for (const std::string& item : items) text += (text.empty() ? "" : ", ") + item;
+  return text;
+}
 
 // NAME=FILE words, each naming an operand of the given role, once.
 NamedFiles named_files(const Operation& operation, const std::vector<std::string>& words, Role role,
@@ -120,15 +126,19 @@ Inputs read_inputs(const Operation& operation, const Arguments& arguments) {
   return inputs;
 }
 
-// The dtype that was asked for, or that of the first floating input in the order of the operands.
-DType call_dtype(const Operation& operation, const Inputs& inputs, const std::string& asked) {
-  if (const std::optional<DType> dtype = parse_dtype_option(asked)) {
-    const std::vector<DType> known = storage_dtypes(operation);
-    if (std::find(known.begin(), known.end(), *dtype) == known.end()) {
-      throw UsageError(operation.name + " does not compute in " + asked);
-    }
-    return *dtype;
+std::optional<DType> asked_dtype(const Operation& operation, const std::string& asked) {
+  const std::optional<DType> dtype = parse_dtype_option(asked);
+  if (!dtype) return dtype;
+  const std::vector<DType> known = storage_dtypes(operation);
+  if (std::find(known.begin(), known.end(), *dtype) == known.end()) {
+    throw UsageError(operation.name + " does not compute in " + asked);
   }
+  return dtype;
+}
+
+// What integers become where floating values are wanted: as the first floating input, in the order
+// of the operands.
+DType first_dtype(const Inputs& inputs) {
   for (const auto& [slot, tensor] : inputs) {
     switch (tensor.type) {
       case ElementType::kF16:
@@ -151,12 +161,19 @@ struct HostInput {
   std::vector<std::byte> bytes;
 };
 
+// Fills `changed` with the operands whose values were changed to another type, "bias f32 to bf16".
 std::map<std::size_t, HostInput> convert_inputs(const Operation& operation, Inputs inputs,
-                                                DType dtype) {
+                                                std::optional<DType> asked,
+                                                std::vector<std::string>& changed) {
+  const DType otherwise = first_dtype(inputs);
   std::map<std::size_t, HostInput> converted;
   for (auto& [slot, tensor] : inputs) {
     const Operand& operand = operation.operands[slot];
-    const DType target = operand_dtype(operand, tensor.type, dtype);
+    const DType target = operand_dtype(operand, tensor.type, asked, otherwise);
+    if (tensor.type != element_type(target) && is_floating(element_type(target))) {
+      changed.push_back(operand.name + ' ' + std::string(to_string(tensor.type)) + " to " +
+                        std::string(to_string(target)));
+    }
     Converted result;
     if (tensor.type == element_type(target)) {
       result.bytes = std::move(tensor.bytes);
@@ -252,7 +269,8 @@ void print_explanation(const Explanation& explanation) {
   const Execution& execution = explanation.execution;
   std::cout << execution.name << "\n  chosen by: " << tier_text(execution.choice)
             << (execution.choice.why.empty() ? "" : ": ") << printable(execution.choice.why)
-            << "\n  key: " << execution.key << '\n';
+            << "\n  key: " << execution.key << "\n  precision: " << to_string(execution.precision)
+            << '\n';
   for (const Refused& refused : explanation.refused) {
     std::cout << "  not " << refused.variant << ": " << refused.why << '\n';
   }
@@ -281,13 +299,15 @@ int run_operation(const Arguments& arguments) {
   if (!arguments.variant.empty()) find_variant(operation, arguments.variant);
 
   Inputs files = read_inputs(operation, arguments);
-  const DType dtype = call_dtype(operation, files, arguments.dtype);
+  const std::optional<DType> dtype = asked_dtype(operation, arguments.dtype);
+  std::vector<std::string> converted;
   const std::map<std::size_t, HostInput> inputs =
-      convert_inputs(operation, std::move(files), dtype);
+      convert_inputs(operation, std::move(files), dtype, converted);
+  if (!converted.empty()) note("converted: " + join(converted));
 
   std::vector<std::string> selectors;
   if (!arguments.device.empty()) selectors.push_back(arguments.device);
-  const Context context = open_device(target_devices(selectors).front());
+  const Context context = open_device(target_devices(selectors).front(), arguments.precision);
   Executor executor(context);
   if (!arguments.variant.empty()) executor = executor.with_variant(arguments.variant);
   if (!arguments.config.empty()) executor = executor.with_config(config);
@@ -298,10 +318,11 @@ int run_operation(const Arguments& arguments) {
                     context.upload_bytes(input.bytes, input.dtype, input.shape));
   }
   Json json = Json::object();
+  json["converted"] = converted;
   if (arguments.explain) {
     const Explanation explanation =
         executor.explain(operation.name, tensors, options, targets.wanted);
-    json = execution_json(explanation.execution);
+    json.update(execution_json(explanation.execution));
     json["refused"] = Json::array();
     for (const Refused& refused : explanation.refused) {
       json["refused"].push_back({{"variant", refused.variant}, {"why", refused.why}});
@@ -356,18 +377,22 @@ Command add_run(App& tool) {
   app->add_option("--want", a.wanted, "Optional outputs to write with --outputs")
       ->type_name("NAME");
   app->add_option("--set", a.options, "Options of the operation")->type_name("OPTION=VALUE");
-  app->add_option("--dtype", a.dtype, "Compute in f32, f16 or bf16 (default: as the first file)");
+  app->add_option("--dtype", a.dtype,
+                  "Convert floating operands to f32, f16 or bf16 (default: none)");
   app->add_option("--device", a.device, "Index, platform, kind, name or UUID (default: the best)");
   app->add_option("--variant", a.variant, "This variant or an error");
   app->add_option("--config", a.config, "This configuration or an error")->type_name("KEY=VALUE,…");
+  add_precision_option(*app, a.precision);
   app->add_flag("--explain", a.explain, "What is chosen, by which tier, and why not the others");
   app->add_flag("--list", a.list, "Every operation: operands, shapes, options, variants");
   app->add_flag("--json", a.json, "Print JSON");
   app->add_flag("--markdown", a.markdown, "With --list: operations × platforms as a table");
   app->footer(
-      "Files are converted: floating operands to --dtype, integers and booleans, with a check\n"
-      "of their range, to the operand's own integer type. .npy can't hold bf16: such an output\n"
-      "is written as f32.\n\n"
+      "Operands keep the dtypes of their files. Converted are: floating operands to --dtype where\n"
+      "they may have it; f64 to f32; floating values and integers that an operand can't have;\n"
+      "integers and booleans, with a check of their range, to the operand's own integer type.\n"
+      "All but the last is said on stderr. .npy can't hold bf16: such an output is written as\n"
+      "f32.\n\n"
       "Examples:\n"
       "  tessera run flash_attention --input query=q.npy key=k.npy value=v.npy \\\n"
       "      --output output=o.npy\n"

@@ -107,8 +107,19 @@ std::vector<DeviceInfo> target_devices(const std::vector<std::string>& selectors
   return devices;
 }
 
-Context open_device(const DeviceInfo& device) {
-  return Context::open(std::to_string(device.index));
+Context open_device(const DeviceInfo& device, const std::string& precision) {
+  return Context::open(ContextOptions{.device = std::to_string(device.index),
+                                      .precision = parse_precision_option(precision)});
+}
+
+void add_precision_option(App& app, std::string& precision) {
+  app.add_option("--precision", precision,
+                 "default, high or highest: what variants may round (default: TESSERA_PRECISION)");
+}
+
+std::optional<Precision> parse_precision_option(const std::string& name) {
+  if (name.empty()) return std::nullopt;
+  return as_usage([&] { return parse_precision(name); });
 }
 
 std::string device_label(const DeviceInfo& device) {

@@ -20,7 +20,10 @@ namespace tessera::tool {
 std::vector<DeviceInfo> target_devices(const std::vector<std::string>& selectors);
 // Adds --device, which may be repeated, for target_devices().
 void add_device_option(App& app, std::vector<std::string>& devices);
-Context open_device(const DeviceInfo& device);
+// `precision` as the word of --precision; empty: as the environment says. Throws UsageError.
+Context open_device(const DeviceInfo& device, const std::string& precision = {});
+void add_precision_option(App& app, std::string& precision);
+std::optional<Precision> parse_precision_option(const std::string& name);  // throws UsageError
 std::string device_label(const DeviceInfo& device);  // "[0] opencl:NAME"
 std::string device_tag(const DeviceInfo& device);    // "0:opencl", for narrow columns
 

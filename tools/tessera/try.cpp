@@ -151,9 +151,11 @@ class Trial {
     for (const Target& target : targets_) {
       std::cout << device_label(target.device) << ": " << peaks_text(target.meter.peaks()) << '\n';
     }
-    std::cout << "\nof peak: of the f32 FMA rate above; f16 and bf16 may pass it where there are "
-                 "matrix units\nerror/bound: the worst element's error over what rounding "
-                 "allows; 1 is the most\n";
+    std::cout
+        << unsteady_note(rows_)
+        << "\nof peak: of the f32 FMA rate, on CPUs as it was in turns with the call; f16 and "
+           "bf16 may pass it where there are matrix units\nerror/bound: the worst element's "
+           "error over what rounding allows; 1 is the most\n";
     for (const std::string& failure : failures_) std::cout << "FAILED " << failure << '\n';
     return failures_.empty() ? 0 : 1;
   }
@@ -367,8 +369,10 @@ class Trial {
                   {"configuration", false, 32},
                   {"tier", false, 10},
                   {"ms", true, 6},
-                  {"GFLOP/s", true},
-                  {"of peak", true},
+                  {"spread", true, 6},
+                  {"clock", true, 8},
+                  {"rate", true, 11},
+                  {"of peak", true, 14},
                   {"error/bound", true}});
   }
 
@@ -380,7 +384,8 @@ class Trial {
     table.add({device_tag(row.device), row.shape.name, std::string(to_string(row.dtype)),
                choice.variant, choice.config.to_string(), failed ? "FAILED" : row.tier,
                timed ? milliseconds(run.median_seconds) : "–",
-               timed ? significant(run.flops / run.median_seconds * 1e-9) : "–",
+               timed ? spread_text(run.spread, run.settled) : "–",
+               timed ? clock_text(run.clock_mhz) : "–", timed ? rate_text(row) : "–",
                timed ? percent_text(row) : "–", failed ? "–" : error_text(row)});
   }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // tessera tune
+#include <algorithm>
 #include <iostream>
 #include <set>
 
@@ -25,7 +26,7 @@ struct Result {
   DeviceInfo device;
   TuneJob job;
   TuneReport report;
-  double milliseconds = 0;
+  double milliseconds = 0, spread = 0;
 };
 
 class Tuner {
@@ -137,7 +138,9 @@ class Tuner {
       for (const Measurement& m : result.report.measurements) {
         const bool chosen =
             m.variant == result.report.best->variant && m.config == result.report.best->config;
-        if (chosen) result.milliseconds = m.milliseconds;
+        if (!chosen) continue;
+        result.milliseconds = m.milliseconds;
+        result.spread = m.spread;
       }
     } else {
       failed_ = true;
@@ -156,6 +159,8 @@ class Tuner {
                  {"variant"},
                  {"configuration"},
                  {"ms", true},
+                 {"spread", true},
+                 {"clock", true},
                  {"tried", true},
                  {"failed", true},
                  {"s", true}});
@@ -165,10 +170,16 @@ class Tuner {
       table.add({device_tag(result.device), job_name(result.job),
                  report.best ? report.best->variant : "none",
                  report.best ? report.best->config.to_string() : "",
-                 report.best ? significant(result.milliseconds) : "", std::to_string(tally.tried),
+                 report.best ? significant(result.milliseconds) : "",
+                 report.best ? spread_text(result.spread, report.settled) : "",
+                 clock_text(report.clock_mhz), std::to_string(tally.tried),
                  std::to_string(tally.failed), fixed(report.seconds, 1)});
     }
     if (!table.empty()) std::cout << table.text();
+    const bool unsteady = std::ranges::any_of(results_, [](const Result& result) {
+      return result.report.best && is_unsteady(result.spread, result.report.settled);
+    });
+    if (unsteady) std::cout << kUnsteadyNote;
     if (arguments_.verbose) print_measurements();
     if (known_ > 0) std::cout << known_ << " calls were tuned before and are left as they are\n";
   }
@@ -192,6 +203,7 @@ class Tuner {
         measurements.push_back({{"variant", m.variant},
                                 {"config", m.config.to_string()},
                                 {"milliseconds", m.milliseconds},
+                                {"spread", m.spread},
                                 {"error_over_bound", m.error_over_bound},
                                 {"failure", m.failure}});
       }
@@ -201,11 +213,15 @@ class Tuner {
                 {"dtype", to_string(result.job.dtype)},
                 {"key", result.job.key},
                 {"seconds", result.report.seconds},
+                {"clock_mhz", result.report.clock_mhz},
+                {"settled", result.report.settled},
                 {"out_of_budget", result.report.out_of_budget},
                 {"measurements", measurements}};
       if (result.report.best) {
         json["best"] = choice_json(*result.report.best);
         json["best"]["milliseconds"] = result.milliseconds;
+        json["best"]["spread"] = result.spread;
+        json["best"]["unsteady"] = is_unsteady(result.spread, result.report.settled);
       }
       list.push_back(json);
     }

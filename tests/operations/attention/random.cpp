@@ -94,6 +94,7 @@ class Maker {
       vary_strides(slot, false);
     result_.kernel = draw_.word() >> 1;
     result_.splits = static_cast<std::uint64_t>(1 + draw_.below(5));
+    draw_precision();
     result_.shape.name = describe();
     return result_;
   }
@@ -268,6 +269,14 @@ class Maker {
       stride += aligned ? 4 * draw_.below(3) : draw_.below(6);
     }
     tensor.offset = aligned ? 4 * draw_.below(3) : draw_.below(8);
+  }
+
+  void draw_precision() {
+    constexpr const char* kPrecisions[] = {"", "highest", "high", "default"};
+    constexpr double kShares[] = {0.7, 0.2, 0.05, 0.05};
+    const std::string precision = kPrecisions[draw_.share(kShares)];
+    if (precision.empty()) return;
+    shape_.options["precision"] = result_.shape.options["precision"] = precision;
   }
 
   std::string describe() const {
