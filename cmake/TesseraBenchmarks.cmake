@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # benchmarks/*.cpp: one Google Benchmark program.
 file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/benchmarks/*.cpp")
+tessera_filter_sources(sources ${sources})
 if(sources)
   find_package(benchmark QUIET)
   tessera_require(benchmark_FOUND "Google Benchmark" libbenchmark-dev)

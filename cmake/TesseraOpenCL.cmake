@@ -8,7 +8,7 @@ define_property(GLOBAL PROPERTY TESSERA_OPENCL_STAMPS)
 set(TESSERA_X86_AVX512 "--target=x86_64-unknown-linux-gnu|-march=skylake-avx512")
 set(TESSERA_NVIDIA_PTX "--target=nvptx64-nvidia-nvcl|-Xclang|-cl-ext=+cl_khr_fp16|-fgnu-keywords")
 
-# What kernels may include; all of it is embedded, and a change to any of it repeats every check.
+# What kernels may include; all of it is embedded.
 file(GLOB_RECURSE TESSERA_KERNEL_HEADERS CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cl_kernels/*.clh")
 file(GLOB_RECURSE shared_headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/abi/*.h" "${PROJECT_SOURCE_DIR}/src/operations/*.h")
 list(APPEND TESSERA_KERNEL_HEADERS ${shared_headers})
@@ -18,6 +18,9 @@ function(tessera_check_opencl room kernels)
   foreach(kernel IN LISTS kernels)
     tessera_parse_kernel(kernel "${kernel}")
     set(source "${PROJECT_SOURCE_DIR}/cl_kernels/${kernel_FILE}")
+    if("${kernel_FILE}" MATCHES "^tests/")
+      set(source "${PROJECT_SOURCE_DIR}/${kernel_FILE}")
+    endif()
     if(NOT EXISTS "${source}")
       message(FATAL_ERROR "${room}/kernels.cmake: there is no cl_kernels/${kernel_FILE}")
     endif()
@@ -44,9 +47,10 @@ function(tessera_check_opencl room kernels)
       OUTPUT "${stamp}"
       COMMAND
         "${CMAKE_COMMAND}" "-DCLANG=${TESSERA_CLANG}" "-DFILE=${source}" "-DINCLUDES=${PROJECT_SOURCE_DIR}"
-        "-DDEFS=${def_files}" "-DCOMBINATIONS=${combinations}" "-DFLAGS=${flags}" "-DSTAMP=${stamp}" -P
-        "${PROJECT_SOURCE_DIR}/cmake/scripts/check_opencl.cmake"
-      DEPENDS "${source}" ${defs} ${TESSERA_KERNEL_HEADERS} "${PROJECT_SOURCE_DIR}/cmake/scripts/check_opencl.cmake"
+        "-DDEFS=${def_files}" "-DCOMBINATIONS=${combinations}" "-DFLAGS=${flags}" "-DSTAMP=${stamp}"
+        "-DDEPFILE=${stamp}.d" -P "${PROJECT_SOURCE_DIR}/cmake/scripts/check_opencl.cmake"
+      DEPENDS "${source}" ${defs} "${PROJECT_SOURCE_DIR}/cmake/scripts/check_opencl.cmake"
+      DEPFILE "${stamp}.d"
       COMMENT "Checking OpenCL C ${kernel_FILE}"
       VERBATIM)
     set_property(GLOBAL APPEND PROPERTY TESSERA_OPENCL_STAMPS "${stamp}")
@@ -64,7 +68,7 @@ function(tessera_finish_opencl)
   get_property(registered GLOBAL PROPERTY TESSERA_OPENCL_FILES)
   file(GLOB_RECURSE all CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/cl_kernels" "${PROJECT_SOURCE_DIR}/cl_kernels/*.cl")
   foreach(file IN LISTS all)
-    if(NOT file IN_LIST registered)
+    if(NOT file IN_LIST registered AND NOT TESSERA_OPERATIONS)
       message(WARNING "cl_kernels/${file} is not checked: no kernels.cmake of a listed family names it")
     endif()
   endforeach()
@@ -90,7 +94,9 @@ endfunction()
 function(tessera_embed_texts)
   set(kernels)
   if(TESSERA_HAVE_OPENCL)
-    file(GLOB_RECURSE kernels CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cl_kernels/*.cl")
+    get_property(kernels GLOBAL PROPERTY TESSERA_OPENCL_FILES)
+    list(REMOVE_DUPLICATES kernels)
+    list(TRANSFORM kernels PREPEND "${PROJECT_SOURCE_DIR}/cl_kernels/")
     list(APPEND kernels ${TESSERA_KERNEL_HEADERS})
     list(SORT kernels)
   endif()

@@ -3,6 +3,9 @@
 #
 #   tessera_add_family(NAME [CORES core...] [OPERATIONS operation...])
 #
+# TESSERA_OPERATIONS, a list of operations and families (a family stands for all its operations; empty: all there are),
+# says which of them are built. A core is built with the first operation that uses it.
+#
 # Each core and each operation is a room: a folder of src/operations. A core holds what the operations of the family
 # compute with, in sub-rooms where it knows several ways; an operation NAME/operation.cpp describes itself and defines
 # `std::vector<Operation> tessera::operations::FAMILY::OPERATION()`. An operation may use the cores of its line and no
@@ -27,6 +30,22 @@ function(tessera_add_family name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "CORES;OPERATIONS")
   if(DEFINED arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "family ${name}: what is ${arg_UNPARSED_ARGUMENTS}?")
+  endif()
+  set_property(GLOBAL APPEND PROPERTY TESSERA_KNOWN_OPERATIONS ${name} ${arg_OPERATIONS})
+  if(TESSERA_OPERATIONS AND arg_OPERATIONS AND NOT name IN_LIST TESSERA_OPERATIONS)
+    set(left_out ${arg_OPERATIONS})
+    list(REMOVE_ITEM left_out ${TESSERA_OPERATIONS})
+    if(left_out)
+      list(REMOVE_ITEM arg_OPERATIONS ${left_out})
+      set_property(GLOBAL APPEND PROPERTY TESSERA_LEFT_OUT ${name} ${left_out})
+    endif()
+    if(NOT arg_OPERATIONS)
+      set_property(GLOBAL APPEND PROPERTY TESSERA_LEFT_OUT ${arg_CORES})
+      return()
+    endif()
+  endif()
+  if(arg_OPERATIONS)
+    set_property(GLOBAL APPEND PROPERTY TESSERA_FAMILIES ${name})
   endif()
   foreach(operation IN LISTS arg_OPERATIONS)
     if(NOT EXISTS "${PROJECT_SOURCE_DIR}/src/operations/${operation}/operation.cpp")
@@ -59,6 +78,23 @@ function(tessera_add_kernels)
     tessera_add_shaders(${group} "${arg_SHADERS}")
   endif()
   tessera_check_opencl("${room}" "${arg_OPENCL}")
+endfunction()
+
+# Files of a list that need nothing that TESSERA_OPERATIONS leaves out: neither a room, a family's folder of tests nor an
+# operation by its name.
+function(tessera_filter_sources out)
+  get_property(left_out GLOBAL PROPERTY TESSERA_LEFT_OUT)
+  set(kept ${ARGN})
+  if(left_out)
+    list(JOIN left_out "|" names)
+    foreach(source IN LISTS ARGN)
+      file(STRINGS "${source}" uses REGEX "operations/(${names})[/._]|\"(${names})[a-z_]*[\" ]")
+      if(uses OR source MATCHES "/tests/operations/(${names})/")
+        list(REMOVE_ITEM kept "${source}")
+      endif()
+    endforeach()
+  endif()
+  set(${out} ${kept} PARENT_SCOPE)
 endfunction()
 
 # Splits "file|AXIS=1,2|x.def|-flag" into <prefix>_FILE, _DEFS, _FLAGS and _COMBINATIONS: one "AXIS=1,OTHER=0" per
@@ -137,10 +173,21 @@ function(tessera_finish_operations)
                  "${TESSERA_GENERATED_INCLUDE_DIR}/tessera/operations.hpp" @ONLY)
   target_sources(tessera_kernels PRIVATE "${TESSERA_GENERATED_DIR}/builtin_operations.cpp")
 
+  get_property(known GLOBAL PROPERTY TESSERA_KNOWN_OPERATIONS)
+  foreach(name IN LISTS TESSERA_OPERATIONS)
+    if(NOT name IN_LIST known)
+      message(FATAL_ERROR "TESSERA_OPERATIONS names ${name}, which is no operation and no family")
+    endif()
+  endforeach()
+
   get_property(rooms GLOBAL PROPERTY TESSERA_ROOMS)
+  get_property(left_out GLOBAL PROPERTY TESSERA_LEFT_OUT)
   file(GLOB folders CONFIGURE_DEPENDS LIST_DIRECTORIES true RELATIVE "${PROJECT_SOURCE_DIR}/src/operations"
        "${PROJECT_SOURCE_DIR}/src/operations/*")
   foreach(room IN LISTS folders)
+    if(NOT room IN_LIST rooms AND room IN_LIST left_out)
+      continue()
+    endif()
     if(NOT room IN_LIST rooms AND NOT room STREQUAL "common")
       message(WARNING "src/operations/${room} is not built: no tessera_add_family() in CMakeLists.txt names it")
       continue()

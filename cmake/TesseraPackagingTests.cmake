@@ -25,14 +25,18 @@ tessera_add_test(packaging.install packaging "${CMAKE_COMMAND}" "-DBUILD=${PROJE
 tessera_add_test(packaging.headers packaging "${CMAKE_COMMAND}" "-DCXX=${CMAKE_CXX_COMPILER}"
                  "-DINCLUDE=${prefix}/${CMAKE_INSTALL_INCLUDEDIR}" "-DWORK=${packaging}/headers" -P
                  "${scripts}/check_headers.cmake")
-tessera_add_example(packaging.find_package find_package attention "-DCMAKE_PREFIX_PATH=${prefix}"
-                    "-DCMAKE_CXX_FLAGS=${static_flags}")
+set(installed packaging.headers packaging.custom_operation)
+get_property(left_out GLOBAL PROPERTY TESSERA_LEFT_OUT)
+if(NOT "flash_attention" IN_LIST left_out)  # the examples call it
+  tessera_add_example(packaging.find_package find_package attention "-DCMAKE_PREFIX_PATH=${prefix}"
+                      "-DCMAKE_CXX_FLAGS=${static_flags}")
+  list(APPEND installed packaging.find_package)
+endif()
 tessera_add_example(packaging.custom_operation custom_operation custom_operation "-DCMAKE_PREFIX_PATH=${prefix}"
                     "-DCMAKE_CXX_FLAGS=${static_flags}")
-set(installed packaging.headers packaging.find_package packaging.custom_operation)
 
 find_package(PkgConfig QUIET)
-if(PKG_CONFIG_FOUND)
+if(PKG_CONFIG_FOUND AND NOT "flash_attention" IN_LIST left_out)
   tessera_add_test(packaging.pkg_config packaging sh "${scripts}/pkg_config.sh" "${examples}/pkg_config"
                    "${prefix}/${CMAKE_INSTALL_LIBDIR}" "${packaging}/grouped")
   set_property(TEST packaging.pkg_config APPEND PROPERTY ENVIRONMENT "CXX=${CMAKE_CXX_COMPILER}" "CXXFLAGS=${static_flags}")
@@ -42,7 +46,8 @@ set_tests_properties(packaging.install PROPERTIES FIXTURES_SETUP tessera_install
 set_tests_properties(${installed} PROPERTIES FIXTURES_REQUIRED tessera_installed)
 
 # ---- built inside another project ------------------------------------------------------------------------------------
-# One build serves twice: it is the example, and the shared library that the rest looks at. Unoptimised, for time.
+# One build serves twice: it is the example, and the shared library that the rest looks at. Unoptimised and of one family,
+# for time.
 
 set(inner "${packaging}/packaging.add_subdirectory")
 set(shared_prefix "${packaging}/shared_prefix")
@@ -51,7 +56,7 @@ foreach(part IN ITEMS OPENCL VULKAN SHADERC)
   list(APPEND parts "-DTESSERA_${part}=${TESSERA_${part}}")
 endforeach()
 tessera_add_example(packaging.add_subdirectory add_subdirectory every_device "-DTESSERA_FOLDER=${PROJECT_SOURCE_DIR}"
-                    -DBUILD_SHARED_LIBS=ON -DTESSERA_INSTALL=ON -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0
+                    -DBUILD_SHARED_LIBS=ON -DTESSERA_INSTALL=ON -DTESSERA_OPERATIONS=pooling -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0
                     "-DCMAKE_INSTALL_LIBDIR=${CMAKE_INSTALL_LIBDIR}" ${parts})
 set_tests_properties(packaging.add_subdirectory PROPERTIES FIXTURES_SETUP tessera_inner TIMEOUT 1200 PROCESSORS 2)
 
@@ -63,7 +68,7 @@ tessera_add_test(packaging.add_subdirectory_static packaging "${CMAKE_COMMAND}" 
 tessera_add_test(packaging.shared_install packaging "${CMAKE_COMMAND}" "-DBUILD=${inner}" "-DPREFIX=${shared_prefix}"
                  -DCONFIG=Debug -P "${scripts}/install.cmake")
 set_tests_properties(packaging.shared_install PROPERTIES FIXTURES_REQUIRED tessera_inner FIXTURES_SETUP tessera_shared)
-tessera_add_example(packaging.shared_find_package find_package attention "-DCMAKE_PREFIX_PATH=${shared_prefix}")
+tessera_add_example(packaging.shared_find_package custom_operation custom_operation "-DCMAKE_PREFIX_PATH=${shared_prefix}")
 set(shared_tests packaging.shared_find_package)
 if(UNIX AND NOT APPLE)
   tessera_add_test(packaging.exports packaging "${CMAKE_COMMAND}" "-DNM=${CMAKE_NM}"

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # tests/**/*_test.cpp become one GoogleTest program, tests/conformance/*.cpp the conformance runner. Labels: unit,
-# stress, conformance, random, validation, packaging, style.
+# stress, conformance, random, validation, vendors, packaging, style; the conformance of a family also has the family's
+# name, and what tools/test.sh runs with --full only is labelled full.
 
 # No test touches the user's caches, and all of them share what was compiled.
 set(TESSERA_TEST_CACHE "${PROJECT_BINARY_DIR}/test_cache")
-file(MAKE_DIRECTORY "${TESSERA_TEST_CACHE}/pocl" "${TESSERA_TEST_CACHE}/tessera")
-set(TESSERA_TEST_ENVIRONMENT PYTHONDONTWRITEBYTECODE=1 "POCL_CACHE_DIR=${TESSERA_TEST_CACHE}/pocl" "TESSERA_CACHE_DIR=${TESSERA_TEST_CACHE}/tessera")
+set(TESSERA_TEST_LEDGER "${PROJECT_BINARY_DIR}/ledger.txt")  # what families cost; tools/test.sh prints it
+file(MAKE_DIRECTORY "${TESSERA_TEST_CACHE}/pocl" "${TESSERA_TEST_CACHE}/tessera" "${TESSERA_TEST_CACHE}/mesa")
+set(TESSERA_TEST_ENVIRONMENT PYTHONDONTWRITEBYTECODE=1 "POCL_CACHE_DIR=${TESSERA_TEST_CACHE}/pocl" "TESSERA_CACHE_DIR=${TESSERA_TEST_CACHE}/tessera"
+    "MESA_SHADER_CACHE_DIR=${TESSERA_TEST_CACHE}/mesa")
 if(TESSERA_SANITIZE)
   # Drivers keep what they allocated; only leaks of our own are errors.
   list(APPEND TESSERA_TEST_ENVIRONMENT
@@ -14,18 +17,25 @@ if(TESSERA_SANITIZE)
        "UBSAN_OPTIONS=print_stacktrace=1")
 endif()
 
-function(tessera_add_test name label)
+# `labels` is a list.
+function(tessera_add_test name labels)
   add_test(NAME ${name} COMMAND ${ARGN})
-  set_tests_properties(${name} PROPERTIES LABELS ${label} ENVIRONMENT "${TESSERA_TEST_ENVIRONMENT}" TIMEOUT 900)
+  set_tests_properties(${name} PROPERTIES LABELS "${labels}" ENVIRONMENT "${TESSERA_TEST_ENVIRONMENT}" TIMEOUT 900)
 endfunction()
 
 file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/*_test.cpp")
-list(FILTER sources EXCLUDE REGEX "/tests/conformance/")
+list(FILTER sources EXCLUDE REGEX "/tests/(conformance|vendors)/")
 file(GLOB support CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/support/*.cpp" "${PROJECT_SOURCE_DIR}/tests/operations/*/*.cpp")
 list(FILTER support EXCLUDE REGEX "_test\\.cpp$")
+tessera_filter_sources(sources ${sources})
+tessera_filter_sources(support ${support})
 if(NOT TARGET tessera_tool_objects)
   list(FILTER sources EXCLUDE REGEX "/tests/tools/")
 endif()
+add_library(tessera_test_support OBJECT EXCLUDE_FROM_ALL ${support})
+target_link_libraries(tessera_test_support PRIVATE tessera_private tessera_quickly_compiled)
+target_include_directories(tessera_test_support PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+tessera_precompile(tessera_test_support)
 if(sources)
   find_package(GTest QUIET)
   tessera_require(GTest_FOUND "GoogleTest" "libgtest-dev libgmock-dev")
@@ -39,9 +49,10 @@ if(sources)
     list(FILTER sources EXCLUDE REGEX "/tests/device/vulkan_")
     list(FILTER fixtures EXCLUDE REGEX "/vulkan_")
   endif()
-  add_executable(tessera_tests ${sources} ${fixtures} ${support})
+  add_executable(tessera_tests ${sources} ${fixtures} $<TARGET_OBJECTS:tessera_test_support>)
   target_link_libraries(tessera_tests PRIVATE tessera_internal tessera_quickly_compiled GTest::gmock GTest::gtest_main)
   target_include_directories(tessera_tests PRIVATE "${PROJECT_SOURCE_DIR}/tests" "${PROJECT_SOURCE_DIR}/tools")
+  tessera_precompile(tessera_tests <gmock/gmock.h> <gtest/gtest.h>)
   if(TARGET tessera_tool_objects)
     target_sources(tessera_tests PRIVATE $<TARGET_OBJECTS:tessera_tool_objects>)
   endif()
@@ -74,13 +85,21 @@ if(sources)
 endif()
 
 file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/conformance/*.cpp")
+get_property(families GLOBAL PROPERTY TESSERA_FAMILIES)
+tessera_filter_sources(sources ${sources})
 if(sources)
-  add_executable(tessera_conformance ${sources} ${support})
+  add_executable(tessera_conformance ${sources} $<TARGET_OBJECTS:tessera_test_support>)
   find_package(CLI11 2.1 QUIET)
   tessera_require(CLI11_FOUND "CLI11 2.1" libcli11-dev)
   target_link_libraries(tessera_conformance PRIVATE tessera_internal tessera_quickly_compiled CLI11::CLI11)
   target_include_directories(tessera_conformance PRIVATE "${PROJECT_SOURCE_DIR}/tests")
-  # The longest, so they are started first, and side by side.
+  set(attention 0)
+  if("attention" IN_LIST families AND NOT TESSERA_OPERATIONS)
+    set(attention 1)  # --random and --large draw calls of all its operations
+  endif()
+  target_compile_definitions(tessera_conformance PRIVATE TESSERA_TEST_ATTENTION=${attention})
+  # One for each backend and family; in the order of what they cost, the longest first. They share the stores of
+  # compiled programs with each other and with the tests of the tool.
   set(backends host)
   if(TESSERA_HAVE_OPENCL)
     list(APPEND backends opencl)
@@ -89,26 +108,39 @@ if(sources)
     list(APPEND backends vulkan)
   endif()
   foreach(backend IN LISTS backends)
-    tessera_add_test(conformance.${backend} conformance tessera_conformance ${backend})
-    set_tests_properties(conformance.${backend} PROPERTIES TIMEOUT 1800 COST 1000)
+    foreach(family IN LISTS families)
+      set(name ${backend}.${family})
+      tessera_add_test(conformance.${name} "conformance;${family}" tessera_conformance ${backend} --family ${family}
+                       --ledger "${TESSERA_TEST_LEDGER}")
+      set_tests_properties(conformance.${name} PROPERTIES COST 1000)
+      tessera_add_test(conformance.full.${name} "conformance;${family};full" tessera_conformance ${backend} --family
+                       ${family} --full --ledger "${TESSERA_TEST_LEDGER}")
+      set_tests_properties(conformance.full.${name} PROPERTIES TIMEOUT 7200 COST 1001)
+    endforeach()
   endforeach()
 
-  # Calls drawn from seeds, a fifth of them backward. 2,000 that ran without a failure bound the rate of failures at
-  # 0.15 % (95 %).
-  if(TESSERA_HAVE_OPENCL)
-    tessera_add_test(random.opencl random tessera_conformance --random 2000 --seed 1 opencl:cpu)
-    set_tests_properties(random.opencl PROPERTIES SKIP_RETURN_CODE 77 COST 900)
-  endif()
-  if(TESSERA_HAVE_VULKAN)
-    tessera_add_test(random.vulkan random tessera_conformance --random 500 --seed 100001 vulkan:cpu)
-    set_tests_properties(random.vulkan PROPERTIES SKIP_RETURN_CODE 77 COST 900)
+  # Calls drawn from seeds that change with the kernels, a fifth of them backward. 2,000 that ran without a failure bound
+  # the rate of failures at 0.15 % (95 %).
+  if(attention)
+    foreach(backend IN LISTS backends)
+      if(backend STREQUAL "host")
+        continue()
+      endif()
+      tessera_add_test(random.${backend} "random;attention" tessera_conformance --random 200 ${backend}:cpu)
+      tessera_add_test(random.full.${backend} "random;attention;full" tessera_conformance --random 2000 ${backend}:cpu)
+      set_tests_properties(random.${backend} random.full.${backend} PROPERTIES SKIP_RETURN_CODE 77 COST 900)
+      set_tests_properties(random.full.${backend} PROPERTIES TIMEOUT 1800)
+    endforeach()
   endif()
 endif()
+
+include(TesseraLifetimeTests)
 
 # The tool from outside: tests/tools/*_test.py, which take its path.
 find_package(Python3 QUIET COMPONENTS Interpreter)
 if(Python3_FOUND AND TARGET tessera_tool)
   file(GLOB scripts CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/tools/*_test.py")
+  tessera_filter_sources(scripts ${scripts})
   foreach(script IN LISTS scripts)
     cmake_path(GET script STEM name)
     string(REGEX REPLACE "_test$" "" name "${name}")
@@ -117,7 +149,7 @@ if(Python3_FOUND AND TARGET tessera_tool)
 endif()
 
 # Cooperative matrices on a CPU: Debian's newest lavapipe has them. Few cases: it takes seconds to compile one.
-if(TESSERA_HAVE_VULKAN AND TARGET tessera_tool)
+if(TESSERA_HAVE_VULKAN AND TARGET tessera_tool AND "attention" IN_LIST families)
   get_property(skipped GLOBAL PROPERTY TESSERA_SKIPPED_NAMES)
   foreach(run "cooperative|odd" "cooperative|everything" "cooperative_registers|odd")
     string(REPLACE "|" ";" run "${run}")
@@ -132,6 +164,11 @@ if(TESSERA_HAVE_VULKAN AND TARGET tessera_tool)
     tessera_add_test(conformance.${variant}.${case} conformance ${command})
     set_tests_properties(conformance.${variant}.${case} PROPERTIES SKIP_RETURN_CODE 77)
   endforeach()
+  if(TARGET tessera_tests)
+    tessera_add_test(kernels.cooperative unit sh "${PROJECT_SOURCE_DIR}/tools/newer.sh" run
+                     "$<TARGET_FILE:tessera_tests>" --gtest_filter=VulkanTiles.CooperativeMatrices* --gtest_brief=1)
+    set_tests_properties(kernels.cooperative PROPERTIES SKIP_RETURN_CODE 77)
+  endif()
 endif()
 
 # Kernels under tools that watch what they do. Oclgrind: bounds and races, and uninitialised memory in kernels that are not
@@ -150,26 +187,31 @@ if(TARGET tessera_tool)
     set(forward --variant tile
         --config BLOCK_Q=8,BLOCK_K=16,ITEM_ROWS=4,SLICE_D=16,SLICE_K=16,KEEP_Q=0,PREFETCH=1,WG_X=8,SPLITS=1)
     set(backward --variant tile --config BLOCK_Q=16,BLOCK_K=16,ITEM_ROWS=4,SLICE_D=16,SLICE_STEP=16,WG_X=16)
-    function(tessera_add_oclgrind kind name)
+    function(tessera_add_oclgrind labels kind name)
       set(name validation.oclgrind.${kind}.${name})
-      tessera_add_test(${name} validation "${TESSERA_OCLGRIND}" ${${kind}} ${check} --device opencl ${ARGN})
+      tessera_add_test(${name} "${labels}" "${TESSERA_OCLGRIND}" ${${kind}} ${check} --device opencl ${ARGN})
       set_tests_properties(${name} PROPERTIES COST 100 FAIL_REGULAR_EXPRESSION
                            "Invalid read;Invalid write;ata race;Uninitialized;OCLGRIND FATAL")
       if(kind STREQUAL "uninitialized")  # its programs are not the ones that the cache holds
         set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "TESSERA_CACHE_DIR=off")
       endif()
     endfunction()
-    foreach(kind races uninitialized)
-      tessera_add_oclgrind(${kind} forward.odd flash_attention ${forward} --only odd)
-      tessera_add_oclgrind(${kind} backward.odd flash_attention_backward ${backward} --only odd)
-    endforeach()
-    tessera_add_oclgrind(races forward.everything flash_attention ${forward} --only everything)
-    tessera_add_oclgrind(races decode.odd flash_attention --variant decode --only odd)
-    foreach(operation sequence_mean chunk_mean chunk_mean_backward)
-      tessera_add_oclgrind(races ${operation} ${operation})
-    endforeach()
+    set(slow "validation;full")
+    if("attention" IN_LIST families)
+      tessera_add_oclgrind(validation races forward.odd flash_attention ${forward} --only odd)
+      tessera_add_oclgrind(validation races backward.odd flash_attention_backward ${backward} --only odd)
+      tessera_add_oclgrind("${slow}" uninitialized forward.odd flash_attention ${forward} --only odd)
+      tessera_add_oclgrind("${slow}" uninitialized backward.odd flash_attention_backward ${backward} --only odd)
+      tessera_add_oclgrind("${slow}" races forward.everything flash_attention ${forward} --only everything)
+      tessera_add_oclgrind("${slow}" races decode.odd flash_attention --variant decode --only odd)
+    endif()
+    if("pooling" IN_LIST families)
+      tessera_add_oclgrind(validation races sequence_mean sequence_mean)
+      tessera_add_oclgrind("${slow}" races chunk_mean chunk_mean)
+      tessera_add_oclgrind("${slow}" races chunk_mean_backward chunk_mean_backward)
+    endif()
   endif()
-  if(TESSERA_HAVE_VULKAN)
+  if(TESSERA_HAVE_VULKAN AND "attention" IN_LIST families)
     foreach(case odd everything)
       tessera_add_test(validation.vulkan.${case} validation ${check} --device vulkan:cpu --only ${case})
       set_property(TEST validation.vulkan.${case} APPEND PROPERTY ENVIRONMENT
@@ -180,7 +222,7 @@ if(TARGET tessera_tool)
     endforeach()
     foreach(case odd key_mask)
       set(name validation.gpu_assisted.${case})
-      tessera_add_test(${name} validation sh "${PROJECT_SOURCE_DIR}/tools/newer.sh" run ${check} flash_attention
+      tessera_add_test(${name} "validation;full" sh "${PROJECT_SOURCE_DIR}/tools/newer.sh" run ${check} flash_attention
                        --device vulkan:cpu --only ${case})
       set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "TESSERA_DISABLE=coopmat"
                    "VK_INSTANCE_LAYERS=VK_LAYER_KHRONOS_validation"
@@ -190,7 +232,9 @@ if(TARGET tessera_tool)
   endif()
 endif()
 
-if(Python3_FOUND AND TARGET tessera_tool)
+include(TesseraVendorTests)
+
+if(Python3_FOUND AND TARGET tessera_tool AND NOT TESSERA_OPERATIONS)  # README.md lists all operations
   tessera_add_test(docs.readme style "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tools/update_docs.py"
                    "$<TARGET_FILE:tessera_tool>" --check)
 endif()

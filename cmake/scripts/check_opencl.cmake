@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # cmake -DCLANG= -DFILE= -DINCLUDES=<source dir> -DDEFS=a|b -DCOMBINATIONS=DTYPE=0,X=1|... -DFLAGS=-a|-b -DSTAMP=
-#       -P check_opencl.cmake
+#       -DDEPFILE= -P check_opencl.cmake
 # Parses one OpenCL C file with clang, once per combination of its axes, with the tunables' default values. Everything
-# that a driver would be given at run time is given here, so the base form must keep to OpenCL C 1.2.
+# that a driver would be given at run time is given here, so the base form must keep to OpenCL C 1.2. DEPFILE becomes the
+# list of the files that were read.
 
 cmake_minimum_required(VERSION 3.25)
 set(defines -DWG_X=1 -DWG_Y=1 -DWG_Z=1 -DVECTOR_WIDTH=16)
@@ -27,6 +28,7 @@ endif()
 if(NOT flags MATCHES "-target")
   list(APPEND flags --target=spir64-unknown-unknown)
 endif()
+set(read)
 foreach(combination IN LISTS combinations)
   string(REPLACE "," ";" axes "${combination}")
   set(values "${defines}")
@@ -39,10 +41,21 @@ foreach(combination IN LISTS combinations)
   execute_process(
     COMMAND "${CLANG}" -x cl ${flags} -fsyntax-only -Xclang -finclude-default-header -Xclang -fdeclare-opencl-builtins
             -Wall -Wextra -Wno-unused-parameter -Werror "-I${INCLUDES}/cl_kernels" "-I${INCLUDES}/src" ${values}
-            "${FILE}"
+            -MD -MF "${DEPFILE}.part" -MT stamp "${FILE}"
     RESULT_VARIABLE result)
   if(NOT result EQUAL 0)
     message(FATAL_ERROR "${FILE} does not compile with ${combination}")
   endif()
+  file(READ "${DEPFILE}.part" rule)
+  string(REGEX REPLACE "^[^:]*:|\\\\\n|\n" " " rule "${rule}")
+  string(REPLACE "\\ " "?" rule "${rule}")  # a space in a name
+  string(REGEX MATCHALL "[^ ]+" rule "${rule}")
+  list(APPEND read ${rule})
 endforeach()
+list(REMOVE_DUPLICATES read)
+list(JOIN read " \\\n  " read)
+string(REPLACE "?" "\\ " read "${read}")
+string(REPLACE " " "\\ " target "${STAMP}")
+file(WRITE "${DEPFILE}" "${target}: ${read}\n")
+file(REMOVE "${DEPFILE}.part")
 file(WRITE "${STAMP}" "")

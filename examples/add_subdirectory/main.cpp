@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists every device, and says on each how a call would run there, without running it.
+// Lists every device, and says on each how a call of each operation would run there, without
+// running it.
 #include <cstdint>
 #include <cstdio>
 #include <exception>
@@ -16,14 +17,17 @@ int main() {
     }
     for (const ts::DeviceInfo& info : probe.devices) {
       const ts::Context context = ts::Context::open(std::to_string(info.index));
-      const ts::Tensor heads = context.empty(ts::DType::kF16, {1, 1024, 8, 64});
-      const ts::Explanation would = ts::Executor(context).explain(
-          "flash_attention", {{"query", heads}, {"key", heads}, {"value", heads}},
-          {{"causal", true}});
-      std::printf("%d %s\n  %s\n  because: %s\n", info.index, ts::summary(info.profile).c_str(),
-                  would.execution.name.c_str(), would.execution.choice.why.c_str());
-      for (const ts::Refused& refused : would.refused) {
-        std::printf("  not %s: %s\n", refused.variant.c_str(), refused.why.c_str());
+      for (const ts::Operation* operation : ts::all_operations()) {
+        if (!operation->workload.benchmarks) continue;
+        const ts::Case call = operation->workload.benchmarks(ts::DType::kF16).front();
+        const ts::Explanation would = ts::Executor(context).explain(
+            ts::make_problem(*operation, call.operands, call.options));
+        std::printf("%d %s\n  %s %s\n  because: %s\n", info.index,
+                    ts::summary(info.profile).c_str(), would.execution.name.c_str(),
+                    call.name.c_str(), would.execution.choice.why.c_str());
+        for (const ts::Refused& refused : would.refused) {
+          std::printf("  not %s: %s\n", refused.variant.c_str(), refused.why.c_str());
+        }
       }
     }
     return 0;

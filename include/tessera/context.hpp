@@ -4,10 +4,14 @@
 // Threads: Context and Executor may be used from many threads. A Stream, and the Executors bound to
 // it, belong to one thread at a time. Calls on a Context itself share its default stream and take
 // turns on it.
+//
+// All three are handles. Empty ones, default-constructed or moved from, throw InvalidArgument from
+// every call. Streams and Tensors may outlive their Context, and any of them may live in static
+// variables.
 #pragma once
 
 #include <cstdint>
-#include <cstring>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -19,6 +23,7 @@
 #include "tessera/device.hpp"
 #include "tessera/error.hpp"
 #include "tessera/export.hpp"
+#include "tessera/precision.hpp"
 #include "tessera/record.hpp"
 #include "tessera/selection.hpp"
 #include "tessera/tensor.hpp"
@@ -36,6 +41,7 @@ struct Plan;
 struct Execution {
   std::string operation, key, device{};
   std::string name{};  // full name: operation.variant/dtype@backend:device{config}
+  Precision precision = Precision::kDefault;  // that the call asked for
   Choice choice{};
   double tuned_milliseconds = 0;  // from the cache entry, 0 = unknown
 };
@@ -50,6 +56,7 @@ struct ContextOptions {
   std::optional<std::string>
       cache_directory{};        // "" = no persistent cache; unset: TESSERA_CACHE_DIR, then XDG
   bool use_environment = true;  // false: no environment variable is looked at
+  std::optional<Precision> precision{};  // of calls that do not say; unset: TESSERA_PRECISION
 };
 
 // An in-order queue of work on a context's device.
@@ -88,24 +95,27 @@ class TESSERA_API Context {
   }
   template <class T>
   std::vector<T> download(const Tensor& tensor) const {
-    check_element(tensor, kDTypeOf<T>);
-    const std::vector<std::byte> bytes = download_bytes(tensor);
-    std::vector<T> values(bytes.size() / sizeof(T));
-    std::memcpy(values.data(), bytes.data(), bytes.size());
+    std::vector<T> values;
+    download_to(tensor, kDTypeOf<T>, [&](std::size_t count) {
+      values.resize(count);
+      return std::as_writable_bytes(std::span<T>(values));
+    });
     return values;
   }
 
   Stream create_stream() const;
   void synchronize() const;  // the default stream
 
-  // The calling thread's last call on this context.
+  // The calling thread's last call on this context; InvalidArgument where there was none.
   Execution last_execution() const;
   void on_event(EventSink sink) const;  // replaces the sink; called without locks held
 
-  const std::shared_ptr<runtime::ContextState>& state() const { return state_; }
+  const std::shared_ptr<runtime::ContextState>& state() const { return state_; }  // null = empty
 
  private:
-  static void check_element(const Tensor& tensor, DType dtype);
+  // `allocate` is told how many elements there are and gives the bytes for them.
+  void download_to(const Tensor& tensor, DType dtype,
+                   const std::function<std::span<std::byte>(std::size_t)>& allocate) const;
   std::shared_ptr<runtime::ContextState> state_;
 };
 
@@ -122,6 +132,7 @@ class TESSERA_API Executor {
   Executor with_variant(std::string variant) const;  // that variant or an error
   Executor with_config(Config config) const;         // that configuration or an error
   Executor with_policy(Policy policy) const;
+  Executor with_precision(Precision precision) const;  // of calls whose options do not say
   Executor with_tiers(std::vector<Tier> tiers) const;  // only these, in the fixed order
 
   // Runs any registered operation. `inputs` may also hold output tensors to write into; other
@@ -148,6 +159,7 @@ class TESSERA_API Executor {
   std::string variant_;
   std::optional<Config> config_;
   std::optional<Policy> policy_;
+  std::optional<Precision> precision_;
   std::optional<std::vector<Tier>> tiers_;
 };
 

@@ -18,6 +18,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,7 @@
 #include "tessera/dtype.hpp"
 #include "tessera/export.hpp"
 #include "tessera/options.hpp"
+#include "tessera/precision.hpp"
 #include "tessera/tensor.hpp"
 
 namespace tessera {
@@ -66,25 +68,39 @@ struct TESSERA_API Problem {
       operands{};                 // absent = an optional operand that this call does not have
   std::vector<bool> requested{};  // by slot: this output is wanted
   Options options{};              // complete: defaults are filled in
-  DType dtype = DType::kF32;      // storage type: the build axis of the kernels
-  std::string key{};              // shape bucket and everything that changes the kernel
-  std::shared_ptr<const void> details{};  // what validate() parsed, see as()
+  Precision precision = Precision::kDefault;  // the least that a variant has to keep
+  DType dtype = DType::kF32;                  // storage type: the build axis of the kernels
+  std::string key{};                          // shape bucket and everything that changes the kernel
+  // What validate() parsed: set_details() and as(). Its type is compared as the languages' run-time
+  // support does it, by name where a type has been compiled into several libraries.
+  std::shared_ptr<const void> details{};
+  const std::type_info* details_type = nullptr;
 
   bool has(std::size_t slot) const { return slot < operands.size() && operands[slot].has_value(); }
   const TensorSpec& spec(std::size_t slot) const { return *operands[slot]; }
   const OptionValue& option(
       std::string_view name) const;  // throws InvalidArgument for an unknown name
+  // Throws InvalidArgument where there are no details, or those of another operation.
   template <class T>
   const T& as() const {
+    if (!holds(typeid(T))) throw_details_missing();
     return *static_cast<const T*>(details.get());
   }
   template <class T>
   void set_details(T value) {
     details = std::make_shared<const T>(std::move(value));
+    details_type = &typeid(T);
   }
   // For validate(): declares the dtype and shape of a requested output. An output tensor that the
   // caller brought is checked against them, otherwise a contiguous one will be allocated.
   void infer_output(std::size_t slot, DType dtype, Shape shape);
+
+ private:
+  bool holds(const std::type_info& type) const {
+    return details != nullptr && details_type != nullptr &&
+           (details_type == &type || *details_type == type);
+  }
+  [[noreturn]] void throw_details_missing() const;
 };
 
 // ---- configurations
@@ -197,8 +213,12 @@ struct Variant {
   Requirements needs{};
   std::vector<DType> dtypes{};
   // Products take intermediate factors, such as the weights of attention, rounded to a 16-bit
-  // storage type; Workload::expect allows for it.
+  // storage type; Workload::expect allows for it. It keeps Precision::kHigh then, and of float
+  // operands still what `precision` says.
   bool rounds_factors = false;
+  // What it keeps otherwise, see tessera/precision.hpp: kDefault of one that multiplies floats as
+  // single tf32 products.
+  Precision precision = Precision::kHighest;
   std::vector<Tunable> tunables{};
   std::vector<Pass> passes{};
   // What the tuner may try on this device, most promising first; every entry is subject to
@@ -212,6 +232,9 @@ struct Variant {
   // configuration, whichever tier it came from, before every first launch. Empty = never refuses.
   std::function<Refusal(const Problem&, const Config&, const DeviceProfile&)> rejects{};
 };
+
+// The highest precision that the variant keeps on operands of that storage type.
+TESSERA_API Precision precision_of(const Variant& variant, DType dtype);
 
 // One row of the heuristic table; the first that applies, and whose variant accepts, wins.
 struct Rule {
@@ -304,7 +327,7 @@ TESSERA_API std::vector<const Operation*> all_operations();
 TESSERA_API const Operation& find_operation(
     std::string_view name);  // throws InvalidArgument, listing the names
 // Thread-safe. Throws InvalidArgument for a name that is taken or a record that is inconsistent,
-// saying how.
+// saying how. Adds the option "precision", which every operation has.
 TESSERA_API const Operation& register_operation(Operation operation);
 TESSERA_API void register_variant(std::string_view operation, Variant variant,
                                   std::vector<Rule> rules = {});

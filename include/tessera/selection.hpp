@@ -81,9 +81,10 @@ class TESSERA_API ScopedOverlay {
 // Something that the selection did; see Context::on_event.
 struct Event {
   std::string name{};  // "override", "overlay_hit", "cache_hit", "cache_invalid", "autotune_start",
-                       // "autotune_candidate", "autotune_finish", "heuristics", "error"
+                       // "autotune_candidate" (checked), "autotune_timed", "autotune_finish",
+                       // "heuristics", "error"
   std::string operation, key, device, variant, config, detail{};
-  double milliseconds = 0;  // of an autotune candidate
+  double milliseconds = 0;  // of autotune_timed
 };
 using EventSink = std::function<void(const Event&)>;
 
@@ -91,7 +92,8 @@ using EventSink = std::function<void(const Event&)>;
 struct Measurement {
   std::string variant{};
   Config config{};
-  double milliseconds = 0;  // 0 = not timed
+  double milliseconds = 0;  // median; 0 = not timed
+  double spread = 0;        // of the timed runs: (90th - 10th percentile) / median
   double error_over_bound = 0;
   std::string failure{};  // empty = right and timed
 };
@@ -100,6 +102,8 @@ struct TuneReport {
   std::optional<Choice> best{};
   std::vector<Measurement> measurements{};
   double seconds = 0;
+  double clock_mhz = 0;  // of the device while it was timed; 0 = unknown
+  bool settled = true;   // false: the device's speed was still changing when the timing began
   bool out_of_budget = false;
 };
 

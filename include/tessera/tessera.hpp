@@ -10,6 +10,7 @@
 #include "tessera/mask.hpp"
 #include "tessera/operations.hpp"
 #include "tessera/options.hpp"
+#include "tessera/precision.hpp"
 #include "tessera/record.hpp"
 #include "tessera/selection.hpp"
 #include "tessera/tensor.hpp"

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <chrono>
+#include <map>
+#include <set>
 
 #include "conformance/conformance.hpp"
+#include "conformance/sample.hpp"
 #include "runtime/workbench.hpp"
 #include "selection/selector.hpp"
 #include "tessera/error.hpp"
@@ -10,6 +14,22 @@ namespace tessera::conformance {
 namespace {
 
 constexpr double kNoLimit = 1e300;
+// What a quick check may build anew for a variant and storage type: where the variant runs on what
+// it was made for, where it is a GPU's kernel on a CPU, of kernels that another operation has run;
+// and for storage types beyond the first.
+constexpr std::size_t kPrograms = 16, kOfGpus = 8, kOfKnownKernels = 3, kOfOtherDTypes = 4;
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// One kernel to be run on a case.
+struct Subject {
+  const Variant* variant;
+  Config config;
+};
 
 class Checker {
  public:
@@ -19,13 +39,18 @@ class Checker {
         state_(*context.state()),
         operation_(operation),
         options_(options),
-        each_(each) {}
+        each_(each) {
+    if (options.shared != nullptr) earlier_ = options.shared->programs;
+    planned_ = earlier_;
+  }
 
   CheckSummary run() {
-    for (const Variant& variant : operation_.variants) {
-      if (!options_.variant.empty() && options_.variant != variant.name) continue;
-      for (const DType dtype : dtypes_of(variant)) check_variant(variant, dtype);
-    }
+    const auto start = Clock::now();
+    const double built_before = state_.programs().build_seconds();
+    for (const DType dtype : dtypes()) check_dtype(dtype);
+    Spent& spent = summary_.spent;
+    spent.compilers = state_.programs().build_seconds() - built_before;
+    spent.rest = seconds_since(start) - spent.compilers - spent.oracle - spent.launches;
     return summary_;
   }
 
@@ -39,51 +64,188 @@ class Checker {
     return dtypes;
   }
 
-  void check_variant(const Variant& variant, DType dtype) {
-    const std::vector<Case> cases =
+  bool is_asked_for(const Variant& variant) const {
+    return options_.variant.empty() || options_.variant == variant.name;
+  }
+
+  std::vector<DType> dtypes() const {
+    std::vector<DType> all;
+    for (const Variant& variant : operation_.variants) {
+      if (!is_asked_for(variant)) continue;
+      for (const DType dtype : dtypes_of(variant)) {
+        if (std::ranges::find(all, dtype) == all.end()) all.push_back(dtype);
+      }
+    }
+    return all;
+  }
+
+  // Cases outside, variants inside: what a case takes from the reference is computed once.
+  void check_dtype(DType dtype) {
+    std::vector<Case> cases =
         operation_.workload.cases ? operation_.workload.cases(dtype) : std::vector<Case>{};
+    for (Case& shape : cases) ask_precision(shape);
+    std::vector<std::vector<Subject>> subjects(cases.size());
+    std::vector<std::pair<Case, std::vector<Subject>>> edges;
+    for (const Variant& variant : operation_.variants) {
+      const std::vector<DType> taken = dtypes_of(variant);
+      if (!is_asked_for(variant) || std::ranges::find(taken, dtype) == taken.end()) continue;
+      const bool first_dtype = dtype == taken.front();
+      for (const Config& config : choose(variant, dtype, cases, subjects)) {
+        if (!options_.edge_cases || !operation_.workload.edge_cases) break;
+        if (options_.quick && !first_dtype) break;
+        for (Case& shape : operation_.workload.edge_cases(dtype, config)) {
+          ask_precision(shape);
+          if (options_.quick && is_known(programs_of(shape, variant, config))) continue;
+          const auto same = std::ranges::find_if(
+              edges, [&](const auto& known) { return is_same(known.first, shape); });
+          if (same == edges.end()) {
+            edges.push_back({shape, {{&variant, config}}});
+          } else {
+            same->second.push_back({&variant, config});
+          }
+        }
+      }
+    }
+    for (std::size_t n = 0; n < cases.size(); ++n) check_case(cases[n], subjects[n]);
+    for (const auto& [shape, runs] : edges) check_case(shape, runs);
+  }
+
+  static bool is_same(const Case& a, const Case& b) {
+    return a.name == b.name && a.operands == b.operands && a.options == b.options &&
+           a.data == b.data && a.seed == b.seed;
+  }
+
+  // Adds the variant to the cases that it runs, and returns the configurations whose edges count.
+  std::vector<Config> choose(const Variant& variant, DType dtype, const std::vector<Case>& cases,
+                             std::vector<std::vector<Subject>>& subjects) {
     const bool first_dtype = dtype == dtypes_of(variant).front();
-    std::vector<Config> tried;
+    std::vector<Candidate> candidates;
+    std::map<std::size_t, Problem> problems;
     for (std::size_t n = 0; n < cases.size(); ++n) {
-      const Case& shape = cases[n];
-      const Problem problem = make_problem(operation_, shape.operands, shape.options);
-      if (!is_in_sample(n, first_dtype, is_chosen(variant, problem))) continue;
-      const std::vector<Config> configs = accepted(problem, variant);
+      if (!is_named(cases[n])) continue;
+      Problem problem = make_problem(operation_, cases[n].operands, cases[n].options);
+      if (options_.quick && !is_in_sample(n, first_dtype, is_chosen(variant, problem, cases[n])))
+        continue;
+      std::vector<Config> configs = accepted(problem, variant);
       if (configs.empty()) {
-        skip(variant, dtype, shape,
+        skip(variant, problem.dtype, cases[n],
              selection::refusal(problem, variant, context_.device()).value_or("no configuration"));
         continue;
       }
-      check_case(variant, configs.front(), shape);
-      for (const Config& config : configs) {
-        if (tried.size() < (options_.quick ? 1 : options_.max_configs) &&
+      Config own = configs.front();
+      candidates.push_back({.number = n, .configs = std::move(configs), .config = std::move(own)});
+      problems.emplace(n, std::move(problem));
+    }
+    std::vector<Config> tried;
+    if (options_.quick) {
+      std::vector<Config>& pinned = shared().pinned[kernels_of(variant, dtype)];
+      const bool known_kernels = !pinned.empty();
+      pin_configs(candidates, pinned, [&](const Candidate& candidate, const Config& config) {
+        return !selection::refusal(problems.at(candidate.number), variant, config,
+                                   context_.device());
+      });
+      leave_out(variant, budget(variant, first_dtype, known_kernels), cases, problems, candidates);
+      if (!candidates.empty()) tried.assign(1, pinned.front());
+    }
+    for (const Candidate& candidate : candidates) {
+      subjects[candidate.number].push_back({&variant, candidate.config});
+      if (options_.quick) continue;
+      for (const Config& config : candidate.configs) {
+        if (tried.size() < options_.max_configs &&
             std::ranges::find(tried, config) == tried.end()) {
           tried.push_back(config);
         }
       }
     }
-    if (!options_.edge_cases || !operation_.workload.edge_cases) return;
-    if (options_.quick && !first_dtype) return;
-    for (const Config& config : tried) {
-      for (const Case& shape : operation_.workload.edge_cases(dtype, config))
-        check_case(variant, config, shape);
-    }
+    return tried;
   }
 
-  // The variant that the rules would take here.
-  bool is_chosen(const Variant& variant, const Problem& problem) const {
-    const auto rule = std::ranges::find_if(operation_.rules, [&](const Rule& candidate) {
-      return candidate.when(problem, context_.device());
+  // Cases whose kernels another operation has run, but for a fifth; and those that would need too
+  // many kernels of their own.
+  void leave_out(const Variant& variant, std::size_t budget, const std::vector<Case>& cases,
+                 const std::map<std::size_t, Problem>& problems,
+                 std::vector<Candidate>& candidates) {
+    const auto needs = [&](const Candidate& candidate) {
+      return runtime::program_keys(problems.at(candidate.number), variant, candidate.config,
+                                   context_.device());
+    };
+    std::erase_if(candidates, [&](const Candidate& candidate) {
+      return is_known(needs(candidate)) && candidate.number % 5 != 2;
     });
-    return rule != operation_.rules.end() && rule->variant == variant.name;
+    std::vector<Programs> all;
+    std::ranges::transform(candidates, std::back_inserter(all), needs);
+    const std::vector<bool> kept = within_budget(all, budget, planned_);
+    std::vector<Candidate> left;
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      if (kept[i]) {
+        left.push_back(std::move(candidates[i]));
+      } else {
+        const std::size_t n = candidates[i].number;
+        skip(variant, problems.at(n).dtype, cases[n],
+             "it needs kernels for itself: a full check takes it");
+      }
+    }
+    candidates = std::move(left);
+  }
+
+  std::size_t budget(const Variant& variant, bool first_dtype, bool known_kernels) const {
+    if (!first_dtype) return known_kernels ? kOfOtherDTypes / 2 : kOfOtherDTypes;
+    if (known_kernels) return kOfKnownKernels;
+    const bool made_for_it =
+        context_.device().backend != Backend::kOpenCL || !variant.needs.kinds.empty();
+    return made_for_it ? kPrograms : kOfGpus;
+  }
+
+  // The files of a variant's kernels, and the storage type.
+  std::string kernels_of(const Variant& variant, DType dtype) const {
+    std::string files(to_string(dtype));
+    const bool vulkan = context_.device().backend == Backend::kVulkan;
+    for (const Pass& pass : variant.passes)
+      files += "|" + (vulkan ? pass.vulkan.file : pass.opencl.file);
+    return files;
+  }
+
+  Programs programs_of(const Case& shape, const Variant& variant, const Config& config) const {
+    const Problem problem = make_problem(operation_, shape.operands, shape.options);
+    if (selection::refusal(problem, variant, config, context_.device())) return {};
+    return runtime::program_keys(problem, variant, config, context_.device());
+  }
+
+  // Whether other operations have used all of them.
+  bool is_known(const Programs& programs) const {
+    const auto known = [&](const std::string& key) { return earlier_.contains(key); };
+    return !programs.empty() && std::ranges::all_of(programs, known);
+  }
+
+  Shared& shared() { return options_.shared != nullptr ? *options_.shared : own_; }
+
+  void ask_precision(Case& shape) const {
+    if (!options_.precision) return;
+    shape.options.insert_or_assign("precision", std::string(to_string(*options_.precision)));
+  }
+
+  // Whether it is what this call gets here where nothing has been tuned.
+  bool is_chosen(const Variant& variant, const Problem& problem, const Case& shape) {
+    const auto [known, is_new] = chosen_.try_emplace({problem.dtype, shape.name});
+    if (is_new) {
+      try {
+        const Executor untuned = Executor(context_).with_tiers({Tier::kShipped, Tier::kHeuristics});
+        known->second = untuned.explain(problem).execution.choice.variant;
+      } catch (const Unsupported&) {  // nothing is chosen
+      }
+    }
+    return known->second == variant.name;
   }
 
   // A quick check takes every case of the first dtype where this variant is chosen, every fifth
   // where one of the two does not hold, every 25th where neither does.
-  bool is_in_sample(std::size_t n, bool first_dtype, bool chosen) const {
-    if (!options_.quick) return true;
+  static bool is_in_sample(std::size_t n, bool first_dtype, bool chosen) {
     const std::size_t stride = (first_dtype ? 1 : 5) * (chosen ? 1 : 5);
     return n % stride == stride / 2;
+  }
+
+  bool is_named(const Case& shape) const {
+    return options_.only.empty() || shape.name.find(options_.only) != std::string::npos;
   }
 
   std::vector<Config> accepted(const Problem& problem, const Variant& variant) const {
@@ -95,27 +257,62 @@ class Checker {
     return configs;
   }
 
-  void check_case(const Variant& variant, const Config& config, const Case& shape) {
-    if (!options_.only.empty() && shape.name.find(options_.only) == std::string::npos) return;
+  void check_case(const Case& shape, const std::vector<Subject>& subjects) {
+    if (!is_named(shape)) return;
+    std::optional<runtime::Workbench> bench;
+    for (const Subject& subject : subjects) {
+      const CheckResult result = check_subject(bench, subject, shape);
+      // A kernel that is wrong may have left anything in the operands.
+      if (!result.passed && !result.skipped) forget(bench);
+      report(result);
+    }
+    forget(bench);
+  }
+
+  void forget(std::optional<runtime::Workbench>& bench) {
+    if (bench) summary_.spent.oracle += bench->oracle_seconds();
+    bench.reset();
+  }
+
+  CheckResult check_subject(std::optional<runtime::Workbench>& bench, const Subject& subject,
+                            const Case& shape) {
+    const auto& [variant, config] = subject;
     CheckResult result;
     try {
-      runtime::Workbench bench(state_, operation_, shape, kNoLimit);
-      result.name =
-          full_name(operation_, variant, config, bench.problem().dtype, context_.device()) + " " +
-          shape.name;
+      if (options_.list) {
+        const Problem problem = make_problem(operation_, shape.operands, shape.options);
+        result.name = name_of(subject, problem.dtype, shape);
+        count_programs(problem, subject);
+        result.passed = true;
+        return result;
+      }
+      if (!bench) bench.emplace(state_, operation_, shape, kNoLimit);
+      result.name = name_of(subject, bench->problem().dtype, shape);
       if (const Refusal no =
-              selection::refusal(bench.problem(), variant, config, context_.device())) {
+              selection::refusal(bench->problem(), *variant, config, context_.device())) {
         result.skipped = true;
         result.detail = *no;
       } else {
-        run_repeatedly(bench, variant, config, result);
+        count_programs(bench->problem(), subject);
+        run_repeatedly(*bench, *variant, config, result);
       }
     } catch (const Error& error) {
       if (result.name.empty())
-        result.name = operation_.name + "." + variant.name + " " + shape.name;
+        result.name = operation_.name + "." + variant->name + " " + shape.name;
       result.detail = error.what();
     }
-    report(result);
+    return result;
+  }
+
+  std::string name_of(const Subject& subject, DType dtype, const Case& shape) const {
+    return full_name(operation_, *subject.variant, subject.config, dtype, context_.device()) + " " +
+           shape.name;
+  }
+
+  void count_programs(const Problem& problem, const Subject& subject) {
+    for (std::string& key :
+         runtime::program_keys(problem, *subject.variant, subject.config, context_.device()))
+      shared().programs.insert(std::move(key));
   }
 
   // Same bits from all runs, and all right.
@@ -127,7 +324,10 @@ class Checker {
     std::string first_bits;
     for (int round = 0; round < options_.repeats; ++round) {
       bench.reset_outputs();
+      const auto start = Clock::now();
       state_.default_stream()->launch(*plan, bench.buffers());
+      state_.default_stream()->use([](device::Stream& stream) { stream.synchronize(); });
+      summary_.spent.launches += seconds_since(start);
       const runtime::Verdict verdict = bench.verify(*plan);
       result.worst = std::max(result.worst, verdict.worst);
       result.detail = verdict.failure;
@@ -142,7 +342,6 @@ class Checker {
   }
 
   void skip(const Variant& variant, DType dtype, const Case& shape, const std::string& why) {
-    if (!options_.only.empty() && shape.name.find(options_.only) == std::string::npos) return;
     report({.name = operation_.name + "." + variant.name + "/" + std::string(to_string(dtype)) +
                     " " + shape.name,
             .passed = false,
@@ -169,9 +368,21 @@ class Checker {
   const CheckOptions& options_;
   const std::function<void(const CheckResult&)>& each_;
   CheckSummary summary_;
+  Shared own_;
+  std::set<std::string> earlier_;  // programs that operations before this one used
+  std::set<std::string> planned_;  // with those that this one will use
+  std::map<std::pair<DType, std::string>, std::string> chosen_;  // the variant, by case
 };
 
 }  // namespace
+
+Spent& Spent::operator+=(const Spent& other) {
+  compilers += other.compilers;
+  oracle += other.oracle;
+  launches += other.launches;
+  rest += other.rest;
+  return *this;
+}
 
 CheckSummary check(const Context& context, const Operation& operation, const CheckOptions& options,
                    const std::function<void(const CheckResult&)>& each) {

@@ -6,7 +6,9 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,19 +16,32 @@
 
 namespace tessera::conformance {
 
+// What checks of several operations have in common: attention and flash_attention run the same
+// kernels.
+struct Shared {
+  std::set<std::string> programs{};  // that were used, as text that tells them apart
+  std::map<std::string, std::vector<Config>>
+      pinned{};  // configurations that suffice, by variant and dtype
+};
+
 struct CheckOptions {
   std::string only{};              // run cases whose name contains this
   std::string variant{};           // empty = every variant
   std::optional<Config> config{};  // instead of the variant's own
   std::optional<DType> dtype{};
   bool edge_cases = true;
-  // Storage types beyond the first differ in loads and stores only: run every fifth case on them,
-  // every fifth of a variant that would not be chosen, and one configuration of each variant. For
-  // processors, where compiling takes seconds for a kernel and running longer than on a GPU.
+  // For processors, where compiling takes seconds for a kernel and running longer than on a GPU.
+  // Storage types beyond the first differ in loads and stores only: every fifth case on them, every
+  // fifth of a variant that would not be chosen, and of an operation whose kernels another one has
+  // run already. Two configurations of each variant where two suffice, and of cases that need
+  // kernels for themselves, such as head dims that no other case has, a few.
   bool quick = false;
-  int repeats = 2;  // of every case, which must all give the same bits
-  std::size_t max_configs =
-      3;  // of a variant's space; all hand-written cases run on the first, edge cases on each
+  bool list = false;  // says what would run; builds and launches nothing
+  int repeats = 2;    // of every case, which must all give the same bits
+  // Of a variant's space; all hand-written cases run on the first, edge cases on each.
+  std::size_t max_configs = 3;
+  Shared* shared = nullptr;  // of the checks before this one, which adds its own; null: it is alone
+  std::optional<Precision> precision{};  // variants that keep less are skipped
 };
 
 struct CheckResult {
@@ -37,9 +52,18 @@ struct CheckResult {
   double worst = 0;    // error over bound
 };
 
+// What a check cost, in seconds of wall time.
+struct Spent {
+  double compilers = 0, oracle = 0;
+  double launches = 0;  // with the wait for their end
+  double rest = 0;      // making data, comparing
+  Spent& operator+=(const Spent& other);
+};
+
 struct CheckSummary {
   std::size_t passed = 0, failed = 0, skipped = 0;
   std::vector<std::string> skip_reasons;  // each once
+  Spent spent{};
 };
 
 // Runs every case and reports each.
@@ -51,7 +75,9 @@ struct VerifiedRun {
   double worst = 0;     // error over bound
   std::string failure;  // empty = right
   double median_seconds = 0;
-  double spread = 0;  // (90th - 10th percentile) / median
+  double spread = 0;     // (90th - 10th percentile) / median
+  bool settled = true;   // false: the device's speed was still changing when the timing began
+  double clock_mhz = 0;  // of the device while it was timed; 0 = nobody tells
   double flops = 0, bytes = 0;
   int rounds = 0;
   // Limits on CPUs, measured in turns with the calls; 0 = of no interest.
@@ -62,7 +88,7 @@ struct VerifiedRun {
 };
 
 // Runs a case as an application would have it chosen, checks it, and if it is right and `time` is
-// set, times it by the device's clock for at least `min_seconds`.
+// set, warms the device up and times it by the device's clock for at least `min_seconds`.
 VerifiedRun verify_and_time(const Executor& executor, const Operation& operation, const Case& shape,
                             bool time, double min_seconds);
 

@@ -4,6 +4,7 @@
 #include "base/log.hpp"
 #include "conformance/conformance.hpp"
 #include "conformance/probe.hpp"
+#include "device/clock.hpp"
 #include "operations/probe/args.h"
 #include "runtime/context_state.hpp"
 #include "tessera/error.hpp"
@@ -14,6 +15,12 @@ namespace {
 // The shortest of these counts: the limit is what the device can do, not what it does on average.
 constexpr int kRounds = 5;
 constexpr double kEnoughSeconds = 0.02;  // a launch this long hides what starting it costs
+
+void wake_up(const Context& context) {
+  ArithmeticProbe probe(context, Arithmetic::kFma, kEnoughSeconds);
+  warm_up(
+      device::warm_up_of(context.device()), [&] { return probe.measure(); }, wall_seconds);
+}
 
 double arithmetic_peak(const Context& context, Arithmetic arithmetic) {
   ArithmeticProbe probe(context, arithmetic, kEnoughSeconds);
@@ -50,6 +57,7 @@ double copy_peak(const Context& context) {
 Peaks measure_peaks(const Context& context) {
   if (context.device().backend == Backend::kHost) return {};
   try {
+    wake_up(context);
     return {.fma_flops = arithmetic_peak(context, Arithmetic::kFma),
             .copy_bytes_per_second = copy_peak(context),
             .bf16_dot_flops = has(context.device().features, Feature::kCpuBf16Dot)

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/median.hpp"
+#include "base/timing.hpp"
 #include "kernel/sources.hpp"
 #include "operations/probe/args.h"
 #include "tessera/error.hpp"

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <numeric>
+#include <functional>
 #include <optional>
+#include <vector>
 
 #include "conformance/conformance.hpp"
 #include "conformance/probe.hpp"
+#include "device/clock.hpp"
+#include "runtime/timer.hpp"
 #include "runtime/workbench.hpp"
 
 namespace tessera::conformance {
@@ -46,6 +48,28 @@ bool only_reads(const Problem& problem, double flops, double bytes) {
   return 100 * written < bytes && flops <= 4 * bytes;
 }
 
+// The device's clock, looked at a few times in the seconds that a call is timed.
+class ClockLog {
+ public:
+  ClockLog(const DeviceProfile& profile, double seconds)
+      : read_(device::clock_reader(profile)), step_(seconds / 8) {}
+
+  bool due(double total) {
+    if (total < next_) return false;
+    next_ = total + step_;
+    return true;
+  }
+  void look() {
+    if (const double clock = read_(); clock > 0) clocks_.push_back(clock);
+  }
+  double median() const { return clocks_.empty() ? 0 : median_of(clocks_); }
+
+ private:
+  std::function<double()> read_;
+  double step_, next_ = 0;
+  std::vector<double> clocks_;
+};
+
 }  // namespace
 
 VerifiedRun verify_and_time(const Executor& executor, const Operation& operation, const Case& shape,
@@ -76,23 +100,25 @@ VerifiedRun verify_and_time(const Executor& executor, const Operation& operation
     else if (run.flops > 0)
       arithmetic.emplace(executor.context(), arithmetic_of(operation, run.execution), kTurnSeconds);
   }
+  ClockLog clock(context.profile(), min_seconds);
+  runtime::Timer timer(context, *plan, bench.buffers(), scratch);
+  run.settled = warm_up(
+      device::warm_up_of(context.profile()), [&] { return timer.time(); }, wall_seconds);
   std::vector<double> seconds;
   double total = 0, beside = 0;
   while ((total < min_seconds || seconds.size() < kLeastRounds) && seconds.size() < kMostRounds) {
     if (reads) reads->measure();
     if (arithmetic && beside <= total) beside += arithmetic->measure();
-    seconds.push_back(context.default_stream()->use([&](device::Stream& stream) {
-      return stream.time([&] { runtime::launch(*plan, stream, bench.buffers(), scratch); });
-    }));
+    // A processor would do the looking itself, so it is asked between the runs.
+    const bool look = clock.due(total), beside_it = look && is_gpu(context.profile());
+    seconds.push_back(beside_it ? timer.time([&] { clock.look(); }) : timer.time());
+    if (look && !beside_it) clock.look();
     total += seconds.back();
   }
-  std::ranges::sort(seconds);
-  const auto quantile = [&](double q) {
-    return seconds[static_cast<std::size_t>(q * static_cast<double>(seconds.size() - 1))];
-  };
   run.rounds = static_cast<int>(seconds.size());
-  run.median_seconds = quantile(0.5);
-  run.spread = run.median_seconds > 0 ? (quantile(0.9) - quantile(0.1)) / run.median_seconds : 0;
+  run.median_seconds = median_of(seconds);
+  run.spread = spread_of(std::move(seconds));
+  run.clock_mhz = clock.median();
   if (reads) run.read_bytes_per_second = reads->bytes_per_second();
   if (arithmetic) run.arithmetic_flops = arithmetic->median();
   return run;

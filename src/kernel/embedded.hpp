@@ -36,7 +36,4 @@ std::span<const SkippedModule> skipped_modules();
 // tuning/*.json
 std::span<const EmbeddedFile> embedded_tuning();
 
-// Hash of all embedded kernel text and modules.
-const std::string& kernel_hash();
-
 }  // namespace tessera::kernel

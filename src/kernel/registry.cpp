@@ -5,6 +5,7 @@
 #include <set>
 
 #include "kernel/builtin.hpp"
+#include "kernel/precision.hpp"
 #include "tessera/error.hpp"
 #include "tessera/record.hpp"
 
@@ -92,8 +93,8 @@ Variant reference_variant(const Operation& operation) {
 class Registry {
  public:
   static Registry& instance() {
-    static Registry registry;
-    return registry;
+    static auto* const registry = new Registry;  // never destroyed: calls may come at exit
+    return *registry;
   }
 
   std::vector<const Operation*> all() {
@@ -112,6 +113,11 @@ class Registry {
       operation.variants.push_back(reference_variant(operation));
     }
     check_operation(operation);
+    for (const OptionInfo& option : operation.options) {
+      require(option.name != kernel::kPrecision, operation.name,
+              "the option 'precision' is every operation's");
+    }
+    operation.options.push_back(kernel::precision_option());
     const std::lock_guard lock(mutex_);
     require(std::ranges::find(current_, operation.name, &Operation::name) == current_.end(),
             operation.name, "an operation of this name is registered already");

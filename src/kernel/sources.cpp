@@ -2,41 +2,21 @@
 #include "kernel/sources.hpp"
 
 #include <algorithm>
-#include <fstream>
+#include <filesystem>
 #include <optional>
 #include <sstream>
 #include <vector>
 
 #include "base/environment.hpp"
+#include "base/printable.hpp"
+#include "base/read_file.hpp"
 #include "kernel/embedded.hpp"
 #include "tessera/error.hpp"
 
 namespace tessera::kernel {
 namespace {
 
-std::optional<std::string> read_file(const std::string& path) {
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) return std::nullopt;
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return text.str();
-}
-
-std::string load(std::string_view path) {
-  const std::string& root = environment().kernel_directory;
-  if (!root.empty()) {
-    for (const char* folder : {"/cl_kernels/", "/src/"}) {
-      if (auto text = read_file(root + folder + std::string(path))) return *std::move(text);
-    }
-    throw BuildError("TESSERA_KERNEL_DIR=" + root + " holds neither cl_kernels/" +
-                     std::string(path) + " nor src/" + std::string(path));
-  }
-  const auto files = embedded_files();
-  const auto found = std::ranges::find(files, path, &EmbeddedFile::path);
-  if (found == files.end())
-    throw BuildError("no kernel source '" + std::string(path) + "' was built in");
-  return std::string(found->text);
-}
+constexpr std::uint64_t kMostSource = 4U << 20U;  // bytes; ours are shorter than 64 KiB
 
 // The path of an `#include "path"` line, or nothing.
 std::optional<std::string> included_path(std::string_view line) {
@@ -55,7 +35,7 @@ std::optional<std::string> included_path(std::string_view line) {
 // headers' own guards tell the compiler which to keep. `open` are the files that this one is
 // included from.
 void append(std::string_view path, std::vector<std::string>& open, std::string& out) {
-  const std::string text = load(path);
+  const std::string text = text_of(path);
   open.emplace_back(path);
   const auto mark = [&](std::size_t line) {
     out += "#line " + std::to_string(line) + " \"" + std::string(path) + "\"\n";
@@ -75,6 +55,36 @@ void append(std::string_view path, std::vector<std::string>& open, std::string& 
 }
 
 }  // namespace
+
+std::string text_of(std::string_view path) {
+  const std::string& root = environment().kernel_directory;
+  if (!root.empty()) {
+    for (const char* folder : {"/cl_kernels/", "/src/"}) {
+      const std::string file = root + folder + std::string(path);
+      FileContent content = read_file(file, kMostSource, Trust::kNamed);
+      if (!content.exists) continue;
+      if (content.problem.empty()) return std::move(content.bytes);
+      throw BuildError("TESSERA_KERNEL_DIR: " + printable(file) +
+                       " is not read: " + content.problem);
+    }
+    throw BuildError("TESSERA_KERNEL_DIR=" + printable(root) + " holds neither cl_kernels/" +
+                     std::string(path) + " nor src/" + std::string(path));
+  }
+  const auto files = embedded_files();
+  const auto found = std::ranges::find(files, path, &EmbeddedFile::path);
+  if (found == files.end())
+    throw BuildError("no kernel source '" + std::string(path) + "' was built in");
+  return std::string(found->text);
+}
+
+std::vector<std::string> includes_of(const std::string& text) {
+  std::vector<std::string> paths;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (auto path = included_path(line)) paths.push_back(*std::move(path));
+  }
+  return paths;
+}
 
 std::string flatten(std::string_view file) {
   std::string out;

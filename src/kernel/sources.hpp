@@ -16,6 +16,10 @@ namespace tessera::kernel {
 // where that is set, else from what the build embedded. Throws BuildError when a file is missing.
 std::string flatten(std::string_view file);
 
+// A file as it is, and the paths of its #include "…" lines. Throws BuildError when it is missing.
+std::string text_of(std::string_view path);
+std::vector<std::string> includes_of(const std::string& text);
+
 // "attention/tile/forward.comp[DTYPE=1,SUBGROUP=0]"; the brackets stay where there are no axes.
 std::string module_name(std::string_view file, std::vector<Define> axes);
 

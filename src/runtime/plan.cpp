@@ -5,6 +5,22 @@
 #include "tessera/error.hpp"
 
 namespace tessera::runtime {
+namespace {
+
+bool is_empty(const Dim3& groups) { return groups.x == 0 || groups.y == 0 || groups.z == 0; }
+
+}  // namespace
+
+std::vector<std::string> program_keys(const Problem& problem, const Variant& variant,
+                                      const Config& config, const DeviceProfile& profile) {
+  std::vector<std::string> keys;
+  if (profile.backend == Backend::kHost) return keys;
+  for (const Pass& pass : variant.passes) {
+    if (is_empty(pass.groups(problem, config))) continue;
+    keys.push_back(ProgramCache::key(problem, variant, pass, config, profile));
+  }
+  return keys;
+}
 
 std::shared_ptr<const Plan> make_plan(Problem problem, const Choice& choice,
                                       const DeviceProfile& profile, ProgramCache& programs) {
@@ -22,7 +38,7 @@ std::shared_ptr<const Plan> make_plan(Problem problem, const Choice& choice,
     const bool on_host = profile.backend == Backend::kHost;
     if (!on_host) {
       step.groups = pass.groups(problem, choice.config);
-      if (step.groups.x == 0 || step.groups.y == 0 || step.groups.z == 0) continue;
+      if (is_empty(step.groups)) continue;
     }
     step.group = pass.group_size ? pass.group_size(choice.config) : choice.config.group();
     step.bindings = pass.bindings;
@@ -36,6 +52,7 @@ std::shared_ptr<const Plan> make_plan(Problem problem, const Choice& choice,
                 .key = problem.key,
                 .device = profile.name,
                 .name = full_name(operation, *variant, choice.config, problem.dtype, profile),
+                .precision = problem.precision,
                 .choice = choice});
   plan->problem = std::move(problem);
   return plan;

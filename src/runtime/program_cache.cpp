@@ -2,6 +2,7 @@
 #include "runtime/program_cache.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 
 #include "kernel/sources.hpp"
@@ -36,7 +37,6 @@ std::vector<Define> values_of(const Problem& problem, const Variant& variant, co
 }
 
 std::string key_of(const device::ProgramRequest& request, const Source& source) {
-  // Variants and operations that use one kernel file in the same way share its program.
   std::string key = (source.file.empty() ? request.name : source.file) + "|" + request.entry;
   if (!request.ptx_target.empty()) key += "|" + request.ptx_target;
   for (const Define& define : request.defines)
@@ -44,42 +44,68 @@ std::string key_of(const device::ProgramRequest& request, const Source& source) 
   return key;
 }
 
-}  // namespace
+// A request without its source, and the values that it is specialised on.
+struct Specialised {
+  device::ProgramRequest request{};
+  std::vector<Define> axes{}, values{};
+};
 
-device::ProgramPtr ProgramCache::get(const Problem& problem, const Variant& variant,
-                                     const Pass& pass, const Config& config,
-                                     const DeviceProfile& profile) {
-  device::ProgramRequest request;
+Specialised specialise(const Problem& problem, const Variant& variant, const Pass& pass,
+                       const Config& config, const DeviceProfile& profile) {
+  Specialised result;
+  device::ProgramRequest& request = result.request;
   request.name =
       problem.operation->name + "." + variant.name + (pass.name.empty() ? "" : "." + pass.name);
   request.group = pass.group_size ? pass.group_size(config) : config.group();
   request.bindings = static_cast<std::uint32_t>(pass.bindings.size());
   request.argument_bytes =
       pass.args ? static_cast<std::uint32_t>(pass.args(problem, config).size()) : 0;
-  const std::vector<Define> axes = pass.axes ? pass.axes(problem, profile) : std::vector<Define>{};
-  const std::vector<Define> values = values_of(problem, variant, pass, config);
-  request.defines = axes;
-  request.defines.insert(request.defines.end(), values.begin(), values.end());
+  if (pass.axes) result.axes = pass.axes(problem, profile);
+  result.values = values_of(problem, variant, pass, config);
+  request.defines = result.axes;
+  request.defines.insert(request.defines.end(), result.values.begin(), result.values.end());
   request.defines.insert(
       request.defines.end(),
       {{"WG_X", request.group.x}, {"WG_Y", request.group.y}, {"WG_Z", request.group.z}});
+  if (profile.backend == Backend::kOpenCL) {
+    request.entry = pass.opencl.entry;
+    request.ptx_target = pass.opencl.ptx_target;
+  } else if (profile.backend == Backend::kVulkan) {
+    request.entry = pass.vulkan.entry.empty() ? "main" : pass.vulkan.entry;
+  }
+  return result;
+}
 
+const Source& source_of(const Pass& pass, Backend backend) {
+  return backend == Backend::kVulkan ? pass.vulkan : pass.opencl;
+}
+
+}  // namespace
+
+std::string ProgramCache::key(const Problem& problem, const Variant& variant, const Pass& pass,
+                              const Config& config, const DeviceProfile& profile) {
+  return key_of(specialise(problem, variant, pass, config, profile).request,
+                source_of(pass, profile.backend));
+}
+
+device::ProgramPtr ProgramCache::get(const Problem& problem, const Variant& variant,
+                                     const Pass& pass, const Config& config,
+                                     const DeviceProfile& profile) {
+  Specialised specialised = specialise(problem, variant, pass, config, profile);
+  device::ProgramRequest& request = specialised.request;
   switch (profile.backend) {
     case Backend::kHost: {
       request.host = pass.host;
       return device_.build(request, store_);
     }
     case Backend::kOpenCL: {
-      request.entry = pass.opencl.entry;
-      request.ptx_target = pass.opencl.ptx_target;
       const std::string key = key_of(request, pass.opencl);
       request.source =
           pass.opencl.text.empty() ? kernel::flatten(pass.opencl.file) : pass.opencl.text;
       return build_once(key, request);
     }
     case Backend::kVulkan: {
-      request.entry = pass.vulkan.entry.empty() ? "main" : pass.vulkan.entry;
-      for (const Define& value : values) {
+      for (const Define& value : specialised.values) {
         const auto tunable = std::ranges::find(variant.tunables, value.name, &Tunable::name);
         request.specialization.emplace_back(tunable->id, value.value);
       }
@@ -87,11 +113,11 @@ device::ProgramPtr ProgramCache::get(const Problem& problem, const Variant& vari
       if (!pass.vulkan.spirv.empty()) {
         request.spirv = pass.vulkan.spirv;
       } else if (!pass.vulkan.text.empty()) {
-        compiled = compile_glsl(request.name, pass.vulkan.text, axes);
+        compiled = compile_glsl(request.name, pass.vulkan.text, specialised.axes);
         request.spirv = compiled;
       } else {
         const kernel::ModuleLookup module =
-            kernel::find_module(kernel::module_name(pass.vulkan.file, axes));
+            kernel::find_module(kernel::module_name(pass.vulkan.file, specialised.axes));
         if (module.words.empty()) throw BuildError(request.name + ": " + module.why_not);
         request.spirv = module.words;
       }
@@ -116,7 +142,10 @@ device::ProgramPtr ProgramCache::build_once(const std::string& key,
   }
   if (ours.valid()) return ours.get();
   try {
+    const auto start = std::chrono::steady_clock::now();
     device::ProgramPtr program = device_.build(request, store_);
+    build_seconds_ +=
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     promise.set_value(program);
     return program;
   } catch (...) {

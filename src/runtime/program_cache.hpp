@@ -2,6 +2,7 @@
 // The programs of one context, each built once however many threads ask.
 #pragma once
 
+#include <atomic>
 #include <future>
 #include <map>
 #include <memory>
@@ -17,6 +18,13 @@ class ProgramCache {
   ProgramCache(device::Device& device, device::BlobStore& store) : device_(device), store_(store) {}
   device::ProgramPtr get(const Problem& problem, const Variant& variant, const Pass& pass,
                          const Config& config, const DeviceProfile& profile);
+  // What get() would tell one program from another by, without building it: a kernel file and
+  // everything that it is specialised on. Variants and operations that use a kernel in the same way
+  // share its program.
+  static std::string key(const Problem& problem, const Variant& variant, const Pass& pass,
+                         const Config& config, const DeviceProfile& profile);
+  // Spent so far on building what get() was asked for, be it by a compiler or from the store.
+  double build_seconds() const { return build_seconds_; }
   // A program outside of any operation, not kept in memory.
   device::ProgramPtr build(const device::ProgramRequest& request) {
     return device_.build(request, store_);
@@ -27,6 +35,7 @@ class ProgramCache {
 
   device::Device& device_;
   device::BlobStore& store_;
+  std::atomic<double> build_seconds_ = 0;
   std::mutex mutex_;
   std::map<std::string, std::shared_future<device::ProgramPtr>> programs_;
 };

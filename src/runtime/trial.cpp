@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/context_state.hpp"
+#include "runtime/timer.hpp"
 #include "runtime/workbench.hpp"
 #include "tessera/error.hpp"
 
@@ -12,9 +13,12 @@ constexpr double kMaxReferenceFlops = 4e9;
 
 class DeviceTrial final : public selection::Trial {
  public:
-  DeviceTrial(ContextState& context, Workbench& bench, const selection::Candidate& candidate)
+  // `scratch` is shared by the candidates, of which one runs at a time.
+  DeviceTrial(ContextState& context, Workbench& bench, device::BufferPtr& scratch,
+              const selection::Candidate& candidate)
       : context_(context),
         bench_(bench),
+        scratch_(scratch),
         plan_(make_plan(bench.problem(),
                         {.variant = candidate.variant->name, .config = candidate.config},
                         context.profile(), context.programs())) {}
@@ -28,20 +32,14 @@ class DeviceTrial final : public selection::Trial {
   }
 
   double time() override {
-    StreamState& stream = *context_.default_stream();
-    device::BufferPtr scratch = scratch_buffer();
-    return stream.use([&](device::Stream& queue) {
-      return queue.time([&] { launch(*plan_, queue, bench_.buffers(), scratch); });
-    });
+    if (plan_->scratch_bytes > 0 && (!scratch_ || scratch_->size() < plan_->scratch_bytes)) {
+      scratch_ = nullptr;
+      scratch_ = context_.create_buffer(plan_->scratch_bytes);
+    }
+    return timer_.time();
   }
 
  private:
-  device::BufferPtr scratch_buffer() {
-    if (plan_->scratch_bytes > 0 && !scratch_)
-      scratch_ = context_.create_buffer(plan_->scratch_bytes);
-    return scratch_;
-  }
-
   Verdict run() {
     bench_.reset_outputs();
     context_.default_stream()->launch(*plan_, bench_.buffers());
@@ -52,8 +50,9 @@ class DeviceTrial final : public selection::Trial {
 
   ContextState& context_;
   Workbench& bench_;
+  device::BufferPtr& scratch_;
   std::shared_ptr<const Plan> plan_;
-  device::BufferPtr scratch_;
+  Timer timer_{context_, *plan_, bench_.buffers(), scratch_};
 };
 
 }  // namespace
@@ -61,8 +60,9 @@ class DeviceTrial final : public selection::Trial {
 selection::MakeTrial trial_factory(ContextState& context, const Problem& problem,
                                    const Case& shape) {
   auto bench = std::make_shared<Workbench>(context, *problem.operation, shape, kMaxReferenceFlops);
-  return [&context, bench](const selection::Candidate& candidate) {
-    return std::make_unique<DeviceTrial>(context, *bench, candidate);
+  auto scratch = std::make_shared<device::BufferPtr>();
+  return [&context, bench, scratch](const selection::Candidate& candidate) {
+    return std::make_unique<DeviceTrial>(context, *bench, *scratch, candidate);
   };
 }
 

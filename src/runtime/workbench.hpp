@@ -4,9 +4,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/compare.hpp"
@@ -19,6 +22,10 @@ namespace tessera::runtime {
 std::vector<Expectation> expect(const Problem& problem, std::span<HostTensor> tensors,
                                 const Arithmetic& arithmetic, double max_flops);
 
+// The length of the band on each side of an operand: shorter, or none, where operand and bands
+// would be more than the device binds as one buffer.
+std::int64_t guard_elements(const TensorSpec& spec, const DeviceProfile& profile);
+
 // Operands lie between guard bands. Inputs hold the case's data and NaN wherever no element is;
 // outputs start as NaN.
 class Workbench {
@@ -29,11 +36,12 @@ class Workbench {
   const Problem& problem() const { return problem_; }
   std::span<const device::BufferPtr> buffers() const { return buffers_; }
   void reset_outputs();  // to NaN, on the device
-  // What `plan` has to have left. The reference runs anew where bounds depend on what ran before.
+  // What `plan` has to have left. The reference runs once for each arithmetic.
   std::span<const Expectation> expectations(const Plan& plan);
   // Downloads everything: outputs against the expectations, bytes outside the elements and the
   // inputs unchanged.
   Verdict verify(const Plan& plan);
+  double oracle_seconds() const { return oracle_seconds_; }  // in the reference, so far
   // Hash of the outputs' bytes as of the last verify().
   const std::string& output_bits() const { return output_bits_; }
 
@@ -45,8 +53,8 @@ class Workbench {
   Problem problem_;
   std::vector<std::vector<std::byte>> images_;  // by slot: the buffer's bytes before the call
   std::vector<device::BufferPtr> buffers_;
-  std::optional<Arithmetic> expected_of_;  // what expectations_ are for
-  std::vector<Expectation> expectations_;
+  std::deque<std::pair<Arithmetic, std::vector<Expectation>>> expectations_;
+  double oracle_seconds_ = 0;
   std::string output_bits_;
 };
 

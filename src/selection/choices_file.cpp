@@ -20,7 +20,7 @@ using Json = nlohmann::json;
 using Ordered = nlohmann::ordered_json;
 
 constexpr const char* kFormat = "tessera-choices";
-constexpr std::uint64_t kVersionOfFormat = 1;
+constexpr std::uint64_t kVersionOfFormat = 2, kOldestFormat = 1;
 
 // A file of our own is far from these; they bound what a strange one can cost before it is
 // understood.
@@ -35,11 +35,17 @@ std::string number_text(double value) {
 }
 
 std::string check_of(const std::string& fingerprint, const std::string& key, const Entry& entry) {
+  std::vector<std::string> fields{fingerprint,
+                                  key,
+                                  entry.variant,
+                                  entry.config.to_string(),
+                                  std::string(to_string(entry.origin)),
+                                  number_text(entry.milliseconds),
+                                  number_text(entry.error_over_bound),
+                                  entry.date};
+  if (!entry.kernels.empty()) fields.push_back(entry.kernels);  // as in version 1 without
   std::string text;
-  for (const std::string& field :
-       {fingerprint, key, entry.variant, entry.config.to_string(),
-        std::string(to_string(entry.origin)), number_text(entry.milliseconds),
-        number_text(entry.error_over_bound), entry.date}) {
+  for (const std::string& field : fields) {
     text += std::to_string(field.size()) + ":" + field + "\n";
   }
   return hash128(text);
@@ -127,6 +133,9 @@ Entry parse_entry(const std::string& fingerprint, const std::string& key, const 
   const auto milliseconds = number_field(json, "milliseconds");
   const auto error = number_field(json, "error_over_bound");
   const auto date = text_field(json, "date");
+  const auto kernels = text_field(json, "kernels");
+  if (json.contains("kernels") && (!kernels || !is_fingerprint(*kernels)))
+    return refuse("says nothing sensible about its kernels");
   if (!variant || variant->empty()) return refuse("names no variant");
   if (!config) return refuse("has no configuration");
   if (!milliseconds || !error || !date) return refuse("lacks its time, error or date");
@@ -137,7 +146,8 @@ Entry parse_entry(const std::string& fingerprint, const std::string& key, const 
               .origin = Tier::kAutotune,
               .milliseconds = *milliseconds,
               .error_over_bound = *error,
-              .date = *date};
+              .date = *date,
+              .kernels = kernels.value_or("")};
   const auto check = text_field(json, "check");
   const bool unchecked = !json.contains("check") && checks == Checks::kOptional;
   if (!unchecked && check != check_of(fingerprint, key, entry)) return refuse("is damaged");
@@ -185,7 +195,8 @@ void parse_into(std::string_view text, Checks checks, ChoicesDocument& document)
     document.problem = "it does not say its version";
     return;
   }
-  if (const auto number = version->get<std::uint64_t>(); number != kVersionOfFormat) {
+  if (const auto number = version->get<std::uint64_t>();
+      number < kOldestFormat || number > kVersionOfFormat) {
     document.newer = number > kVersionOfFormat;
     document.problem = "its format " + std::to_string(number) + " is not the " +
                        std::to_string(kVersionOfFormat) + " of this version";
@@ -231,13 +242,14 @@ std::string print_choices(const std::vector<DeviceChoices>& devices) {
             ",\n \"entries\": {";
     const char* entry_comma = "\n";
     for (const auto& [key, entry] : choices.entries) {
-      const Ordered fields = {{"variant", entry.variant},
-                              {"config", entry.config.to_string()},
-                              {"origin", to_string(Tier::kAutotune)},
-                              {"milliseconds", entry.milliseconds},
-                              {"error_over_bound", entry.error_over_bound},
-                              {"date", entry.date},
-                              {"check", check_of(choices.fingerprint, key, entry)}};
+      Ordered fields = {{"variant", entry.variant},
+                        {"config", entry.config.to_string()},
+                        {"origin", to_string(Tier::kAutotune)},
+                        {"milliseconds", entry.milliseconds},
+                        {"error_over_bound", entry.error_over_bound},
+                        {"date", entry.date}};
+      if (!entry.kernels.empty()) fields["kernels"] = entry.kernels;
+      fields["check"] = check_of(choices.fingerprint, key, entry);
       text += std::exchange(entry_comma, ",\n") + std::string("  ") + quoted(key) + ": " +
               compact(fields);
     }

@@ -2,13 +2,14 @@
 // The one format of remembered choices: a cache file holds one device, an export and a file of
 // tuning/ may hold many.
 //
-//   {"format": "tessera-choices", "version": 1, "library": "0.1.0",
+//   {"format": "tessera-choices", "version": 2, "library": "0.1.0",
 //    "devices": [{"fingerprint": "…", "device": {"name": "…", …},
 //                 "entries": {"flash_attention|dtype=f16;…": {"variant": "tile", "config":
 //                 "BLOCK_K=96,WG_X=1",
 //                             "origin": "autotune", "milliseconds": 1.25, "error_over_bound": 0.2,
-//                             "date": "2025-01-31T12:00:00Z", "check": "…"}}}]}
+//                             "date": "2025-01-31T12:00:00Z", "kernels": "…", "check": "…"}}}]}
 //
+// "kernels" is kernel::hash_of_kernels() when it was tuned; version 1, which is read too, lacks it.
 // "check" is a hash of the fingerprint, the key and the entry: it finds damage, not forgery. A
 // cache file must have it; in a file that the user names, or that a person edited, it may be
 // missing but not be wrong.

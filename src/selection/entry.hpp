@@ -8,7 +8,8 @@
 
 namespace tessera::selection {
 
-Entry entry_of(const TuneReport& report);  // of report.best, which is there
+Entry entry_of(const Problem& problem, Backend backend,
+               const TuneReport& report);  // of report.best, which is there
 
 // Why the report has no best, with every candidate's failure.
 std::string failures_of(const TuneReport& report);

@@ -3,14 +3,13 @@
 #include <string_view>
 
 #include "base/hash.hpp"
-#include "kernel/embedded.hpp"
 #include "selection/cache.hpp"
 
 namespace tessera::selection {
 namespace {
 
 // Change it when the fields or their order change.
-constexpr std::string_view kScheme = "tessera fingerprint 2";
+constexpr std::string_view kScheme = "tessera fingerprint 3";
 
 // Each value with its length, so that no two lists of fields give one text.
 class Text {
@@ -35,7 +34,6 @@ class Text {
 std::string fingerprint(const DeviceProfile& profile) {
   Text text;
   text.add("scheme", kScheme);
-  text.add("kernels", kernel::kernel_hash());
   text.add("backend", to_string(profile.backend));
   text.add("kind", to_string(profile.kind));
   text.add("name", profile.name);

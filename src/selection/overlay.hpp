@@ -12,5 +12,6 @@ bool overlays_active();
 // The innermost entry for the operation and key.
 std::optional<OverlayEntry> find_overlay(const Problem& problem);
 std::optional<Policy> scoped_policy();
+std::optional<Precision> scoped_precision();
 
 }  // namespace tessera::selection

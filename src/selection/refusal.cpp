@@ -94,10 +94,20 @@ Refusal missing_source(const Problem& problem, const Pass& pass, const DevicePro
   return "knows no backend of this device";
 }
 
+Refusal refuse_precision(const Problem& problem, const Variant& variant) {
+  const Precision kept = precision_of(variant, problem.dtype);
+  if (kept >= problem.precision) return std::nullopt;
+  return std::string(kept == Precision::kHigh ? "rounds factors between two products to " +
+                                                    std::string(to_string(problem.dtype))
+                                              : "rounds operands or sums to less than float") +
+         ", and precision=" + std::string(to_string(problem.precision)) + " forbids that";
+}
+
 // All that does not depend on a configuration.
 Refusal refuse_variant(const Problem& problem, const Variant& variant,
                        const DeviceProfile& profile) {
   if (Refusal no = unmet_requirement(problem, variant.needs, variant.dtypes, profile)) return no;
+  if (Refusal no = refuse_precision(problem, variant)) return no;
   for (const Pass& pass : variant.passes) {
     if (Refusal no = missing_source(problem, pass, profile)) return no;
   }
@@ -113,9 +123,10 @@ Refusal refuse_values(const Variant& variant, const Config& config) {
       return "has no tunable " + in_quotes(name);
     }
     const bool is_switch = known && tunable->fallback == 0;
-    if (value == 0 && !is_switch) return name + " is 0";
+    if (value == 0 && !is_switch) return "has 0 for " + name;
     if (value > kMaxTunable) {
-      return name + " is " + std::to_string(value) + ", more than " + std::to_string(kMaxTunable);
+      return "has " + std::to_string(value) + " for " + name + ", more than " +
+             std::to_string(kMaxTunable);
     }
   }
   return std::nullopt;
@@ -242,7 +253,7 @@ Refusal refusal(const Problem& problem, const Variant& variant, const DeviceProf
       if (!first) first = no;
     }
     if (space.size() == 1) return first;
-    return "none of its " + std::to_string(space.size()) + " configurations fits; {" +
+    return "fits with none of its " + std::to_string(space.size()) + " configurations; {" +
            space.front().to_string() + "}: " + *first;
   });
 }

@@ -5,6 +5,7 @@
 #include <exception>
 #include <utility>
 
+#include "kernel/hash_of_kernels.hpp"
 #include "selection/asked.hpp"
 #include "selection/entry.hpp"
 #include "selection/flights.hpp"
@@ -98,19 +99,29 @@ class Walk {
     return request_.policy.heuristics && !will_tune();
   }
 
+  // What was tuned here says nothing about other kernels than it was tuned with. What is shipped
+  // was tuned with some version of them, and is the best that is known.
+  bool is_outdated(const Entry& entry, Tier tier) const {
+    return tier == Tier::kPersistent &&
+           entry.kernels != kernel::hash_of_kernels(operation_, profile_.backend);
+  }
+
   // A guess from the memory must neither keep a later call from tuning nor serve one that wants no
   // guesses. What was found invalid is told at the first look only.
   std::optional<Choice> remembered(EntrySource* source, Tier tier, bool first_look = true) {
     if (source == nullptr) return std::nullopt;
     std::vector<std::string> keys{key_};
     if (only_ != nullptr) keys.insert(keys.begin(), entry_key(problem_, only_->name));
+    const std::string undemanding = undemanding_key(problem_);
+    if (undemanding != key_) keys.push_back(undemanding);
     for (const std::string& key : keys) {
       const auto entry = source->find(key);
-      if (!entry || !usable_origin(*entry)) continue;
+      if (!entry || !usable_origin(*entry) || is_outdated(*entry, tier)) continue;
       if (only_ != nullptr && entry->variant != only_->name) continue;
       Choice choice = from_entry(*entry, tier);
       if (const Refusal no = judge(choice)) {
-        if (first_look) {
+        const bool of_this_call = key != undemanding || key == key_;
+        if (first_look && of_this_call) {
           tell("cache_invalid", choice, std::string(to_string(tier)) + ": " + *no);
         }
         if (tier == Tier::kMemory && key == own_key()) stale_in_memory_ = true;
@@ -204,7 +215,7 @@ class Walk {
       tell("autotune_finish", {}, "failed: " + failure);
       return std::nullopt;
     }
-    const Entry entry = entry_of(report);
+    const Entry entry = entry_of(problem_, profile_.backend, report);
     remember(tiers_.memory, entry);
     if (request_.policy.persist && allowed(Tier::kPersistent)) remember(tiers_.persistent, entry);
     seat.land(entry);

@@ -22,10 +22,13 @@ struct Entry {
   double milliseconds = 0;      // median when it was tuned
   double error_over_bound = 0;  // worst, when it was tuned
   std::string date{};           // ISO 8601, UTC
+  std::string kernels{};        // kernel::hash_of_kernels() when it was tuned
   std::string why{};            // a rule's reason; in memory only
 };
 
-Entry new_entry(const Choice& choice, const Measurement& measurement);  // dated now
+// Dated now.
+Entry new_entry(const Problem& problem, Backend backend, const Choice& choice,
+                const Measurement& measurement);
 
 // The keys of one device: operation name + "|" + Problem::key. Implementations: MemoryCache,
 // PersistentCache, ShippedDatabase.
@@ -83,16 +86,21 @@ class Selector {
   std::unique_ptr<State> state_;
 };
 
-std::string entry_key(const Problem& problem);  // "flash_attention|dtype=f16;…"
+// "flash_attention|dtype=f16;…", and ";precision=highest" where that rules out variants.
+std::string entry_key(const Problem& problem);
+// The same of a call that asks for no precision. What is best there is best for this call, too, if
+// it keeps the precision.
+std::string undemanding_key(const Problem& problem);
 // The key under which the best configuration of one variant is kept.
 std::string entry_key(const Problem& problem, const std::string& variant);
 
 // Why `variant` can't run `problem` with `config` on a device like this: requirements, dtype,
-// backend without a source, tunables that are unknown, too large, or 0 where 0 is not the fallback,
-// the variant's own rejects(), then work-group size, group counts, local memory and scratch size.
-// What the configuration lacks is taken from the fallbacks. rejects() comes before the geometry
-// because geometry functions may divide by what it rules out. The only judge: selector, tuner and
-// launcher all ask here. Never throws; a record's function that throws is a refusal.
+// precision, backend without a source, tunables that are unknown, too large, or 0 where 0 is not
+// the fallback, the variant's own rejects(), then work-group size, group counts, local memory and
+// scratch size. What the configuration lacks is taken from the fallbacks. rejects() comes before
+// the geometry because geometry functions may divide by what it rules out. The only judge:
+// selector, tuner and launcher all ask here. Never throws; a record's function that throws is a
+// refusal.
 Refusal refusal(const Problem& problem, const Variant& variant, const Config& config,
                 const DeviceProfile& profile);
 // Why it can't with any configuration of its space.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <utility>
 
 #include "base/log.hpp"
@@ -60,6 +61,15 @@ std::unique_ptr<EntrySource> shipped_database(const DeviceProfile& profile,
     }
   }
   return database;
+}
+
+bool is_in_shipped_database(const DeviceProfile& profile) {
+  return std::ranges::any_of(kernel::embedded_tuning(), [&](const kernel::EmbeddedFile& file) {
+    const ChoicesDocument document = parse_choices(file.text, Checks::kOptional);
+    return std::ranges::any_of(document.devices, [&](const DeviceChoices& device) {
+      return same_device(device.device, profile);
+    });
+  });
 }
 
 std::unique_ptr<EntrySource> shipped_database(const DeviceProfile& profile) {

@@ -2,7 +2,6 @@
 #include "selection/tuner.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <exception>
@@ -10,13 +9,10 @@
 #include <optional>
 #include <utility>
 
-#include "base/median.hpp"
 #include "tessera/error.hpp"
 
 namespace tessera::selection {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 std::string digits(double value) {
   char text[32];
@@ -32,81 +28,186 @@ class Tuning {
         candidates_(candidates),
         make_(make),
         options_(options),
-        progress_(progress) {}
+        progress_(progress),
+        rounds_(std::max(options.rounds, 1)),
+        start_(options.now()) {}
 
   TuneReport run() {
     report_.operation = problem_.operation->name;
     report_.key = problem_.key;
-    std::string stopped;
-    for (const Candidate& candidate : candidates_) {
-      Measurement result{.variant = candidate.variant->name, .config = candidate.config};
-      if (stopped.empty() && spent()) {
+    for (const Candidate& candidate : candidates_) check(candidate);
+    warm_up_device();
+    for (int round = 0; round < rounds_ && lost_.empty(); ++round) {
+      // Whoever is right is timed twice, whatever it costs: otherwise nothing is known.
+      if (round >= kLeastRounds && spent()) {
         report_.out_of_budget = true;
-        stopped = "not tried: the budget of " + digits(options_.budget_seconds) + " s was used up";
+        break;
       }
-      if (stopped.empty()) {
-        stopped = measure(candidate, result);
-      } else {
-        result.failure = stopped;
-      }
-      report_.measurements.push_back(result);
-      tell(result);
+      time_in_turns(round);
     }
+    for (const Contender& contender : contenders_) sum_up(contender);
+    if (!clocks_.empty()) report_.clock_mhz = median_of(clocks_);
     report_.seconds = elapsed();
     report_.best = best();
     return std::move(report_);
   }
 
  private:
-  double elapsed() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+  static constexpr int kLeastRounds = 2;
+
+  // A candidate that was found right.
+  struct Contender {
+    std::unique_ptr<Trial> trial;
+    std::size_t number;   // in the report
+    double wall_seconds;  // of one run
+    std::vector<double> milliseconds{};
+    bool given_up = false;
+  };
+
+  double elapsed() const { return options_.now() - start_; }
   // Written so that a budget that is no number is a budget of nothing.
   bool spent() const { return !(elapsed() < options_.budget_seconds); }
 
-  // Returns why no further candidate may be tried, or nothing.
-  std::string measure(const Candidate& candidate, Measurement& result) {
-    try {
-      const std::unique_ptr<Trial> trial = make_(candidate);
-      if (trial == nullptr) throw Error("could not be set up");
-      const double error = trial->verify();
-      // The comparison must fail for a NaN.
-      if (!(error >= 0 && error <= 1)) {
-        throw Error("wrong result: its error is " + digits(error) + " times the bound");
-      }
-      result.error_over_bound = error;
-      result.milliseconds = time(*trial);
-      fastest_ = std::min(fastest_, result.milliseconds);
-    } catch (const DeviceLost& error) {
-      result.failure = error.what();
-      return std::string("not tried: the device was lost before: ") + error.what();
-    } catch (const std::exception& error) {
-      result.failure = error.what();
-      if (result.failure.empty()) result.failure = "failed without a reason";
-    } catch (...) {
-      result.failure = "failed with something that is no std::exception";
-    }
-    return {};
+  Measurement& result_of(const Contender& contender) {
+    return report_.measurements[contender.number];
   }
 
-  double time(Trial& trial) {
-    std::vector<double> runs;
-    const int rounds = std::max(options_.rounds, 1);
-    for (int round = 0; round < rounds; ++round) {
-      const double milliseconds = 1e3 * trial.time();
-      if (!(milliseconds >= 0) || !std::isfinite(milliseconds)) {
-        throw Error("the device's clock gave " + digits(milliseconds) + " ms");
-      }
-      runs.push_back(milliseconds);
-      if (runs.size() < 2) continue;
-      // The faster of the first two: one disturbed run alone rules nothing out.
-      if (round == 1 && std::ranges::min(runs) > options_.give_up_factor * fastest_) break;
-      if (spent()) {
-        report_.out_of_budget = true;
-        break;
-      }
+  // ---- right
+
+  void check(const Candidate& candidate) {
+    Measurement result{.variant = candidate.variant->name, .config = candidate.config};
+    if (stopped_.empty() && !affords_another()) {
+      report_.out_of_budget = true;
+      stopped_ = "not tried: the budget of " + digits(options_.budget_seconds) + " s was used up";
     }
+    result.failure = stopped_;
+    if (stopped_.empty()) {
+      result.failure = failure_of([&] {
+        std::unique_ptr<Trial> trial = make_(candidate);
+        if (trial == nullptr) throw Error("could not be set up");
+        const double error = trial->verify();
+        // The comparison must fail for a NaN.
+        if (!(error >= 0 && error <= 1)) {
+          throw Error("wrong result: its error is " + digits(error) + " times the bound");
+        }
+        result.error_over_bound = error;
+        const double before = options_.now();
+        run_once(*trial);
+        contenders_.push_back({.trial = std::move(trial),
+                               .number = report_.measurements.size(),
+                               .wall_seconds = options_.now() - before});
+      });
+      if (!lost_.empty()) stopped_ = "not tried: the device was lost before: " + lost_;
+    }
+    report_.measurements.push_back(result);
+    tell("autotune_candidate", result,
+         std::to_string(report_.measurements.size()) + "/" + std::to_string(candidates_.size()) +
+             (result.failure.empty() ? "" : ": " + result.failure));
+  }
+
+  // Is there time to check one more, and for what timing those will take that are right?
+  bool affords_another() const {
+    if (contenders_.empty()) return !spent();
+    double fastest = std::numeric_limits<double>::infinity(), rounds = 0;
+    for (const Contender& one : contenders_) fastest = std::min(fastest, one.wall_seconds);
+    for (const Contender& one : contenders_) {
+      const bool hopeless = one.wall_seconds > options_.give_up_factor * fastest;
+      rounds += one.wall_seconds * (hopeless ? std::min(kLeastRounds, rounds_) : rounds_);
+    }
+    return elapsed() + rounds < options_.budget_seconds;
+  }
+
+  // ---- fast
+
+  // By the candidate that was fastest so far.
+  void warm_up_device() {
+    while (lost_.empty()) {
+      Contender* fastest = nullptr;
+      for (Contender& one : contenders_) {
+        if (one.given_up) continue;
+        if (fastest == nullptr || one.wall_seconds < fastest->wall_seconds) fastest = &one;
+      }
+      if (fastest == nullptr) return;
+      WarmUp limits = options_.warm_up;
+      limits.most_seconds = std::min(limits.most_seconds, options_.budget_seconds / 4);
+      const std::string failure = failure_of([&] {
+        report_.settled = warm_up(
+            limits, [&] { return run_once(*fastest->trial); }, options_.now);
+      });
+      if (failure.empty()) return;
+      drop(*fastest, failure);
+    }
+  }
+
+  void time_in_turns(int round) {
+    for (Contender& one : contenders_) {
+      if (one.given_up || !lost_.empty()) continue;
+      const std::string failure =
+          failure_of([&] { one.milliseconds.push_back(1e3 * run_once(*one.trial)); });
+      if (!failure.empty()) drop(one, failure);
+    }
+    if (options_.clock_mhz) {
+      if (const double clock = options_.clock_mhz(); clock > 0) clocks_.push_back(clock);
+    }
+    if (round + 1 == kLeastRounds) give_up_slow_ones();
+  }
+
+  // The faster of two runs counts: one disturbed run alone rules nothing out.
+  void give_up_slow_ones() {
+    double fastest = std::numeric_limits<double>::infinity();
+    for (const Contender& one : contenders_) {
+      if (!one.given_up) fastest = std::min(fastest, std::ranges::min(one.milliseconds));
+    }
+    for (Contender& one : contenders_) {
+      if (one.given_up) continue;
+      one.given_up = std::ranges::min(one.milliseconds) > options_.give_up_factor * fastest;
+    }
+  }
+
+  static double run_once(Trial& trial) {
+    const double seconds = trial.time();
+    if (!(seconds >= 0) || !std::isfinite(seconds)) {
+      throw Error("the device's clock gave " + digits(1e3 * seconds) + " ms");
+    }
+    return seconds;
+  }
+
+  void drop(Contender& contender, const std::string& failure) {
+    contender.given_up = true;
+    contender.milliseconds.clear();
+    result_of(contender).failure = failure;
+  }
+
+  void sum_up(const Contender& contender) {
+    Measurement& result = result_of(contender);
+    if (contender.milliseconds.empty() && result.failure.empty()) {
+      result.failure = "not timed: the device was lost before: " + lost_;
+    }
+    if (!result.failure.empty()) return;
     // 0 means "not timed", and a coarse clock may say 0.
     constexpr double kOneNanosecond = 1e-6;
-    return std::max(median_of(std::move(runs)), kOneNanosecond);
+    result.milliseconds = std::max(median_of(contender.milliseconds), kOneNanosecond);
+    result.spread = spread_of(contender.milliseconds);
+    tell("autotune_timed", result, std::to_string(contender.milliseconds.size()) + " runs");
+  }
+
+  // ---- both
+
+  // What went wrong, or nothing. A device that is lost ends the search.
+  template <class Work>
+  std::string failure_of(Work work) {
+    try {
+      work();
+      return {};
+    } catch (const DeviceLost& error) {
+      lost_ = error.what();
+      return lost_;
+    } catch (const std::exception& error) {
+      const std::string what = error.what();
+      return what.empty() ? "failed without a reason" : what;
+    } catch (...) {
+      return "failed with something that is no std::exception";
+    }
   }
 
   std::optional<Choice> best() const {
@@ -127,17 +228,15 @@ class Tuning {
                          std::to_string(report_.measurements.size()) + " candidates"};
   }
 
-  void tell(const Measurement& result) const {
+  void tell(const char* name, const Measurement& result, std::string detail) const {
     if (!progress_) return;
     Event event;
-    event.name = "autotune_candidate";
+    event.name = name;
     event.operation = report_.operation;
     event.key = report_.key;
     event.variant = result.variant;
     event.config = result.config.to_string();
-    event.detail =
-        std::to_string(report_.measurements.size()) + "/" + std::to_string(candidates_.size());
-    if (!result.failure.empty()) event.detail += ": " + result.failure;
+    event.detail = std::move(detail);
     event.milliseconds = result.milliseconds;
     progress_(event);
   }
@@ -147,8 +246,12 @@ class Tuning {
   const MakeTrial& make_;
   const TuneOptions& options_;
   const EventSink& progress_;
-  const Clock::time_point start_ = Clock::now();
-  double fastest_ = std::numeric_limits<double>::infinity();
+  const int rounds_;
+  const double start_;
+  std::vector<Contender> contenders_;
+  std::vector<double> clocks_;
+  std::string stopped_;  // why no further candidate may be tried
+  std::string lost_;     // what a lost device said
   TuneReport report_;
 };
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The autotuner: right first, then fast. It knows nothing of devices; a Trial runs one candidate.
+//
+// All candidates are checked before any is timed: while the host checks, a device falls asleep.
+// Then the device is warmed up, and the candidates are timed in turns, so that all of them meet the
+// same clock.
 #pragma once
 
 #include <functional>
@@ -7,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/timing.hpp"
 #include "selection/selector.hpp"
 
 namespace tessera::selection {
@@ -26,7 +31,10 @@ struct TuneOptions {
   double budget_seconds = 10;
   int rounds = 7;  // timed runs of a candidate; the median counts
   double give_up_factor =
-      1.5;  // a candidate this much slower than the best after two runs is not timed further
+      1.5;  // a candidate this much slower than the best after two rounds is not timed further
+  WarmUp warm_up{};
+  WallClock now = wall_seconds;
+  std::function<double()> clock_mhz{};  // of the device, while it is timed; empty = unknown
 };
 
 using MakeTrial = std::function<std::unique_ptr<Trial>(const Candidate&)>;

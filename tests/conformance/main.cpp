@@ -10,6 +10,7 @@
 
 #include "conformance/conformance.hpp"
 #include "conformance/large.hpp"
+#include "conformance/ledger.hpp"
 #include "conformance/random.hpp"
 #include "tessera/error.hpp"
 
@@ -24,10 +25,31 @@ struct Totals {
 };
 
 struct Arguments {
-  std::string selector, operation, variant;
-  bool full = false;
+  std::string selector, family, operation, variant, ledger;
+  bool full = false, list = false;
   int repeats = 2;
 };
+
+bool is_asked_for(const tessera::Operation& operation, const Arguments& arguments) {
+  return (arguments.operation.empty() || arguments.operation == operation.name) &&
+         (arguments.family.empty() || arguments.family == tessera::testing::family_of(operation));
+}
+
+// Says what the checks of each family cost; a default run of a whole family must keep to its
+// budget.
+void settle(const std::map<std::string, tessera::testing::Ledger>& ledgers, bool quick,
+            const Arguments& arguments, Totals& totals) {
+  for (const auto& [family, ledger] : ledgers) {
+    const std::string line = to_string(ledger, quick);
+    std::printf("  %s\n", line.c_str());
+    if (!arguments.ledger.empty()) tessera::testing::append_line(arguments.ledger, line);
+    if (quick && ledger.programs > tessera::testing::budget_of(family, ledger.backend)) {
+      std::printf("  FAILED %s takes more programs than it may (tests/conformance/ledger.cpp)\n",
+                  family.c_str());
+      ++totals.failed;
+    }
+  }
+}
 
 void check_device(const tessera::DeviceInfo& device, const Arguments& arguments, Totals& totals) {
   std::printf("%d %s\n", device.index, summary(device.profile).c_str());
@@ -38,18 +60,27 @@ void check_device(const tessera::DeviceInfo& device, const Arguments& arguments,
         "  quick table: a fifth of the cases of other dtypes and of variants that are not chosen "
         "here\n"
         "  (--full for all)\n");
-  const auto context = tessera::Context::open(
-      {.device = std::to_string(device.index), .cache_directory = ""});  // kernels compile once
+  // With the store of programs: what is checked is the machine code that applications get, which
+  // on some platforms is not what comes straight from the compiler.
+  const auto context = tessera::Context::open({.device = std::to_string(device.index)});
+  std::map<std::string, tessera::testing::Ledger> ledgers;     // by family
+  std::map<std::string, tessera::conformance::Shared> shared;  // likewise
   for (const tessera::Operation* operation : tessera::all_operations()) {
-    if (!arguments.operation.empty() && arguments.operation != operation->name) continue;
+    if (!is_asked_for(*operation, arguments)) continue;
+    const std::string family = tessera::testing::family_of(*operation);
     std::map<std::string, std::map<std::string, std::size_t>> skips;  // reason, variant, count
     double worst = 0;
     std::string worst_name;
     const CheckSummary summary = tessera::conformance::check(
         context, *operation,
-        {.variant = arguments.variant, .quick = quick, .repeats = arguments.repeats},
+        {.variant = arguments.variant,
+         .quick = quick,
+         .list = arguments.list,
+         .repeats = arguments.repeats,
+         .shared = &shared[family]},
         [&](const CheckResult& result) {
           const std::string name = result.name.substr(0, result.name.find('/'));
+          if (arguments.list && !result.skipped) std::printf("  %s\n", result.name.c_str());
           if (result.skipped) {
             ++skips[result.detail][name];
           } else if (!result.passed) {
@@ -75,7 +106,18 @@ void check_device(const tessera::DeviceInfo& device, const Arguments& arguments,
     totals.passed += summary.passed;
     totals.failed += summary.failed;
     totals.skipped += summary.skipped;
+    tessera::testing::Ledger& ledger = ledgers[family];
+    ledger.family = family;
+    ledger.backend = device.profile.backend;
+    ledger.programs = shared[family].programs.size();
+    ledger.spent += summary.spent;
   }
+  if (arguments.list) {
+    for (const auto& [family, known] : shared)
+      for (const std::string& key : known.programs) std::printf("  builds %s\n", key.c_str());
+  }
+  settle(ledgers, quick && arguments.operation.empty() && arguments.variant.empty(), arguments,
+         totals);
 }
 
 }  // namespace
@@ -88,27 +130,42 @@ int main(int argc, char** argv) {
   app.add_option("device", arguments.selector, "As in TESSERA_DEVICE (default: all, and the host)");
   const std::vector<CLI::Option*> of_the_table{
       app.add_option("operation", arguments.operation, "This one only"),
+      app.add_option("--family", arguments.family,
+                     "Operations whose kernels lie in this folder only"),
       app.add_option("--variant", arguments.variant, "This one only"),
       app.add_option("--repeats", arguments.repeats, "Runs of each case, of equal bits")
           ->capture_default_str()
           ->check(CLI::PositiveNumber),
+      app.add_option("--ledger", arguments.ledger, "Adds what it cost to this file"),
+      app.add_flag("--list", arguments.list, "Says what would run, and runs nothing"),
       app.add_flag("--full", arguments.full,
                    "All cases on CPUs too, whose compilers take seconds for a kernel (default: a "
                    "fifth of those that are not chosen there)")};
   CLI::Option* random = app.add_option("--random", random_calls,
                                        "Instead of the table, so many calls drawn at random");
-  app.add_option("--seed", seed, "Of the first random call")->needs(random);
+  CLI::Option* seeded =
+      app.add_option("--seed", seed, "Of the first random call (default: by the kernels' text)")
+          ->needs(random);
   bool large = false;
   CLI::Option* huge =
       app.add_flag("--large", large, "Instead of the table, attention with operands beyond 4 GiB");
   random->excludes(huge);
   for (CLI::Option* option : of_the_table) option->excludes(random)->excludes(huge);
   CLI11_PARSE(app, argc, argv);
+#if TESSERA_TEST_ATTENTION
+  if (seeded->count() == 0) seed = tessera::testing::seed_of_the_kernels();
   if (large) return tessera::testing::run_large(arguments.selector);
   if (random_calls > 0) return tessera::testing::run_random(arguments.selector, random_calls, seed);
+#else
+  if (large || random_calls > 0) {
+    std::printf("skipped: built without attention (TESSERA_OPERATIONS)\n");
+    return 77;
+  }
+  static_cast<void>(seeded);
+#endif
   Totals totals;
   for (const tessera::Operation* record : tessera::all_operations()) {
-    if (!arguments.operation.empty() && arguments.operation != record->name) continue;
+    if (!is_asked_for(*record, arguments)) continue;
     for (const tessera::Variant& variant : record->variants)
       if (arguments.variant.empty() || arguments.variant == variant.name)
         totals.unused.insert(record->name + "." + variant.name);

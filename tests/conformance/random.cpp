@@ -9,7 +9,9 @@
 #include <cstring>
 #include <string>
 
+#include "base/hash.hpp"
 #include "conformance/device.hpp"
+#include "kernel/embedded.hpp"
 #include "operations/attention/random.hpp"
 #include "tessera/error.hpp"
 
@@ -28,9 +30,9 @@ extern "C" void say_last_words(int signal_number) {
 int run_on(const std::string& selector, std::uint64_t count, std::uint64_t seed) {
   const auto device = first_device(selector);
   if (!device) return kNoDevice;
-  const Context context = Context::open(
-      {.device = std::to_string(device->index), .cache_directory = ""});  // kernels compile once
-  std::printf("%s\n", tessera::summary(context.device()).c_str());
+  const Context context = Context::open({.device = std::to_string(device->index)});
+  std::printf("%s\n  %llu calls from seed %llu on\n", tessera::summary(context.device()).c_str(),
+              static_cast<unsigned long long>(count), static_cast<unsigned long long>(seed));
   for (const int signal_number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT})
     std::signal(signal_number, say_last_words);
   const auto prepare = [&](std::uint64_t next) {
@@ -59,6 +61,14 @@ int run_on(const std::string& selector, std::uint64_t count, std::uint64_t seed)
 }
 
 }  // namespace
+
+std::uint64_t seed_of_the_kernels() {
+  std::string digests;
+  for (const kernel::EmbeddedFile& file : kernel::embedded_files()) digests += hash128(file.text);
+  for (const kernel::EmbeddedModule& module : kernel::embedded_modules())
+    digests += hash128(std::as_bytes(module.words));
+  return std::stoull(hash128(digests).substr(0, 8), nullptr, 16);
+}
 
 int run_random(const std::string& selector, std::uint64_t count, std::uint64_t seed) {
   try {

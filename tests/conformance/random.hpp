@@ -6,6 +6,10 @@
 
 namespace tessera::testing {
 
+// One that is another one after every edit to a kernel, so that tests do not draw the same calls
+// for ever, and the same one until then.
+std::uint64_t seed_of_the_kernels();
+
 // Checks `count` calls drawn from `seed` on; returns the exit code, 77 where there is no such
 // device.
 int run_random(const std::string& selector, std::uint64_t count, std::uint64_t seed);

@@ -105,7 +105,7 @@ TEST(Problem, EveryRefusalNamesWhatIsWrong) {
   EXPECT_EQ(with([](TensorSpec& s) { s.shape = {-5}; }),
             "scale: x f32[-5] has a negative extent along axis 0");
   EXPECT_EQ(with([](TensorSpec& s) { s.strides = {std::int64_t{1} << 62}; }),
-            "tensor f32[5] reaches beyond what 64 bits can address");
+            "scale: x f32[5] reaches beyond what 64 bits can address");
   EXPECT_EQ(
       message_of([&] {
         make_problem(operation, {good, std::nullopt, TensorSpec::contiguous(DType::kF32, {4})}, {});
@@ -117,6 +117,63 @@ TEST(Problem, EveryRefusalNamesWhatIsWrong) {
               make_problem(operation, {good, std::nullopt, repeated}, {});
             }),
             "scale: y f32[5] is written to and has stride 0 along axis 0");
+}
+
+TEST(Problem, EveryRegisteredOperationHasAPrecision) {
+  const Operation& operation = register_operation(scale_operation("precision_test_scale"));
+  const auto precision_of_call = [&](Options options) {
+    return make_problem(operation, {TensorSpec::contiguous(DType::kF32, {5})}, std::move(options))
+        .precision;
+  };
+  EXPECT_EQ(precision_of_call({}), Precision::kDefault);
+  EXPECT_EQ(precision_of_call({{"precision", OptionValue()}}), Precision::kDefault);
+  EXPECT_EQ(precision_of_call({{"precision", std::string("high")}}), Precision::kHigh);
+  EXPECT_EQ(precision_of_call({{"precision", std::string("highest")}}), Precision::kHighest);
+  EXPECT_EQ(message_of([&] {
+              precision_of_call({{"precision", std::string("most")}});
+            }),
+            "precision is default, high or highest, not 'most'");
+  EXPECT_EQ(message_of([&] {
+              precision_of_call({{"precision", 3.0}});
+            }),
+            "precision is default, high or highest, not '3'");
+  Operation own = scale_operation("precision_test_own");
+  own.options.push_back({.name = "precision", .type = "int"});
+  EXPECT_EQ(message_of([&] { register_operation(own); }),
+            "precision_test_own: the option 'precision' is every operation's");
+}
+
+TEST(Variant, SixteenBitFactorsAreNotRoundedForFloats) {
+  const Variant rounds{.name = "rounds", .rounds_factors = true};
+  EXPECT_EQ(precision_of(rounds, DType::kF32), Precision::kHighest);
+  EXPECT_EQ(precision_of(rounds, DType::kF16), Precision::kHigh);
+  EXPECT_EQ(precision_of(rounds, DType::kBF16), Precision::kHigh);
+  const Variant single{.name = "tf32", .rounds_factors = true, .precision = Precision::kDefault};
+  EXPECT_EQ(precision_of(single, DType::kF32), Precision::kDefault);
+  EXPECT_EQ(precision_of(single, DType::kF16), Precision::kDefault);
+}
+
+// Validated by one operation and read by another, or not validated at all.
+TEST(Problem, DetailsAreReadAsWhatTheyAre) {
+  struct Parsed {
+    int value = 0;
+  };
+  struct Foreign {
+    int value = 0;
+  };
+  const Operation operation = scale_operation("scale");
+  Problem problem{.operation = &operation};
+  EXPECT_EQ(message_of<InvalidArgument>([&] { problem.as<Parsed>(); }),
+            "scale: validate() has stored no details");
+  problem.set_details(Parsed{7});
+  EXPECT_EQ(problem.as<Parsed>().value, 7);
+  EXPECT_EQ(Problem(problem).as<Parsed>().value, 7);
+  EXPECT_EQ(message_of<InvalidArgument>([&] { problem.as<Foreign>(); }),
+            "scale: what validate() stored is of another type");
+  problem.set_details(Foreign{8});
+  EXPECT_EQ(problem.as<Foreign>().value, 8);
+  EXPECT_EQ(message_of<InvalidArgument>([&] { Problem().as<Parsed>(); }),
+            "a problem: validate() has stored no details");
 }
 
 TEST(HostTensor, ReadsAndWritesEveryDTypeThroughStrides) {

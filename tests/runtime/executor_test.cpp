@@ -107,6 +107,48 @@ TEST(Executor, TiersAndPoliciesAreObeyed) {
   EXPECT_NO_THROW(flash_attention(context, q, q, q));
 }
 
+TEST(Executor, TheNearestWordOnPrecisionCounts) {
+  const Context context =
+      Context::open({.device = "host", .cache_directory = "", .precision = Precision::kHigh});
+  const Tensor q = ramp(context, {1, 4, 1, 8});
+  const auto asked = [&](const Executor& on, const FlashAttentionOptions& options) {
+    flash_attention(on, q, q, q, options);
+    const Options named = options.precision
+                              ? Options{{"precision", std::string(to_string(*options.precision))}}
+                              : Options{};
+    const Explanation explanation =
+        on.explain("flash_attention", {{"query", q}, {"key", q}, {"value", q}}, named);
+    EXPECT_EQ(explanation.execution.precision, context.last_execution().precision);
+    return explanation.execution.precision;
+  };
+  EXPECT_EQ(asked(context, {}), Precision::kHigh);
+  const ScopedPrecision scope(Precision::kHighest);
+  EXPECT_EQ(asked(context, {}), Precision::kHighest) << "not from the cached plan";
+  EXPECT_EQ(asked(Executor(context).with_precision(Precision::kHigh), {}), Precision::kHigh);
+  EXPECT_EQ(asked(context, {.precision = Precision::kDefault}), Precision::kDefault);
+  attention(context, q, q, q, {.precision = Precision::kHigh});
+  EXPECT_EQ(context.last_execution().precision, Precision::kHigh);
+  scaled_dot_product_attention(context, q, q, q, {.precision = Precision::kHigh});
+  EXPECT_EQ(context.last_execution().precision, Precision::kHigh);
+  const auto pulled = vjp::flash_attention(context, q, q, q, {.precision = Precision::kHigh});
+  static_cast<void>(pulled.pullback(pulled.output));
+  EXPECT_EQ(context.last_execution().operation, "flash_attention_backward");
+  EXPECT_EQ(context.last_execution().precision, Precision::kHigh);
+}
+
+// bf16 on a processor has a variant that rounds weights; elsewhere matrix units do.
+TEST(Executor, HighestIsAnsweredByAVariantThatKeepsIt) {
+  const Context context = best();
+  const Tensor q = context.empty(DType::kBF16, {1, 256, 2, 64});
+  for (const Precision precision : {Precision::kDefault, Precision::kHighest}) {
+    const Explanation explanation = Executor(context).with_precision(precision).explain(
+        "flash_attention", {{"query", q}, {"key", q}, {"value", q}});
+    const Variant& chosen =
+        *find_operation("flash_attention").find_variant(explanation.execution.choice.variant);
+    EXPECT_GE(precision_of(chosen, DType::kBF16), precision);
+  }
+}
+
 TEST(Executor, RefusesTensorsThatAreNotItsOwnOrLeaveTheirBuffer) {
   const Context a = open("host"), b = open("host");
   const Tensor q = ramp(a, {1, 4, 1, 8}), foreign = ramp(b, {1, 4, 1, 8});
@@ -246,6 +288,16 @@ TEST(Executor, NoTiersAreNotAllTiers) {
   const Tensor q = ramp(context, {1, 4, 1, 8});
   flash_attention(context, q, q, q);
   EXPECT_THROW(flash_attention(Executor(context).with_tiers({}), q, q, q), Error);
+}
+
+TEST(AttentionFunction, GivesWeightsAndTheirSum) {
+  const Context context = open("host");
+  const Tensor q = ramp(context, {1, 3, 2, 4}), k = ramp(context, {1, 5, 2, 4});
+  const AttentionResult result = attention(context, q, k, k, {.softmax_scale = 0.01F});
+  const auto forward = flash_attention_forward(context, q, k, k, {.softmax_scale = 0.01F});
+  EXPECT_EQ(result.log_sum_exp.shape(), (Shape{1, 2, 3}));
+  EXPECT_EQ(context.download<float>(result.log_sum_exp),
+            context.download<float>(forward.log_sum_exp));
 }
 
 }  // namespace

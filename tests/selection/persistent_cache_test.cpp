@@ -42,7 +42,7 @@ TEST_F(PersistentCacheTest, FileIsPrivateReadableAndSaysWhatItIs) {
   ASSERT_EQ(::stat(file.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600U);
   for (const char* part :
-       {"\"format\": \"tessera-choices\"", "\"version\": 1", "\"library\": \"",
+       {"\"format\": \"tessera-choices\"", "\"version\": 2", "\"library\": \"",
         "pthread-skylake-avx512-AMD EPYC", "Portable Computing Language 3.1+debian",
         "BLOCK_K=96,WG_X=1", "\"origin\":\"autotune\""}) {
     EXPECT_THAT(text, ::testing::HasSubstr(part));
@@ -50,6 +50,26 @@ TEST_F(PersistentCacheTest, FileIsPrivateReadableAndSaysWhatItIs) {
   for (const auto& entry : fs::directory_iterator(directory.path())) {
     EXPECT_THAT(entry.path().filename().string(), ::testing::Not(::testing::HasSubstr(".tmp.")));
   }
+}
+
+TEST_F(PersistentCacheTest, FilesOfTheVersionBeforeAreReadWithoutTheirKernels) {
+  first.kernels.clear();
+  second.kernels.clear();
+  std::string text = sound_file();
+  text.replace(text.find("\"version\": 2"), 12, "\"version\": 1");
+  write(file, text);
+  ASSERT_TRUE(find("a") && find("b"));
+  EXPECT_TRUE(same(*find("a"), first));
+  EXPECT_TRUE(same(*find("b"), second));
+}
+
+TEST_F(PersistentCacheTest, KernelsAreCoveredByTheCheck) {
+  std::string text = sound_file();
+  const std::size_t place = text.find(first.kernels);
+  ASSERT_NE(place, std::string::npos);
+  text[place] = text[place] == '0' ? '1' : '0';
+  write(file, text);
+  EXPECT_EQ(find("a").has_value() + find("b").has_value(), 1);
 }
 
 TEST_F(PersistentCacheTest, OnlyTunedEntriesReachTheDisk) {
@@ -131,6 +151,36 @@ TEST_F(PersistentCacheTest, AHeldLockCostsATenthOfASecondAtMost) {
   ::close(holder);
   cache.put("d", second);
   EXPECT_TRUE(find("c") && find("d")) << "what was skipped is written with the next entry";
+}
+
+TEST_F(PersistentCacheTest, WhatWasSkippedIsWrittenWhenTheCacheIsClosed) {
+  const int holder = ::open(selection::lock_path(file).c_str(), O_RDWR | O_CREAT, 0600);
+  ASSERT_GE(holder, 0);
+  ASSERT_EQ(::flock(holder, LOCK_EX), 0);
+  {
+    PersistentCache cache = open();
+    cache.put("a", first);
+    EXPECT_EQ(cache.counters().skipped, 1U);
+    ::close(holder);
+  }
+  EXPECT_TRUE(find("a"));
+}
+
+TEST_F(PersistentCacheTest, KeepWaitsAndSaysWhyNot) {
+  const int holder = ::open(selection::lock_path(file).c_str(), O_RDWR | O_CREAT, 0600);
+  ASSERT_GE(holder, 0);
+  ASSERT_EQ(::flock(holder, LOCK_EX), 0);
+  PersistentCache cache = open();
+  EXPECT_EQ(cache.keep(std::chrono::milliseconds(0)), std::nullopt) << "there is nothing to keep";
+  cache.put("a", first);
+  EXPECT_EQ(cache.keep(std::chrono::milliseconds(20)), "another process held the lock for 20 ms");
+  std::thread release([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(150));
+    ::close(holder);
+  });
+  EXPECT_EQ(cache.keep(selection::kAskedPatience), std::nullopt);
+  release.join();
+  EXPECT_TRUE(find("a"));
 }
 
 TEST_F(PersistentCacheTest, ManyThreadsLoseNothing) {

@@ -126,8 +126,8 @@ TEST_F(PersistentDamageTest, FileOfAnotherDevice) {
 
 TEST_F(PersistentDamageTest, NewerFormatIsLeftAlone) {
   std::string text = sound_file();
-  const std::size_t place = text.find("\"version\": 1");
-  text.replace(place, 12, "\"version\": 2");
+  const std::size_t place = text.find("\"version\": 2");
+  text.replace(place, 12, "\"version\": 3");
   write(file, text);
   PersistentCache cache = open();
   EXPECT_EQ(cache.find("a"), std::nullopt);

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "kernel/hash_of_kernels.hpp"
 #include "support/fake_operation.hpp"
 #include "support/profiles.hpp"
 #include "tessera/error.hpp"
@@ -121,7 +122,8 @@ TEST_F(SelectorTest, ResultThatTheTunerStoredIsNotWrittenTwice) {
   selection::Tiers all = tiers();
   all.tune = [&](const Problem& p, const Policy&) {
     TuneReport report = testing::won(p, "plain", {{"WG_X", 8}});
-    const auto entry = selection::new_entry(*report.best, report.measurements.front());
+    const auto entry =
+        selection::new_entry(p, profile.backend, *report.best, report.measurements.front());
     memory.put(key, entry);
     persistent.put(key, entry);
     return report;
@@ -132,6 +134,33 @@ TEST_F(SelectorTest, ResultThatTheTunerStoredIsNotWrittenTwice) {
   EXPECT_EQ(selector.choose(tune).tier, Tier::kAutotune);
   EXPECT_EQ(persistent.puts, 1);
   EXPECT_EQ(memory.puts, 1);
+}
+
+TEST_F(SelectorTest, WhatWasTunedWithOtherKernelsIsTunedAgain) {
+  persistent.entries[key] = testing::tuned("plain", {{"WG_X", 64}});
+  persistent.entries[key].kernels =
+      kernel::hash_of_kernels(testing::fake_operation(), Backend::kOpenCL);
+  selection::Tiers all = tiers();
+  all.tune = [](const Problem& p, const Policy&) {
+    return testing::won(p, "plain", {{"WG_X", 64}}, 1.5);
+  };
+  selection::Selector selector(all, {});
+  EXPECT_EQ(selector.choose(request(problem)).tier, Tier::kHeuristics);
+  selection::Request tune = request(problem);
+  tune.policy.autotune = true;
+  EXPECT_EQ(selector.choose(tune).tier, Tier::kAutotune);
+  EXPECT_EQ(persistent.puts, 1);
+  EXPECT_EQ(persistent.entries.at(key).kernels,
+            kernel::hash_of_kernels(testing::fake_operation(), Backend::kVulkan));
+  memory.entries.clear();
+  EXPECT_EQ(selector.choose(request(problem)).tier, Tier::kPersistent);
+}
+
+TEST_F(SelectorTest, WhatIsShippedServesWhateverKernelsItWasTunedWith) {
+  shipped.entries[key] = testing::tuned("plain", {{"WG_X", 64}});
+  shipped.entries[key].kernels.clear();
+  selection::Selector selector(tiers(), {});
+  EXPECT_EQ(selector.choose(request(problem)).tier, Tier::kShipped);
 }
 
 TEST_F(SelectorTest, NothingLeftListsEveryRefusal) {

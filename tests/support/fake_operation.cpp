@@ -3,6 +3,8 @@
 
 #include <bit>
 
+#include "kernel/hash_of_kernels.hpp"
+
 namespace tessera::testing {
 namespace {
 
@@ -123,7 +125,8 @@ selection::Entry tuned(std::string variant, Config config, double milliseconds) 
           .origin = Tier::kAutotune,
           .milliseconds = milliseconds,
           .error_over_bound = 0.25,
-          .date = "2025-01-31T12:00:00Z"};
+          .date = "2025-01-31T12:00:00Z",
+          .kernels = kernel::hash_of_kernels(fake_operation(), Backend::kVulkan)};
 }
 
 TuneReport won(const Problem& problem, std::string variant, Config config, double milliseconds) {

@@ -41,6 +41,7 @@ class FakeStore final : public selection::EntryStore {
   int finds = 0, puts = 0;
 };
 
+// With the kernels that fake_operation() has on Vulkan.
 selection::Entry tuned(std::string variant, Config config, double milliseconds = 1.5);
 
 // A report that some candidate won.

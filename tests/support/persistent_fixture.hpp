@@ -34,7 +34,7 @@ inline void write(const fs::path& path, const std::string& bytes) {
 inline bool same(const selection::Entry& a, const selection::Entry& b) {
   return a.variant == b.variant && a.config == b.config && a.origin == b.origin &&
          a.milliseconds == b.milliseconds && a.error_over_bound == b.error_over_bound &&
-         a.date == b.date;
+         a.date == b.date && a.kernels == b.kernels;
 }
 
 class PersistentCacheFixture : public ::testing::Test {

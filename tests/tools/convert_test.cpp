@@ -80,18 +80,35 @@ TEST(Convert, ChecksTheRangeOfIntegers) {
                InvalidArgument);
 }
 
-TEST(Convert, ChoosesAnOperandsDtype) {
+TEST(Convert, AnOperandKeepsTheDtypeOfItsFile) {
+  const auto unasked = [](const Operand& operand, ElementType file) {
+    return operand_dtype(operand, file, std::nullopt, DType::kF16);
+  };
   const Operand query{.name = "query", .dtypes = {DType::kF32, DType::kF16, DType::kBF16}};
-  EXPECT_EQ(operand_dtype(query, ElementType::kF64, DType::kBF16), DType::kBF16);
-  EXPECT_EQ(operand_dtype(query, ElementType::kI64, DType::kF16), DType::kF16);
+  EXPECT_EQ(unasked(query, ElementType::kF32), DType::kF32);
+  EXPECT_EQ(unasked(query, ElementType::kBF16), DType::kBF16);
+  EXPECT_EQ(unasked(query, ElementType::kF64), DType::kF32);
+  EXPECT_EQ(unasked(query, ElementType::kI64), DType::kF16);
   const Operand sums{.name = "log_sum_exp", .dtypes = {DType::kF32}};
-  EXPECT_EQ(operand_dtype(sums, ElementType::kF16, DType::kF16), DType::kF32);
+  EXPECT_EQ(unasked(sums, ElementType::kF16), DType::kF32);
+  const Operand wide{.name = "wide", .dtypes = {DType::kF32, DType::kF64}};
+  EXPECT_EQ(unasked(wide, ElementType::kF64), DType::kF64);
   const Operand lengths{.name = "lengths", .dtypes = {DType::kI32}};
-  EXPECT_EQ(operand_dtype(lengths, ElementType::kU8, DType::kF16), DType::kI32);
-  EXPECT_THROW(operand_dtype(lengths, ElementType::kF32, DType::kF32), InvalidArgument);
+  EXPECT_EQ(unasked(lengths, ElementType::kU8), DType::kI32);
+  EXPECT_THROW(unasked(lengths, ElementType::kF32), InvalidArgument);
   const Operand mask{.name = "mask", .dtypes = {DType::kU8, DType::kI32}};
-  EXPECT_EQ(operand_dtype(mask, ElementType::kBool, DType::kF32), DType::kU8);
-  EXPECT_EQ(operand_dtype(mask, ElementType::kI64, DType::kF32), DType::kI32);
+  EXPECT_EQ(unasked(mask, ElementType::kBool), DType::kU8);
+  EXPECT_EQ(unasked(mask, ElementType::kI64), DType::kI32);
+}
+
+TEST(Convert, AnOperandBecomesWhatIsAskedForWhereItMay) {
+  const Operand query{.name = "query", .dtypes = {DType::kF32, DType::kF16, DType::kBF16}};
+  for (const ElementType file : {ElementType::kF32, ElementType::kF64, ElementType::kI64})
+    EXPECT_EQ(operand_dtype(query, file, DType::kBF16, DType::kF16), DType::kBF16);
+  const Operand sums{.name = "log_sum_exp", .dtypes = {DType::kF32}};
+  EXPECT_EQ(operand_dtype(sums, ElementType::kF16, DType::kF16, DType::kF16), DType::kF32);
+  const Operand lengths{.name = "lengths", .dtypes = {DType::kI32}};
+  EXPECT_EQ(operand_dtype(lengths, ElementType::kU8, DType::kF16, DType::kF16), DType::kI32);
 }
 
 }  // namespace

@@ -113,6 +113,9 @@ class Run(ToolTest):
                 ("fortran", npy(fortran, shape, fortran=True), "<f4")]:
             out = self.path("o.npy")
             words = self.inputs(query=self.write(name, content))
+            if dtype == "<f2":  # the others are f32
+                self.fails(1, *words, "--output", "output=" + out, says=["dtype of query, f16"])
+                words += ["--dtype", "f16"]
             self.succeeds(*words, "--output", "output=" + out)
             descr, _, got = read_npy(out)
             self.assertEqual(descr, dtype, name)
@@ -123,6 +126,44 @@ class Run(ToolTest):
                       "--set", "softmax_scale=%r" % (1 / 16 / math.sqrt(shape[3])),
                       "--output", "output=" + out)
         self.assert_close(read_npy(out)[2], output, 1e-6)
+
+    def test_operands_keep_their_dtypes(self):
+        batch, q_len, kv_len, heads, _, dim = self.SHAPE
+        bias = [0.3 + 1e-3 * n for n in range(q_len * kv_len)]  # not exact in bf16
+        tensors = {name: ("BF16", shape, struct.pack("<%dH" % len(self.values[name]),
+                                                     *map(bfloat16, self.values[name])))
+                   for name, shape in self.shapes.items()}
+        tensors["bias"] = ("F32", [1, 1, q_len, kv_len], struct.pack("<%df" % len(bias), *bias))
+        file, sums = self.write("mixed", safetensors(tensors)), []
+        words = ["run", "flash_attention", "--device", "host", "--inputs", file, "--output",
+                 "log_sum_exp=" + self.path("l.npy")]
+        for more in [[], ["--dtype", "bf16"], ["--dtype", "f32"]]:
+            result = self.succeeds(*words, *more)
+            sums.append(read_npy(self.path("l.npy"))[2])
+            said = [line for line in result.stderr.splitlines() if "converted" in line]
+            self.assertEqual(said, {
+                (): [],
+                ("--dtype", "bf16"): ["tessera: converted: bias f32 to bf16"],
+                ("--dtype", "f32"): ["tessera: converted: query bf16 to f32, key bf16 to f32, "
+                                     "value bf16 to f32"]}[tuple(more)])
+        self.assert_close(sums[0], sums[2], 1e-6)  # the operands are exact in both
+        self.assertGreater(max(abs(a - b) for a, b in zip(sums[1], sums[2])), 1e-4)
+        converted = json.loads(self.succeeds(*words, "--dtype", "bf16", "--json").stdout)
+        self.assertEqual(converted["converted"], ["bias f32 to bf16"])
+
+    def test_precision(self):
+        words = [*self.words, "--explain", "--json"]
+        for more, precision in [([], "default"), (["--precision", "highest"], "highest"),
+                                (["--precision", "highest", "--set", "precision=high"], "high")]:
+            result = json.loads(self.succeeds(*words, *more).stdout)
+            self.assertEqual(result["precision"], precision)
+        environment = {"TESSERA_PRECISION": "high"}
+        result = self.succeeds(*self.words, "--explain", environment=environment)
+        self.assertIn("precision: high\n", result.stdout)
+        result = json.loads(self.succeeds(*words, "--precision", "highest",
+                                          environment=environment).stdout)
+        self.assertEqual(result["precision"], "highest")
+        self.fails(2, *words, "--precision", "best", says=["default, high or highest"])
 
     def test_safetensors_keep_bf16(self):
         out = self.path("out.safetensors")
@@ -227,10 +268,52 @@ class Run(ToolTest):
         with open(self.bf16_file(), "rb") as file:
             return file.read()[:-1]
 
-    def test_outputs_replace_inputs(self):
-        query = self.path("query.npy")
-        self.succeeds(*self.words, "--output", "output=" + query)
-        self.assert_close(read_npy(query)[2], self.expected()[0], 1e-6)
+    def test_outputs_never_replace_inputs(self):
+        query, file = self.path("query.npy"), self.bf16_file()
+        with open(query, "rb") as stream:
+            before = stream.read()
+        os.symlink(query, self.path("link.npy"))
+        os.link(query, self.path("hard.npy"))
+        os.mkdir(self.path("sub"))
+        for name in ["query.npy", "link.npy", "hard.npy", "sub/../query.npy"]:
+            for option in [["--output", "output=" + self.path(name)],
+                           ["--outputs", self.path(name)]]:
+                self.fails(2, *self.words, *option, says=["input", "another file"])
+        relative = ["run", "flash_attention", "--device", "host", "--inputs", file, "--outputs"]
+        self.fails(2, *relative, os.path.relpath(file), says=["another file"])
+        self.fails(2, *relative, file, says=["another file"])
+        with open(query, "rb") as stream:
+            self.assertEqual(stream.read(), before)
+        out = self.path("o.npy")
+        os.symlink(self.write("o.npy", b""), self.path("o_link.npy"))
+        self.fails(2, *self.words, "--output", "output=" + out,
+                   "log_sum_exp=" + self.path("o_link.npy"), says=["two outputs"])
+
+    def test_options_as_python_writes_them(self):
+        out = self.path("o.npy")
+        for word, causal in [("True", True), ("False", False), ("ON", True), ("no", False)]:
+            self.succeeds(*self.words, "--output", "output=" + out, "--set", "causal=" + word)
+            self.assert_close(read_npy(out)[2], self.expected(causal)[0], 1e-6)
+        results = []
+        for seed in ["-1", str(2**64 - 1), str(2**63)]:
+            self.succeeds(*self.words, "--output", "output=" + out, "--set", "dropout_prob=0.5",
+                          "dropout_seed=" + seed)
+            results.append(read_npy(out)[2])
+        self.assertEqual(results[0], results[1])
+        self.assertNotEqual(results[0], results[2])
+        self.fails(2, *self.words, "--output", "output=" + out, "--set",
+                   "dropout_seed=%d" % 2**64)
+
+    def test_a_missing_tensor_of_a_file(self):
+        tensors = {name: ("F32", shape, struct.pack("<%df" % len(self.values[name]),
+                                                    *self.values[name]))
+                   for name, shape in self.shapes.items()}
+        tensors["k"] = tensors.pop("key")
+        result = self.run_tool("run", "flash_attention", "--inputs",
+                               self.write("in", safetensors(tensors)), "--outputs", self.path("o"))
+        self.assertEqual(result.returncode, 2)
+        for text in ["no tensor of --inputs is called 'key'", "'k'", "--input key="]:
+            self.assertIn(text, result.stderr.splitlines()[-1])
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 // tessera bench
 #include <cstdio>
 #include <iostream>
+#include <optional>
 
 #include "bench_json.hpp"
 #include "commands.hpp"
@@ -11,6 +12,7 @@
 #include "report.hpp"
 #include "table.hpp"
 #include "targets.hpp"
+#include "tensor_files.hpp"
 #include "usage.hpp"
 
 namespace tessera::tool {
@@ -20,7 +22,7 @@ constexpr std::size_t kCallsPerPeak = 8;  // between two measurements of the pea
 constexpr double kRegression = 1.05;  // slower than the compared run by more than this is flagged
 
 struct Arguments {
-  std::string operation, only, dtype, variant, json_file, compare_file;
+  std::string operation, only, dtype, variant, config, precision, json_file, compare_file;
   std::vector<std::string> devices, shapes, options;
   double min_time = 0.5;
 };
@@ -32,15 +34,23 @@ class Bench {
   int run() {
     const std::vector<const Operation*> operations = target_operations(arguments_.operation);
     parse_dtype_option(arguments_.dtype);
+    parse_precision_option(arguments_.precision);
     if (operations.size() > 1 && !(arguments_.options.empty() && arguments_.shapes.empty())) {
       throw UsageError("--shapes and --set need an operation");
+    }
+    if (!arguments_.config.empty()) {
+      if (arguments_.variant.empty()) throw UsageError("--config needs --variant");
+      config_ = as_usage([&] { return Config::parse(arguments_.config); });
     }
     if (!arguments_.compare_file.empty()) before_ = read_bench_json(arguments_.compare_file);
     const std::vector<Call> calls = calls_for(operations);
     if (calls.empty()) {
       throw UsageError("there is no benchmark for this operation, dtype, variant and --only");
     }
-    for (const DeviceInfo& device : target_devices(arguments_.devices)) {
+    const std::vector<DeviceInfo> devices = target_devices(arguments_.devices);
+    std::optional<OutputFile> json;  // now: measuring takes minutes
+    if (!arguments_.json_file.empty()) json.emplace(arguments_.json_file);
+    for (const DeviceInfo& device : devices) {
       try {
         bench_device(device, calls);
       } catch (const Error& error) {  // one broken device hides no other
@@ -50,8 +60,9 @@ class Bench {
     }
     progress_.wipe();
     print_table();
-    if (!arguments_.json_file.empty()) {
-      write_file(arguments_.json_file, dump(bench_json(devices_, rows_)) + '\n');
+    if (json) {
+      json->write(dump(bench_json(devices_, rows_)) + '\n');
+      json->commit();
     }
     const bool slower = !arguments_.compare_file.empty() && compare();
     return failed_ || slower ? 1 : 0;
@@ -65,11 +76,12 @@ class Bench {
   };
 
   void bench_device(const DeviceInfo& device, const std::vector<Call>& calls) {
-    const Context context = open_device(device);
+    const Context context = open_device(device, arguments_.precision);
     progress_.wipe();
     std::cout << device_label(device) << std::endl;
     Executor executor(context);
     if (!arguments_.variant.empty()) executor = executor.with_variant(arguments_.variant);
+    if (config_) executor = executor.with_config(*config_);
     PeakMeter meter(context);
     const std::size_t first = rows_.size();
     for (std::size_t i = 0; i < calls.size(); ++i) {
@@ -129,6 +141,7 @@ class Bench {
                  {"tier"},
                  {"ms", true},
                  {"spread", true},
+                 {"clock", true},
                  {"rate", true},
                  {"of peak", true},
                  {"error/bound", true}});
@@ -142,10 +155,11 @@ class Bench {
       table.add({device_tag(row.device), row.operation->name + '/' + row.shape.name,
                  std::string(to_string(row.dtype)), row.run.execution.choice.variant,
                  row.run.execution.choice.config.to_string(), row.tier,
-                 milliseconds(row.run.median_seconds), fixed(100 * row.run.spread, 1) + " %",
-                 rate_text(row), percent_text(row), error_text(row)});
+                 milliseconds(row.run.median_seconds), spread_text(row.run.spread, row.run.settled),
+                 clock_text(row.run.clock_mhz), rate_text(row), percent_text(row),
+                 error_text(row)});
     }
-    std::cout << table.text();
+    std::cout << table.text() << unsteady_note(rows_);
   }
 
   // Prints new over old time of every benchmark that both runs have. True if any became too slow.
@@ -169,7 +183,7 @@ class Bench {
                  : ratio < 1 / kRegression ? "faster"
                                            : ""});
     }
-    std::cout << "\ncompared with " << arguments_.compare_file << ":\n"
+    std::cout << "\ncompared with " << quote(arguments_.compare_file) << ":\n"
               << table.text() << slower << " slower by more than 5 %";
     if (unmatched > 0) std::cout << ", " << unmatched << " not in that file";
     std::cout << '\n';
@@ -177,6 +191,7 @@ class Bench {
   }
 
   const Arguments& arguments_;
+  std::optional<Config> config_;
   Progress progress_;
   std::map<std::string, double> before_;
   std::vector<MeasuredDevice> devices_;
@@ -186,8 +201,8 @@ class Bench {
 
 }  // namespace
 
-Command add_bench(CLI::App& tool) {
-  CLI::App* app = tool.add_subcommand("bench", "Check, then time, with the device's own clock.");
+Command add_bench(App& tool) {
+  App* app = tool.add_subcommand("bench", "Check, then time, with the device's own clock.");
   const auto arguments = std::make_shared<Arguments>();
   Arguments& a = *arguments;
   app->add_option("operation", a.operation, "Only this operation");
@@ -201,9 +216,12 @@ Command add_bench(CLI::App& tool) {
   app->add_option("--set", a.options, "Options of the operation")->type_name("OPTION=VALUE");
   app->add_option("--dtype", a.dtype, "Only f32, f16 or bf16");
   app->add_option("--variant", a.variant, "This variant instead of the chosen one");
+  add_precision_option(*app, a.precision);
+  app->add_option("--config", a.config, "This configuration of the variant, or an error")
+      ->type_name("KEY=VALUE,…");
   app->add_option("--min-time", a.min_time, "Seconds to time each benchmark for")
       ->type_name("SECONDS")
-      ->check(CLI::Range(0.0, 3600.0))
+      ->seconds_between(0, 3600)
       ->capture_default_str();
   app->add_option("--json", a.json_file, "Write the results, in Google Benchmark's schema")
       ->type_name("FILE");
@@ -211,10 +229,12 @@ Command add_bench(CLI::App& tool) {
       ->type_name("FILE");
   app->footer(
       "Exit code 1 if a result was wrong or, with --compare, slower by more than 5 %.\n"
-      "Percentages are of the f32 FMA rate (for variants made of bf16 dot products: of theirs)\n"
-      "or the copy bandwidth that the tool measures, whichever limits the call. Calls that only\n"
-      "read, such as decoding on CPUs, find nothing in the caches and stand beside the read\n"
-      "bandwidth (GB/s) that was measured in turns with them.\n\n"
+      "A device works until its speed settles, then it is timed; the clock is shown where its\n"
+      "driver tells. Percentages are of the f32 FMA rate (for variants made of bf16 dot\n"
+      "products: of theirs) or the copy bandwidth that the tool measures, whichever limits the\n"
+      "call, and stand beside it; on CPUs it was measured in turns with the call. Calls that\n"
+      "only read, such as decoding on CPUs, find nothing in the caches and stand beside the\n"
+      "read bandwidth.\n\n"
       "Examples:\n"
       "  tessera bench flash_attention --device opencl --dtype f32\n"
       "  tessera bench --json before.json\n"

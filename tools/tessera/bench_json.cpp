@@ -67,8 +67,11 @@ Json row_json(const Measured& row, std::size_t index) {
     if (run.arithmetic_flops > 0) json["arithmetic_flops"] = run.arithmetic_flops;
     if (run.read_bytes_per_second > 0) json["read_bytes_per_second"] = run.read_bytes_per_second;
     json["percent_of_peak"] = row.limit.percent;
+    json["peak_per_second"] = row.limit.per_second;
     json["bound_by"] = row.limit.arithmetic ? "arithmetic" : "memory";
     json["spread"] = run.spread;
+    json["unsteady"] = row.unsteady();
+    if (run.clock_mhz > 0) json["clock_mhz"] = run.clock_mhz;
     json["error_over_bound"] = run.worst;
   }
   json["device"] = row.device.index;
@@ -80,6 +83,7 @@ Json row_json(const Measured& row, std::size_t index) {
   json["tier"] = to_string(run.execution.choice.tier);
   json["origin"] = to_string(run.execution.choice.origin);
   json["key"] = run.execution.key;
+  json["precision"] = to_string(run.execution.precision);
   return json;
 }
 

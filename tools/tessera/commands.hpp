@@ -3,23 +3,24 @@
 // parsed.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
+
+#include "command_line.hpp"
 
 namespace tessera::tool {
 
 struct Command {
-  CLI::App* app = nullptr;
+  App* app = nullptr;
   std::function<int()> run;  // the exit code: 0, or 1 when something failed
   bool times = false;        // how long kernels take is what it is about
 };
 
-Command add_devices(CLI::App& tool);
-Command add_run(CLI::App& tool);
-Command add_check(CLI::App& tool);
-Command add_bench(CLI::App& tool);
-Command add_tune(CLI::App& tool);
-Command add_cache(CLI::App& tool);
-Command add_try(CLI::App& tool);
+Command add_devices(App& tool);
+Command add_run(App& tool);
+Command add_check(App& tool);
+Command add_bench(App& tool);
+Command add_tune(App& tool);
+Command add_cache(App& tool);
+Command add_try(App& tool);
 
 }  // namespace tessera::tool

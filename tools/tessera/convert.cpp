@@ -2,6 +2,7 @@
 #include "convert.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -160,7 +161,8 @@ Converted convert(const FileTensor& tensor, DType target, const std::string& wha
   throw InvalidArgument(what + " has a dtype that files have no name for");
 }
 
-DType operand_dtype(const Operand& operand, ElementType file, DType wanted) {
+DType operand_dtype(const Operand& operand, ElementType file, std::optional<DType> asked,
+                    DType otherwise) {
   const auto allows = [&](DType dtype) {
     return operand.dtypes.empty() ||
            std::find(operand.dtypes.begin(), operand.dtypes.end(), dtype) != operand.dtypes.end();
@@ -169,8 +171,15 @@ DType operand_dtype(const Operand& operand, ElementType file, DType wanted) {
   std::vector<DType> order;
   if (!tool::is_floating(file)) {
     order = narrow ? std::vector{DType::kU8, DType::kI32} : std::vector{DType::kI32, DType::kU8};
+    order.push_back(asked.value_or(otherwise));
+  } else if (asked) {
+    order = {*asked};
   }
-  order.insert(order.end(), {wanted, DType::kF32, DType::kF64, DType::kF16, DType::kBF16});
+  constexpr std::array kFloating{DType::kF32, DType::kF64, DType::kF16, DType::kBF16};
+  for (const DType dtype : kFloating) {
+    if (!asked && element_type(dtype) == file) order.push_back(dtype);
+  }
+  order.insert(order.end(), kFloating.begin(), kFloating.end());
   for (const DType dtype : order) {
     if (allows(dtype)) return dtype;
   }

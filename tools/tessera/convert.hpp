@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,10 +26,12 @@ Converted convert(const FileTensor& tensor, DType target, const std::string& wha
 
 ElementType element_type(DType dtype);
 
-// What an operand becomes, given what its file holds and the dtype of the call: `wanted` where the
-// operand allows it, else f32 for floating operands; u8 or i32 for integer operands. Throws
-// InvalidArgument where nothing fits.
-DType operand_dtype(const Operand& operand, ElementType file, DType wanted);
+// What an operand becomes, given what its file holds: that, where the operand allows it, else f32
+// for floating files, u8 or i32 for integer files. With `asked`, a dtype that the user wants,
+// floating files become that where the operand allows it. Integer files become `otherwise` where
+// the operand takes no integers. Throws InvalidArgument where nothing fits.
+DType operand_dtype(const Operand& operand, ElementType file, std::optional<DType> asked,
+                    DType otherwise);
 
 // A tensor that the library computed, for a file.
 FileTensor to_file(std::vector<std::byte> bytes, DType dtype, Shape shape);

@@ -131,6 +131,8 @@ std::string details(const DeviceInfo& device, const Samples& samples) {
     return value.empty() ? "" : "    " + std::string(title) + ": " + value + '\n';
   };
   for (const std::string& quirk : quirks_of(p)) quirks += line("quirk", quirk);
+  if (is_gpu(p) && !selection::is_in_shipped_database(p))
+    quirks += line("configurations", "defaults by model, not measured; tessera tune measures");
   std::array<char, 32> ids{};
   std::snprintf(ids.data(), ids.size(), "%04x:%04x", p.vendor_id, p.device_id);
   return line("vendor", p.vendor + " (" + ids.data() + ")") + line("driver", p.driver) +
@@ -220,8 +222,8 @@ void print_json(const Arguments& arguments) {
 
 }  // namespace
 
-Command add_devices(CLI::App& tool) {
-  CLI::App* app = tool.add_subcommand("devices", "List the devices of all platforms.");
+Command add_devices(App& tool) {
+  App* app = tool.add_subcommand("devices", "List the devices of all platforms.");
   const auto arguments = std::make_shared<Arguments>();
   app->add_option("--device", arguments->devices,
                   "Only these: index, platform, kind, name or UUID");

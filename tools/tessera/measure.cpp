@@ -15,6 +15,7 @@ Limit percent_of_peak(double flops, double bytes, double seconds, const conforma
   const double memory = least(bytes, peaks.copy_bytes_per_second);
   Limit limit;
   limit.arithmetic = memory > 0 || arithmetic > 0 ? arithmetic >= memory : flops > 0;
+  limit.per_second = limit.arithmetic ? peaks.fma_flops : peaks.copy_bytes_per_second;
   if (seconds > 0) limit.percent = 100 * std::max(arithmetic, memory) / seconds;
   return limit;
 }
@@ -55,9 +56,15 @@ std::string rate_text(const Measured& measured) {
 
 std::string percent_text(const Measured& measured) {
   if (!(measured.limit.percent > 0)) return "–";
-  const double read = measured.run.read_bytes_per_second;
-  return fixed(measured.limit.percent, 1) + " %" +
-         (read > 0 ? " of read " + significant(read * 1e-9) : "");
+  const bool read = measured.run.read_bytes_per_second > 0 && !measured.limit.arithmetic;
+  return fixed(measured.limit.percent, 1) + " % of " + (read ? "read " : "") +
+         significant(measured.limit.per_second * 1e-9);
+}
+
+std::string unsteady_note(const std::vector<Measured>& rows) {
+  const bool any = std::ranges::any_of(
+      rows, [](const Measured& row) { return row.run.failure.empty() && row.unsteady(); });
+  return any ? kUnsteadyNote : "";
 }
 
 std::string error_text(const Measured& measured) { return fixed(measured.run.worst, 3); }

@@ -5,9 +5,11 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "conformance/conformance.hpp"
 #include "json.hpp"
+#include "report.hpp"
 #include "tessera/context.hpp"
 
 namespace tessera::tool {
@@ -17,6 +19,7 @@ namespace tessera::tool {
 struct Limit {
   double percent = 0;  // 0 = no peak was measured, or nothing is counted
   bool arithmetic = true;
+  double per_second = 0;  // operations or bytes at 100 percent
 };
 Limit percent_of_peak(double flops, double bytes, double seconds, const conformance::Peaks& peaks);
 
@@ -32,7 +35,9 @@ struct Measured {
   // Independent of the configuration, so that two runs can be compared:
   // "flash_attention/prefill/f16@opencl:NAME".
   std::string name() const;
-  void compare_with(const conformance::Peaks& peaks);  // sets `limit`
+  // Sets `limit`. What was measured in turns with the call goes before `peaks`.
+  void compare_with(const conformance::Peaks& peaks);
+  bool unsteady() const { return is_unsteady(run.spread, run.settled); }
 };
 
 // The best that a device was seen to reach. Other work on the machine slows the probes like
@@ -52,9 +57,12 @@ class PeakMeter {
 Measured measure(const Executor& executor, const DeviceInfo& device, const Operation& operation,
                  const Case& shape, DType dtype, double min_time);
 
-std::string rate_text(const Measured& measured);     // "123 GFLOP/s" or "12.3 GB/s"
-std::string percent_text(const Measured& measured);  // "81.5 %", "–"
-std::string error_text(const Measured& measured);    // worst error over its bound
+std::string rate_text(const Measured& measured);  // "123 GFLOP/s" or "12.3 GB/s"
+// Of the rate: "81.5 % of 151" in the rate's unit, with "read" where it is that bandwidth; or "–".
+std::string percent_text(const Measured& measured);
+// What "!" means, where a row has it; else nothing.
+std::string unsteady_note(const std::vector<Measured>& rows);
+std::string error_text(const Measured& measured);  // worst error over its bound
 std::string peaks_text(const conformance::Peaks& peaks);
 
 }  // namespace tessera::tool

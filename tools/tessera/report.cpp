@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <ctime>
 
+#include "base/timing.hpp"
+
 namespace tessera::tool {
 
 std::string fixed(double value, int digits) {
@@ -34,8 +36,17 @@ std::string bytes_text(std::uint64_t bytes) {
   return (value == std::floor(value) ? fixed(value, 0) : fixed(value, 1)) + " " + kUnits.at(unit);
 }
 
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
+bool is_unsteady(double spread, bool settled) { return !settled || spread > kWideSpread; }
+
+std::string spread_text(double spread, bool settled) {
+  return fixed(100 * spread, 1) + " %" + (is_unsteady(spread, settled) ? " !" : "");
+}
+
+std::string clock_text(double mhz) { return mhz > 0 ? fixed(mhz, 0) + " MHz" : "–"; }
+
+std::string utc_now() { return utc_text(std::time(nullptr)); }
+
+std::string utc_text(std::time_t now) {
   std::tm parts{};
   gmtime_r(&now, &parts);
   std::array<char, 32> text{};
@@ -61,6 +72,7 @@ Json execution_json(const Execution& execution) {
   Json json{{"name", execution.name},
             {"operation", execution.operation},
             {"key", execution.key},
+            {"precision", to_string(execution.precision)},
             {"device", execution.device}};
   json.update(choice_json(execution.choice));
   if (execution.tuned_milliseconds > 0) {

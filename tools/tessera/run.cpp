@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // tessera run
 #include <algorithm>
-#include <cstdio>
 #include <iostream>
 #include <set>
 
+#include "base/printable.hpp"
 #include "catalogue.hpp"
 #include "commands.hpp"
 #include "convert.hpp"
 #include "report.hpp"
+#include "say.hpp"
 #include "targets.hpp"
 #include "tensor_files.hpp"
 #include "usage.hpp"
@@ -19,14 +20,18 @@ namespace {
 struct Arguments {
   std::string operation;
   std::vector<std::string> inputs, input_files, outputs, wanted, options;
-  std::string output_file, dtype, device, variant, config;
+  std::string output_file, dtype, device, variant, config, precision;
   bool explain = false, json = false, list = false, markdown = false;
 };
 
 using Path = std::filesystem::path;
 using NamedFiles = std::map<std::string, Path, std::less<>>;
 
-void note(const std::string& text) { std::fprintf(stderr, "tessera: %s\n", text.c_str()); }
+std::string join(const std::vector<std::string>& items) {
+  std::string text;
+  for (const std::string& item : items) text += (text.empty() ? "" : ", ") + item;
+  return text;
+}
 
 // NAME=FILE words, each naming an operand of the given role, once.
 NamedFiles named_files(const Operation& operation, const std::vector<std::string>& words, Role role,
@@ -46,6 +51,36 @@ NamedFiles named_files(const Operation& operation, const std::vector<std::string
   return files;
 }
 
+// Is it one file, by whatever path or link? One that does not exist yet is no other's.
+bool same_file(const Path& a, const Path& b) {
+  std::error_code error;
+  return std::filesystem::equivalent(a, b, error) && !error;
+}
+
+// Results are never written over what they were made of.
+void refuse_inputs_as_outputs(const Operation& operation, const Arguments& arguments) {
+  std::vector<Path> inputs(arguments.input_files.begin(), arguments.input_files.end());
+  for (const auto& [name, file] :
+       named_files(operation, arguments.inputs, Role::kInput, "--input")) {
+    inputs.push_back(file);
+  }
+  std::vector<Path> outputs;
+  if (!arguments.output_file.empty()) outputs.emplace_back(arguments.output_file);
+  for (const auto& [name, file] :
+       named_files(operation, arguments.outputs, Role::kOutput, "--output")) {
+    outputs.push_back(file);
+  }
+  for (const Path& output : outputs) {
+    for (const Path& input : inputs) {
+      if (!same_file(output, input)) continue;
+      const bool one_name = output == input;
+      throw UsageError("the output " + quote(output.string()) + " is " +
+                       (one_name ? "an input" : "the input " + quote(input.string())) +
+                       ", which would be lost; write to another file");
+    }
+  }
+}
+
 // Tensors by operand slot.
 using Inputs = std::map<std::size_t, FileTensor>;
 
@@ -60,6 +95,7 @@ Inputs read_inputs(const Operation& operation, const Arguments& arguments) {
   Inputs inputs;
   const NamedFiles files = named_files(operation, arguments.inputs, Role::kInput, "--input");
   for (const auto& [name, file] : files) add_input(operation, inputs, name, read_npy(file));
+  std::string spare;  // what the safetensors files hold besides
   for (const std::string& file : arguments.input_files) {
     for (auto& [name, tensor] : read_safetensors(file)) {
       const auto found = std::find_if(
@@ -68,6 +104,7 @@ Inputs read_inputs(const Operation& operation, const Arguments& arguments) {
       if (found == operation.operands.end()) {
         note("tensor " + quote(name) + " of " + quote(file) + " is no input of " + operation.name +
              " and is not used");
+        spare += (spare.empty() ? "" : ", ") + quote(name);
       } else {
         add_input(operation, inputs, name, std::move(tensor));
       }
@@ -76,22 +113,32 @@ Inputs read_inputs(const Operation& operation, const Arguments& arguments) {
   for (std::size_t slot = 0; slot < operation.operands.size(); ++slot) {
     const Operand& operand = operation.operands[slot];
     if (operand.role == Role::kInput && !operand.optional && !inputs.contains(slot)) {
+      std::string hint = "; give --input " + operand.name + "=FILE.npy";
+      if (!arguments.input_files.empty()) {
+        hint = "; no tensor of --inputs is called '" + operand.name + "'" +
+               (spare.empty() ? "" : " (there are also " + spare + ")") +
+               ": give it that name there, or" + hint.substr(1);
+      }
       throw UsageError(operation.name + " needs input '" + operand.name + "' " + operand.shape +
-                       "; give --input " + operand.name + "=FILE.npy");
+                       hint);
     }
   }
   return inputs;
 }
 
-// The dtype that was asked for, or that of the first floating input in the order of the operands.
-DType call_dtype(const Operation& operation, const Inputs& inputs, const std::string& asked) {
-  if (const std::optional<DType> dtype = parse_dtype_option(asked)) {
-    const std::vector<DType> known = storage_dtypes(operation);
-    if (std::find(known.begin(), known.end(), *dtype) == known.end()) {
-      throw UsageError(operation.name + " does not compute in " + asked);
-    }
-    return *dtype;
+std::optional<DType> asked_dtype(const Operation& operation, const std::string& asked) {
+  const std::optional<DType> dtype = parse_dtype_option(asked);
+  if (!dtype) return dtype;
+  const std::vector<DType> known = storage_dtypes(operation);
+  if (std::find(known.begin(), known.end(), *dtype) == known.end()) {
+    throw UsageError(operation.name + " does not compute in " + asked);
   }
+  return dtype;
+}
+
+// What integers become where floating values are wanted: as the first floating input, in the order
+// of the operands.
+DType first_dtype(const Inputs& inputs) {
   for (const auto& [slot, tensor] : inputs) {
     switch (tensor.type) {
       case ElementType::kF16:
@@ -114,12 +161,19 @@ struct HostInput {
   std::vector<std::byte> bytes;
 };
 
+// Fills `changed` with the operands whose values were changed to another type, "bias f32 to bf16".
 std::map<std::size_t, HostInput> convert_inputs(const Operation& operation, Inputs inputs,
-                                                DType dtype) {
+                                                std::optional<DType> asked,
+                                                std::vector<std::string>& changed) {
+  const DType otherwise = first_dtype(inputs);
   std::map<std::size_t, HostInput> converted;
   for (auto& [slot, tensor] : inputs) {
     const Operand& operand = operation.operands[slot];
-    const DType target = operand_dtype(operand, tensor.type, dtype);
+    const DType target = operand_dtype(operand, tensor.type, asked, otherwise);
+    if (tensor.type != element_type(target) && is_floating(element_type(target))) {
+      changed.push_back(operand.name + ' ' + std::string(to_string(tensor.type)) + " to " +
+                        std::string(to_string(target)));
+    }
     Converted result;
     if (tensor.type == element_type(target)) {
       result.bytes = std::move(tensor.bytes);
@@ -155,13 +209,18 @@ Targets parse_targets(const Operation& operation, const Arguments& arguments) {
   for (const Operand& operand : operation.operands) {
     if (operand.role == Role::kOutput && !operand.optional) targets.in_file.insert(operand.name);
   }
-  std::set<Path> seen{targets.safetensors.lexically_normal()};
+  std::vector<Path> seen;
+  if (!targets.safetensors.empty()) seen.push_back(targets.safetensors);
   for (const auto& [name, file] : targets.files) {
     targets.wanted.push_back(name);
-    const bool fresh = seen.insert(file.lexically_normal()).second;
-    if (!fresh && !std::filesystem::is_character_file(file)) {
+    const auto taken = [&, &file = file](const Path& other) {
+      return other.lexically_normal() == file.lexically_normal() || same_file(other, file);
+    };
+    std::error_code error;
+    if (std::ranges::any_of(seen, taken) && !std::filesystem::is_character_file(file, error)) {
       throw UsageError("two outputs go to " + quote(file.string()));
     }
+    seen.push_back(file);
   }
   for (const std::string& name : targets.wanted) {
     const std::size_t slot = as_usage([&] { return operation.slot(name); });
@@ -209,8 +268,9 @@ Json write_outputs(const Context& context, const Tensors& results, const Targets
 void print_explanation(const Explanation& explanation) {
   const Execution& execution = explanation.execution;
   std::cout << execution.name << "\n  chosen by: " << tier_text(execution.choice)
-            << (execution.choice.why.empty() ? "" : ": ") << execution.choice.why
-            << "\n  key: " << execution.key << '\n';
+            << (execution.choice.why.empty() ? "" : ": ") << printable(execution.choice.why)
+            << "\n  key: " << execution.key << "\n  precision: " << to_string(execution.precision)
+            << '\n';
   for (const Refused& refused : explanation.refused) {
     std::cout << "  not " << refused.variant << ": " << refused.why << '\n';
   }
@@ -221,7 +281,8 @@ void print_written(const Json& written) {
     for (const char* kind : {"file", "safetensors"}) {
       if (!entry.contains(kind)) continue;
       std::cout << "  " << name << ' ' << entry["dtype"].get<std::string>()
-                << dump(entry["shape"], -1) << " -> " << entry[kind].get<std::string>() << '\n';
+                << dump(entry["shape"], -1) << " -> " << printable(entry[kind].get<std::string>())
+                << '\n';
     }
   }
 }
@@ -233,17 +294,20 @@ int run_operation(const Arguments& arguments) {
   const Operation& operation = *target_operations(arguments.operation).front();
   const Options options = parse_options(operation, arguments.options);
   const Targets targets = parse_targets(operation, arguments);
+  refuse_inputs_as_outputs(operation, arguments);
   const Config config = as_usage([&] { return Config::parse(arguments.config); });
   if (!arguments.variant.empty()) find_variant(operation, arguments.variant);
 
   Inputs files = read_inputs(operation, arguments);
-  const DType dtype = call_dtype(operation, files, arguments.dtype);
+  const std::optional<DType> dtype = asked_dtype(operation, arguments.dtype);
+  std::vector<std::string> converted;
   const std::map<std::size_t, HostInput> inputs =
-      convert_inputs(operation, std::move(files), dtype);
+      convert_inputs(operation, std::move(files), dtype, converted);
+  if (!converted.empty()) note("converted: " + join(converted));
 
   std::vector<std::string> selectors;
   if (!arguments.device.empty()) selectors.push_back(arguments.device);
-  const Context context = open_device(target_devices(selectors).front());
+  const Context context = open_device(target_devices(selectors).front(), arguments.precision);
   Executor executor(context);
   if (!arguments.variant.empty()) executor = executor.with_variant(arguments.variant);
   if (!arguments.config.empty()) executor = executor.with_config(config);
@@ -254,10 +318,11 @@ int run_operation(const Arguments& arguments) {
                     context.upload_bytes(input.bytes, input.dtype, input.shape));
   }
   Json json = Json::object();
+  json["converted"] = converted;
   if (arguments.explain) {
     const Explanation explanation =
         executor.explain(operation.name, tensors, options, targets.wanted);
-    json = execution_json(explanation.execution);
+    json.update(execution_json(explanation.execution));
     json["refused"] = Json::array();
     for (const Refused& refused : explanation.refused) {
       json["refused"].push_back({{"variant", refused.variant}, {"why", refused.why}});
@@ -296,8 +361,8 @@ int run(const Arguments& arguments) {
 
 }  // namespace
 
-Command add_run(CLI::App& tool) {
-  CLI::App* app = tool.add_subcommand("run", "Run an operation on tensors from files.");
+Command add_run(App& tool) {
+  App* app = tool.add_subcommand("run", "Run an operation on tensors from files.");
   const auto arguments = std::make_shared<Arguments>();
   Arguments& a = *arguments;
   app->add_option("operation", a.operation, "Name of an operation, see --list");
@@ -312,18 +377,22 @@ Command add_run(CLI::App& tool) {
   app->add_option("--want", a.wanted, "Optional outputs to write with --outputs")
       ->type_name("NAME");
   app->add_option("--set", a.options, "Options of the operation")->type_name("OPTION=VALUE");
-  app->add_option("--dtype", a.dtype, "Compute in f32, f16 or bf16 (default: as the first file)");
+  app->add_option("--dtype", a.dtype,
+                  "Convert floating operands to f32, f16 or bf16 (default: none)");
   app->add_option("--device", a.device, "Index, platform, kind, name or UUID (default: the best)");
   app->add_option("--variant", a.variant, "This variant or an error");
   app->add_option("--config", a.config, "This configuration or an error")->type_name("KEY=VALUE,…");
+  add_precision_option(*app, a.precision);
   app->add_flag("--explain", a.explain, "What is chosen, by which tier, and why not the others");
   app->add_flag("--list", a.list, "Every operation: operands, shapes, options, variants");
   app->add_flag("--json", a.json, "Print JSON");
   app->add_flag("--markdown", a.markdown, "With --list: operations × platforms as a table");
   app->footer(
-      "Files are converted: floating operands to --dtype, integers and booleans, with a check\n"
-      "of their range, to the operand's own integer type. .npy can't hold bf16: such an output\n"
-      "is written as f32.\n\n"
+      "Operands keep the dtypes of their files. Converted are: floating operands to --dtype where\n"
+      "they may have it; f64 to f32; floating values and integers that an operand can't have;\n"
+      "integers and booleans, with a check of their range, to the operand's own integer type.\n"
+      "All but the last is said on stderr. .npy can't hold bf16: such an output is written as\n"
+      "f32.\n\n"
       "Examples:\n"
       "  tessera run flash_attention --input query=q.npy key=k.npy value=v.npy \\\n"
       "      --output output=o.npy\n"

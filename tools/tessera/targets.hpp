@@ -3,11 +3,11 @@
 // line.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "command_line.hpp"
 #include "tessera/context.hpp"
 #include "tessera/device.hpp"
 #include "tessera/record.hpp"
@@ -19,8 +19,11 @@ namespace tessera::tool {
 // NoDevice.
 std::vector<DeviceInfo> target_devices(const std::vector<std::string>& selectors);
 // Adds --device, which may be repeated, for target_devices().
-void add_device_option(CLI::App& app, std::vector<std::string>& devices);
-Context open_device(const DeviceInfo& device);
+void add_device_option(App& app, std::vector<std::string>& devices);
+// `precision` as the word of --precision; empty: as the environment says. Throws UsageError.
+Context open_device(const DeviceInfo& device, const std::string& precision = {});
+void add_precision_option(App& app, std::string& precision);
+std::optional<Precision> parse_precision_option(const std::string& name);  // throws UsageError
 std::string device_label(const DeviceInfo& device);  // "[0] opencl:NAME"
 std::string device_tag(const DeviceInfo& device);    // "0:opencl", for narrow columns
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // tessera tune
+#include <algorithm>
 #include <iostream>
 #include <set>
 
 #include "commands.hpp"
 #include "report.hpp"
+#include "say.hpp"
 #include "table.hpp"
 #include "targets.hpp"
 #include "tuning.hpp"
@@ -24,7 +26,7 @@ struct Result {
   DeviceInfo device;
   TuneJob job;
   TuneReport report;
-  double milliseconds = 0;
+  double milliseconds = 0, spread = 0;
 };
 
 class Tuner {
@@ -62,12 +64,14 @@ class Tuner {
     std::size_t done = 0;
     for (const Plan& plan : plans) {
       const Executor executor(plan.context);
+      bool tuned = false;
       for (const TuneJob& job : plan.jobs) {
         const double step = 1.0 / static_cast<double>(total);
         const double part = static_cast<double>(done++) * step;
         try {
           take({plan.device, job,
                 tune_job(executor, device_tag(plan.device), job, budget, progress_, part, step)});
+          tuned = tuned || results_.back().report.best.has_value();
         } catch (const DeviceLost& error) {
           fail(device_label(plan.device) + ": " + error.what());
           break;
@@ -75,6 +79,8 @@ class Tuner {
           fail(device_tag(plan.device) + ' ' + job_name(job) + ": " + error.what());
         }
       }
+      if (const auto why = tuned ? why_not_kept(plan.context) : std::nullopt)
+        fail(device_label(plan.device) + ": not kept, because " + *why);
     }
     print();
     return failed_ ? 1 : 0;
@@ -83,6 +89,7 @@ class Tuner {
  private:
   void fail(const std::string& text) {
     progress_.milestone("tessera: " + text);
+    failures_.push_back(text);
     failed_ = true;
   }
 
@@ -105,9 +112,8 @@ class Tuner {
             }
             jobs.push_back({operation, shape, dtype, problem.key});
           } catch (const Unsupported& error) {
-            progress_.milestone("tessera: " + device_tag(device) + ' ' + operation->name + '/' +
-                                shape.name + '/' + std::string(to_string(dtype)) +
-                                ": not tuned: " + error.what());
+            fail(device_tag(device) + ' ' + operation->name + '/' + shape.name + '/' +
+                 std::string(to_string(dtype)) + ": not tuned, because " + one_line(error.what()));
           }
         }
       }
@@ -132,7 +138,9 @@ class Tuner {
       for (const Measurement& m : result.report.measurements) {
         const bool chosen =
             m.variant == result.report.best->variant && m.config == result.report.best->config;
-        if (chosen) result.milliseconds = m.milliseconds;
+        if (!chosen) continue;
+        result.milliseconds = m.milliseconds;
+        result.spread = m.spread;
       }
     } else {
       failed_ = true;
@@ -151,6 +159,8 @@ class Tuner {
                  {"variant"},
                  {"configuration"},
                  {"ms", true},
+                 {"spread", true},
+                 {"clock", true},
                  {"tried", true},
                  {"failed", true},
                  {"s", true}});
@@ -160,10 +170,16 @@ class Tuner {
       table.add({device_tag(result.device), job_name(result.job),
                  report.best ? report.best->variant : "none",
                  report.best ? report.best->config.to_string() : "",
-                 report.best ? significant(result.milliseconds) : "", std::to_string(tally.tried),
+                 report.best ? significant(result.milliseconds) : "",
+                 report.best ? spread_text(result.spread, report.settled) : "",
+                 clock_text(report.clock_mhz), std::to_string(tally.tried),
                  std::to_string(tally.failed), fixed(report.seconds, 1)});
     }
     if (!table.empty()) std::cout << table.text();
+    const bool unsteady = std::ranges::any_of(results_, [](const Result& result) {
+      return result.report.best && is_unsteady(result.spread, result.report.settled);
+    });
+    if (unsteady) std::cout << kUnsteadyNote;
     if (arguments_.verbose) print_measurements();
     if (known_ > 0) std::cout << known_ << " calls were tuned before and are left as they are\n";
   }
@@ -187,6 +203,7 @@ class Tuner {
         measurements.push_back({{"variant", m.variant},
                                 {"config", m.config.to_string()},
                                 {"milliseconds", m.milliseconds},
+                                {"spread", m.spread},
                                 {"error_over_bound", m.error_over_bound},
                                 {"failure", m.failure}});
       }
@@ -196,20 +213,25 @@ class Tuner {
                 {"dtype", to_string(result.job.dtype)},
                 {"key", result.job.key},
                 {"seconds", result.report.seconds},
+                {"clock_mhz", result.report.clock_mhz},
+                {"settled", result.report.settled},
                 {"out_of_budget", result.report.out_of_budget},
                 {"measurements", measurements}};
       if (result.report.best) {
         json["best"] = choice_json(*result.report.best);
         json["best"]["milliseconds"] = result.milliseconds;
+        json["best"]["spread"] = result.spread;
+        json["best"]["unsteady"] = is_unsteady(result.spread, result.report.settled);
       }
       list.push_back(json);
     }
-    std::cout << dump({{"tuned", list}, {"known_before", known_}}) << '\n';
+    std::cout << dump({{"tuned", list}, {"known_before", known_}, {"failures", failures_}}) << '\n';
   }
 
   const Arguments& arguments_;
   Progress progress_;
   std::vector<Result> results_;
+  std::vector<std::string> failures_;
   std::size_t known_ = 0;
   bool found_case_ = false;
   bool failed_ = false;
@@ -217,15 +239,15 @@ class Tuner {
 
 }  // namespace
 
-Command add_tune(CLI::App& tool) {
-  CLI::App* app = tool.add_subcommand("tune", "Measure configurations and remember the best.");
+Command add_tune(App& tool) {
+  App* app = tool.add_subcommand("tune", "Measure configurations and remember the best.");
   const auto arguments = std::make_shared<Arguments>();
   Arguments& a = *arguments;
   app->add_option("operation", a.operation, "Only this operation");
   add_device_option(*app, a.devices);
   app->add_option("--budget", a.budget, "Seconds for everything, shared by the calls")
       ->type_name("SECONDS")
-      ->check(CLI::Range(0.1, 1e6))
+      ->seconds_between(0.1, 1e6)
       ->capture_default_str();
   app->add_option("--shapes", a.shapes,
                   "A part of a benchmark's name, or OPERAND=4x128x64,OPERAND=… "
@@ -236,7 +258,8 @@ Command add_tune(CLI::App& tool) {
   app->add_flag("-v,--verbose", a.verbose, "Print every candidate");
   app->add_flag("--json", a.json, "Print JSON");
   app->footer(
-      "A candidate must be right before it is timed. What wins goes to the cache.\n\n"
+      "A candidate must be right before it is timed. What wins goes to the cache.\n"
+      "Exit code 1 if a call could not be tuned or its result not be kept.\n\n"
       "Examples:\n"
       "  tessera tune --budget 300\n"
       "  tessera tune flash_attention --device vulkan --dtype f16 --set causal=true \\\n"

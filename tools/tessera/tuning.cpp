@@ -5,6 +5,8 @@
 #include <chrono>
 
 #include "report.hpp"
+#include "runtime/context_state.hpp"
+#include "selection/choices_store.hpp"
 
 namespace tessera::tool {
 namespace {
@@ -27,6 +29,10 @@ std::string outcome(const TuneReport& report) {
 
 }  // namespace
 
+std::optional<std::string> why_not_kept(const Context& context) {
+  return context.state()->keep_choices(selection::kAskedPatience);
+}
+
 Tally count(const TuneReport& report) {
   Tally tally;
   for (const Measurement& m : report.measurements) {
@@ -48,15 +54,17 @@ TuneReport tune_job(const Executor& executor, const std::string& device, const T
   policy.tune_seconds = budget.next();
   const Clock::time_point start = Clock::now();
   double best = 0;
+  std::string checked;
   const auto show = [&](const Event& event) {
-    if (event.name != "autotune_candidate") return;
+    const bool timed = event.name == "autotune_timed";
+    if (!timed && event.name != "autotune_candidate") return;
     if (event.milliseconds > 0 && (best == 0 || event.milliseconds < best)) {
       best = event.milliseconds;
     }
     const double share =
         policy.tune_seconds > 0 ? std::min(1.0, seconds_since(start) / policy.tune_seconds) : 1;
-    progress.update(what + ": " + event.detail.substr(0, event.detail.find(':')) +
-                        (best > 0 ? ", best " + significant(best) + " ms" : ""),
+    if (!timed) checked = event.detail.substr(0, event.detail.find(':')) + " checked";
+    progress.update(what + ": " + checked + (best > 0 ? ", best " + significant(best) + " ms" : ""),
                     part + step * share);
   };
   progress.update(what, part);

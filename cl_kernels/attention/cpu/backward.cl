@@ -40,8 +40,8 @@ KERNEL void attention_backward_cpu(const global scalar* restrict k, const global
 #endif
   const int split = get_group_id(0), splits = a.splits, q_len = a.q_len, kv_len = a.kv_len;
   const size_t kv_head = get_group_id(1), batch = get_group_id(2), batches = get_num_groups(2);
-  const Rows keys = {k + a.k_offset + batch * a.k_stride_batch + kv_head * a.k_stride_head, a.k_stride_row};
-  const Rows values = {v + a.v_offset + batch * a.v_stride_batch + kv_head * a.v_stride_head, a.v_stride_row};
+  const PanelRows keys = {k + a.k_offset + batch * a.k_stride_batch + kv_head * a.k_stride_head, a.k_stride_row};
+  const PanelRows values = {v + a.v_offset + batch * a.v_stride_batch + kv_head * a.v_stride_head, a.v_stride_row};
   dk += g.dk_offset + batch * g.dk_stride_batch + kv_head * g.dk_stride_head;
   dv += g.dv_offset + batch * g.dv_stride_batch + kv_head * g.dv_stride_head;
   const size_t padded_rows = CPU_PADDED_ROWS((size_t)q_len);
@@ -69,8 +69,8 @@ KERNEL void attention_backward_cpu(const global scalar* restrict k, const global
       for (int key = panel->first; key < panel->end; ++key) {
         floatv* row = key_rows[key - first_key];
         for (int d = HEAD_DIM / VECTOR_WIDTH; d < DQ_WIDTH; ++d) row[d] = 0.0f;
-        not_finite += convert_row(row_of(keys, key), HEAD_DIM, row);
-        not_finite += wildness(row_of(values, key), VALUE_DIM);
+        not_finite += convert_row(panel_row(keys, key), HEAD_DIM, row);
+        not_finite += wildness(panel_row(values, key), VALUE_DIM);
       }
       panel->wild = any(not_finite != not_finite);
       wild |= panel->wild;
@@ -96,6 +96,7 @@ KERNEL void attention_backward_cpu(const global scalar* restrict k, const global
 #if POLICY
       head.policies = &policies;
       head.policy = policy_head(&policies, batch, number);
+      head.peaks = policies.rows + g.peaks + line * q_len;
 #endif
 
       for (int first = round == 0 ? 0 : first_block; first < end_row; first += BLOCK_Q) {

@@ -5,15 +5,15 @@
 // Memory   q, o, do, partial sums once; packed rows, delta, dq once.
 // Numerics Float; splits in order; one rounding.
 // Assumes  Contiguous features.
-#include "attention/cpu/rows.clh"
+#include "lib/cpu/panels.clh"
 #include "operations/attention_core/backward_args.h"
 #include "operations/attention_core/cpu/backward.h"
 
 // Rows of one head may be far apart: the row this many rows ahead is asked for.
 #define ROWS_SOON 12
 
-INLINE void prefetch_row(Rows rows, int row, int last, int features) {
-  for (int d = 0; d < features; d += VECTOR_WIDTH) PREFETCH(row_of(rows, min(row + ROWS_SOON, last)) + d);
+INLINE void prefetch_row(PanelRows rows, int row, int last, int features) {
+  for (int d = 0; d < features; d += VECTOR_WIDTH) PREFETCH(panel_row(rows, min(row + ROWS_SOON, last)) + d);
 }
 
 // The features of a row as floats; zeros, or a NaN where one is not finite.
@@ -38,9 +38,9 @@ KERNEL void attention_backward_pack_cpu(const global scalar* restrict query, con
   const struct AttentionArgs a = call.core;
   const struct AttentionGradientArgs g = call.gradient;
   const size_t head = get_group_id(1), batch = get_group_id(2), line = batch * a.heads + head;
-  const Rows queries = {query + a.q_offset + batch * a.q_stride_batch + head * a.q_stride_head, a.q_stride_row};
-  const Rows outputs = {output + a.o_offset + batch * a.o_stride_batch + head * a.o_stride_head, a.o_stride_row};
-  const Rows gradients = {output_gradient + g.do_offset + batch * g.do_stride_batch + head * g.do_stride_head,
+  const PanelRows queries = {query + a.q_offset + batch * a.q_stride_batch + head * a.q_stride_head, a.q_stride_row};
+  const PanelRows outputs = {output + a.o_offset + batch * a.o_stride_batch + head * a.o_stride_head, a.o_stride_row};
+  const PanelRows gradients = {output_gradient + g.do_offset + batch * g.do_stride_batch + head * g.do_stride_head,
                           g.do_stride_row};
   const global float* lse = log_sum_exp + a.lse_offset + batch * a.lse_stride_batch + head * a.lse_stride_head;
   global float* delta = scratch + g.delta + line * a.q_len;
@@ -55,15 +55,17 @@ KERNEL void attention_backward_pack_cpu(const global scalar* restrict query, con
     if (lse[row] == -INFINITY) {  // sees nothing: q and do may be anything, and 0 * NaN is NaN
       clear_row(to);
     } else {
-      const floatv not_finite = pack_row(row_of(queries, row), HEAD_DIM, to) +
-                                pack_row(row_of(gradients, row), VALUE_DIM, to + PACKED_GRADIENT);
+      const floatv not_finite = pack_row(panel_row(queries, row), HEAD_DIM, to) +
+                                pack_row(panel_row(gradients, row), VALUE_DIM, to + PACKED_GRADIENT);
       if (any(not_finite != not_finite)) wild = NAN;
     }
     to[PACKED_WILD] = wild;
     floatv sum = 0.0f;
-    for (int d = 0; d < VALUE_DIM; d += VECTOR_WIDTH)
-      sum = fma(load_part(row_of(outputs, row) + d, VALUE_DIM - d),
-                load_part(row_of(gradients, row) + d, VALUE_DIM - d), sum);
+    for (int d = 0; d < VALUE_DIM; d += VECTOR_WIDTH) {
+      const floatv o = load_part(panel_row(outputs, row) + d, VALUE_DIM - d);
+      const floatv product = o * load_part(panel_row(gradients, row) + d, VALUE_DIM - d);
+      sum += o == 0.0f ? (floatv)(0.0f) : product;  // as attention/delta has it
+    }
     float lanes[VECTOR_WIDTH], total = 0.0f;
     vstorev(sum, 0, lanes);
     for (int i = 0; i < VECTOR_WIDTH; ++i) total += lanes[i];

@@ -6,7 +6,7 @@
 //          rounded to it for the second product, though not for their sums, and subnormal factors count for 0.
 // Assumes  As attention/cpu/forward.cl; DTYPE_BF16, VECTOR_WIDTH = 16, a CPU with AVX512_BF16.
 #define BF16_DOT 1
-#include "attention/cpu/rows.clh"
+#include "lib/cpu/panels.clh"
 #include "operations/attention_core/cpu/forward.h"
 
 // sum + a b, of both factors of a word. Assembly, because compilers that PoCL was built with are not told of
@@ -37,14 +37,14 @@ INLINE floatv load_words(const global scalar* row, int n) {
 }
 
 // As load_panel() does, but without the factor.
-INLINE void load_queries(Rows rows, int first, int last, float factor, floatv (*panel)[VECTORS]) {
+INLINE void load_queries(PanelRows rows, int first, int last, float factor, floatv (*panel)[VECTORS]) {
   for (int j = 0; j < VECTORS; ++j) {
     for (int n = 0; n < HEAD_WORDS; n += VECTOR_WIDTH) {
       floatv x[VECTOR_WIDTH];
       UNROLL for (int i = 0; i < VECTOR_WIDTH; ++i) {
         const int row = first + j * VECTOR_WIDTH + i;
-        PREFETCH(row_of(rows, min(row + VECTOR_WIDTH, last)) + 2 * n);
-        x[i] = load_words(row_of(rows, min(row, last)), n);
+        PREFETCH(panel_row(rows, min(row + VECTOR_WIDTH, last)) + 2 * n);
+        x[i] = load_words(panel_row(rows, min(row, last)), n);
       }
       transpose(x);
       UNROLL for (int i = 0; i < VECTOR_WIDTH; ++i) panel[n + i][j] = x[i];
@@ -58,8 +58,8 @@ INLINE void convert_key(const global scalar* row, floatv* to) {
 
 // Two rows from `row` on, or `last` if it comes before: pairs of a feature. Returns zeros, or a NaN where a feature is
 // not finite.
-INLINE floatv convert_values(Rows rows, int row, int last, floatv* to) {
-  const global scalar *even = row_of(rows, min(row, last)), *odd = row_of(rows, min(row + 1, last));
+INLINE floatv convert_values(PanelRows rows, int row, int last, floatv* to) {
+  const global scalar *even = panel_row(rows, min(row, last)), *odd = panel_row(rows, min(row + 1, last));
   floatv wild = 0.0f;
   for (int d = 0; d < VALUE_DIM; d += VECTOR_WIDTH) {
     const uint16 low = convert_uint16(load_bits(even + d, VALUE_DIM - d));

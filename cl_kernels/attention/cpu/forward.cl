@@ -5,22 +5,22 @@
 // Numerics Float, keys in order; softmax in base 2 over a whole number per row, so moving it is exact; one rounding.
 // Assumes  CPU_VALID, contiguous features, lengths below 2^30, a compiler that does not reassociate (no -cl flags).
 #define BF16_DOT 0
-#include "attention/cpu/rows.clh"
+#include "lib/cpu/panels.clh"
 #include "operations/attention_core/cpu/forward.h"
 
 INLINE floatv multiply_add(floatv a, floatv b, floatv sum) { return fma(a, b, sum); }
 
 INLINE floatv factor_of(floatv words, int n) { return words; }
 
-INLINE void load_queries(Rows rows, int first, int last, float factor, floatv (*panel)[VECTORS]) {
+INLINE void load_queries(PanelRows rows, int first, int last, float factor, floatv (*panel)[VECTORS]) {
   load_panel(rows, first, last, HEAD_DIM, factor, panel);
 }
 
 INLINE void convert_key(const global scalar* row, floatv* to) { convert_row(row, HEAD_DIM, to); }
 
 // Returns zeros, or a NaN where a feature is not finite.
-INLINE floatv convert_values(Rows rows, int row, int last, floatv* to) {
-  return convert_row(row_of(rows, min(row, last)), VALUE_DIM, to);
+INLINE floatv convert_values(PanelRows rows, int row, int last, floatv* to) {
+  return convert_row(panel_row(rows, min(row, last)), VALUE_DIM, to);
 }
 
 INLINE floatv join_weights(const floatv* weight) { return weight[0]; }

@@ -7,7 +7,7 @@
 #include "lib/prelude.clh"
 #include "operations/attention_core/hopper/backward_args.h"
 #include "operations/attention_core/hopper/backward.h"
-#include "lib/tensor_map.clh"
+#include "lib/hopper/tensor_map.clh"
 
 KERNEL void attention_hopper_backward_maps(const global scalar* q, const global scalar* k,
                                            const global scalar* v, const global scalar* gradient,
@@ -46,6 +46,6 @@ KERNEL void attention_hopper_backward_maps(const global scalar* q, const global 
                     : is_value ? a.core.v_stride_batch
                                : a.gradient.do_stride_batch;
   tensor.box_rows = is_keys ? BLOCK_K : BLOCK_Q;
-  make_map(&tensor, LOCAL_ADDRESS(maps) + item * HOPPER_MAP_BYTES,
+  make_tensor_map(&tensor, LOCAL_ADDRESS(maps) + item * HOPPER_MAP_BYTES,
            scratch + item * HOPPER_MAP_BYTES / 4);
 }

@@ -6,7 +6,7 @@
 // Assumes  sm_90a (ptx_promotion.hpp); offsets and strides are multiples of 8 elements.
 #include "lib/prelude.clh"
 #include "operations/attention_core/hopper/args.h"
-#include "lib/tensor_map.clh"
+#include "lib/hopper/tensor_map.clh"
 
 KERNEL void attention_hopper_maps(const global scalar* q, const global scalar* k,
                                   const global scalar* v, const global scalar* output,
@@ -42,7 +42,7 @@ KERNEL void attention_hopper_maps(const global scalar* q, const global scalar* k
                     : is_value ? a.core.v_stride_batch
                                : a.core.o_stride_batch;
   tensor.box_rows = is_keys ? BLOCK_K : 64;
-  make_map(&tensor, LOCAL_ADDRESS(maps) + item * HOPPER_MAP_BYTES,
+  make_tensor_map(&tensor, LOCAL_ADDRESS(maps) + item * HOPPER_MAP_BYTES,
            to + item * HOPPER_MAP_BYTES / 4);
   if (item == 0) to[HOPPER_COUNTER / 4] = 0;
 }

@@ -8,14 +8,16 @@
 // Assumes  sm_80, MMA_BACKWARD_VALID; enough groups in x; lengths below 2^30; ALIGNED is no lie;
 //          delta (and the table of rows, POLICY=1) in the scratch buffer.
 //
-// mma_backward.clh draws it. A row of queries whose memory is not finite reaches all keys of a group
-// if its tile holds it and it sees any key.
+// mma_backward.clh draws it. A row of queries that is not finite makes the sums of all keys of a group
+// NaN whose tiles hold it. Such keys are computed again, by attention/core/exact_gradients, from the rows
+// that see them alone.
 #define OWN_KEYS 1
 #define OWN_TILES KEY_TILES
 #define STEP KEY_STEP
 #include "attention/mma/backward.clh"
-STORE_ROWS(store_keys, HEAD_STEPS, HEAD_DIM)
-STORE_ROWS(store_values, VALUE_STEPS, VALUE_DIM)
+#include "attention/mma/backward_exact.clh"
+MMA_STORE_ROWS(store_keys, OWN_TILES, HEAD_STEPS, HEAD_DIM)
+MMA_STORE_ROWS(store_values, OWN_TILES, VALUE_STEPS, VALUE_DIM)
 
 KERNEL void attention_mma_backward_keys(
     const global scalar* restrict q, const global scalar* restrict k,
@@ -47,12 +49,12 @@ KERNEL void attention_mma_backward_keys(
   const uint stages = own_v + GROUP_OWN * VALUE_PITCH;
   // In a stage.
   const uint gradients_at = STEP * HEAD_PITCH, numbers_at = STEP * MMA_PAIR_PITCH;
-  const Matrix keys = MATRIX(k, a.core, k, kv_head, 0, end_key, 0);
-  const Matrix values = MATRIX(v, a.core, v, kv_head, 0, end_key, 0);
-  copy_rows(own_k, keys, first_key, GROUP_OWN, HEAD_DIM, HEAD_PITCH, item);
-  copy_rows(own_v, values, first_key, GROUP_OWN, VALUE_DIM, VALUE_PITCH, item);
-  const uint k_at = own_k + warp * WARP_OWN * HEAD_PITCH + place_of_a(lane, HEAD_PITCH);
-  const uint v_at = own_v + warp * WARP_OWN * VALUE_PITCH + place_of_a(lane, VALUE_PITCH);
+  const MmaMatrix keys = MATRIX(k, a.core, k, kv_head, 0, end_key, 0);
+  const MmaMatrix values = MATRIX(v, a.core, v, kv_head, 0, end_key, 0);
+  mma_copy_rows(own_k, keys, first_key, GROUP_OWN, HEAD_DIM, HEAD_PITCH, item);
+  mma_copy_rows(own_v, values, first_key, GROUP_OWN, VALUE_DIM, VALUE_PITCH, item);
+  const uint k_at = own_k + warp * WARP_OWN * HEAD_PITCH + mma_place_of_a(lane, HEAD_PITCH);
+  const uint v_at = own_v + warp * WARP_OWN * VALUE_PITCH + mma_place_of_a(lane, VALUE_PITCH);
 
   float weight[ROWS * PAIRS], gradient[ROWS * PAIRS];
   float key_sum[ROWS * HEAD_STEPS * 4], value_sum[ROWS * VALUE_STEPS * 4];
@@ -63,39 +65,54 @@ KERNEL void attention_mma_backward_keys(
   for (uint g = 0; g < a.core.group; ++g) {
     const size_t head = (size_t)kv_head * a.core.group + g;
     choose_head(&pairs, log_sum_exp, scratch, batch, head);
-    const Matrix queries = MATRIX(q, a.core, q, head, begin, end, ROWS_THAT_COUNT);
-    const Matrix gradients =
+    const MmaMatrix queries = MATRIX(q, a.core, q, head, begin, end, ROWS_THAT_COUNT);
+    const MmaMatrix gradients =
         MATRIX(output_gradient, a.gradient, do, head, begin, end, ROWS_THAT_COUNT);
     if (begin < end) COPY_STEP(begin, stages + stage * MMA_STAGE_BYTES(STEP));
     for (int row = begin; row < end; row += STEP) {
       const uint here = stages + stage * MMA_STAGE_BYTES(STEP);
-      copy_wait();
+      mma_copy_wait();
       barrier(CLK_LOCAL_MEM_FENCE);
       stage ^= 1;
       if (row + (int)STEP < end)
         COPY_STEP(row + (int)STEP, stages + stage * MMA_STAGE_BYTES(STEP));
+      CLEAR_STEP(row, here);
       const Interval at = step_interval(&pairs, row, lane);
       const int last_key = warp_key + (int)WARP_OWN;
       if (at.first >= last_key || at.end <= warp_key) continue;
 
       const uint queries_at = here, rows_at = here + gradients_at;
-      take_head_products(weight, k_at, queries_at + place_of_b(lane, HEAD_PITCH));
-      take_value_products(gradient, v_at, rows_at + place_of_b(lane, VALUE_PITCH));
+      take_head_products(weight, k_at, queries_at + mma_place_of_b(lane, HEAD_PITCH));
+      take_value_products(gradient, v_at, rows_at + mma_place_of_b(lane, VALUE_PITCH));
       // Behind the last row stand zeros, and zero times a key that is NaN is NaN.
       const bool ends = row + (int)STEP > (int)a.core.q_len;
       const bool hides = ends || warp_key < at.common_first || last_key > at.common_end;
       differentiate_tile(weight, gradient, &pairs, here + numbers_at + lane % 4 * 8, key,
                          row + (int)(lane % 4 * 2), !hides);
-      add_value_rows(value_sum, weight, rows_at + place_of_a(lane, VALUE_PITCH));
-      add_head_rows(key_sum, gradient, queries_at + place_of_a(lane, HEAD_PITCH));
+      add_value_rows(value_sum, weight, rows_at + mma_place_of_a(lane, VALUE_PITCH));
+      add_head_rows(key_sum, gradient, queries_at + mma_place_of_a(lane, HEAD_PITCH));
     }
     barrier(CLK_LOCAL_MEM_FENCE);
   }
 
-  store_keys(key_gradient + a.gradient.dk_offset + batch * a.gradient.dk_stride_batch +
-                 (size_t)kv_head * a.gradient.dk_stride_head,
-             a.gradient.dk_stride_row, key_sum, a.core.scale, key, end_key, lane);
-  store_values(value_gradient + a.gradient.dv_offset + batch * a.gradient.dv_stride_batch +
-                   (size_t)kv_head * a.gradient.dv_stride_head,
-               a.gradient.dv_stride_row, value_sum, 1.0f, key, end_key, lane);
+  global scalar* to_keys = key_gradient + a.gradient.dk_offset +
+                           batch * a.gradient.dk_stride_batch +
+                           (size_t)kv_head * a.gradient.dk_stride_head;
+  global scalar* to_values = value_gradient + a.gradient.dv_offset +
+                             batch * a.gradient.dv_stride_batch +
+                             (size_t)kv_head * a.gradient.dv_stride_head;
+  store_keys(to_keys, a.gradient.dk_stride_row, key_sum, a.core.scale, key, end_key, lane);
+  store_values(to_values, a.gradient.dv_stride_row, value_sum, 1.0f, key, end_key, lane);
+
+  bool not_finite[ROWS];
+  UNROLL for (uint r = 0; r < ROWS; ++r)
+    not_finite[r] = isnan(mma_zero_of(key_sum + r * HEAD_STEPS * 4, HEAD_STEPS * 4) +
+                          mma_zero_of(value_sum + r * VALUE_STEPS * 4, VALUE_STEPS * 4));
+  const uint odd = mma_odd_rows(not_finite, ROWS);
+  if (odd == 0) return;
+  WARP_SYNC();  // what is stored now comes after what the warp has stored
+  ROLLED for (uint n = 0; n < WARP_OWN; ++n) {
+    const int at = warp_key + (int)n;
+    if ((odd >> n & 1) != 0 && at < end_key) EXACT_KEY(at);
+  }
 }

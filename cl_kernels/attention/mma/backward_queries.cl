@@ -8,13 +8,15 @@
 // Assumes  sm_80, MMA_BACKWARD_VALID; enough groups in x; lengths below 2^30; ALIGNED is no lie;
 //          delta (and the table of rows, POLICY=1) in the scratch buffer.
 //
-// mma_backward.clh draws it. A key whose memory is not finite reaches all rows of a group whose tiles
-// hold it.
+// mma_backward.clh draws it. A key that is not finite makes the sums of all rows of a group NaN whose
+// tiles hold it. Such rows are computed again, by attention/core/exact_gradients, from the keys that they
+// see alone.
 #define OWN_KEYS 0
 #define OWN_TILES QUERY_TILES
 #define STEP QUERY_STEP
 #include "attention/mma/backward.clh"
-STORE_ROWS(store_queries, HEAD_STEPS, HEAD_DIM)
+#include "attention/mma/backward_exact.clh"
+MMA_STORE_ROWS(store_queries, OWN_TILES, HEAD_STEPS, HEAD_DIM)
 
 KERNEL void attention_mma_backward_queries(
     const global scalar* restrict q, const global scalar* restrict k,
@@ -49,16 +51,16 @@ KERNEL void attention_mma_backward_queries(
   const uint own_q = local_memory, own_gradients = own_q + GROUP_OWN * HEAD_PITCH;
   const uint stages = own_gradients + GROUP_OWN * VALUE_PITCH;
   const uint values_at = STEP * HEAD_PITCH;  // in a stage
-  const Matrix queries = MATRIX(q, a.core, q, head, 0, end_row, ROWS_THAT_COUNT);
-  const Matrix gradients =
+  const MmaMatrix queries = MATRIX(q, a.core, q, head, 0, end_row, ROWS_THAT_COUNT);
+  const MmaMatrix gradients =
       MATRIX(output_gradient, a.gradient, do, head, 0, end_row, ROWS_THAT_COUNT);
-  const Matrix keys = MATRIX(k, a.core, k, kv_head, begin, end, 0);
-  const Matrix values = MATRIX(v, a.core, v, kv_head, begin, end, 0);
-  copy_rows(own_q, queries, first_row, GROUP_OWN, HEAD_DIM, HEAD_PITCH, item);
-  copy_rows(own_gradients, gradients, first_row, GROUP_OWN, VALUE_DIM, VALUE_PITCH, item);
-  const uint q_at = own_q + warp * WARP_OWN * HEAD_PITCH + place_of_a(lane, HEAD_PITCH);
+  const MmaMatrix keys = MATRIX(k, a.core, k, kv_head, begin, end, 0);
+  const MmaMatrix values = MATRIX(v, a.core, v, kv_head, begin, end, 0);
+  mma_copy_rows(own_q, queries, first_row, GROUP_OWN, HEAD_DIM, HEAD_PITCH, item);
+  mma_copy_rows(own_gradients, gradients, first_row, GROUP_OWN, VALUE_DIM, VALUE_PITCH, item);
+  const uint q_at = own_q + warp * WARP_OWN * HEAD_PITCH + mma_place_of_a(lane, HEAD_PITCH);
   const uint gradient_at =
-      own_gradients + warp * WARP_OWN * VALUE_PITCH + place_of_a(lane, VALUE_PITCH);
+      own_gradients + warp * WARP_OWN * VALUE_PITCH + mma_place_of_a(lane, VALUE_PITCH);
 
   float score[ROWS * PAIRS], gradient[ROWS * PAIRS], sum[ROWS * HEAD_STEPS * 4];
   float shift[ROWS], delta[ROWS];
@@ -73,22 +75,34 @@ KERNEL void attention_mma_backward_queries(
   if (begin < end) COPY_STEP(begin, stages);
   for (int first = begin; first < end; first += STEP) {
     const uint here = stages + stage * MMA_STAGE_BYTES(STEP);
-    copy_wait();
+    mma_copy_wait();
     barrier(CLK_LOCAL_MEM_FENCE);
     stage ^= 1;
     if (first + (int)STEP < end)
       COPY_STEP(first + (int)STEP, stages + stage * MMA_STAGE_BYTES(STEP));
+    CLEAR_STEP(first, here);
     if (first >= own.end || first + (int)STEP <= own.first) continue;
 
-    take_head_products(score, q_at, here + place_of_b(lane, HEAD_PITCH));
-    take_value_products(gradient, gradient_at, here + values_at + place_of_b(lane, VALUE_PITCH));
+    take_head_products(score, q_at, here + mma_place_of_b(lane, HEAD_PITCH));
+    take_value_products(gradient, gradient_at, here + values_at + mma_place_of_b(lane, VALUE_PITCH));
     const bool hides = first < own.common_first || first + (int)STEP > own.common_end;
     differentiate_tile(score, gradient, &pairs, shift, delta, row, first + (int)(lane % 4 * 2),
                        !hides);
-    add_head_rows(sum, gradient, here + place_of_a(lane, HEAD_PITCH));
+    add_head_rows(sum, gradient, here + mma_place_of_a(lane, HEAD_PITCH));
   }
 
-  store_queries(query_gradient + a.gradient.dq_offset + batch * a.gradient.dq_stride_batch +
-                    (size_t)head * a.gradient.dq_stride_head,
-                a.gradient.dq_stride_row, sum, a.core.scale, row, end_row, lane);
+  global scalar* to = query_gradient + a.gradient.dq_offset + batch * a.gradient.dq_stride_batch +
+                      (size_t)head * a.gradient.dq_stride_head;
+  store_queries(to, a.gradient.dq_stride_row, sum, a.core.scale, row, end_row, lane);
+
+  bool not_finite[ROWS];
+  UNROLL for (uint r = 0; r < ROWS; ++r)
+    not_finite[r] = isnan(mma_zero_of(sum + r * HEAD_STEPS * 4, HEAD_STEPS * 4));
+  const uint odd = mma_odd_rows(not_finite, ROWS);
+  if (odd == 0) return;
+  WARP_SYNC();  // what is stored now comes after what the warp has stored
+  ROLLED for (uint n = 0; n < WARP_OWN; ++n) {
+    const int at = warp_row + (int)n;
+    if ((odd >> n & 1) != 0 && at < end_row) EXACT_QUERY(at);
+  }
 }

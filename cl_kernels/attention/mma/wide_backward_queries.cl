@@ -9,13 +9,15 @@
 //          delta (and the table of rows, POLICY=1) in the scratch buffer.
 //
 // mma_wide_backward.clh draws it. Warps 0 to 3 add up the first half of the rows, the others the
-// second. A key whose memory is not finite reaches all rows of a group whose tiles hold it.
+// second. A key that is not finite makes the sums of all rows of a group NaN whose tiles hold it. Such
+// rows are computed again, by attention/core/exact_gradients, from the keys that they see alone.
 #define OWN_KEYS 0
 #define OWN QUERIES
 #define STEP QUERY_STEP
 #define SUM_ROWS (QUERIES / 2)
 #define SUM_PITCH HEAD_PITCH
 #include "attention/mma/wide_backward.clh"
+#include "attention/mma/backward_exact.clh"
 
 KERNEL void attention_mma_wide_backward_queries(
     const global scalar* restrict q, const global scalar* restrict k,
@@ -53,23 +55,23 @@ KERNEL void attention_mma_wide_backward_queries(
   const int2 seen = find_keys((local int*)memory, &pairs, own, first_row, end_row, item);
   const int begin = seen.s0, end = seen.s1;
 
-  const Matrix queries = MATRIX(q, a.core, q, head, 0, end_row, ROWS_THAT_COUNT);
-  const Matrix gradients =
+  const MmaMatrix queries = MATRIX(q, a.core, q, head, 0, end_row, ROWS_THAT_COUNT);
+  const MmaMatrix gradients =
       MATRIX(output_gradient, a.gradient, do, head, 0, end_row, ROWS_THAT_COUNT);
-  const Matrix keys = MATRIX(k, a.core, k, kv_head, begin, end, 0);
-  const Matrix values = MATRIX(v, a.core, v, kv_head, begin, end, 0);
-  copy_rows(own_q, queries, first_row, OWN, HEAD_DIM, HEAD_PITCH, item);
-  copy_rows(own_gradients, gradients, first_row, OWN, VALUE_DIM, VALUE_PITCH, item);
+  const MmaMatrix keys = MATRIX(k, a.core, k, kv_head, begin, end, 0);
+  const MmaMatrix values = MATRIX(v, a.core, v, kv_head, begin, end, 0);
+  mma_copy_rows(own_q, queries, first_row, OWN, HEAD_DIM, HEAD_PITCH, item);
+  mma_copy_rows(own_gradients, gradients, first_row, OWN, VALUE_DIM, VALUE_PITCH, item);
 
   const uint own_pitch = tile.second ? VALUE_PITCH : HEAD_PITCH;
   const uint own_at = (tile.second ? own_gradients : own_q) + tile.own * own_pitch +
-                      place_of_a(lane, own_pitch);
+                      mma_place_of_a(lane, own_pitch);
   const uint step_at =
-      (tile.second ? values_at : 0) + tile.step * own_pitch + place_of_b(lane, own_pitch);
+      (tile.second ? values_at : 0) + tile.step * own_pitch + mma_place_of_b(lane, own_pitch);
   const uint quarter = warp % 4, sum_row = warp / 4 * SUM_ROWS;
   const uint factors_at = GRADIENT_OF(weights + sum_row * MMA_WEIGHT_PITCH +
-                                      place_of_a(lane, MMA_WEIGHT_PITCH));
-  const uint rows_at = place_of_a(lane, HEAD_PITCH) ^ quarter * 32;
+                                      mma_place_of_a(lane, MMA_WEIGHT_PITCH));
+  const uint rows_at = mma_place_of_a(lane, HEAD_PITCH) ^ quarter * 32;
   float sum[SUMS], shift[ROWS], delta[ROWS];
   UNROLL for (uint i = 0; i < SUMS; ++i) sum[i] = 0.0f;
   UNROLL for (uint r = 0; r < ROWS; ++r) {
@@ -83,12 +85,13 @@ KERNEL void attention_mma_wide_backward_queries(
   for (int first = begin; first < end; first += STEP) {
     const uint here = stages + stage * MMA_STAGE_BYTES(STEP);
     const int next = first + (int)STEP;
-    copy_wait();
+    mma_copy_wait();
     barrier(CLK_LOCAL_MEM_FENCE);
     if (STAGES == 2) {
       stage ^= 1;
       if (next < end) COPY_STEP(next, stages + stage * MMA_STAGE_BYTES(STEP));
     }
+    CLEAR_STEP(first, here);
     float product[ROWS * 2 * PAIRS], score[ROWS * PAIRS], gradient[ROWS * PAIRS];
     take_products(product, own_at, here + step_at, tile.second);
     swap_halves(score, gradient, product, &tile);
@@ -104,8 +107,20 @@ KERNEL void attention_mma_wide_backward_queries(
     }
   }
 
-  store_sums(query_gradient + a.gradient.dq_offset + batch * a.gradient.dq_stride_batch +
-                 (size_t)head * a.gradient.dq_stride_head,
-             a.gradient.dq_stride_row, sum, a.core.scale, first_row + (int)(sum_row + lane / 4),
-             end_row, quarter, HEAD_DIM, lane);
+  global scalar* to = query_gradient + a.gradient.dq_offset + batch * a.gradient.dq_stride_batch +
+                      (size_t)head * a.gradient.dq_stride_head;
+  store_sums(to, a.gradient.dq_stride_row, sum, a.core.scale,
+             first_row + (int)(sum_row + lane / 4), end_row, quarter, HEAD_DIM, lane);
+
+  mma_copy_wait();  // tiles have arrived, needed or not, and make room
+  barrier(CLK_LOCAL_MEM_FENCE);
+  local uint* odd = (local uint*)memory;
+  if (item < OWN / 32) odd[item] = 0;
+  barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+  note_odd_rows(odd, sum, sum_row, quarter, HEAD_DIM, lane);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  ROLLED for (uint n = warp; n < OWN; n += WG_X / 32) {
+    const int at = first_row + (int)n;
+    if ((odd[n / 32] >> n % 32 & 1) != 0 && at < end_row) EXACT_QUERY(at);
+  }
 }

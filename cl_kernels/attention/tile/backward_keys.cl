@@ -4,7 +4,7 @@
 // Who      Group (x, y, z): BLOCK_K keys, key/value head, batch. tile_backward.clh draws it.
 // Memory   q and do once per tile of keys and again for each of the two sums; k and v per step.
 // Numerics Float; rows in order, the heads of a group one after the other; one rounding to DTYPE.
-// Assumes  TILE_VALID; ceil(kv_len / BLOCK_K) groups in x; lengths below 2^30; ALIGNED is no lie;
+// Assumes  TILE_BACKWARD_VALID; ceil(kv_len / BLOCK_K) groups in x; lengths below 2^30; ALIGNED is no lie;
 //          delta (and the table of rows, POLICY=1) in the scratch buffer.
 //
 // A row of queries whose memory is not finite reaches the keys that it gives a weight.
@@ -85,7 +85,7 @@ KERNEL void attention_tile_backward_keys(
     POLICY_KERNEL_PARAMETERS,
 #endif
     const struct AttentionBackwardCall a) {
-  local float4 memory[TILE_VECTORS];
+  local float4 memory[TILE_BACKWARD_VECTORS];
   local uint seen[BLOCK_STEP + 1];  // rows of the step that see a key of this group
   local int range[2];
 

@@ -4,7 +4,7 @@
 // Who      Group (x, y, z): BLOCK_Q rows, the last first; head; batch. tile_backward.clh draws it.
 // Memory   v once per tile of queries, k twice; q and do per step.
 // Numerics Float; keys in order; one rounding to DTYPE. Bias gradients stay float.
-// Assumes  TILE_VALID; ceil(q_len / BLOCK_Q) groups in x; lengths below 2^30; ALIGNED is no lie;
+// Assumes  TILE_BACKWARD_VALID; ceil(q_len / BLOCK_Q) groups in x; lengths below 2^30; ALIGNED is no lie;
 //          delta (and the table of rows, POLICY=1) in the scratch buffer.
 //
 // A key whose memory is not finite reaches the rows that give it a weight.
@@ -90,7 +90,7 @@ KERNEL void attention_tile_backward_queries(
     POLICY_KERNEL_PARAMETERS,
 #endif
     const struct AttentionBackwardCall a) {
-  local float4 memory[TILE_VECTORS];
+  local float4 memory[TILE_BACKWARD_VECTORS];
   local uint seen[BLOCK_STEP + 1];  // keys of the step that a row of this group sees
   local int range[2];
 

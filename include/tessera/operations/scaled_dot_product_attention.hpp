@@ -20,8 +20,9 @@ struct ScaledDotProductAttentionOptions {
   std::optional<std::array<std::int64_t, 2>> sliding_window{};  // {left, right}, inclusive
   Tensor attention_mask{};  // u8, 0 = hidden; axes as in flash_attention
   Tensor bias{};
-  Tensor q_lengths{};   // i32 [batch]
-  Tensor kv_lengths{};  // i32 [batch]
+  Tensor q_lengths{};                    // i32 [batch]
+  Tensor kv_lengths{};                   // i32 [batch]
+  std::optional<Precision> precision{};  // see Numerics in flash_attention.hpp
 };
 
 // query [batch, q_len, heads, head_dim]; key [batch, kv_len, kv_heads, head_dim]; value [batch,

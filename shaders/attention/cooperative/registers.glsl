@@ -9,8 +9,8 @@
 #define TESSERA_ATTENTION_COOPERATIVE_REGISTERS_GLSL
 #include "attention/cooperative/products.glsl"
 
-SUM score[ROW_TILES * KEY_TILES];  // then weights
-SUM row_max[ROW_TILES], row_sum[ROW_TILES];
+COOPERATIVE_SUM score[ROW_TILES * KEY_TILES];  // then weights
+COOPERATIVE_SUM row_max[ROW_TILES], row_sum[ROW_TILES];
 
 float larger(const in float a, const in float b) { return max(a, b); }
 float added(const in float a, const in float b) { return a + b; }
@@ -24,9 +24,9 @@ float hidden(const in uint row, const in uint column, const in float x, const in
 // Scores in base 2, maxima of rows, and outputs follow them.
 void raise_maxima(int first, bool all_visible) {
   [[unroll]] for (uint r = 0u; r < ROW_TILES; ++r) {
-    SUM top = row_max[r];
+    COOPERATIVE_SUM top = row_max[r];
     [[unroll]] for (uint n = 0u; n < KEY_TILES; ++n) {
-      SUM part = score[r * KEY_TILES + n] * inner;
+      COOPERATIVE_SUM part = score[r * KEY_TILES + n] * inner;
       if (CAPPED != 0u)
         [[unroll]] for (int i = 0; i < part.length(); ++i) part[i] =
             outer * saturating_tanh(part[i]);
@@ -37,7 +37,7 @@ void raise_maxima(int first, bool all_visible) {
       score[r * KEY_TILES + n] = part;
     }
     coopMatReduceNV(top, top, gl_CooperativeMatrixReduceRowNV, larger);
-    SUM rescale;
+    COOPERATIVE_SUM rescale;
     bool rose = false;
     [[unroll]] for (int i = 0; i < top.length(); ++i) {
       if (top[i] <= row_max[r][i] + LAG) top[i] = row_max[r][i];
@@ -56,7 +56,7 @@ void raise_maxima(int first, bool all_visible) {
 void weigh() {
   [[unroll]] for (uint r = 0u; r < ROW_TILES; ++r) {
     [[unroll]] for (uint n = 0u; n < KEY_TILES; ++n) {
-      SUM weight;
+      COOPERATIVE_SUM weight;
       [[unroll]] for (int i = 0; i < weight.length(); ++i) weight[i] =
           exp2(score[r * KEY_TILES + n][i] - row_max[r][i]);
       row_sum[r] = row_sum[r] + weight;
@@ -70,13 +70,13 @@ void weigh() {
   }
 }
 
-LEFT weights(uint r, uint j) { return LEFT(score[r * KEY_TILES + j]); }
+COOPERATIVE_LEFT weights(uint r, uint j) { return COOPERATIVE_LEFT(score[r * KEY_TILES + j]); }
 
 // Outputs are divided by the sums of weights. A row that saw nothing has row_sum 0; a NaN in
 // row_sum must show in both results.
 void finish_rows() {
   [[unroll]] for (uint r = 0u; r < ROW_TILES; ++r) {
-    SUM sum, norm, lse;
+    COOPERATIVE_SUM sum, norm, lse;
     coopMatReduceNV(sum, row_sum[r], gl_CooperativeMatrixReduceRowNV, added);
     [[unroll]] for (int i = 0; i < sum.length(); ++i) {
       norm[i] = sum[i] == 0.0 ? 0.0 : 1.0 / sum[i];
@@ -103,8 +103,8 @@ void attend() {
   const Interval at = interval_of(end_row - 1);
   end_key = at.end;
   [[unroll]] for (uint r = 0u; r < ROW_TILES; ++r) {
-    row_max[r] = SUM(LOWEST_MAXIMUM);
-    row_sum[r] = SUM(0.0);
+    row_max[r] = COOPERATIVE_SUM(LOWEST_MAXIMUM);
+    row_sum[r] = COOPERATIVE_SUM(0.0);
   }
   uint buffer_at = 0u;
   int first = at.first / int(BLOCK_K) * int(BLOCK_K);

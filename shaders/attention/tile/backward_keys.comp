@@ -4,7 +4,7 @@
 // Who      Group (x, y, z): BLOCK_K keys, key/value head, batch. tile_backward.glsl draws it.
 // Memory   q and do once per tile of keys and again for each of the two sums; k and v per step.
 // Numerics Float; rows in order, the heads of a group one after the other; one rounding to DTYPE.
-// Assumes  TILE_VALID; ceil(kv_len / BLOCK_K) groups in x; lengths below 2^30; ALIGNED is no lie;
+// Assumes  TILE_BACKWARD_VALID; ceil(kv_len / BLOCK_K) groups in x; lengths below 2^30; ALIGNED is no lie;
 //          operands below 2^32 elements; delta (and the table of rows, POLICY=1) in scratch.
 //
 // A row of queries whose memory is not finite reaches the keys that it gives a weight.

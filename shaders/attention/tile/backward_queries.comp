@@ -4,7 +4,7 @@
 // Who      Group (x, y, z): BLOCK_Q rows, the last first; head; batch. tile_backward.glsl draws it.
 // Memory   v once per tile of queries, k twice; q and do per step.
 // Numerics Float; keys in order; one rounding to DTYPE. Bias gradients stay float.
-// Assumes  TILE_VALID; ceil(q_len / BLOCK_Q) groups in x; lengths below 2^30; ALIGNED is no lie;
+// Assumes  TILE_BACKWARD_VALID; ceil(q_len / BLOCK_Q) groups in x; lengths below 2^30; ALIGNED is no lie;
 //          operands below 2^32 elements; delta (and the table of rows, POLICY=1) in scratch.
 //
 // A key whose memory is not finite reaches the rows that give it a weight.

@@ -3,13 +3,13 @@
 // it: each item reads its share to registers, and writes it from there to the tile, as float.
 #ifndef TESSERA_ATTENTION_TILE_FORWARD_SLICES_GLSL
 #define TESSERA_ATTENTION_TILE_FORWARD_SLICES_GLSL
-#include "attention/tile/features.glsl"
+#include "lib/tiles/features.glsl"
 
 // Four features of a row; zero where there is none.
 #define LOAD_FEATURES(name, elements, vectors)             \
   vec4 name(uint at, uint feature, uint features) {        \
     vec4 x = vec4(0.0);                                    \
-    LOAD_FOUR(x, elements, vectors, at, feature, features) \
+    TILE_LOAD_FOUR(x, elements, vectors, at, feature, features) \
     return x;                                              \
   }
 LOAD_FEATURES(load_query, q, q4)

@@ -11,15 +11,13 @@
 #include <sstream>
 #include <vector>
 
+#include "base/vendor_ids.hpp"
 #include "device/opencl/bf16_dot.hpp"
 #include "device/opencl/errors.hpp"
 
 namespace tessera::device::opencl {
 namespace {
 
-constexpr std::uint32_t kNvidia = 0x10de;
-constexpr std::uint32_t kAmd = 0x1002;
-constexpr std::uint32_t kIntel = 0x8086;
 constexpr std::string_view kPoclName = "Portable Computing Language";
 
 // Not in the headers of Debian 12; clinfo and hwloc use the same numbers.
@@ -100,9 +98,9 @@ DeviceKind read_kind(cl_device_id device) {
 
 std::uint32_t read_vendor_id(cl_device_id device, std::string_view vendor) {
   const auto said = TESSERA_GET(cl_uint, device, CL_DEVICE_VENDOR_ID);
-  if (vendor.starts_with("NVIDIA")) return kNvidia;
-  if (vendor.starts_with("Advanced Micro Devices")) return kAmd;
-  if (vendor.starts_with("Intel")) return kIntel;
+  if (vendor.starts_with("NVIDIA")) return kVendorNvidia;
+  if (vendor.starts_with("Advanced Micro Devices")) return kVendorAmd;
+  if (vendor.starts_with("Intel")) return kVendorIntel;
   return said;
 }
 

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/environment.hpp"
+#include "base/vendor_ids.hpp"
 #include "device/quirks.hpp"
 #include "tessera/error.hpp"
 
@@ -52,14 +53,14 @@ std::string hex(std::span<const std::uint8_t> bytes) {
 
 std::string vendor_name(std::uint32_t id) {
   switch (id) {
-    case 0x1002:
+    case kVendorAmd:
     case 0x1022:
       return "AMD";
     case 0x1010:
       return "Imagination Technologies";
     case 0x106b:
       return "Apple";
-    case 0x10de:
+    case kVendorNvidia:
       return "NVIDIA";
     case 0x13b5:
       return "Arm";
@@ -73,7 +74,7 @@ std::string vendor_name(std::uint32_t id) {
       return "Huawei";
     case 0x5143:
       return "Qualcomm";
-    case 0x8086:
+    case kVendorIntel:
       return "Intel";
     case VK_VENDOR_ID_MESA:
       return "Mesa";
@@ -228,6 +229,7 @@ void read_properties(PhysicalDevice& device, const Extensions& extensions) {
       (size_control.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0 &&
       size_control.minSubgroupSize <= subgroup.subgroupSize &&
       subgroup.subgroupSize <= size_control.maxSubgroupSize;
+  device.min_subgroup_size = size_control.minSubgroupSize;
   device.max_subgroups = size_control.maxComputeWorkgroupSubgroups;
 }
 
@@ -257,6 +259,10 @@ void read_features(PhysicalDevice& device) {
   device.local_size_id = chain.maintenance4.maintenance4 == VK_TRUE;
   device.require_subgroups =
       device.require_subgroups && chain.subgroup_size.subgroupSizeControl == VK_TRUE;
+  // Intel's registers are shared out among the lanes: sub-groups of the largest size, which its
+  // drivers report, leave a lane 32 registers or 64, the smallest 128.
+  if (device.require_subgroups && device.profile.vendor_id == kVendorIntel)
+    device.profile.subgroup_size = device.min_subgroup_size;
   device.full_subgroups =
       device.require_subgroups && chain.subgroup_size.computeFullSubgroups == VK_TRUE;
 }

@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "abi/shared.h"
+#include "kernel/gpu.hpp"
 #include "operations/attention_core/dropout.hpp"
 
 namespace tessera::operations::attention {
@@ -169,6 +170,8 @@ abi::AttentionPolicyArgs policy_arguments(const Problem& problem, const Attentio
     args.kv_positions_offset = narrow(spec.offset);
     args.kv_positions_stride_batch = narrow(spec.strides[0]);
     args.kv_positions_stride_key = narrow(spec.strides[1]);
+    args.reach_left = static_cast<abi::u32>(call.window_left);
+    args.reach_right = call.causal ? 0 : static_cast<abi::u32>(call.window_right);
     args.chunk = narrow(call.chunk);
   }
   args.dropout_threshold = dropout_threshold(call.dropout);
@@ -189,7 +192,7 @@ std::uint32_t filling_splits(const Problem& problem, const DeviceProfile& profil
   if (call.splits > 0) return static_cast<std::uint32_t>(call.splits);
   const std::uint64_t have =
       std::max<std::uint64_t>(std::uint64_t{groups.x} * groups.y * groups.z, 1);
-  const std::uint64_t wanted = 2 * std::max<std::uint64_t>(profile.compute_units, 1);
+  const std::uint64_t wanted = 2 * std::uint64_t{kernel::compute_units_of(profile)};
   const std::uint64_t most =
       std::max<std::uint64_t>(static_cast<std::uint64_t>(call.kv_len) / (4 * keys), 1);
   const bool few = is_gpu(profile) && 2 * have <= wanted;

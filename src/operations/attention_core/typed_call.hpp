@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "tessera/context.hpp"
@@ -22,6 +23,7 @@ Options band_options(const CallOptions& from) {
     options["sliding_window"] =
         std::vector<std::int64_t>(from.sliding_window->begin(), from.sliding_window->end());
   }
+  if (from.precision) options["precision"] = std::string(to_string(*from.precision));
   return options;
 }
 

@@ -29,6 +29,8 @@ class Runner {
         drawn.operation + "/" + std::string(to_string(drawn.dtype)) + " " + drawn.shape.name;
     try {
       const Problem problem = make_problem(operation, drawn.shape.operands, drawn.shape.options);
+      result.failure = imprecise_choice(problem);
+      if (!result.failure.empty()) return result;
       const std::vector<Kernel> kernels = accepting(problem, drawn, result.skipped);
       if (kernels.empty()) return result;
       const Kernel& kernel = kernels[drawn.kernel % kernels.size()];
@@ -58,6 +60,20 @@ class Runner {
     const runtime::Verdict verdict = bench.verify(*plan);
     result.worst = verdict.worst;
     result.failure = verdict.failure;
+  }
+
+  // What is wrong with what an application would get, if it keeps less than the call asks for.
+  std::string imprecise_choice(const Problem& problem) const {
+    if (problem.precision == Precision::kDefault) return {};
+    try {
+      const Choice choice = Executor(context_).explain(problem).execution.choice;
+      const Variant& variant = *problem.operation->find_variant(choice.variant);
+      if (precision_of(variant, problem.dtype) >= problem.precision) return {};
+      return "precision=" + std::string(to_string(problem.precision)) + " was answered with " +
+             variant.name + ", which keeps less";
+    } catch (const Unsupported&) {
+      return {};  // nothing was chosen
+    }
   }
 
   // The kernels of the pool that take this call; none: why not.

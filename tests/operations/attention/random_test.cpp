@@ -7,13 +7,21 @@
 
 #include <algorithm>
 #include <set>
+#include <sstream>
 
 #include "operations/attention_core/cases/workload.hpp"
+#include "selection/heuristics.hpp"
+#include "support/profiles.hpp"
 
 namespace tessera::testing {
 namespace {
 
 constexpr std::uint64_t kCalls = 2000;
+
+// By name and storage type, not by precision_of(), which is what is tested.
+bool rounds_factors(const Operation& operation, const std::string& variant, DType dtype) {
+  return operation.find_variant(variant)->rounds_factors && dtype != DType::kF32;
+}
 
 TEST(AttentionRandom, ASeedGivesTheSameCall) {
   std::set<std::string> names;
@@ -45,7 +53,8 @@ TEST(AttentionRandom, ARunReachesEveryFeatureOptionAndKindOfData) {
     const bool flash = drawn.operation == "flash_attention";
     ++counts["operation " + drawn.operation];
     ++counts["dtype " + std::string(to_string(drawn.dtype))];
-    ++counts["data " + drawn.shape.data];
+    std::istringstream kinds(drawn.shape.data);
+    for (std::string kind; std::getline(kinds, kind, '+');) ++counts["data " + kind];
     if (!flash) continue;
     for (const auto& [name, value] : drawn.shape.options) ++counts["option " + name];
     for (std::size_t slot = 0; slot < drawn.shape.operands.size(); ++slot) {
@@ -63,9 +72,34 @@ TEST(AttentionRandom, ARunReachesEveryFeatureOptionAndKindOfData) {
     expected.push_back("strided " + std::string(name));
   for (const char* data :
        {"normal", "sharp", "ascending", "descending", "needle", "needle_first", "needle_any",
-        "constant_value", "tiny", "large", "integers", "below_zero"})
+        "constant_value", "tiny", "large", "integers", "below_zero", "masking", "unordered", "far"})
     expected.push_back("data " + std::string(data));
   for (const std::string& what : expected) EXPECT_GE(counts[what], 10U) << what;
+}
+
+// On the devices of tests/devices, by the rules and as the candidates of a tuner.
+TEST(AttentionRandom, HighestNeverPicksAVariantThatRounds) {
+  std::size_t rounding = 0;
+  for (const std::string& name : profile_names()) {
+    const DeviceProfile profile = load_profile(name);
+    for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+      RandomAttention drawn = random_attention(seed);
+      const Operation& operation = find_operation(drawn.operation);
+      const auto rounds = [&](const std::string& precision) {
+        drawn.shape.options["precision"] = precision;
+        const Problem problem = make_problem(operation, drawn.shape.operands, drawn.shape.options);
+        const auto choice = selection::heuristic_choice(problem, profile, nullptr);
+        bool any = choice && rounds_factors(operation, choice->variant, drawn.dtype);
+        for (const selection::Candidate& candidate : selection::candidates(problem, profile))
+          any = any || rounds_factors(operation, candidate.variant->name, drawn.dtype);
+        return any;
+      };
+      rounding += rounds("default") ? 1 : 0;
+      EXPECT_EQ(rounds("default"), rounds("high")) << name << " " << drawn.shape.name;
+      EXPECT_FALSE(rounds("highest")) << name << " " << drawn.operation << " " << drawn.shape.name;
+    }
+  }
+  EXPECT_GT(rounding, 20U);
 }
 
 }  // namespace

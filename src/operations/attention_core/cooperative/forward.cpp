@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "kernel/gpu.hpp"
 #include "kernel/tunable_list.hpp"
 #include "operations/attention_core/launch.hpp"
 
@@ -30,18 +31,14 @@ struct CooperativeGeometry {
   std::uint32_t registers = 0;  // of one item, about
 };
 
-CooperativeGeometry geometry_of(const Problem& problem, const Config& config, bool registers) {
-  // forward.h's macros read these names.
+CooperativeGeometry geometry_of(const Problem& problem, const Config& config, bool registers,
+                                std::uint32_t matrix_lanes = 0) {
   const std::uint32_t REGISTERS = registers ? 1 : 0;
-  const std::uint32_t WG_X = config.get("WG_X", 0);
-  const std::uint32_t ROWS = config.get("ROWS", 0);
-  const std::uint32_t BLOCK_K = config.get("BLOCK_K", 0);
-  const std::uint32_t BUFFERS = config.get("BUFFERS", 0);
-  const std::uint32_t PREFETCH = config.get("PREFETCH", 0);
-  const std::uint32_t LANES = config.get("LANES", 0);
-  const std::uint32_t MATRIX_M = config.get("MATRIX_M", 0);
-  const std::uint32_t MATRIX_N = config.get("MATRIX_N", 0);
-  const std::uint32_t MATRIX_K = config.get("MATRIX_K", 0);
+  // forward.h's macros read these locals.
+  using Number = std::uint32_t;
+#include "kernel/tunable_locals.inc"
+#include "operations/attention_core/cooperative/forward.def"
+  const std::uint32_t MATRIX_LANES = matrix_lanes != 0 ? matrix_lanes : LANES;
   const std::uint32_t HEAD_DIM = head_dim(problem);
   const std::uint32_t VALUE_DIM = value_dim(problem);
   constexpr std::uint32_t kMost = 4096;  // keeps every product below in 32 bits
@@ -99,6 +96,23 @@ bool fits(const Problem& problem, const Config& config, const DeviceProfile& pro
          geometry.registers <= kMostRegisters && config.group().x <= profile.max_group_size;
 }
 
+// How well a cut suits the registers and the local memory of the GPU's cores.
+enum class Suits : std::uint8_t { kWell, kFewGroups, kSpills };
+Suits suits(const Problem& problem, const Config& config, const DeviceProfile& profile,
+            bool registers) {
+  const kernel::GroupBudget budget = kernel::group_budget(profile);
+  const CooperativeGeometry geometry =
+      geometry_of(problem, config, registers, kernel::lanes_of_a_matrix(profile));
+  // Operands of policies, and the row that they belong to.
+  constexpr std::uint32_t kPolicyRegisters = 16;
+  const std::uint32_t taken =
+      geometry.registers + (call_of(problem).policies ? kPolicyRegisters : 0);
+  if (taken > budget.spills_from) return Suits::kSpills;
+  const std::uint64_t local_bytes = std::uint64_t{128} * geometry.local_bytes / config.group().x;
+  const bool well = taken <= budget.registers && local_bytes <= budget.local_bytes;
+  return well ? Suits::kWell : Suits::kFewGroups;
+}
+
 struct Cut {
   std::uint32_t subgroups, rows, keys, buffers, prefetch;
 };
@@ -136,6 +150,11 @@ std::vector<Config> space_of(const Problem& problem, const DeviceProfile& profil
       if (fits(problem, config, profile, registers)) configs.push_back(config);
     }
   }
+  if (is_gpu(profile)) {
+    std::ranges::stable_sort(configs, {}, [&](const Config& config) {
+      return suits(problem, config, profile, registers);
+    });
+  }
   return configs;
 }
 
@@ -158,7 +177,7 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
            ", and the device's sub-groups have " + std::to_string(profile.subgroup_size);
   }
   if (!geometry_of(problem, config, registers).valid) {
-    return "its work-group does not divide into matrices "
+    return "has a work-group that does not divide into matrices "
            "(operations/attention_core/cooperative/forward.h)";
   }
   if (const Refusal no = rejects_splits(problem, config)) return no;
@@ -197,12 +216,13 @@ Variant cooperative(const AttentionSlots& slots, std::string name, std::string i
   return variant;
 }
 
+// Where every cut spills, the tile kernels take fewer cycles by the compilers' estimate.
 bool prefers(const Problem& problem, const DeviceProfile& profile, bool registers) {
-  return profile.backend == Backend::kVulkan && call_of(problem).q_len >= kFewestRows &&
-         !space_of(problem, profile, registers).empty();
+  if (profile.backend != Backend::kVulkan || call_of(problem).q_len < kFewestRows) return false;
+  const std::vector<Config> configs = space_of(problem, profile, registers);
+  return !configs.empty() &&
+         (is_cpu(profile) || suits(problem, configs.front(), profile, registers) != Suits::kSpills);
 }
-
-}  // namespace
 
 Variant cooperative_variant(const AttentionSlots& slots) {
   return cooperative(slots, "cooperative",
@@ -228,6 +248,22 @@ Config default_cooperative_config(const Problem& problem, const DeviceProfile& p
 
 Config default_cooperative_registers_config(const Problem& problem, const DeviceProfile& profile) {
   return space_of(problem, profile, true).front();
+}
+
+}  // namespace
+
+Way cooperative_registers(const AttentionSlots& slots) {
+  return {.variant = cooperative_registers_variant(slots),
+          .rule = {.why = "the device's matrix unit, scores stay in its registers",
+                   .when = prefers_cooperative_registers,
+                   .config = default_cooperative_registers_config}};
+}
+
+Way cooperative(const AttentionSlots& slots) {
+  return {.variant = cooperative_variant(slots),
+          .rule = {.why = "the device's matrix unit",
+                   .when = prefers_cooperative,
+                   .config = default_cooperative_config}};
 }
 
 }  // namespace tessera::operations::attention

@@ -47,10 +47,11 @@
 #define ITEM_GROUPS (BLOCK_K / (8u * PARTS))
 
 // 32-bit registers that one item needs, about: outputs, scores (with REGISTERS=1 those of the next
-// step, too), queries, the step on its way, addresses.
+// step, too), queries, the step on its way, addresses. The host says in MATRIX_LANES how many lanes
+// hold a matrix of queries between them once.
 #define COOPERATIVE_REGISTERS                                                        \
   (ROWS * (VALUE_TILES * MATRIX_N + (REGISTERS != 0u ? 2u : 1u) * BLOCK_K) / LANES + \
-   ROWS * HEAD_STEPS * MATRIX_K / (2u * LANES) +                                     \
+   ROWS * HEAD_STEPS * MATRIX_K / (2u * MATRIX_LANES) +                              \
    (PREFETCH != 0u ? 4u * (K_COPIES + V_COPIES) : 0u) + 40u)
 
 // What the kernel takes for granted. Evaluate COOPERATIVE_DIVISORS first: the rest divides by them.
@@ -58,7 +59,7 @@
   (LANES > 0u && WG_X >= LANES && MATRIX_M > 0u && MATRIX_N > 0u && MATRIX_K > 0u && ROWS > 0u && \
    BLOCK_K >= 8u)
 #define COOPERATIVE_VALID                                                                      \
-  (WG_X % LANES == 0u && ROWS % MATRIX_M == 0u && BLOCK_K % MATRIX_N == 0u &&                  \
+  (WG_X % LANES == 0u && ROWS % MATRIX_M == 0u && ROWS <= 32u && BLOCK_K % MATRIX_N == 0u &&   \
    BLOCK_K % MATRIX_K == 0u && MATRIX_N % 8u == 0u && MATRIX_K % 8u == 0u &&                   \
    (ROWS < LANES ? LANES % ROWS == 0u : ROWS % LANES == 0u) && BLOCK_K % (8u * PARTS) == 0u && \
    (BUFFERS == 1u || BUFFERS == 2u) && PREFETCH <= 1u &&                                       \

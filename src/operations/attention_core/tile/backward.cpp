@@ -2,9 +2,11 @@
 // attention/tile/backward_keys and attention/tile/backward_queries: any GPU, through OpenCL and
 // Vulkan.
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 
+#include "base/vendor_ids.hpp"
 #include "kernel/tunable_list.hpp"
 #include "operations/attention_core/backward_launch.hpp"
 #include "operations/attention_core/tile/backward_geometry.hpp"
@@ -35,16 +37,26 @@ bool fits(const Problem& problem, const Config& config, const DeviceProfile& pro
          (profile.max_group_size == 0 || config.group().x <= profile.max_group_size);
 }
 
+constexpr std::uint32_t kMostRegisters = 224;  // of 255 on the GPUs that have fewest
+
 // Square blocks with four scores per item and row, so that an item of a block has 4 rows / block of
 // each row's features: the largest block whose sums stay in registers, with the longest slices that
 // fit local memory. On a CPU, where nobody needs speed of these tiles, the smallest: PoCL compiles
-// them in 4 s, and blocks of 16 in 12.
+// them in 4 s, and blocks of 16 in 12. With wide rows it is the other way round: loops over the
+// sums of an item are unrolled, and larger groups have fewer of them (dims 238 and 174, bf16:
+// minutes with blocks of 8, 12 s with 16).
 Config fitting_config(const Problem& problem, const DeviceProfile& profile) {
   constexpr std::pair<std::uint32_t, std::uint32_t> kSlices[] = {{32, 16}, {16, 16}, {16, 8},
                                                                  {8, 8},   {8, 4},   {4, 4}};
   const Config smallest = make_config(16, 8, 8, 1, 4, 4);
-  if (is_cpu(profile)) return smallest;
-  constexpr std::uint32_t kMostRegisters = 224;  // of 255 on the GPUs that have fewest
+  if (is_cpu(profile)) {
+    for (std::uint32_t block = 8; block <= 32; block *= 2) {
+      const Config config = make_config(block * block / 4, block, block, 1, 4, 4);
+      if (fits(problem, config, profile) && geometry(problem, config).registers <= kMostRegisters)
+        return config;
+    }
+    return smallest;
+  }
   for (const bool spills : {false, true}) {
     for (std::uint32_t block = 64; block >= 8; block /= 2) {
       for (std::uint32_t rows = 8; rows >= 1; rows /= 2) {
@@ -80,21 +92,49 @@ std::vector<Config> gpu_configs(std::uint32_t dim) {
   return {make_config(256, 64, 32, 2, 16, 8), make_config(256, 32, 32, 1, 16, 4)};
 }
 
+// As the tile kernels of the forward pass (tile_variant.cpp): no spills, and two waves or more to a
+// SIMD of GCN, four of RDNA.
+std::vector<Config> amd_configs(std::uint32_t dim) {
+  if (dim <= 128) return {make_config(256, 64, 64, 4, 16, 8), make_config(256, 64, 32, 2, 16, 8)};
+  if (dim <= 256) return {make_config(256, 64, 32, 2, 16, 8)};
+  return {};
+}
+
+// Two rows of 4 scores to an item: 98 to 131 of its 128 registers by ANV, and no spill.
+std::vector<Config> intel_configs(std::uint32_t dim) {
+  if (dim <= 64) return {make_config(256, 64, 32, 2, 8, 4), make_config(128, 32, 32, 2, 16, 4)};
+  if (dim <= 128) return {make_config(256, 64, 32, 2, 8, 4), make_config(256, 32, 32, 1, 8, 4)};
+  if (dim <= 256) return {make_config(512, 64, 32, 1, 8, 4), make_config(256, 32, 32, 1, 8, 4)};
+  return {make_config(1024, 64, 64, 1, 8, 4)};
+}
+
+std::vector<Config> configs_for(const DeviceProfile& profile, std::uint32_t dim) {
+  std::vector<Config> configs;
+  if (profile.vendor_id == kVendorAmd) configs = amd_configs(dim);
+  if (profile.vendor_id == kVendorIntel) configs = intel_configs(dim);
+  std::ranges::copy(gpu_configs(dim), std::back_inserter(configs));
+  return configs;
+}
+
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
   std::vector<Config> configs;
   const auto add = [&](const Config& config) {
     if (std::ranges::find(configs, config) == configs.end()) configs.push_back(config);
   };
   if (is_gpu(profile)) {
-    for (const Config& config : gpu_configs(std::max(head_dim(problem), value_dim(problem)))) {
+    const std::uint32_t dim = std::max(head_dim(problem), value_dim(problem));
+    for (const Config& config : configs_for(profile, dim)) {
       if (fits(problem, config, profile)) add(config);
     }
   }
   add(fitting_config(problem, profile));
+  // Loops over an item's sums are unrolled, and PoCL takes minutes for those that no GPU's
+  // registers would hold.
   if (is_cpu(profile)) {
     for (const Config& config :
          {make_config(16, 8, 32, 2, 8, 8), make_config(16, 16, 16, 4, 8, 4)}) {
-      if (fits(problem, config, profile)) add(config);
+      if (fits(problem, config, profile) && geometry(problem, config).registers <= kMostRegisters)
+        add(config);
     }
   }
   return configs;
@@ -150,11 +190,10 @@ Pass queries_pass(const AttentionSlots& slots, bool policies) {
 
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& /*profile*/) {
   if (!geometry(problem, config).valid)
-    return "its work-group does not divide into tiles (operations/attention_core/tile/backward.h)";
+    return "has a work-group that does not divide into tiles "
+           "(operations/attention_core/tile/backward.h)";
   return rejects_long_offsets(problem, backward_scratch_bytes(problem, tiling(problem, config)));
 }
-
-}  // namespace
 
 Variant tile_backward_variant(const AttentionSlots& slots) {
   Variant variant;
@@ -183,6 +222,15 @@ Variant tile_backward_variant(const AttentionSlots& slots) {
 
 Config default_tile_backward_config(const Problem& problem, const DeviceProfile& profile) {
   return space(problem, profile).front();
+}
+
+}  // namespace
+
+Way tile_backward(const AttentionSlots& slots) {
+  return {.variant = tile_backward_variant(slots),
+          .rule = {.why = "the base tier runs everywhere",
+                   .when = [](const Problem&, const DeviceProfile&) { return true; },
+                   .config = default_tile_backward_config}};
 }
 
 }  // namespace tessera::operations::attention

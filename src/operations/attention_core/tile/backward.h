@@ -2,7 +2,7 @@
 // Geometry of attention/tile/backward_keys and tile_backward_queries, from WG_X, the names of
 // backward.def, and BLOCK_OWN and BLOCK_STEP, which each kernel says of BLOCK_Q and BLOCK_K.
 // OpenCL C, GLSL and the host read this same text: a host function has those names as unsigned
-// locals and evaluates TILE_VALID, TILE_LOCAL_BYTES and TILE_REGISTERS.
+// locals and evaluates TILE_BACKWARD_VALID, TILE_BACKWARD_LOCAL_BYTES and TILE_BACKWARD_REGISTERS.
 //
 // A vector is four floats, the unit of local memory. Rows that lanes stride over are an odd number
 // of vectors long, so that eight neighbouring rows start in different banks.
@@ -35,8 +35,8 @@
 #define STEP_AREA (BLOCK_STEP * SLICE_STRIDE)
 #define WEIGHT_AREA (BLOCK_OWN * WEIGHT_STRIDE)
 #define ROW_AREA (SLICE_STEP * TILE_MAX(HEAD_STRIDE, VALUE_STRIDE))
-#define TILE_VECTORS TILE_MAX(OWN_AREA + STEP_AREA, WEIGHT_AREA + ROW_AREA)
-#define TILE_LOCAL_BYTES (16u * TILE_VECTORS + 4u * BLOCK_STEP + 8u)
+#define TILE_BACKWARD_VECTORS TILE_MAX(OWN_AREA + STEP_AREA, WEIGHT_AREA + ROW_AREA)
+#define TILE_BACKWARD_LOCAL_BYTES (16u * TILE_BACKWARD_VECTORS + 4u * BLOCK_STEP + 8u)
 
 // Vectors that one item copies per slice of features, COPY_ROWS rows apart; and rows that it copies
 // per slice of the step, LANES_OWN apart.
@@ -47,17 +47,19 @@
 
 // 32-bit registers that one item of the keys kernel needs, about: two sums, weights and gradients,
 // the larger of the two kinds of product, addresses.
-#define TILE_REGISTERS                                                         \
+#define TILE_BACKWARD_REGISTERS                                                \
   (4u * ITEM_ROWS * (ITEM_HEADS + ITEM_VALUES) + 2u * ITEM_ROWS * ITEM_STEPS + \
    TILE_MAX(4u * ITEM_STEPS + 8u, 4u * ITEM_ROWS + 16u) + 40u)
 
-// What the kernels take for granted. Evaluate TILE_DIVISORS first: the rest divides by them.
-#define TILE_DIVISORS                                                                \
+// What the kernels take for granted. Evaluate TILE_BACKWARD_DIVISORS first: the rest divides by
+// them.
+#define TILE_BACKWARD_DIVISORS                                                       \
   (ITEM_ROWS > 0u && BLOCK_OWN >= ITEM_ROWS && WG_X >= LANES_OWN && SLICE_D >= 4u && \
    SLICE_STEP >= 4u && WG_X >= SLICE_VECTORS)
-#define TILE_VALID                                                                               \
-  (TILE_DIVISORS && BLOCK_OWN % ITEM_ROWS == 0u && WG_X % LANES_OWN == 0u && BLOCK_STEP > 0u &&  \
-   BLOCK_STEP % (4u * LANES_STEP) == 0u && ITEM_STEPS <= 32u && BLOCK_STEP % SLICE_STEP == 0u && \
-   SLICE_STEP % 4u == 0u && SLICE_D % 4u == 0u && WG_X % SLICE_VECTORS == 0u)
+#define TILE_BACKWARD_VALID                                                           \
+  (TILE_BACKWARD_DIVISORS && BLOCK_OWN % ITEM_ROWS == 0u && WG_X % LANES_OWN == 0u && \
+   BLOCK_STEP > 0u && BLOCK_STEP % (4u * LANES_STEP) == 0u && ITEM_STEPS <= 32u &&    \
+   BLOCK_STEP % SLICE_STEP == 0u && SLICE_STEP % 4u == 0u && SLICE_D % 4u == 0u &&    \
+   WG_X % SLICE_VECTORS == 0u)
 
 #endif  // TESSERA_OPERATIONS_ATTENTION_TILE_BACKWARD_H

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // attention/tile/forward: any GPU, through OpenCL and Vulkan.
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
+#include "base/vendor_ids.hpp"
 #include "kernel/option_access.hpp"
 #include "kernel/tunable_list.hpp"
 #include "operations/attention_core/launch.hpp"
@@ -22,7 +24,7 @@ std::vector<Tunable> tunables() {
 AttentionTiling tiling(const Problem& problem, const Config& config) {
   const AttentionProblem& call = call_of(problem);
   const std::uint32_t rows = config.at("BLOCK_Q");
-  const bool packs = 2 * call.q_len <= rows;
+  const bool packs = 2 * call.q_len <= rows && call.group() > 0;  // a call may have no heads
   return {.rows = rows,
           .keys = config.at("BLOCK_K"),
           .pack = packs ? static_cast<std::uint32_t>(call.group()) : 1,
@@ -100,13 +102,48 @@ std::vector<Config> gpu_configs(std::uint32_t value_dim) {
           make_config(128, 4, 256, 2, 8, 4, 0, 0)};
 }
 
+// 4 x 4 scores and outputs to an item, and 256 items that share a tile: by both of AMD's compilers
+// none of them spills, nor has memory of its own; 9 to 13 KiB of local memory for 128 items. Up to
+// 128 columns that leaves 2 or 3 waves to a SIMD of GCN, 4 to 6 of RDNA (RADV: 84 to 128 registers,
+// where the first cuts of the others take 168 to 256).
+std::vector<Config> amd_configs(std::uint32_t value_dim) {
+  if (value_dim <= 64)
+    return {make_config(256, 64, 64, 4, 16, 8, 0, 0), make_config(128, 64, 32, 4, 32, 16, 0, 0)};
+  if (value_dim <= 128)
+    return {make_config(256, 64, 64, 4, 16, 8, 0, 0), make_config(128, 32, 64, 4, 16, 8, 0, 0)};
+  if (value_dim <= 256)
+    return {make_config(256, 32, 128, 4, 16, 8, 0, 0), make_config(256, 64, 64, 4, 16, 8, 0, 0)};
+  return {};
+}
+
+// An item has 128 registers, so it takes 2 rows and short slices: ANV and ocloc spill none of the
+// first ones from Xe-LP to Xe2. {256, 64, 64, 4, 16, 8} is for Xe2, where it spills none either.
+std::vector<Config> intel_configs(std::uint32_t value_dim) {
+  if (value_dim <= 64)
+    return {make_config(256, 64, 64, 2, 8, 8, 0, 0), make_config(256, 64, 64, 4, 16, 8, 0, 0),
+            make_config(128, 32, 64, 2, 8, 8, 0, 0)};
+  if (value_dim <= 128)
+    return {make_config(256, 32, 128, 2, 16, 8, 0, 0), make_config(256, 32, 64, 2, 16, 8, 0, 0)};
+  if (value_dim <= 256)
+    return {make_config(256, 32, 64, 2, 8, 4, 0, 0), make_config(256, 16, 128, 2, 8, 4, 0, 0)};
+  return {make_config(256, 16, 256, 2, 4, 4, 0, 0)};
+}
+
+std::vector<Config> configs_for(const DeviceProfile& profile, std::uint32_t value_dim) {
+  std::vector<Config> configs;
+  if (profile.vendor_id == kVendorAmd) configs = amd_configs(value_dim);
+  if (profile.vendor_id == kVendorIntel) configs = intel_configs(value_dim);
+  std::ranges::copy(gpu_configs(value_dim), std::back_inserter(configs));
+  return configs;
+}
+
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
   std::vector<Config> configs;
   const auto add = [&](const Config& config) {
     if (std::ranges::find(configs, config) == configs.end()) configs.push_back(config);
   };
   if (is_gpu(profile)) {
-    for (const Config& config : gpu_configs(value_dim(problem))) {
+    for (const Config& config : configs_for(profile, value_dim(problem))) {
       if (fits(problem, config, profile)) add(config);
     }
   }
@@ -124,7 +161,8 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& /*profile*/) {
   const TileGeometry geometry = tile_geometry(config, head_dim(problem), value_dim(problem));
   if (!geometry.valid)
-    return "its work-group does not divide into tiles (operations/attention_core/tile/forward.h)";
+    return "has a work-group that does not divide into tiles "
+           "(operations/attention_core/tile/forward.h)";
   if (const Refusal no = rejects_splits(problem, config)) return no;
   return rejects_long_offsets(problem, scratch_of(problem, tiling(problem, config)).end);
 }
@@ -154,8 +192,6 @@ Variant tile(const AttentionSlots& slots, std::string name, std::string idea, bo
   return variant;
 }
 
-}  // namespace
-
 Variant tile_variant(const AttentionSlots& slots) {
   return tile(slots, "tile",
               "K and V tiles in local memory, scores and outputs in registers, online softmax",
@@ -168,6 +204,26 @@ Variant tile_subgroup_variant(const AttentionSlots& slots) {
 
 Config default_tile_config(const Problem& problem, const DeviceProfile& profile) {
   return space(problem, profile).front();
+}
+
+}  // namespace
+
+Way tile_subgroup(const AttentionSlots& slots) {
+  return {.variant = tile_subgroup_variant(slots),
+          .rule = {.why = "sub-group shuffles save barriers",
+                   .when =
+                       [](const Problem&, const DeviceProfile& p) {
+                         return p.backend == Backend::kVulkan &&
+                                has(p.features, Feature::kSubgroupArithmetic);
+                       },
+                   .config = default_tile_config}};
+}
+
+Way tile(const AttentionSlots& slots) {
+  return {.variant = tile_variant(slots),
+          .rule = {.why = "the base tier runs everywhere",
+                   .when = [](const Problem&, const DeviceProfile&) { return true; },
+                   .config = default_tile_config}};
 }
 
 }  // namespace tessera::operations::attention

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel/gpu.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/vendor_ids.hpp"
+
+namespace tessera::kernel {
+namespace {
+
+// RDNA 4 is the first generation of AMD's that multiplies bfloat16 through Vulkan, and the first
+// that holds matrices once.
+bool is_rdna3(const DeviceProfile& profile) {
+  return profile.vendor_id == kVendorAmd && !profile.matrix_shapes.empty() &&
+         !has(profile.features, Feature::kBf16Matrix);
+}
+
+}  // namespace
+
+std::uint32_t compute_units_of(const DeviceProfile& profile) {
+  constexpr std::uint32_t kGuessDiscrete = 32, kGuessIntegrated = 8;
+  // Intel's OpenCL counts execution units, 8 of which (16 before Xe-HPG's successors) make a core.
+  constexpr std::uint32_t kUnitsOfACore = 8;
+  if (!is_gpu(profile)) return std::max(profile.compute_units, 1U);
+  if (profile.compute_units == 0)
+    return profile.kind == DeviceKind::kIntegratedGpu ? kGuessIntegrated : kGuessDiscrete;
+  const bool counts_units =
+      profile.vendor_id == kVendorIntel && profile.backend == Backend::kOpenCL;
+  return counts_units ? std::max(profile.compute_units / kUnitsOfACore, 1U) : profile.compute_units;
+}
+
+GroupBudget group_budget(const DeviceProfile& profile) {
+  constexpr std::uint32_t kNoLimit = std::numeric_limits<std::uint32_t>::max();
+  // RDNA: 1536 registers of 32 lanes per SIMD, so 192 leave room for four waves of 64; a wave can
+  // have 256, some of which the compiler needs to copy.
+  if (profile.vendor_id == kVendorAmd)
+    return {.registers = 192, .spills_from = 248, .local_bytes = 16 << 10};
+  // 128 registers of the native width to a thread, whatever its sub-group's size; a quarter goes to
+  // addresses of 64 bits and to loads under way.
+  if (profile.vendor_id == kVendorIntel)
+    return {.registers = 96, .spills_from = 96, .local_bytes = kNoLimit};
+  return {.registers = kNoLimit, .spills_from = kNoLimit, .local_bytes = kNoLimit};
+}
+
+std::uint32_t lanes_of_a_matrix(const DeviceProfile& profile) {
+  constexpr std::uint32_t kRdna3Lanes = 16;
+  return is_rdna3(profile) ? kRdna3Lanes : profile.subgroup_size;
+}
+
+}  // namespace tessera::kernel

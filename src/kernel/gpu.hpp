@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What variants know of GPUs beyond the profile, by vendor and generation. The figures are of
+// compilers, not of clocks: tools/vendors.sh, docs/vendors.md.
+#pragma once
+
+#include <cstdint>
+
+#include "tessera/device.hpp"
+
+namespace tessera::kernel {
+
+// Cores that run work-groups: streaming multiprocessors, compute units, Xe cores. A guess where the
+// driver does not tell, since "1" would leave a GPU idle.
+std::uint32_t compute_units_of(const DeviceProfile& profile);
+
+// What a work-group may take before it runs alone on its core, or spills.
+struct GroupBudget {
+  std::uint32_t registers = 0;    // of an item, of 32 bits: beyond, too few groups share a core
+  std::uint32_t spills_from = 0;  // registers that an item can't have
+  std::uint32_t local_bytes = 0;  // of 128 items
+};
+// Of kernels with cooperative matrices. Where nothing is known, no limit.
+GroupBudget group_budget(const DeviceProfile& profile);
+
+// Lanes that hold a matrix of A or B between them once: all of a sub-group, but 16 on RDNA 3, whose
+// 16 lanes each hold a row, and the others the same again.
+std::uint32_t lanes_of_a_matrix(const DeviceProfile& profile);
+
+}  // namespace tessera::kernel

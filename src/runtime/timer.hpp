@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Times one plan, run after run, on a stream that nobody else uses meanwhile.
+#pragma once
+
+#include <functional>
+#include <span>
+
+#include "runtime/context_state.hpp"
+#include "runtime/plan.hpp"
+
+namespace tessera::runtime {
+
+class Timer {
+ public:
+  // `scratch` holds what the plan needs.
+  Timer(ContextState& context, const Plan& plan, std::span<const device::BufferPtr> buffers,
+        const device::BufferPtr& scratch)
+      : context_(context), plan_(plan), buffers_(buffers), scratch_(scratch) {}
+
+  // Seconds of one run by the device's clock. GPUs run it a few times more before, see busy_runs().
+  // `meanwhile` happens while the device works.
+  double time(const std::function<void()>& meanwhile = {});
+
+ private:
+  ContextState& context_;
+  const Plan& plan_;
+  std::span<const device::BufferPtr> buffers_;
+  const device::BufferPtr& scratch_;
+  double last_ = 0;  // seconds of the run before
+};
+
+}  // namespace tessera::runtime

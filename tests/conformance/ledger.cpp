@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "conformance/ledger.hpp"
+
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <stdexcept>
+#include <utility>
+
+namespace tessera::testing {
+namespace {
+
+constexpr std::size_t kOpenCLBudget = 24, kVulkanBudget = 16;
+
+// Families that get more, and why.
+const std::map<std::pair<std::string, Backend>, std::size_t>& larger_budgets() {
+  static const std::map<std::pair<std::string, Backend>, std::size_t> budgets{
+      // Two dozen variants of four operations: CPUs have three ways of their own to compute the
+      // forward pass and run two of GPUs, with two bodies each (plain calls and all policies) and
+      // each head dim compiled in, in three storage types; the backward pass takes up to five
+      // kernels.
+      {{"attention", Backend::kOpenCL}, 160},
+      {{"attention", Backend::kVulkan}, 72},
+      // Four operations in two variants and three storage types, with the five kinds of sequences
+      // compiled in. The kernels are small.
+      {{"pooling", Backend::kOpenCL}, 110},
+      {{"pooling", Backend::kVulkan}, 64},
+  };
+  return budgets;
+}
+
+}  // namespace
+
+std::string family_of(const Operation& operation) {
+  for (const Variant& variant : operation.variants) {
+    for (const Pass& pass : variant.passes) {
+      for (const Source* source : {&pass.opencl, &pass.vulkan}) {
+        const std::size_t slash = source->file.find('/');
+        if (slash != std::string::npos) return source->file.substr(0, slash);
+      }
+    }
+  }
+  return operation.name;
+}
+
+std::size_t budget_of(const std::string& family, Backend backend) {
+  const auto larger = larger_budgets().find({family, backend});
+  if (larger != larger_budgets().end()) return larger->second;
+  return backend == Backend::kVulkan ? kVulkanBudget : kOpenCLBudget;
+}
+
+std::string to_string(const Ledger& ledger, bool with_budget) {
+  std::string text =
+      ledger.family + " on " + std::string(tessera::to_string(ledger.backend)) + ": ";
+  if (ledger.backend != Backend::kHost) {
+    text += std::to_string(ledger.programs) + " programs";
+    if (with_budget)
+      text += " (of " + std::to_string(budget_of(ledger.family, ledger.backend)) + ")";
+    text += ", ";
+  }
+  char seconds[160];
+  std::snprintf(seconds, sizeof seconds,
+                "compilers %.1f s, oracle %.1f s, launches %.1f s, data and comparison %.1f s",
+                ledger.spent.compilers, ledger.spent.oracle, ledger.spent.launches,
+                ledger.spent.rest);
+  return text + seconds;
+}
+
+void append_line(const std::string& file, const std::string& line) {
+  std::ofstream stream(file, std::ios::app);
+  stream << line + "\n" << std::flush;
+  if (!stream) throw std::runtime_error(file + " cannot be written");
+}
+
+}  // namespace tessera::testing

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the checks of a family cost on a backend, and what they may.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "conformance/conformance.hpp"
+
+namespace tessera::testing {
+
+// The folder of cl_kernels or shaders that the operation's kernels lie in.
+std::string family_of(const Operation& operation);
+
+struct Ledger {
+  std::string family;
+  Backend backend = Backend::kHost;
+  std::size_t programs = 0;  // that differ; OpenCL programs, Vulkan pipelines
+  conformance::Spent spent{};
+};
+
+// Programs that the default run of a family may build on a processor. A program takes its compiler
+// 0.1 to 10 seconds there, so their number is what a test run costs.
+std::size_t budget_of(const std::string& family, Backend backend);
+
+// "attention on opencl: 57 programs (of 60), compilers 61.2 s, …"; the budget is that of a default
+// run, and left out of others.
+std::string to_string(const Ledger& ledger, bool with_budget);
+
+// Adds a line to a file that several processes may write.
+void append_line(const std::string& file, const std::string& line);
+
+}  // namespace tessera::testing

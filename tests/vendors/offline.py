@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiles OpenCL C for GPUs that are not here, with the compilers that tools/vendors.sh gets.
+
+Each function takes the line that tessera_vendors wrote of a program, and returns what the compiler says by the names that
+pipelines.cpp gives to Vulkan's statistics, or {'error': its log}.
+"""
+import os
+import re
+import resource
+import shutil
+import subprocess
+import tempfile
+
+SHARED_OF_A_MODULE = 48 * 1024  # above, ptxas takes shared memory of the launch only
+
+
+def run(command):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors='replace',
+                          stdin=subprocess.DEVNULL)
+    return done.returncode, done.stdout
+
+
+def cpu_seconds():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def number(pattern, text, fallback=0):
+    found = re.search(pattern, text, re.S)
+    return int(found.group(1)) if found else fallback
+
+
+def amd(tool, path, line, cpu, work):
+    out = f'{work}/out.s'
+    code, log = run(tool + ['amd', '-x', 'cl', '-cl-std=CL1.2', f'-mcpu={cpu}', '-O3', '-w', '-Xclang',
+                            '-finclude-default-header', '-S', '-o', out, path])
+    if code != 0:
+        return {'error': log[:1500]}
+    text = open(out).read()
+    # The kernel's own record among those of the module: from its registers to the width of its waves.
+    found = re.search(r'- \.a(?:gpr_count|ddress_space|rgs).*?\.wavefront_size: *\d+', text, re.S)
+    record = found.group(0) if found else text
+    return {'registers': number(r'\.vgpr_count: *(\d+)', record),
+            'spills': number(r'\.vgpr_spill_count: *(\d+)', record),
+            'scalar_spills': number(r'\.sgpr_spill_count: *(\d+)', record),
+            'scratch': number(r'\.private_segment_fixed_size: *(\d+)', record),
+            'local': number(r'\.group_segment_fixed_size: *(\d+)', record),
+            'subgroup': number(r'\.wavefront_size: *(\d+)', record),
+            'waves': number(r'; Kernel info:.*?; Occupancy: (\d+)', text)}
+
+
+def intel(tool, path, line, cpu, work):
+    options = '-cl-std=CL1.2' + (' -cl-intel-256-GRF-per-thread' if line['defines'].get('LARGE_GRF') else '')
+    code, log = run(tool + ['intel', 'compile', '-file', path, '-device', cpu, '-options', options, '-out_dir', work,
+                            '-output', 'out', '-output_no_suffix'])
+    if code != 0 or 'Build succeeded' not in log:
+        return {'error': log[:1500]}
+    result = {'spills': 0, 'scratch': 0}
+    # A warning, where it spills: "... compiled SIMD8 allocated 128 regs and spilled around 12".
+    found = re.search(r'compiled SIMD(\d+) allocated (\d+) regs(?: and spilled around (\d+))?', log)
+    if found:
+        result.update(subgroup=int(found.group(1)), registers=int(found.group(2)), spills=int(found.group(3) or 0))
+    for name in os.listdir(work):
+        if not name.startswith('out'):
+            continue
+        # The binary is ELF with a section .ze_info in YAML.
+        with open(f'{work}/{name}', 'rb') as file:
+            data = file.read().decode('latin-1')
+        for field, ours in (('simd_size', 'subgroup'), ('grf_count', 'registers'), ('slm_size', 'local')):
+            if ours not in result and re.search(field + r': *\d', data):
+                result[ours] = number(field + r': *(\d+)', data)
+        result['scratch'] = max(result['scratch'], number(r'private_size: *(\d+)', data))
+    return result
+
+
+def nvidia(tool, path, line, cpu, work):
+    ptx, before = f'{work}/out.ptx', f'{work}/before.h'
+    with open(before, 'w') as file:  # libclc expects these in CUDA's libdevice
+        file.write('int __nv_isinff(float x) { return (as_uint(x) & 0x7fffffffu) == 0x7f800000u; }\n'
+                   'int __nv_isnanf(float x) { return (as_uint(x) & 0x7fffffffu) > 0x7f800000u; }\n')
+    code, log = run(tool + ['nvidia', '-x', 'cl', '-cl-std=CL1.2', '-fgnu-keywords', '-include', before, '-Xclang',
+                            '-target-feature', '-Xclang', '+ptx87', '-Xclang', '-target-cpu', '-Xclang', cpu, '-O3', '-w',
+                            '-Xclang', '-finclude-default-header', '-S', '-o', ptx, path])
+    if code != 0:
+        return {'error': log[:1500]}
+    text = open(ptx).read()
+    arrays = re.findall(r'^\s*\.shared \.align \d+ \.b8 (\S+)\[(\d+)\];', text, re.M)
+    shared = sum(int(size) for _, size in arrays)
+    if shared > SHARED_OF_A_MODULE:
+        text = re.sub(r'^\s*\.shared \.align \d+ \.b8 \S+\[\d+\];', '', text, flags=re.M)
+        declared = ''.join(f'.extern .shared .align 16 .b8 {name}[];\n' for name, _ in arrays)
+        text = text.replace('.address_size 64\n', '.address_size 64\n' + declared, 1)
+        with open(ptx, 'w') as file:
+            file.write(text)
+    code, log = run(['ptxas', f'-arch={cpu}', '-v', '-O3', ptx, '-o', f'{work}/out.cubin'])
+    # Of the entry only: clang leaves a second copy of a kernel as a function.
+    said = re.search(rf"Compiling entry function '{line['entry']}'(.*?Used \d+ registers.*?\n)", log, re.S)
+    if code != 0 or not said:
+        return {'error': log[:1500]}
+    return {'registers': number(r'Used (\d+) registers', said.group(1)),
+            'spills': number(r'(\d+) bytes spill stores', said.group(1)) // 4,
+            'scratch': number(r'(\d+) bytes stack frame', said.group(1)),
+            'local': shared or number(r'(\d+) bytes smem', said.group(1)), 'subgroup': 32}
+
+
+COMPILERS = {'amd': amd, 'intel': intel, 'nvidia': nvidia}
+
+
+def missing(compiler):
+    """Why this compiler can't be had, or None."""
+    if compiler == 'nvidia' and shutil.which('ptxas') is None:
+        return 'ptxas is not here, and no package of Debian main has it'
+    return None
+
+
+def compile_one(tool, compiler, folder, line, cpu):
+    start = cpu_seconds()
+    with tempfile.TemporaryDirectory() as work:
+        result = COMPILERS[compiler](tool, f'{folder}/{line["file"]}', line, cpu, work)
+    return {**line, 'target': cpu, 'seconds': round(cpu_seconds() - start, 2), **result}

@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes docs/vendors.md from what `vendors.py check --save FOLDER` kept: `report.py FOLDER > docs/vendors.md`."""
+import json
+import pathlib
+import sys
+
+import rules
+
+HERE = pathlib.Path(__file__).resolve().parent
+SHOWN = ('plain', 'policies', 'keys', 'queries')
+DIMS = (64, 128, 256)
+
+HEAD = """# GPUs by their compilers
+
+Tessera has been measured on NVIDIA GPUs and on CPUs. No GPU of AMD or Intel was at hand, but their compilers were: Mesa's
+drivers compile without a GPU, clang compiles OpenCL C for AMD and NVIDIA, ocloc for Intel. This page is what they say of
+the programs that Tessera builds for its conformance cases and benchmarks, in the configurations that it chooses untuned.
+
+**Nothing on this page was run on the GPU that it is about.** A compiler tells what fits registers, what spills to memory
+and how many waves a core holds; it tells neither that results are right there nor how fast they come. On such a GPU
+`tessera check` finds out the first, and `tessera tune` the second, whose results then go before these defaults.
+
+Written by `tests/vendors/report.py` from what `tests/vendors/vendors.py check --save` kept; `tools/vendors.sh get` fetches
+the compilers. Label `vendors` of ctest checks one GPU of each vendor and platform at every run.
+"""
+
+TAIL = """## Never even compiled
+
+**Mali, Adreno, PowerVR and Apple GPUs: no compiler of theirs was at hand.** They take the base tier (variant `tile`) with
+the configurations of GPUs in general, as far as the driver's limits allow. Windows drivers of AMD and Intel, and Apple's
+and ARM's OpenCL, have compiled nothing either. ROCm's and Intel's profiles for OpenCL are written down from their
+documentation, not recorded.
+
+## What the choices rest on
+
+| GPUs | what a work-item has | so Tessera takes |
+| --- | --- | --- |
+| Intel, Xe-LP to Xe2 | 128 registers of the native width: a sub-group of 32 lanes leaves 32 or 64 to a lane | sub-groups of the smallest size (8; 16 on Xe2); 2 rows and short slices; matrices where 96 registers hold them |
+| AMD, GCN | 256 registers for one wave per SIMD, 128 for two; 64 KiB of local memory for four SIMDs | 4 x 4 scores to an item, 256 items that share a tile, at most 16 KiB for 128 items |
+| AMD, RDNA | 192 registers for four waves of 64 lanes (RDNA 3), 128 before | the same; matrices within 192, counting those of RDNA 3 four times |
+| AMD through OpenCL | LLVM unrolls the loops over a slice whole and loads all of it first | those loops are marked not to be unrolled |
+| NVIDIA | 255 registers | what was measured on an H200 |
+
+Registers that compute units of unknown number leave open are guessed: 32 for a discrete GPU, 8 for an integrated one, so
+that the keys of few rows are split.
+"""
+
+
+def load(folder, target):
+    path = folder / (target['name'] + '.json')
+    if not path.exists():
+        return None
+    return [json.loads(line) for line in path.read_text(encoding='utf-8').splitlines()]
+
+
+def programs(lines):
+    return [line for line in lines if 'defines' in line and 'error' not in line]
+
+
+def overview(target, lines):
+    built = programs(lines)
+    device = next((line['device'] for line in lines if 'device' in line), {})
+    errors = sum('error' in line for line in lines)
+    waves = [rules.waves_of(target, line) for line in built if rules.dim_of(line) in (64, 128) and 'waves' in line]
+    spills = [line for line in built if line.get('spills') and rules.dim_of(line) <= 256]
+    scratch = [line for line in built if line.get('scratch') and rules.dim_of(line) <= 256]
+    most = max((line['spills'] for line in spills), default=0)
+    return (f"| {target['name']} | {target['gpu']} | {target['platform']} | {device.get('driver', '')} | {len(built)} | "
+            f"{errors} | {len(spills)}{f' (most {most})' if most else ''} | "
+            f"{len(scratch)}{' (most ' + str(max(line['scratch'] for line in scratch)) + ' B)' if scratch else ''} | "
+            f"{f'{min(waves):g}' if waves else '–'} | {max(line['seconds'] for line in built):.1f} |")
+
+
+def short_config(defines):
+    skip = ('DTYPE', 'POLICY', 'SUBGROUP', 'HEAD_DIM', 'VALUE_DIM', 'ALIGNED', 'CAPPED', 'WG_Y', 'WG_Z', 'VECTOR', 'PTX',
+            'KEEP_Q', 'FEATURES', 'BAND', 'REGISTERS')
+    return ', '.join(f'{key} {value}' for key, value in defines.items() if value and key not in skip)
+
+
+def details(target, lines):
+    rows, seen = [], set()
+    for dim in DIMS:
+        for line in programs(lines):
+            operation, variant, name = (line['name'].split('.') + [''])[:3]
+            key = (dim, operation.replace('flash_', ''), variant, name)
+            if name not in SHOWN or line['defines'].get('HEAD_DIM') != dim or key in seen or 'scaled' in operation:
+                continue
+            seen.add(key)
+            waves = rules.waves_of(target, line)
+            rows.append(f"| {dim} | {'backward' if 'backward' in operation else 'forward'} | {variant}.{name} | "
+                        f"{short_config(line['defines'])} | {line.get('subgroup', '–')} | "
+                        f"{line.get('registers', line.get('live', '–'))} | {line.get('spills', 0)} | "
+                        f"{line.get('scratch', 0)} | {line.get('local', 0)} | {f'{waves:g}' if waves else '–'} |")
+    return rows
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    targets = json.loads((HERE / 'targets.json').read_text(encoding='utf-8'))
+    found = [(target, load(folder, target)) for target in targets]
+    print(HEAD)
+    print('## What compiles\n\nPrograms of the default configurations; spills and scratch memory of dims up to 256; waves of '
+          '64 lanes per SIMD, the fewest\nat dims 64 and 128 (warps per multiprocessor on NVIDIA); the longest build in '
+          'seconds of CPU time.\n')
+    print('| target | GPU | through | compiler | programs | errors | spill | with scratch | waves | longest |')
+    print('| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |')
+    for target, lines in found:
+        if lines:
+            print(overview(target, lines))
+    missing = [target['name'] for target, lines in found if not lines]
+    if missing:
+        print(f"\nNot compiled for this page: {', '.join(missing)}.")
+    known = rules.allowances()
+    print('\n## What may spill\n\nRecorded with ' + ', '.join(f'{k} {v}' for k, v in known['compilers'].items()) + '.\n')
+    print('| targets | kernels | dims | spills | scratch bytes | why |\n| --- | --- | --- | --- | --- | --- |')
+    for row in known['allowed']:
+        print(f"| {', '.join(row['targets'])} | {', '.join(row['kernels'])} | {row['from_dim']} to {row['to_dim']} | "
+              f"{row.get('spills', 0)} | {row.get('scratch', 0)} | {row['reason']} |")
+    print('\n## What is chosen\n\nThe first program of each kernel and dim. Registers are those that a lane is given; through '
+          "Intel's Vulkan driver those that are\nlive at most, before allocation, in units of 32 bytes.")
+    for target, lines in found:
+        rows = details(target, lines) if lines else []
+        if not rows:
+            continue
+        print(f"\n### {target['name']}: {target['gpu']}, {target['platform']} (**never run**)\n"
+              if target['family'] != 'nvidia' else f"\n### {target['name']}: {target['gpu']}, {target['platform']}\n")
+        print('| dim | pass | kernel | configuration | sub-group | registers | spills | scratch | local | waves |\n'
+              '| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |')
+        print('\n'.join(rows))
+    print('\n' + TAIL, end='')
+
+
+main()

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Builds the library's programs for GPUs that are not here and checks what their compilers say.
+
+    vendors.py check PROGRAM TARGET... [--save FOLDER] [--dtype f16] [OPTION OF tessera_vendors...]
+    vendors.py profiles PROGRAM TARGET...    whether tests/devices holds what the drivers say today
+    vendors.py targets                       their names, those of the default run marked
+PROGRAM is tessera_vendors; the targets are in targets.json, what may spill is in allowances.json. Exits with 77 where a
+compiler can't be had, with 1 where a check fails, and says why.
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import offline
+import rules
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+TOOL = ['sh', str(ROOT / 'tools' / 'vendors.sh')]
+SKIPPED = 77
+
+
+def targets():
+    return json.loads((HERE / 'targets.json').read_text(encoding='utf-8'))
+
+
+class Skipped(Exception):
+    """A compiler that can't be had."""
+
+
+def output_of(command):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    if done.returncode == SKIPPED:
+        raise Skipped(done.stderr.strip())
+    return done.returncode, done.stdout, done.stderr
+
+
+def lines_of(text):
+    return [json.loads(line) for line in text.splitlines() if line.startswith('{')]
+
+
+def vulkan_lines(program, target, options):
+    code, out, errors = output_of(TOOL + ['run', target['name'], program, 'vulkan'] + options)
+    lines = lines_of(out)
+    if code not in (0, 1) or not lines:
+        lines.append({'case': target['name'], 'error': f'tessera_vendors ended with {code}: {errors.strip()[-500:]}'})
+    return lines
+
+
+def opencl_lines(program, target, options):
+    why = offline.missing(target['compiler'])
+    if why:
+        raise Skipped(why)
+    code, version, errors = output_of(TOOL + ['version', target['compiler']])
+    profile = ROOT / 'tests' / 'devices' / (target['profile'] + '.json')
+    with tempfile.TemporaryDirectory() as folder:
+        _, out, errors = output_of([program, '--profile', str(profile), '--sources', folder] + options)
+        for line in lines_of(out):
+            if 'file' in line:
+                yield offline.compile_one(TOOL + ['tool'], target['compiler'], folder, line,
+                                          target.get('cpu', target['name']))
+            elif 'device' in line:
+                yield {'device': {**line['device'], 'driver': version.strip()}}
+            else:
+                yield line
+        if errors.strip():
+            yield {'case': target['name'], 'error': errors.strip()[-500:]}
+
+
+def check(program, target, options, folder):
+    build = vulkan_lines if target['platform'] == 'vulkan' else opencl_lines
+    lines = list(build(program, target, options))
+    if folder:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / (target['name'] + '.json')).write_text(''.join(json.dumps(line) + '\n' for line in lines),
+                                                         encoding='utf-8')
+    failures, warnings = rules.judge(target, lines)
+    built = [line for line in lines if 'defines' in line]
+    print(f"{target['name']} ({target['gpu']}, {target['platform']}): {len(built)} programs, "
+          f"{sum(line.get('seconds', 0) for line in built):.0f} s of CPU time, the longest "
+          f"{max((line.get('seconds', 0) for line in built), default=0):.1f} s; {len(failures)} failures")
+    for text in warnings:
+        print('  warning:', text)
+    for text in failures:
+        print('  FAILED', text)
+    return not failures and bool(built)
+
+
+def same_profile(program, target):
+    """The stand-in is told what it says by hand, so this is its test, too."""
+    if target['platform'] != 'vulkan':
+        return True
+    _, out, _ = output_of(TOOL + ['run', target['name'], program, 'vulkan', '--only-profile'])
+    now = json.loads(out)
+    profile = target.get('profile', target['name'] + '_vulkan')
+    recorded = json.loads((ROOT / 'tests' / 'devices' / (profile + '.json')).read_text(encoding='utf-8'))
+    # Another release of the driver, and the name of the CPU that this runs on.
+    differ = [key for key in {**now, **recorded} if key not in ('driver', 'api_version', 'uuid', 'name', 'global_memory')
+              and now.get(key) != recorded.get(key)]
+    for key in differ:
+        print(f"  FAILED {target['name']}: '{key}' is {now.get(key)}, and recorded is {recorded.get(key)}")
+    return not differ
+
+
+def main():
+    words, options, folder = [], [], None
+    rest = iter(sys.argv[1:])
+    for word in rest:
+        if word == '--save':
+            folder = pathlib.Path(next(rest))
+        elif word.startswith('--'):
+            options += [word, next(rest)]
+        else:
+            words.append(word)
+    if words[:1] == ['targets']:
+        for target in targets():
+            print(target['name'], '(default)' if target.get('default') else '')
+        return 0
+    if len(words) < 3 or words[0] not in ('check', 'profiles'):
+        print(__doc__, file=sys.stderr)
+        return 2
+    known = {target['name']: target for target in targets()}
+    good, skipped = True, 0
+    for name in words[2:]:
+        try:
+            if words[0] == 'check':
+                good = check(words[1], known[name], options, folder) and good
+            else:
+                good = same_profile(words[1], known[name]) and good
+        except Skipped as why:
+            skipped += 1
+            print(f'{name}: skipped: {why}')
+    if not good:
+        return 1
+    return SKIPPED if skipped == len(words[2:]) else 0
+
+
+sys.exit(main())

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vendors/walk.hpp"
+
+#include "runtime/plan.hpp"
+#include "runtime/program_cache.hpp"
+#include "selection/heuristics.hpp"
+#include "selection/selector.hpp"
+#include "tessera/error.hpp"
+
+namespace tessera::vendors {
+namespace {
+
+class Walk {
+ public:
+  Walk(Recorder& recorder, const Wanted& wanted)
+      : recorder_(recorder), wanted_(wanted), programs_(recorder, store_) {}
+
+  void run() {
+    // Lower levels first: a program counts where it is needed most.
+    for (level_ = wanted_.config ? wanted_.level : 0; level_ <= wanted_.level; ++level_) {
+      for (const Operation* operation : all_operations()) {
+        if (operation->name.find(wanted_.operation) != std::string::npos) walk(*operation);
+      }
+    }
+  }
+
+ private:
+  void walk(const Operation& operation) {
+    for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
+      if (!wanted_.dtype.empty() && to_string(dtype) != wanted_.dtype) continue;
+      for (const auto& table : {operation.workload.cases, operation.workload.benchmarks}) {
+        if (!table) continue;
+        for (const Case& shape : table(dtype)) {
+          if (shape.name.find(wanted_.call) != std::string::npos) try_case(operation, shape);
+        }
+      }
+    }
+  }
+
+  void try_case(const Operation& operation, const Case& shape) {
+    std::optional<Problem> problem;
+    try {
+      problem = make_problem(operation, shape.operands, shape.options);
+    } catch (const Error&) {
+      return;  // a case may be there to be refused
+    }
+    recorder_.set_call(
+        operation.name + " " + shape.name + "/" + std::string(to_string(problem->dtype)), level_);
+    plan_all(operation, *problem);
+  }
+
+  void plan_all(const Operation& operation, const Problem& problem) {
+    const DeviceProfile& profile = recorder_.profile();
+    if (level_ == 0 && !wanted_.config) {
+      const auto choice = selection::heuristic_choice(problem, profile, nullptr);
+      if (choice && takes(choice->variant)) plan(problem, *choice);
+      return;
+    }
+    for (const Variant& variant : operation.variants) {
+      if (!takes(variant.name)) continue;
+      if (wanted_.config) {
+        const Config config = selection::complete(variant, *wanted_.config);
+        if (!selection::refusal(problem, variant, config, profile))
+          plan(problem, {.variant = variant.name, .config = config});
+        continue;
+      }
+      const std::size_t at_most = level_ == 1 ? 1 : ~std::size_t{0};
+      for (const Config& config : selection::fitting(problem, variant, profile, at_most))
+        plan(problem, {.variant = variant.name, .config = config});
+    }
+  }
+
+  bool takes(const std::string& variant) const {
+    return wanted_.variant.empty() || wanted_.variant == variant;
+  }
+
+  void plan(const Problem& problem, const Choice& choice) {
+    try {
+      const Variant* variant = problem.operation->find_variant(choice.variant);
+      const bool counts = variant != nullptr && variant->local_bytes;
+      recorder_.set_local_bytes(counts ? variant->local_bytes(problem, choice.config) : 0);
+      runtime::make_plan(problem, choice, recorder_.profile(), programs_);
+    } catch (const Error& error) {
+      recorder_.fail(choice.variant, error.what());
+    }
+  }
+
+  Recorder& recorder_;
+  const Wanted& wanted_;
+  int level_ = 0;
+  NoStore store_;
+  runtime::ProgramCache programs_;
+};
+
+}  // namespace
+
+void build_all(Recorder& recorder, const Wanted& wanted) { Walk(recorder, wanted).run(); }
+
+}  // namespace tessera::vendors
