@@ -38,8 +38,7 @@ Operation new_operation(bool centered, bool backward) {
                         .fallback = 1e-6,
                         .type = "float",
                         .doc = "joins the mean of squares; finite, not negative"}};
-  operation.variants = norm_variants(backward);
-  operation.rules = norm_rules();
+  add_ways(operation, norm_ways(backward));
   operation.workload = norm_workload(backward);
   return operation;
 }

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "operations/common/ways.hpp"
 #include "tessera/record.hpp"
 
 namespace tessera::operations::norms {
@@ -47,12 +48,9 @@ void reference_norm(const Problem& problem, std::span<HostTensor> tensors);
 void reference_norm_backward(const Problem& problem, std::span<HostTensor> tensors);
 Workload norm_workload(bool backward);
 
-std::vector<Variant> norm_variants(bool backward);
-std::vector<Rule> norm_rules();
-// A way to compute: its record, and when it is chosen untuned.
-Variant rows_variant(bool backward);
-Rule rows_rule();
-Variant cpu_variant(bool backward);
-Rule cpu_rule();
+// The ways to compute a norm, in the order in which their rules are asked when nothing is tuned.
+std::vector<Way> norm_ways(bool backward);
+Way cpu_way(bool backward);
+Way rows_way(bool backward);
 
 }  // namespace tessera::operations::norms

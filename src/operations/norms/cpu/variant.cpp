@@ -44,16 +44,6 @@ Dim3 shares_of(const Problem& problem, const Config& config) {
   return {static_cast<std::uint32_t>(deal_shares(problem, config).groups)};
 }
 
-}  // namespace
-
-Rule cpu_rule() {
-  return {
-      .why = "processors want whole vectors in one item, and no local memory",
-      .when = [](const Problem&, const DeviceProfile& profile) { return is_opencl_cpu(profile); },
-      .variant = "cpu",
-      .config = first_config};
-}
-
 Variant cpu_variant(bool backward) {
   Variant variant = norm_variant(backward, deal_shares);
   variant.name = "cpu";
@@ -98,6 +88,16 @@ Variant cpu_variant(bool backward) {
     variant.passes.push_back(std::move(combine));
   }
   return variant;
+}
+
+}  // namespace
+
+Way cpu_way(bool backward) {
+  return {.variant = cpu_variant(backward),
+          .rule = {.why = "processors want whole vectors in one item, and no local memory",
+                   .when = [](const Problem&,
+                              const DeviceProfile& profile) { return is_opencl_cpu(profile); },
+                   .config = first_config}};
 }
 
 }  // namespace tessera::operations::norms

@@ -86,15 +86,6 @@ Config first_config(const Problem& problem, const DeviceProfile& profile) {
   return space(problem, profile).front();
 }
 
-}  // namespace
-
-Rule rows_rule() {
-  return {.why = "runs everywhere",
-          .when = [](const Problem&, const DeviceProfile&) { return true; },
-          .variant = "rows",
-          .config = first_config};
-}
-
 Variant rows_variant(bool backward) {
   Variant variant = norm_variant(backward, deal_groups);
   variant.name = "rows";
@@ -152,6 +143,15 @@ Variant rows_variant(bool backward) {
     variant.passes.push_back(std::move(combine));
   }
   return variant;
+}
+
+}  // namespace
+
+Way rows_way(bool backward) {
+  return {.variant = rows_variant(backward),
+          .rule = {.why = "runs everywhere",
+                   .when = [](const Problem&, const DeviceProfile&) { return true; },
+                   .config = first_config}};
 }
 
 }  // namespace tessera::operations::norms
