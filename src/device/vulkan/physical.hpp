@@ -61,8 +61,8 @@ struct PhysicalDevice {
   // Beyond the profile's features.
   bool local_size_id =
       false;  // work-group size of SPIR-V 1.6 modules by constant id (maintenance4)
-  bool require_subgroups = false;   // a pipeline may ask for profile.subgroup_size
-  bool full_subgroups = false;      // and for sub-groups without holes
+  bool require_subgroups = false;       // a pipeline may ask for profile.subgroup_size
+  bool full_subgroups = false;          // and for sub-groups without holes
   std::uint32_t min_subgroup_size = 0;  // that a pipeline may ask for
   std::uint32_t max_subgroups = 0;      // in one work-group, when asked for
 };
