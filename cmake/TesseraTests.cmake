@@ -4,8 +4,9 @@
 
 # No test touches the user's caches, and all of them share what was compiled.
 set(TESSERA_TEST_CACHE "${PROJECT_BINARY_DIR}/test_cache")
-file(MAKE_DIRECTORY "${TESSERA_TEST_CACHE}/pocl" "${TESSERA_TEST_CACHE}/tessera")
-set(TESSERA_TEST_ENVIRONMENT PYTHONDONTWRITEBYTECODE=1 "POCL_CACHE_DIR=${TESSERA_TEST_CACHE}/pocl" "TESSERA_CACHE_DIR=${TESSERA_TEST_CACHE}/tessera")
+file(MAKE_DIRECTORY "${TESSERA_TEST_CACHE}/pocl" "${TESSERA_TEST_CACHE}/tessera" "${TESSERA_TEST_CACHE}/mesa")
+set(TESSERA_TEST_ENVIRONMENT PYTHONDONTWRITEBYTECODE=1 "POCL_CACHE_DIR=${TESSERA_TEST_CACHE}/pocl" "TESSERA_CACHE_DIR=${TESSERA_TEST_CACHE}/tessera"
+    "MESA_SHADER_CACHE_DIR=${TESSERA_TEST_CACHE}/mesa")
 if(TESSERA_SANITIZE)
   # Drivers keep what they allocated; only leaks of our own are errors.
   list(APPEND TESSERA_TEST_ENVIRONMENT
@@ -105,6 +106,8 @@ if(sources)
   endif()
 endif()
 
+include(TesseraLifetimeTests)
+
 # The tool from outside: tests/tools/*_test.py, which take its path.
 find_package(Python3 QUIET COMPONENTS Interpreter)
 if(Python3_FOUND AND TARGET tessera_tool)
@@ -132,6 +135,11 @@ if(TESSERA_HAVE_VULKAN AND TARGET tessera_tool)
     tessera_add_test(conformance.${variant}.${case} conformance ${command})
     set_tests_properties(conformance.${variant}.${case} PROPERTIES SKIP_RETURN_CODE 77)
   endforeach()
+  if(TARGET tessera_tests)
+    tessera_add_test(kernels.cooperative unit sh "${PROJECT_SOURCE_DIR}/tools/newer.sh" run
+                     "$<TARGET_FILE:tessera_tests>" --gtest_filter=VulkanTiles.CooperativeMatrices* --gtest_brief=1)
+    set_tests_properties(kernels.cooperative PROPERTIES SKIP_RETURN_CODE 77)
+  endif()
 endif()
 
 # Kernels under tools that watch what they do. Oclgrind: bounds and races, and uninitialised memory in kernels that are not

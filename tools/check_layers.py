@@ -45,9 +45,8 @@ def includes(path):
 class Rooms:
     """The families of CMakeLists.txt, and what their rooms may use."""
 
-    # A sub-room of a core uses the core itself and these sub-rooms. Only a core's LIST may name its sub-rooms.
+    # A sub-room of a core uses the core itself and these sub-rooms.
     BELOW = {"cases": {"oracle"}}
-    LIST = "variants.cpp"
 
     def __init__(self, root):
         self.families, self.cores = {}, {}
@@ -79,7 +78,7 @@ class Rooms:
         if user != owner:
             return f"{user} may use {owner}, but not its sub-room {way}"
         if len(here) == 2:
-            return None if here[1] == self.LIST else f"{owner}'s own files may not use its sub-room {way}"
+            return f"{owner}'s own files may not use its sub-room {way}"
         if here[1] != way and way not in self.BELOW.get(here[1], ()):
             return f"{owner}/{here[1]} may not use {owner}/{way} beside it"
         return None

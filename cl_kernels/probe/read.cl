@@ -7,7 +7,7 @@
 #ifndef VECTOR_WIDTH
 #define VECTOR_WIDTH 4
 #endif
-#include "lib/vector_math.clh"
+#include "lib/cpu/vectors.clh"
 #include "operations/probe/args.h"
 
 #define READ_AHEAD 64  // 4 KiB; none to 8 KiB are within 3 % on a Zen 4

@@ -4,10 +4,14 @@
 // Threads: Context and Executor may be used from many threads. A Stream, and the Executors bound to
 // it, belong to one thread at a time. Calls on a Context itself share its default stream and take
 // turns on it.
+//
+// All three are handles. Empty ones, default-constructed or moved from, throw InvalidArgument from
+// every call. Streams and Tensors may outlive their Context, and any of them may live in static
+// variables.
 #pragma once
 
 #include <cstdint>
-#include <cstring>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -88,24 +92,27 @@ class TESSERA_API Context {
   }
   template <class T>
   std::vector<T> download(const Tensor& tensor) const {
-    check_element(tensor, kDTypeOf<T>);
-    const std::vector<std::byte> bytes = download_bytes(tensor);
-    std::vector<T> values(bytes.size() / sizeof(T));
-    std::memcpy(values.data(), bytes.data(), bytes.size());
+    std::vector<T> values;
+    download_to(tensor, kDTypeOf<T>, [&](std::size_t count) {
+      values.resize(count);
+      return std::as_writable_bytes(std::span<T>(values));
+    });
     return values;
   }
 
   Stream create_stream() const;
   void synchronize() const;  // the default stream
 
-  // The calling thread's last call on this context.
+  // The calling thread's last call on this context; InvalidArgument where there was none.
   Execution last_execution() const;
   void on_event(EventSink sink) const;  // replaces the sink; called without locks held
 
-  const std::shared_ptr<runtime::ContextState>& state() const { return state_; }
+  const std::shared_ptr<runtime::ContextState>& state() const { return state_; }  // null = empty
 
  private:
-  static void check_element(const Tensor& tensor, DType dtype);
+  // `allocate` is told how many elements there are and gives the bytes for them.
+  void download_to(const Tensor& tensor, DType dtype,
+                   const std::function<std::span<std::byte>(std::size_t)>& allocate) const;
   std::shared_ptr<runtime::ContextState> state_;
 };
 

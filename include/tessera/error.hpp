@@ -59,6 +59,12 @@ class TESSERA_API OutOfDeviceMemory : public Error {
   std::uint64_t limit_;
 };
 
+// The host has no memory left for what the call takes there.
+class TESSERA_API OutOfHostMemory : public Error {
+ public:
+  using Error::Error;
+};
+
 // The device is gone. Every later call on the same context throws this again.
 class TESSERA_API DeviceLost : public Error {
  public:

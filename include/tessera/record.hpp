@@ -18,6 +18,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -68,23 +69,36 @@ struct TESSERA_API Problem {
   Options options{};              // complete: defaults are filled in
   DType dtype = DType::kF32;      // storage type: the build axis of the kernels
   std::string key{};              // shape bucket and everything that changes the kernel
-  std::shared_ptr<const void> details{};  // what validate() parsed, see as()
+  // What validate() parsed: set_details() and as(). Its type is compared as the languages' run-time
+  // support does it, by name where a type has been compiled into several libraries.
+  std::shared_ptr<const void> details{};
+  const std::type_info* details_type = nullptr;
 
   bool has(std::size_t slot) const { return slot < operands.size() && operands[slot].has_value(); }
   const TensorSpec& spec(std::size_t slot) const { return *operands[slot]; }
   const OptionValue& option(
       std::string_view name) const;  // throws InvalidArgument for an unknown name
+  // Throws InvalidArgument where there are no details, or those of another operation.
   template <class T>
   const T& as() const {
+    if (!holds(typeid(T))) throw_details_missing();
     return *static_cast<const T*>(details.get());
   }
   template <class T>
   void set_details(T value) {
     details = std::make_shared<const T>(std::move(value));
+    details_type = &typeid(T);
   }
   // For validate(): declares the dtype and shape of a requested output. An output tensor that the
   // caller brought is checked against them, otherwise a contiguous one will be allocated.
   void infer_output(std::size_t slot, DType dtype, Shape shape);
+
+ private:
+  bool holds(const std::type_info& type) const {
+    return details != nullptr && details_type != nullptr &&
+           (details_type == &type || *details_type == type);
+  }
+  [[noreturn]] void throw_details_missing() const;
 };
 
 // ---- configurations

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A Tensor is a shared handle: a device buffer, and how to read it. Copies and views share the
 // elements.
+//
+// Specs may be made by hand. Wherever one is used it is checked: extents, strides and the offset
+// are not negative, there is one stride for each axis, and all elements lie within the buffer.
+// Elements of inputs may share memory (stride 0 repeats them), those of outputs may not: in the
+// order of their strides, each axis steps over all of those before it. What does not hold is
+// refused with InvalidArgument.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +41,8 @@ namespace device {
 class Buffer;
 }
 
+// An empty tensor, default-constructed or moved from, has no elements to be had: its views, and
+// calls that take it, throw InvalidArgument.
 class TESSERA_API Tensor {
  public:
   Tensor() = default;
@@ -45,9 +53,7 @@ class TESSERA_API Tensor {
   const TensorSpec& spec() const { return spec_; }
   DType dtype() const { return spec_.dtype; }
   const Shape& shape() const { return spec_.shape; }
-  std::int64_t dim(int axis) const {
-    return spec_.shape.at(axis < 0 ? axis + spec_.shape.size() : axis);
-  }
+  std::int64_t dim(int axis) const;  // axes below 0 count from the end
   const std::shared_ptr<device::Buffer>& buffer() const { return buffer_; }
 
   Tensor permute(const std::vector<int>& axes) const;  // axis i of the result is axes[i] here

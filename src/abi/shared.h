@@ -13,8 +13,8 @@
 #define INDEX_MIN (-1073741824)
 #define INDEX_MAX 1073741823
 
-// Rounds down; b > 0.
-#define FLOOR_DIV(a, b) (((a) < 0 ? (a) - (b) + 1 : (a)) / (b))
+// Rounds down; b > 0, any a.
+#define FLOOR_DIV(a, b) ((a) < 0 ? -1 - (-1 - (a)) / (b) : (a) / (b))
 
 #if defined(__cplusplus)
 #include <cstdint>

@@ -24,7 +24,11 @@ constexpr std::array kDTypes{
     DTypeRow{DType::kU8, "u8", 1},     DTypeRow{DType::kF64, "f64", 8},
 };
 
-const DTypeRow& row(DType dtype) { return kDTypes.at(static_cast<std::size_t>(dtype)); }
+const DTypeRow& row(DType dtype) {
+  const auto at = static_cast<std::size_t>(dtype);
+  if (at < kDTypes.size()) return kDTypes[at];
+  throw InvalidArgument("a dtype has the number " + std::to_string(at) + ", which stands for none");
+}
 
 // A double rounded once, to nearest even, to `mantissa` explicit bits with the given exponent
 // range; the result is the bit pattern of a format of 1 + exponent + mantissa bits. Going through

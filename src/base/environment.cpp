@@ -2,11 +2,14 @@
 #include "base/environment.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <initializer_list>
+#include <limits>
 #include <string_view>
 #include <utility>
 
+#include "base/printable.hpp"
 #include "tessera/error.hpp"
 
 namespace tessera {
@@ -17,7 +20,7 @@ using Getter = const char* (*)(const char* name);
 [[noreturn]] void refuse(std::string_view variable, std::string_view value,
                          std::string_view expected) {
   throw InvalidArgument("environment variable " + std::string(variable) + " is '" +
-                        std::string(value) + "'; it takes " + std::string(expected));
+                        printable(value) + "'; it takes " + std::string(expected));
 }
 
 std::string text_of(Getter get, const char* variable) {
@@ -37,6 +40,24 @@ T one_of(Getter get, const char* variable, T fallback,
     expected += (expected.empty() ? "" : ", ") + std::string(name);
   }
   refuse(variable, text, "one of " + expected);
+}
+
+// "1048576", "64K", "512M", "1G", or "off" for no limit.
+std::uint64_t bytes(Getter get, const char* variable, std::uint64_t fallback) {
+  constexpr auto kMost = std::numeric_limits<std::uint64_t>::max();
+  const std::string text = text_of(get, variable);
+  if (text.empty()) return fallback;
+  if (text == "off") return kMost;
+  std::uint64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [unit, error] = std::from_chars(text.data(), end, number);
+  constexpr std::string_view kUnits = "KMGT";
+  const std::size_t power = unit == end ? 0 : kUnits.find(*unit) + 1;  // npos + 1 = 0
+  const bool known = unit == end || (unit + 1 == end && power != 0);
+  const std::size_t shift = 10 * power;
+  if (error != std::errc() || !known || number > kMost >> shift)
+    refuse(variable, text, "a number of bytes, also as 64K, 512M, 1G or 1T, or off");
+  return number << shift;
 }
 
 Feature features(Getter get, const char* variable) {
@@ -77,6 +98,7 @@ Environment read_environment(Getter get) {
   Environment result;
   result.device = text_of(get, "TESSERA_DEVICE");
   if (const char* value = get("TESSERA_CACHE_DIR")) result.cache_directory = value;
+  result.cache_limit = bytes(get, "TESSERA_CACHE_LIMIT", kDefaultCacheLimit);
   result.autotune =
       one_of(get, "TESSERA_AUTOTUNE_POLICY", false, {{"autotune", true}, {"heuristics", false}});
   result.log = one_of(get, "TESSERA_LOG", LogLevel::kWarning,
@@ -95,8 +117,9 @@ Environment read_environment(Getter get) {
 
 const Environment& environment() {
   // A throwing initialiser is run again by the next caller, who then gets the same sentence.
-  static const Environment read = read_environment(trusted);
-  return read;
+  // Never destroyed: calls may come at exit.
+  static const auto* const read = new Environment(read_environment(trusted));
+  return *read;
 }
 
 }  // namespace tessera

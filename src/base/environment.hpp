@@ -4,6 +4,7 @@
 // that names the variable. Nothing is read in a set-user-id process.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -11,13 +12,16 @@
 
 namespace tessera {
 
+inline constexpr std::uint64_t kDefaultCacheLimit = std::uint64_t{1} << 30;  // bytes
+
 enum class LogLevel { kOff, kError, kWarning, kInfo, kDebug };
 
 struct Environment {
   std::string device;  // TESSERA_DEVICE: selector
   std::optional<std::string>
-      cache_directory;                // TESSERA_CACHE_DIR: "" or "off" = no persistent cache
-  bool autotune = false;              // TESSERA_AUTOTUNE_POLICY: autotune | heuristics
+      cache_directory;  // TESSERA_CACHE_DIR: "" or "off" = no persistent cache
+  std::uint64_t cache_limit = kDefaultCacheLimit;  // TESSERA_CACHE_LIMIT: bytes
+  bool autotune = false;                           // TESSERA_AUTOTUNE_POLICY: autotune | heuristics
   LogLevel log = LogLevel::kWarning;  // TESSERA_LOG: off | error | warning | info | debug
   std::string kernel_directory;  // TESSERA_KERNEL_DIR: root of a source tree to read kernels from
   Feature disabled = Feature::kNone;  // TESSERA_DISABLE: names of features, separated by ','

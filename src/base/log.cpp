@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <string>
 
+#include "base/printable.hpp"
+
 namespace tessera {
 namespace {
 
@@ -41,7 +43,7 @@ void log(LogLevel level, std::string_view message) {
   if (!log_enabled(level)) return;
   // One write per line, so that lines of several threads do not mix.
   std::string line = "tessera: ";
-  line.append(name_of(level)).append(": ").append(message).append("\n");
+  line.append(name_of(level)).append(": ").append(printable(message)).append("\n");
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines to stderr, at most as chatty as TESSERA_LOG allows.
+// Lines to stderr, at most as chatty as TESSERA_LOG allows. A message is one line: what a terminal
+// would obey in it is escaped.
 #pragma once
 
 #include <string_view>

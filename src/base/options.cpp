@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tessera/options.hpp"
 
+#include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <optional>
 
@@ -18,8 +20,15 @@ std::optional<T> parse_number(std::string_view text) {
 }
 
 std::optional<bool> parse_bool(std::string_view text) {
-  if (text == "true" || text == "1") return true;
-  if (text == "false" || text == "0") return false;
+  std::string word(text);
+  std::ranges::transform(word, word.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  for (const char* yes : {"true", "on", "yes", "1"}) {
+    if (word == yes) return true;
+  }
+  for (const char* no : {"false", "off", "no", "0"}) {
+    if (word == no) return false;
+  }
   return std::nullopt;
 }
 
@@ -77,7 +86,7 @@ std::string to_string(const OptionValue& value) {
 OptionValue parse_option(std::string_view name, std::string_view text, const OptionValue& like) {
   if (text == "none") return std::monostate{};
   if (std::holds_alternative<bool>(like))
-    return expect(name, text, parse_bool(text), "true or false");
+    return expect(name, text, parse_bool(text), "true or false (also on, off, yes, no, 1, 0)");
   if (std::holds_alternative<std::int64_t>(like)) {
     return expect(name, text, parse_number<std::int64_t>(text), "an integer");
   }

@@ -6,12 +6,14 @@
 #include <cstddef>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
 namespace tessera {
 
-// Calls work(i) for i in [0, count) on all cores, in no order; rethrows the first exception.
+// Calls work(i) for i in [0, count) on all cores, in no order; rethrows the first exception. Where
+// the system has no memory for another thread, those that there are do all.
 template <class Work>
 void parallel_for(std::size_t count, Work work) {
   const std::size_t threads =
@@ -30,7 +32,11 @@ void parallel_for(std::size_t count, Work work) {
   };
   {
     std::vector<std::jthread> others;
-    for (std::size_t i = 1; i < threads; ++i) others.emplace_back(run);
+    others.reserve(threads);
+    try {
+      for (std::size_t i = 1; i < threads; ++i) others.emplace_back(run);
+    } catch (const std::system_error&) {
+    }
     run();
   }
   if (failure) std::rethrow_exception(failure);

@@ -2,7 +2,10 @@
 #include "tessera/tensor.hpp"
 
 #include <algorithm>
+#include <new>
 
+#include "base/byte_range.hpp"
+#include "base/out_of_memory.hpp"
 #include "tessera/error.hpp"
 
 namespace tessera {
@@ -27,6 +30,12 @@ std::string join(const Shape& values) {
   return text;
 }
 
+// What every view asks of the tensor that it is a view of.
+void check_viewed(const Tensor& tensor, const char* view) {
+  if (!tensor) throw InvalidArgument(std::string(view) + ": the tensor is empty");
+  byte_range(tensor.spec(), {.call = view});
+}
+
 }  // namespace
 
 TensorSpec TensorSpec::contiguous(DType dtype, Shape shape) {
@@ -39,6 +48,9 @@ TensorSpec TensorSpec::contiguous(DType dtype, Shape shape) {
 }
 
 std::int64_t TensorSpec::elements() const {
+  if (std::ranges::any_of(shape, [](std::int64_t extent) { return extent < 0; }))
+    throw InvalidArgument("tensor " + to_string() + " has a negative extent");
+  if (std::ranges::count(shape, 0) > 0) return 0;
   std::int64_t count = 1;
   for (const std::int64_t extent : shape) {
     if (__builtin_mul_overflow(count, extent, &count)) {
@@ -49,24 +61,17 @@ std::int64_t TensorSpec::elements() const {
 }
 
 std::int64_t TensorSpec::last_element() const {
-  if (std::ranges::any_of(shape, [](std::int64_t extent) { return extent == 0; })) return -1;
-  std::int64_t last = offset;
-  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-    std::int64_t reach = 0;
-    if (__builtin_mul_overflow(shape[axis] - 1, strides[axis], &reach) ||
-        __builtin_add_overflow(last, reach, &last)) {
-      throw InvalidArgument("tensor " + to_string() + " reaches beyond what 64 bits can address");
-    }
-  }
-  return last;
+  const ByteRange range = byte_range(*this, {});
+  return static_cast<std::int64_t>(range.end / size_of(dtype)) - 1;
 }
 
 bool TensorSpec::is_contiguous() const {
+  if (strides.size() != shape.size()) return false;
+  if (std::ranges::count(shape, 0) > 0) return true;
   std::int64_t stride = 1;
   for (std::size_t axis = shape.size(); axis-- > 0;) {
-    if (shape[axis] == 0) return true;
     if (shape[axis] != 1 && strides[axis] != stride) return false;
-    stride *= shape[axis];
+    if (__builtin_mul_overflow(stride, shape[axis], &stride)) return false;
   }
   return true;
 }
@@ -75,7 +80,17 @@ std::string TensorSpec::to_string() const {
   return std::string(tessera::to_string(dtype)) + "[" + join(shape) + "]";
 }
 
-Tensor Tensor::permute(const std::vector<int>& axes) const {
+std::int64_t Tensor::dim(int axis) const {
+  const auto rank = static_cast<std::int64_t>(spec_.shape.size());
+  const std::int64_t at = axis < 0 ? axis + rank : axis;
+  if (at < 0 || at >= rank) {
+    throw InvalidArgument("dim: " + spec_.to_string() + " has no axis " + std::to_string(axis));
+  }
+  return spec_.shape[static_cast<std::size_t>(at)];
+}
+
+Tensor Tensor::permute(const std::vector<int>& axes) const try {
+  check_viewed(*this, "permute");
   const std::size_t rank = spec_.shape.size();
   std::vector<bool> seen(rank, false);
   TensorSpec result = spec_;
@@ -91,9 +106,12 @@ Tensor Tensor::permute(const std::vector<int>& axes) const {
   if (!valid)
     throw InvalidArgument("permute: the axes are no permutation of those of " + spec_.to_string());
   return {std::move(result), buffer_};
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
-Tensor Tensor::slice(int axis, std::int64_t begin, std::int64_t end) const {
+Tensor Tensor::slice(int axis, std::int64_t begin, std::int64_t end) const try {
+  check_viewed(*this, "slice");
   const auto rank = static_cast<int>(spec_.shape.size());
   const int at = axis < 0 ? axis + rank : axis;
   if (at < 0 || at >= rank || begin < 0 || end < begin || end > spec_.shape[at]) {
@@ -102,12 +120,16 @@ Tensor Tensor::slice(int axis, std::int64_t begin, std::int64_t end) const {
                           spec_.to_string());
   }
   TensorSpec result = spec_;
-  result.offset += begin * spec_.strides[at];
+  // An empty slice has no first element, whose index might not even fit.
+  if (end > begin) result.offset += begin * spec_.strides[at];
   result.shape[at] = end - begin;
   return {std::move(result), buffer_};
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
-Tensor Tensor::reshape(Shape shape) const {
+Tensor Tensor::reshape(Shape shape) const try {
+  check_viewed(*this, "reshape");
   TensorSpec result = TensorSpec::contiguous(spec_.dtype, std::move(shape));
   if (!spec_.is_contiguous() || result.elements() != spec_.elements()) {
     throw InvalidArgument("reshape: " + spec_.to_string() +
@@ -115,6 +137,8 @@ Tensor Tensor::reshape(Shape shape) const {
   }
   result.offset = spec_.offset;
   return {std::move(result), buffer_};
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
 }  // namespace tessera

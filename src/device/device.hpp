@@ -22,16 +22,16 @@ class Buffer {
  public:
   virtual ~Buffer() = default;
   std::uint64_t size() const { return size_; }
-  // Who made it, so that a buffer of another context is refused and not misread.
-  const void* owner() const { return owner_; }
-  void set_owner(const void* owner) { owner_ = owner; }
+  // The number of the context that made it, so that another's buffer is refused and not misread.
+  std::uint64_t owner() const { return owner_; }
+  void set_owner(std::uint64_t owner) { owner_ = owner; }
 
  protected:
   explicit Buffer(std::uint64_t size) : size_(size) {}
 
  private:
   std::uint64_t size_;
-  const void* owner_ = nullptr;
+  std::uint64_t owner_ = 0;
 };
 using BufferPtr = std::shared_ptr<Buffer>;
 

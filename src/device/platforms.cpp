@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/printable.hpp"
 #include "device/quirks.hpp"
 #include "device/selector_words.hpp"
 
@@ -50,8 +51,8 @@ void note_same_devices(Probe& probe) {
 }  // namespace
 
 Platforms& Platforms::of_this_process() {
-  static Platforms platforms(ask_driver);
-  return platforms;
+  static auto* const platforms = new Platforms(ask_driver);  // never destroyed: calls come at exit
+  return *platforms;
 }
 
 const PlatformProbe& Platforms::answer(Backend platform) {
@@ -63,6 +64,14 @@ const PlatformProbe& Platforms::answer(Backend platform) {
     for (Found& found : probe.found) {
       DeviceProfile& profile = found.profile;
       profile.features = without(profile.features, withheld_features(profile));
+      for (std::string* text : {&profile.name, &profile.vendor, &profile.driver,
+                                &profile.api_version, &profile.compiler}) {
+        *text = printable(*text);
+      }
+    }
+    for (ProbeFailure& failure : probe.failures) {
+      failure.where = printable(failure.where);
+      failure.why = printable(failure.why);
     }
     answer.probe = std::move(probe);
   }

@@ -36,7 +36,7 @@ std::string_view to_string(DeviceKind kind) {
 }
 
 const std::vector<FeatureName>& feature_names() {
-  static const std::vector<FeatureName> names{
+  static const auto* const names = new std::vector<FeatureName>{
       {Feature::kStorage16, "storage16"},
       {Feature::kFp16Arithmetic, "fp16"},
       {Feature::kSubgroupArithmetic, "subgroups"},
@@ -49,8 +49,8 @@ const std::vector<FeatureName>& feature_names() {
       {Feature::kMmaSync, "mma_sync"},
       {Feature::kMatrixRegisters, "coopmat_registers"},
       {Feature::kBf16Matrix, "coopmat_bf16"},
-  };
-  return names;
+  };  // never destroyed: calls may come at exit
+  return *names;
 }
 
 bool is_cpu(const DeviceProfile& profile) { return profile.kind == DeviceKind::kCpu; }

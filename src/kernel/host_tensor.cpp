@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/byte_range.hpp"
 #include "tessera/error.hpp"
 #include "tessera/record.hpp"
 
@@ -25,6 +26,12 @@ void for_each_element(const TensorSpec& spec, Visit visit) {
       index[axis] = 0;
     }
   }
+}
+
+// Callers make these by hand, too.
+void check(const HostTensor& tensor) {
+  if (byte_range(tensor.spec, {}).end > 0 && tensor.data == nullptr)
+    throw InvalidArgument("tensor " + tensor.spec.to_string() + " has no elements in host memory");
 }
 
 template <class T>
@@ -77,6 +84,7 @@ void store_from_double(DType dtype, std::byte* data, std::size_t element, double
 }  // namespace
 
 std::vector<double> HostTensor::read() const {
+  check(*this);
   std::vector<double> values(static_cast<std::size_t>(spec.elements()));
   for_each_element(spec, [&](std::size_t flat, std::size_t element) {
     values[flat] = load_as_double(spec.dtype, data, element);
@@ -85,6 +93,7 @@ std::vector<double> HostTensor::read() const {
 }
 
 void HostTensor::write(std::span<const double> values) {
+  check(*this);
   if (values.size() != static_cast<std::size_t>(spec.elements())) {
     throw InvalidArgument("HostTensor::write: " + std::to_string(values.size()) + " values for " +
                           spec.to_string());

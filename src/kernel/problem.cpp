@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "base/byte_range.hpp"
 #include "tessera/error.hpp"
 #include "tessera/record.hpp"
 
@@ -43,27 +44,17 @@ Options complete(const Operation& operation, Options given) {
 
 // What holds for every operand of every operation.
 void check_operand(const Operation& operation, const Operand& operand, const TensorSpec& spec) {
-  const std::string who = operation.name + ": " + operand.name + " " + spec.to_string();
   if (!operand.dtypes.empty() &&
       std::ranges::find(operand.dtypes, spec.dtype) == operand.dtypes.end()) {
     std::string allowed;
     for (const DType dtype : operand.dtypes)
       allowed += (allowed.empty() ? "" : ", ") + std::string(to_string(dtype));
-    throw InvalidArgument(who + " must be one of " + allowed);
+    throw InvalidArgument(operation.name + ": " + operand.name + " " + spec.to_string() +
+                          " must be one of " + allowed);
   }
-  if (spec.strides.size() != spec.shape.size())
-    throw InvalidArgument(who + " has not one stride for each axis");
-  if (spec.offset < 0)
-    throw InvalidArgument(who + " starts at the negative offset " + std::to_string(spec.offset));
-  for (std::size_t axis = 0; axis < spec.shape.size(); ++axis) {
-    const std::string at = " along axis " + std::to_string(axis);
-    if (spec.shape[axis] < 0) throw InvalidArgument(who + " has a negative extent" + at);
-    if (spec.strides[axis] < 0) throw InvalidArgument(who + " has a negative stride" + at);
-    if (operand.role == Role::kOutput && spec.shape[axis] > 1 && spec.strides[axis] == 0) {
-      throw InvalidArgument(who + " is written to and has stride 0" + at);
-    }
-  }
-  spec.last_element();  // throws when it can't be addressed
+  const Whose whose{.call = operation.name, .name = operand.name};
+  byte_range(spec, whose);
+  if (operand.role == Role::kOutput) check_distinct_elements(spec, whose);
 }
 
 }  // namespace
@@ -73,6 +64,12 @@ const OptionValue& Problem::option(std::string_view name) const {
   if (found == options.end())
     throw InvalidArgument(operation->name + " has no option '" + std::string(name) + "'");
   return found->second;
+}
+
+void Problem::throw_details_missing() const {
+  throw InvalidArgument((operation == nullptr ? std::string("a problem") : operation->name) +
+                        (details == nullptr ? ": validate() has stored no details"
+                                            : ": what validate() stored is of another type"));
 }
 
 void Problem::infer_output(std::size_t slot, DType dtype, Shape shape) {

@@ -92,8 +92,8 @@ Variant reference_variant(const Operation& operation) {
 class Registry {
  public:
   static Registry& instance() {
-    static Registry registry;
-    return registry;
+    static auto* const registry = new Registry;  // never destroyed: calls may come at exit
+    return *registry;
   }
 
   std::vector<const Operation*> all() {

@@ -2,33 +2,34 @@
 #include "kernel/sources.hpp"
 
 #include <algorithm>
-#include <fstream>
+#include <filesystem>
 #include <optional>
 #include <sstream>
 #include <vector>
 
 #include "base/environment.hpp"
+#include "base/printable.hpp"
+#include "base/read_file.hpp"
 #include "kernel/embedded.hpp"
 #include "tessera/error.hpp"
 
 namespace tessera::kernel {
 namespace {
 
-std::optional<std::string> read_file(const std::string& path) {
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) return std::nullopt;
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return text.str();
-}
+constexpr std::uint64_t kMostSource = 4U << 20U;  // bytes; ours are shorter than 64 KiB
 
 std::string load(std::string_view path) {
   const std::string& root = environment().kernel_directory;
   if (!root.empty()) {
     for (const char* folder : {"/cl_kernels/", "/src/"}) {
-      if (auto text = read_file(root + folder + std::string(path))) return *std::move(text);
+      const std::string file = root + folder + std::string(path);
+      FileContent content = read_file(file, kMostSource, Trust::kNamed);
+      if (!content.exists) continue;
+      if (content.problem.empty()) return std::move(content.bytes);
+      throw BuildError("TESSERA_KERNEL_DIR: " + printable(file) +
+                       " is not read: " + content.problem);
     }
-    throw BuildError("TESSERA_KERNEL_DIR=" + root + " holds neither cl_kernels/" +
+    throw BuildError("TESSERA_KERNEL_DIR=" + printable(root) + " holds neither cl_kernels/" +
                      std::string(path) + " nor src/" + std::string(path));
   }
   const auto files = embedded_files();

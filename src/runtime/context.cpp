@@ -2,13 +2,19 @@
 #include "tessera/context.hpp"
 
 #include <cstring>
+#include <new>
 
+#include "base/byte_range.hpp"
 #include "base/environment.hpp"
 #include "base/log.hpp"
+#include "base/out_of_memory.hpp"
 #include "device/platforms.hpp"
 #include "runtime/context_state.hpp"
 
 namespace tessera {
+
+using runtime::state_of;
+
 namespace {
 
 [[noreturn]] void no_device(const device::PartialProbe& asked, const std::string& selector) {
@@ -45,102 +51,145 @@ device::Route choose_device(const std::string& selector) {
   return *host;
 }
 
-}  // namespace
-
-Context Context::open() { return open(ContextOptions{}); }
-
-Context Context::open(std::string_view device) {
-  return open(ContextOptions{.device = std::string(device)});
-}
-
-Context Context::open(const ContextOptions& options) {
-  std::string selector = options.device;
-  if (selector.empty() && options.use_environment) selector = environment().device;
-  Context context;
-  context.state_ = std::make_shared<runtime::ContextState>(choose_device(selector), options);
-  return context;
-}
-
-const DeviceProfile& Context::device() const { return state_->profile(); }
-int Context::device_index() const {
-  return device::Platforms::of_this_process().index_of(state_->route());
-}
-std::string Context::fingerprint() const { return state_->fingerprint(); }
-
-Tensor Context::empty(DType dtype, Shape shape) const {
-  return state_->create_tensor(TensorSpec::contiguous(dtype, std::move(shape)));
-}
-
-Tensor Context::upload_bytes(std::span<const std::byte> bytes, DType dtype, Shape shape) const {
-  const TensorSpec spec = TensorSpec::contiguous(dtype, std::move(shape));
-  const auto wanted = static_cast<std::uint64_t>(spec.elements()) * size_of(dtype);
-  if (bytes.size() != wanted) {
-    throw InvalidArgument("upload: " + spec.to_string() + " takes " + std::to_string(wanted) +
-                          " bytes, not " + std::to_string(bytes.size()));
-  }
-  Tensor tensor = state_->create_tensor(spec);
-  state_->default_stream()->use(
-      [&](device::Stream& stream) { stream.upload(*tensor.buffer(), 0, bytes); });
-  return tensor;
-}
-
-std::vector<std::byte> Context::download_bytes(const Tensor& tensor) const {
-  if (!tensor) throw InvalidArgument("download: the tensor is empty");
-  if (tensor.buffer()->owner() != state_.get()) {
-    throw InvalidArgument("download: the tensor belongs to another context");
-  }
-  const TensorSpec& spec = tensor.spec();
+// The elements of a tensor, whose first lies at the beginning of `raw`, side by side.
+void gather(const TensorSpec& spec, std::span<const std::byte> raw, std::span<std::byte> result) {
   const std::size_t size = size_of(spec.dtype);
-  const auto count = static_cast<std::size_t>(spec.elements());
-  std::vector<std::byte> result(count * size);
-  if (count == 0) return result;
-  const auto fetch = [&](std::uint64_t offset, std::span<std::byte> into) {
-    state_->default_stream()->use(
-        [&](device::Stream& stream) { stream.download(*tensor.buffer(), offset, into); });
-  };
-  if (spec.is_contiguous()) {
-    fetch(static_cast<std::uint64_t>(spec.offset) * size, result);
-    return result;
-  }
-  std::vector<std::byte> raw((static_cast<std::size_t>(spec.last_element() - spec.offset) + 1) *
-                             size);
-  fetch(static_cast<std::uint64_t>(spec.offset) * size, raw);
   std::vector<std::int64_t> index(spec.shape.size(), 0);
-  for (std::size_t flat = 0; flat < count; ++flat) {
+  for (std::size_t at = 0; at < result.size(); at += size) {
     std::int64_t element = 0;
     for (std::size_t axis = 0; axis < index.size(); ++axis)
       element += index[axis] * spec.strides[axis];
-    std::memcpy(result.data() + flat * size, raw.data() + static_cast<std::size_t>(element) * size,
-                size);
+    std::memcpy(result.data() + at, raw.data() + static_cast<std::size_t>(element) * size, size);
     for (std::size_t axis = index.size(); axis-- > 0;) {
       if (++index[axis] < spec.shape[axis]) break;
       index[axis] = 0;
     }
   }
+}
+
+}  // namespace
+
+runtime::ContextState& runtime::state_of(const Context& context) {
+  if (!context.state()) throw InvalidArgument("the context is empty: Context::open() makes one");
+  return *context.state();
+}
+
+Context Context::open() { return open(ContextOptions{}); }
+
+Context Context::open(std::string_view device) try {
+  return open(ContextOptions{.device = std::string(device)});
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
+}
+
+Context Context::open(const ContextOptions& options) try {
+  std::string selector = options.device;
+  if (selector.empty() && options.use_environment) selector = environment().device;
+  Context context;
+  context.state_ = std::make_shared<runtime::ContextState>(choose_device(selector), options);
+  return context;
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
+}
+
+const DeviceProfile& Context::device() const { return state_of(*this).profile(); }
+int Context::device_index() const try {
+  return device::Platforms::of_this_process().index_of(state_of(*this).route());
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
+}
+std::string Context::fingerprint() const { return state_of(*this).fingerprint(); }
+
+Tensor Context::empty(DType dtype, Shape shape) const try {
+  return state_of(*this).create_tensor(TensorSpec::contiguous(dtype, std::move(shape)));
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
+}
+
+Tensor Context::upload_bytes(std::span<const std::byte> bytes, DType dtype, Shape shape) const try {
+  runtime::ContextState& state = state_of(*this);
+  const TensorSpec spec = TensorSpec::contiguous(dtype, std::move(shape));
+  const std::uint64_t wanted = byte_range(spec, {.call = "upload"}).end;
+  if (bytes.size() != wanted) {
+    throw InvalidArgument("upload: " + spec.to_string() + " takes " + std::to_string(wanted) +
+                          " bytes, not " + std::to_string(bytes.size()));
+  }
+  Tensor tensor = state.create_tensor(spec);
+  state.default_stream()->use(
+      [&](device::Stream& stream) { stream.upload(*tensor.buffer(), 0, bytes); });
+  return tensor;
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
+}
+
+void Context::download_to(const Tensor& tensor, DType dtype,
+                          const std::function<std::span<std::byte>(std::size_t)>& allocate) const
+    try {
+  runtime::ContextState& state = state_of(*this);
+  if (!tensor) throw InvalidArgument("download: the tensor is empty");
+  if (tensor.buffer()->owner() != state.number()) {
+    throw InvalidArgument("download: the tensor belongs to another context");
+  }
+  const TensorSpec& spec = tensor.spec();
+  if (spec.dtype != dtype) {
+    throw InvalidArgument("download: the tensor holds " + std::string(to_string(spec.dtype)) +
+                          ", not " + std::string(to_string(dtype)));
+  }
+  const ByteRange range = byte_range(spec, {.call = "download"}, tensor.buffer()->size());
+  const std::span<std::byte> result = allocate(static_cast<std::size_t>(spec.elements()));
+  if (result.empty()) return;
+  const auto fetch = [&](std::span<std::byte> into) {
+    state.default_stream()->use(
+        [&](device::Stream& stream) { stream.download(*tensor.buffer(), range.begin, into); });
+  };
+  if (spec.is_contiguous()) {
+    fetch(result);
+  } else {
+    std::vector<std::byte> raw(range.end - range.begin);
+    fetch(raw);
+    gather(spec, raw, result);
+  }
+} catch (const std::bad_alloc&) {
+  throw OutOfHostMemory("download: the host has no memory for the elements of " +
+                        tensor.spec().to_string());
+}
+
+std::vector<std::byte> Context::download_bytes(const Tensor& tensor) const {
+  std::vector<std::byte> result;
+  download_to(tensor, tensor.dtype(), [&](std::size_t count) {
+    result.resize(count * size_of(tensor.dtype()));
+    return std::span(result);
+  });
   return result;
 }
 
-Stream Context::create_stream() const {
+Stream Context::create_stream() const try {
   Stream stream;
-  stream.state_ = std::make_shared<runtime::StreamState>(state_->device());
+  stream.state_ = state_of(*this).create_stream();
   return stream;
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
-void Context::synchronize() const {
-  state_->default_stream()->use([](device::Stream& stream) { stream.synchronize(); });
+void Context::synchronize() const try {
+  state_of(*this).default_stream()->use([](device::Stream& stream) { stream.synchronize(); });
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
-void Stream::synchronize() {
+void Stream::synchronize() try {
+  if (!state_) throw InvalidArgument("the stream is empty: Context::create_stream() makes one");
   state_->use([](device::Stream& stream) { stream.synchronize(); });
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
-Execution Context::last_execution() const { return state_->last_execution(); }
-void Context::on_event(EventSink sink) const { state_->set_event_sink(std::move(sink)); }
-
-void Context::check_element(const Tensor& tensor, DType dtype) {
-  if (tensor.dtype() == dtype) return;
-  throw InvalidArgument("download: the tensor holds " + std::string(to_string(tensor.dtype())) +
-                        ", not " + std::string(to_string(dtype)));
+Execution Context::last_execution() const try {
+  return state_of(*this).last_execution();
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
+
+void Context::on_event(EventSink sink) const { state_of(*this).set_event_sink(std::move(sink)); }
 
 }  // namespace tessera

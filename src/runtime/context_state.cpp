@@ -6,8 +6,11 @@
 #include <type_traits>
 #include <variant>
 
+#include "base/byte_range.hpp"
 #include "base/environment.hpp"
 #include "base/log.hpp"
+#include "base/thread_state.hpp"
+#include "selection/asked.hpp"
 #include "selection/overlay.hpp"
 #include "tessera/error.hpp"
 
@@ -70,12 +73,21 @@ class Bytes {
   std::string& bytes_;
 };
 
-// Everything that a plan depends on, exactly: no bucketing here. In memory that the thread reuses,
-// so it is good until the next call on this thread.
-std::string_view plan_key(const Operation& operation, std::span<const TensorSpec* const> operands,
-                          const Options& options, const std::vector<bool>& requested,
-                          const CallOptions& call, const Policy& policy) {
-  thread_local std::string key;
+// What a thread keeps between its calls. It knows contexts by their numbers and not by their
+// addresses, which are used again, and owns nothing of them: either may end first.
+struct ThreadState {
+  struct LastExecution {
+    std::weak_ptr<const std::uint64_t> context;
+    std::shared_ptr<const Execution> execution;
+  };
+  std::string key;                                    // memory of plan_key()
+  std::map<std::uint64_t, LastExecution> executions;  // by the context's number
+};
+
+// Everything that a plan depends on, exactly: no bucketing here. Written to `key`.
+void plan_key(std::string& key, const Operation& operation,
+              std::span<const TensorSpec* const> operands, const Options& options,
+              const std::vector<bool>& requested, const CallOptions& call, const Policy& policy) {
   Bytes bytes(key);
   bytes.add(reinterpret_cast<std::uintptr_t>(&operation));
   bytes.add(operands.size());
@@ -101,13 +113,16 @@ std::string_view plan_key(const Operation& operation, std::span<const TensorSpec
   bytes.add(policy.heuristics);
   bytes.add(call.tiers.has_value());
   if (call.tiers) bytes.add_all(std::span<const Tier>(*call.tiers));
-  return key;
 }
 
-// By context, for the calling thread.
-std::map<const ContextState*, std::shared_ptr<const Execution>>& last_executions() {
-  thread_local std::map<const ContextState*, std::shared_ptr<const Execution>> executions;
-  return executions;
+// A case that is this call, on made-up data.
+Case as_case(const Problem& problem) {
+  return {.name = "autotune", .operands = problem.operands, .options = problem.options};
+}
+
+std::shared_ptr<const std::uint64_t> next_number() {
+  static std::atomic<std::uint64_t> last{0};
+  return std::make_shared<const std::uint64_t>(++last);
 }
 
 }  // namespace
@@ -115,51 +130,46 @@ std::map<const ContextState*, std::shared_ptr<const Execution>>& last_executions
 void StreamState::launch(const Plan& plan, std::span<const device::BufferPtr> buffers) {
   const std::lock_guard lock(mutex_);
   if (plan.scratch_bytes > 0 && (!scratch_ || scratch_->size() < plan.scratch_bytes)) {
-    scratch_ = device_.create_buffer(plan.scratch_bytes);
+    scratch_ = device_->create_buffer(plan.scratch_bytes);
   }
   runtime::launch(plan, *stream_, buffers, scratch_);
   stream_->flush();
 }
 
 ContextState::ContextState(const device::Route& route, const ContextOptions& options)
-    : route_(route),
+    : number_(next_number()),
+      route_(route),
       profile_(device::Platforms::of_this_process().at(route).profile),
       device_(open_as(route, profile_)),
       fingerprint_(selection::fingerprint(profile_)),
       default_policy_{.autotune = options.use_environment && environment().autotune},
       blobs_(open_caches(options)),
-      default_stream_(std::make_shared<StreamState>(*device_)),
+      default_stream_(create_stream()),
       programs_(*device_, *blobs_),
       shipped_(selection::shipped_database(profile_)) {
   selector_ = std::make_unique<selection::Selector>(
-      selection::Tiers{.memory = &memory_,
-                       .persistent = persistent_.get(),
-                       .shipped = shipped_.get(),
-                       .tune =
-                           [this](const Problem& problem, const Policy& policy) {
-                             Case shape{.name = "autotune",
-                                        .operands = problem.operands,
-                                        .options = problem.options};
-                             return tune(problem, shape, policy, {});
-                           }},
+      selection::Tiers{
+          .memory = &memory_,
+          .persistent = persistent_.get(),
+          .shipped = shipped_.get(),
+          .tune = [this](
+                      const Problem& problem,
+                      const Policy& policy) { return tune(problem, as_case(problem), policy, {}); },
+          .tune_variant =
+              [this](const Problem& problem, const Policy& policy, const std::string& variant) {
+                return tune(problem, as_case(problem), policy, {}, variant);
+              }},
       [this](const Event& event) { emit(event); });
 }
 
-ContextState::~ContextState() { last_executions().erase(this); }
-
 device::BufferPtr ContextState::create_buffer(std::uint64_t bytes) {
   device::BufferPtr buffer = device_->create_buffer(bytes);
-  buffer->set_owner(this);
+  buffer->set_owner(number());
   return buffer;
 }
 
 Tensor ContextState::create_tensor(const TensorSpec& spec) {
-  const auto elements = static_cast<std::uint64_t>(spec.last_element() + 1);
-  std::uint64_t bytes = 0;
-  if (__builtin_mul_overflow(elements, size_of(spec.dtype), &bytes)) {
-    throw InvalidArgument("tensor " + spec.to_string() + " has more bytes than 64 bits can count");
-  }
-  return {spec, create_buffer(bytes)};
+  return {spec, create_buffer(byte_range(spec, {}).end)};
 }
 
 // Opens persistent_ and returns the program store, or one that forgets.
@@ -167,12 +177,14 @@ std::unique_ptr<device::BlobStore> ContextState::open_caches(const ContextOption
   const auto directory =
       selection::open_cache_directory(options.cache_directory, options.use_environment);
   if (directory.path.empty()) {
-    log(LogLevel::kInfo, "no persistent cache: " + directory.why_not);
+    why_no_cache_ = "no persistent cache: " + directory.why_not;
+    log(LogLevel::kInfo, why_no_cache_);
     return std::make_unique<NoBlobStore>();
   }
   persistent_ =
       std::make_unique<selection::PersistentCache>(directory.path, fingerprint_, profile_);
-  return std::make_unique<selection::FileBlobStore>(directory.path);
+  return std::make_unique<selection::FileBlobStore>(
+      directory.path, options.use_environment ? environment().cache_limit : kDefaultCacheLimit);
 }
 
 Policy ContextState::policy_of(const CallOptions& call) const {
@@ -204,12 +216,13 @@ std::shared_ptr<const Plan> ContextState::plan(const Operation& operation,
   const bool cacheable = !selection::overlays_active();
   std::string key;
   if (cacheable) {
-    const std::string_view found_by =
-        plan_key(operation, operands, options, requested, call, policy_of(call));
+    ThreadState* const thread = of_this_thread<ThreadState>();
+    std::string& found_by = thread != nullptr ? thread->key : key;
+    plan_key(found_by, operation, operands, options, requested, call, policy_of(call));
     const std::lock_guard lock(plans_mutex_);
-    const auto found = plans_.find(found_by);
+    const auto found = plans_.find(std::string_view(found_by));
     if (found != plans_.end()) return found->second;
-    key = found_by;
+    if (thread != nullptr) key = found_by;
   }
   Problem problem = make_problem(operation, copies_of(operands), std::move(options), requested);
   const Choice choice = selector_->choose(request(problem, call));
@@ -237,13 +250,19 @@ Explanation ContextState::explain(const Problem& problem, const CallOptions& cal
 }
 
 TuneReport ContextState::tune(const Problem& problem, const Case& shape, const Policy& policy,
-                              const EventSink& progress) {
+                              const EventSink& progress, const std::string& variant) {
   const EventSink both = [&](const Event& event) {
     emit(event);
     if (progress) progress(event);
   };
-  TuneReport report = selection::tune(problem, selection::candidates(problem, profile_),
-                                      trial_factory(*this, problem, shape),
+  std::vector<selection::Candidate> candidates = selection::candidates(problem, profile_);
+  if (!variant.empty()) {
+    const Variant& only = selection::known_variant(problem, variant, Tier::kOverride);
+    std::erase_if(candidates, [&](const selection::Candidate& candidate) {
+      return candidate.variant != &only;
+    });
+  }
+  TuneReport report = selection::tune(problem, candidates, trial_factory(*this, problem, shape),
                                       {.budget_seconds = policy.tune_seconds}, both);
   if (!report.best) return report;
   const auto measured =
@@ -252,7 +271,8 @@ TuneReport ContextState::tune(const Problem& problem, const Case& shape, const P
                measurement.config == report.best->config;
       });
   const selection::Entry entry = selection::new_entry(*report.best, *measured);
-  const std::string key = selection::entry_key(problem);
+  const std::string key =
+      variant.empty() ? selection::entry_key(problem) : selection::entry_key(problem, variant);
   memory_.put(key, entry);
   if (policy.persist && persistent_) persistent_->put(key, entry);
   // Plans made from an older choice of this key are stale now.
@@ -261,15 +281,28 @@ TuneReport ContextState::tune(const Problem& problem, const Case& shape, const P
   return report;
 }
 
+std::optional<std::string> ContextState::keep_choices(std::chrono::milliseconds patience) {
+  return persistent_ ? persistent_->keep(patience) : why_no_cache_;
+}
+
 void ContextState::set_last_execution(std::shared_ptr<const Execution> execution) const {
-  last_executions()[this] = std::move(execution);
+  ThreadState* const thread = of_this_thread<ThreadState>();
+  if (thread == nullptr) return;  // which will ask no more
+  const auto [last, inserted] = thread->executions.try_emplace(number());
+  if (inserted) {
+    last->second.context = number_;
+    std::erase_if(thread->executions,
+                  [](const auto& each) { return each.second.context.expired(); });
+  }
+  last->second.execution = std::move(execution);
 }
 
 Execution ContextState::last_execution() const {
-  const auto found = last_executions().find(this);
-  if (found == last_executions().end())
-    throw InvalidArgument("this thread has not run anything on this context yet");
-  return *found->second;
+  if (ThreadState* const thread = of_this_thread<ThreadState>()) {
+    const auto found = thread->executions.find(number());
+    if (found != thread->executions.end()) return *found->second.execution;
+  }
+  throw InvalidArgument("this thread has not run anything on this context yet");
 }
 
 void ContextState::set_event_sink(EventSink sink) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -28,7 +29,11 @@ namespace tessera::runtime {
 // use takes the lock.
 class StreamState {
  public:
-  explicit StreamState(device::Device& device) : device_(device), stream_(device.create_stream()) {}
+  // `context`: the number of the one that it belongs to, which it may outlive.
+  StreamState(device::DevicePtr device, std::uint64_t context)
+      : device_(std::move(device)), context_(context), stream_(device_->create_stream()) {}
+
+  std::uint64_t context() const { return context_; }
 
   template <class Work>
   auto use(Work work) {
@@ -40,7 +45,8 @@ class StreamState {
   void launch(const Plan& plan, std::span<const device::BufferPtr> buffers);
 
  private:
-  device::Device& device_;
+  device::DevicePtr device_;
+  std::uint64_t context_;
   std::mutex mutex_;
   std::unique_ptr<device::Stream> stream_;
   device::BufferPtr scratch_;
@@ -64,15 +70,19 @@ std::vector<std::optional<TensorSpec>> copies_of(std::span<const TensorSpec* con
 class ContextState {
  public:
   ContextState(const device::Route& route, const ContextOptions& options);
-  ~ContextState();
   ContextState(const ContextState&) = delete;
   ContextState& operator=(const ContextState&) = delete;
 
+  // Of no other context of this process, before or after.
+  std::uint64_t number() const { return *number_; }
   const device::Route& route() const { return route_; }
   const DeviceProfile& profile() const { return profile_; }
   const std::string& fingerprint() const { return fingerprint_; }
   device::Device& device() { return *device_; }
   const std::shared_ptr<StreamState>& default_stream() const { return default_stream_; }
+  std::shared_ptr<StreamState> create_stream() const {
+    return std::make_shared<StreamState>(device_, number());
+  }
   ProgramCache& programs() { return programs_; }
 
   device::BufferPtr create_buffer(std::uint64_t bytes);
@@ -84,9 +94,14 @@ class ContextState {
                                    std::span<const TensorSpec* const> operands, Options options,
                                    const std::vector<bool>& requested, const CallOptions& call);
   Explanation explain(const Problem& problem, const CallOptions& call);
-  // Remembers the best candidate in memory and, if the policy says so, on disk.
+  // Remembers the best candidate, of one variant if one is named, in memory and, if the policy says
+  // so, on disk.
   TuneReport tune(const Problem& problem, const Case& shape, const Policy& policy,
-                  const EventSink& progress);
+                  const EventSink& progress, const std::string& variant = {});
+
+  // Tuned choices that are not on the disk yet go there; waits this long for other writers. Returns
+  // why they can't be kept.
+  std::optional<std::string> keep_choices(std::chrono::milliseconds patience);
 
   void set_last_execution(std::shared_ptr<const Execution> execution) const;
   Execution last_execution() const;
@@ -98,11 +113,14 @@ class ContextState {
   std::unique_ptr<device::BlobStore> open_caches(const ContextOptions& options);
   void emit(const Event& event);
 
+  // What threads remember of this context they hold by it, weakly.
+  std::shared_ptr<const std::uint64_t> number_;
   device::Route route_;
   DeviceProfile profile_;
   device::DevicePtr device_;
   std::string fingerprint_;
   Policy default_policy_;
+  std::string why_no_cache_;
   std::unique_ptr<selection::PersistentCache> persistent_;
   std::unique_ptr<device::BlobStore> blobs_;
   std::shared_ptr<StreamState> default_stream_;
@@ -115,6 +133,9 @@ class ContextState {
   std::mutex sink_mutex_;
   EventSink sink_;
 };
+
+// What the handle stands for; InvalidArgument where it is empty.
+ContextState& state_of(const Context& context);
 
 // Times and checks the candidates of one problem on made-up operands of the case.
 selection::MakeTrial trial_factory(ContextState& context, const Problem& problem,

@@ -1,43 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <new>
 
+#include "base/byte_range.hpp"
+#include "base/out_of_memory.hpp"
 #include "runtime/context_state.hpp"
 #include "tessera/context.hpp"
 
 namespace tessera {
+
+using runtime::state_of;
+
 namespace {
 
 // By slot. Points into the tensors of the call: most calls find their plan and need no copies.
 struct Bound {
   std::vector<const TensorSpec*> specs;  // null = absent
   std::vector<device::BufferPtr> buffers;
+  std::vector<ByteRange> ranges;  // of the buffers
   std::vector<bool> requested;
 };
 
-// First and last byte of a tensor in its buffer.
-std::pair<std::int64_t, std::int64_t> byte_range(const TensorSpec& spec) {
-  const auto size = static_cast<std::int64_t>(size_of(spec.dtype));
-  return {spec.offset * size, (spec.last_element() + 1) * size};
-}
-
-void check_buffer(const Operation& operation, const std::string& name, const Tensor& tensor,
-                  const void* owner) {
-  const auto refuse = [&](const std::string& why) {
-    throw InvalidArgument(operation.name + ": " + name + " " + tensor.spec().to_string() + why);
-  };
-  if (tensor.buffer()->owner() != owner) refuse(" belongs to another context");
-  const auto [begin, end] = byte_range(tensor.spec());
-  const std::uint64_t size = tensor.buffer()->size();
-  if (end > 0 && static_cast<std::uint64_t>(end) > size) {
-    refuse(" reaches byte " + std::to_string(end) + " of a buffer of " + std::to_string(size));
-  }
-}
-
 Bound bind_operands(const Operation& operation, const Tensors& tensors,
-                    const std::vector<std::string>& wanted, const void* owner) {
+                    const std::vector<std::string>& wanted, std::uint64_t owner) {
   Bound bound;
   bound.specs.resize(operation.operands.size());
   bound.buffers.resize(operation.operands.size());
+  bound.ranges.resize(operation.operands.size());
   bound.requested.resize(operation.operands.size(), false);
   for (const auto& [name, tensor] : tensors) {
     const std::size_t slot = operation.slot(name);
@@ -45,7 +34,12 @@ Bound bind_operands(const Operation& operation, const Tensors& tensors,
       if (operation.operands[slot].optional) continue;
       throw InvalidArgument(operation.name + ": " + name + " is an empty tensor");
     }
-    check_buffer(operation, name, tensor, owner);
+    if (tensor.buffer()->owner() != owner) {
+      throw InvalidArgument(operation.name + ": " + name + " " + tensor.spec().to_string() +
+                            " belongs to another context");
+    }
+    bound.ranges[slot] =
+        byte_range(tensor.spec(), {.call = operation.name, .name = name}, tensor.buffer()->size());
     bound.specs[slot] = &tensor.spec();
     bound.buffers[slot] = tensor.buffer();
   }
@@ -63,11 +57,11 @@ Bound bind_operands(const Operation& operation, const Tensors& tensors,
 void check_overlap(const Operation& operation, const Bound& bound) {
   for (std::size_t out = 0; out < bound.specs.size(); ++out) {
     if (!bound.specs[out] || operation.operands[out].role != Role::kOutput) continue;
-    const auto [begin, end] = byte_range(*bound.specs[out]);
+    const auto [begin, end] = bound.ranges[out];
     for (std::size_t other = 0; other < bound.specs.size(); ++other) {
       if (other == out || !bound.specs[other] || bound.buffers[other] != bound.buffers[out])
         continue;
-      const auto [other_begin, other_end] = byte_range(*bound.specs[other]);
+      const auto [other_begin, other_end] = bound.ranges[other];
       if (begin < other_end && other_begin < end) {
         throw InvalidArgument(operation.name + ": output '" + operation.operands[out].name +
                               "' overlaps '" + operation.operands[other].name + "'");
@@ -79,9 +73,13 @@ void check_overlap(const Operation& operation, const Bound& bound) {
 }  // namespace
 
 Executor::Executor(const Context& context)
-    : context_(context), stream_(context.state()->default_stream()) {}
+    : context_(context), stream_(state_of(context).default_stream()) {}
 
 Executor Executor::on(const Stream& stream) const {
+  if (!stream.state_)
+    throw InvalidArgument("the stream is empty: Context::create_stream() makes one");
+  if (stream.state_->context() != state_of(context_).number())
+    throw InvalidArgument("the stream belongs to another context than the executor");
   Executor copy = *this;
   copy.stream_ = stream.state_;
   return copy;
@@ -114,10 +112,10 @@ runtime::CallOptions Executor::call_options() const {
 }
 
 Tensors Executor::run(std::string_view operation_name, const Tensors& inputs, Options options,
-                      const std::vector<std::string>& wanted) const {
-  runtime::ContextState& context = *context_.state();
+                      const std::vector<std::string>& wanted) const try {
+  runtime::ContextState& context = state_of(context_);
   const Operation& operation = find_operation(operation_name);
-  Bound bound = bind_operands(operation, inputs, wanted, &context);
+  Bound bound = bind_operands(operation, inputs, wanted, context.number());
   check_overlap(operation, bound);
   const auto plan =
       context.plan(operation, bound.specs, std::move(options), bound.requested, call_options());
@@ -133,31 +131,42 @@ Tensors Executor::run(std::string_view operation_name, const Tensors& inputs, Op
   stream_->launch(*plan, bound.buffers);
   context.set_last_execution(plan->execution);
   return outputs;
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
 Explanation Executor::explain(std::string_view operation_name, const Tensors& inputs,
-                              Options options, const std::vector<std::string>& wanted) const {
+                              Options options, const std::vector<std::string>& wanted) const try {
   const Operation& operation = find_operation(operation_name);
-  Bound bound = bind_operands(operation, inputs, wanted, context_.state().get());
+  Bound bound = bind_operands(operation, inputs, wanted, state_of(context_).number());
   return explain(make_problem(operation, runtime::copies_of(bound.specs), std::move(options),
                               std::move(bound.requested)));
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
-Explanation Executor::explain(const Problem& problem) const {
-  return context_.state()->explain(problem, call_options());
+Explanation Executor::explain(const Problem& problem) const try {
+  return state_of(context_).explain(problem, call_options());
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
-std::shared_ptr<const runtime::Plan> Executor::plan(const Problem& problem) const {
+std::shared_ptr<const runtime::Plan> Executor::plan(const Problem& problem) const try {
   std::vector<const TensorSpec*> specs;
   for (const auto& spec : problem.operands) specs.push_back(spec ? &*spec : nullptr);
-  return context_.state()->plan(*problem.operation, specs, problem.options, problem.requested,
-                                call_options());
+  return state_of(context_).plan(*problem.operation, specs, problem.options, problem.requested,
+                                 call_options());
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
 TuneReport Executor::tune(const Case& shape, std::string_view operation,
-                          const EventSink& progress) const {
+                          const EventSink& progress) const try {
+  runtime::ContextState& context = state_of(context_);
   const Problem problem = make_problem(find_operation(operation), shape.operands, shape.options);
-  return context_.state()->tune(problem, shape, policy_.value_or(current_policy()), progress);
+  return context.tune(problem, shape, policy_.value_or(current_policy()), progress, variant_);
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
 }  // namespace tessera

@@ -76,6 +76,19 @@ std::vector<Expectation> expect_by_reference(const Problem& problem,
 
 }  // namespace
 
+std::int64_t guard_elements(const TensorSpec& spec, const DeviceProfile& profile) {
+  constexpr std::int64_t kLine = 64;  // keeps the alignment that the operand has
+  const auto size = static_cast<std::int64_t>(size_of(spec.dtype));
+  std::int64_t guard = kGuardElements;
+  for (const std::uint64_t limit : {profile.max_allocation, profile.max_binding}) {
+    if (limit == 0 || limit > static_cast<std::uint64_t>(INT64_MAX)) continue;
+    const std::int64_t used = std::max(spec.last_element(), spec.offset) + 1;
+    const std::int64_t room = static_cast<std::int64_t>(limit) / size - used;
+    guard = std::clamp<std::int64_t>(room / 2, 0, guard);
+  }
+  return guard / kLine * kLine;
+}
+
 std::vector<Expectation> expect(const Problem& problem, std::span<HostTensor> tensors,
                                 const Arithmetic& arithmetic, double max_flops) {
   const Workload& workload = problem.operation->workload;
@@ -86,16 +99,14 @@ std::vector<Expectation> expect(const Problem& problem, std::span<HostTensor> te
 Workbench::Workbench(ContextState& context, const Operation& operation, const Case& shape,
                      double max_flops)
     : context_(context), max_flops_(max_flops) {
-  std::vector<std::optional<TensorSpec>> operands = shape.operands;
-  for (auto& spec : operands) {
-    if (spec) spec->offset += kGuardElements;
-  }
-  problem_ = make_problem(operation, operands, shape.options);
-  // Outputs that validate() added have no guard in front yet; a second pass gives every operand its
-  // place.
-  operands = problem_.operands;
-  for (auto& spec : operands) {
-    if (spec && spec->offset < kGuardElements) spec->offset += kGuardElements;
+  // Once for the outputs that validate() adds, once with every operand in its place.
+  std::vector<std::optional<TensorSpec>> operands =
+      make_problem(operation, shape.operands, shape.options).operands;
+  std::vector<std::int64_t> guards(operands.size(), 0);
+  for (std::size_t slot = 0; slot < operands.size(); ++slot) {
+    if (!operands[slot]) continue;
+    guards[slot] = guard_elements(*operands[slot], context.profile());
+    operands[slot]->offset += guards[slot];
   }
   problem_ = make_problem(operation, operands, shape.options);
 
@@ -106,7 +117,7 @@ Workbench::Workbench(ContextState& context, const Operation& operation, const Ca
     if (!problem_.has(slot)) continue;
     const TensorSpec& spec = problem_.spec(slot);
     const std::int64_t last = std::max(spec.last_element(), spec.offset);
-    images_[slot].assign(static_cast<std::size_t>(last + 1 + kGuardElements) * size_of(spec.dtype),
+    images_[slot].assign(static_cast<std::size_t>(last + 1 + guards[slot]) * size_of(spec.dtype),
                          kUntouched);
     buffers_[slot] = context_.create_buffer(images_[slot].size());
     tensors[slot] = {.spec = spec, .data = images_[slot].data()};

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,6 +19,10 @@ namespace tessera::runtime {
 // What the requested outputs must be, by the operation's workload or its reference.
 std::vector<Expectation> expect(const Problem& problem, std::span<HostTensor> tensors,
                                 const Arithmetic& arithmetic, double max_flops);
+
+// The length of the band on each side of an operand: shorter, or none, where operand and bands
+// would be more than the device binds as one buffer.
+std::int64_t guard_elements(const TensorSpec& spec, const DeviceProfile& profile);
 
 // Operands lie between guard bands. Inputs hold the case's data and NaN wherever no element is;
 // outputs start as NaN.

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
 namespace tessera::selection {
 
-// What is wrong with a file of FileBlobStore; empty = sound.
-std::string problem_of_program(const std::filesystem::path& path);
+struct ProgramFile {
+  std::uint64_t hits = 0;  // times that it was loaded
+  std::string problem{};   // empty = sound
+};
+// What is in a file of FileBlobStore.
+ProgramFile inspect_program(const std::filesystem::path& path);
 
 }  // namespace tessera::selection

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <cstddef>
 #include <cstring>
@@ -12,6 +15,7 @@
 #include "base/log.hpp"
 #include "selection/blob_file.hpp"
 #include "selection/cache.hpp"
+#include "selection/cache_files.hpp"
 #include "selection/files.hpp"
 
 namespace tessera::selection {
@@ -26,12 +30,14 @@ constexpr std::chrono::hours kAbandoned{1};  // no write takes this long
 // In the byte order of the machine: a file from another kind of machine has another format number.
 struct Header {
   char magic[8] = {'t', 'e', 's', 's', 'p', 'r', 'g', '\n'};
-  std::uint32_t format = 1;
+  std::uint32_t format = 2;
   std::uint32_t key_bytes = 0;
   std::uint64_t blob_bytes = 0;
-  char digest[32] = {};  // of this header with an empty digest, the key and the blob
+  std::uint64_t hits = 0;  // times that it was loaded; changed in place
+  char digest[32] = {};    // of this header with no hits and an empty digest, the key and the blob
 };
-static_assert(sizeof(Header) == 56 && std::is_trivially_copyable_v<Header>);
+static_assert(sizeof(Header) == 64 && std::is_trivially_copyable_v<Header>);
+static_assert(std::string_view(Header{}.magic, sizeof Header::magic) == kProgramMagic);
 
 std::string_view bytes_of(const Header& header) {
   return {reinterpret_cast<const char*>(&header), sizeof header};
@@ -51,8 +57,8 @@ std::string with_header(std::string_view key, std::string_view blob) {
 }
 
 // Where the blob begins, or a reason not to give it out. An empty key stands for any.
-std::size_t check_blob(std::string& file, std::string_view key, std::string& problem) {
-  Header header;
+std::size_t check_blob(std::string& file, std::string_view key, std::string& problem,
+                       Header& header) {
   const Header expected;
   if (file.size() < sizeof header) {
     problem = "it is too short";
@@ -69,6 +75,7 @@ std::size_t check_blob(std::string& file, std::string_view key, std::string& pro
   }
   if (!problem.empty()) return 0;
   std::memset(file.data() + offsetof(Header, digest), 0, sizeof header.digest);
+  std::memset(file.data() + offsetof(Header, hits), 0, sizeof header.hits);
   if (hash128(file) != std::string_view(header.digest, sizeof header.digest)) {
     problem = "it is damaged";
     return 0;
@@ -83,21 +90,33 @@ std::size_t check_blob(std::string& file, std::string_view key, std::string& pro
 // A process that is killed while it writes leaves its temporary file. Others may be writing right
 // now, so only old ones are removed.
 void sweep(const fs::path& directory) {
-  std::error_code error;
-  const auto now = fs::file_time_type::clock::now();
-  for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
-       entry.increment(error)) {
-    std::error_code gone;
-    const auto written = fs::last_write_time(entry->path(), gone);
-    if (!gone && is_temporary(entry->path()) && now - written > kAbandoned) {
-      fs::remove(entry->path(), gone);
-    }
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  for (const NamedFile& file : named_files(directory)) {
+    const std::chrono::nanoseconds written(file.last_use_ns);
+    if (file.kind == CacheFileKind::kTemporary && now - written > kAbandoned) remove_own(file);
+  }
+}
+
+// Best effort: of two processes at the same moment one may be lost. The file's time of change is
+// then that of its last use.
+void count_hit(const fs::path& file, std::uint64_t hits) {
+  const Descriptor opened = open_file(file, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
+  if (!opened) return;
+  ++hits;
+  if (::pwrite(opened.get(), &hits, sizeof hits, offsetof(Header, hits)) < 0) {
+    // A cache that can only be read is of use, too.
   }
 }
 
 }  // namespace
 
-FileBlobStore::FileBlobStore(const fs::path& directory) : directory_(directory / "programs") {}
+FileBlobStore::FileBlobStore(const fs::path& directory, std::uint64_t limit)
+    : cache_(directory), directory_(directory / kProgramFolder), limit_(limit) {}
+
+FileBlobStore::~FileBlobStore() {
+  // Others may have written meanwhile.
+  if (room_) trim();
+}
 
 std::vector<std::byte> FileBlobStore::get(std::string_view key) {
   if (key.empty()) return {};
@@ -106,19 +125,22 @@ std::vector<std::byte> FileBlobStore::get(std::string_view key) {
   if (!content.exists) return {};
   std::string problem = content.problem;
   if (problem.empty()) problem = make_private_directory(directory_).value_or("");
+  Header header;
   std::size_t begin = 0;
-  if (problem.empty()) begin = check_blob(content.bytes, key, problem);
+  if (problem.empty()) begin = check_blob(content.bytes, key, problem, header);
   if (!problem.empty()) {
     log(LogLevel::kInfo, "program file " + file.string() + " is not used: " + problem);
     return {};
   }
+  count_hit(file, header.hits);
   const auto blob = std::as_bytes(std::span(content.bytes)).subspan(begin);
   return {blob.begin(), blob.end()};
 }
 
 void FileBlobStore::put(std::string_view key, std::span<const std::byte> blob) {
   if (key.empty() || key.size() > kMaxKeyBytes || blob.empty()) return;
-  if (blob.size() > kMaxFileBytes - kMaxKeyBytes - sizeof(Header)) return;
+  const std::uint64_t size = sizeof(Header) + key.size() + blob.size();
+  if (size > kMaxFileBytes || size > limit_) return;
   try {
     auto problem = make_private_directory(directory_);
     if (!problem) {
@@ -127,18 +149,43 @@ void FileBlobStore::put(std::string_view key, std::span<const std::byte> blob) {
       // Without waiting for the disk: what a power cut leaves of it does not pass the check.
       problem = write_file(directory_ / (hash128(key) + ".bin"), with_header(key, text), false);
     }
+    if (!problem) make_room(size);
     if (problem) log(LogLevel::kInfo, "program cache " + directory_.string() + ": " + *problem);
   } catch (const std::exception& error) {
     log(LogLevel::kInfo, std::string("program cache: ") + error.what());
   }
 }
 
-std::string problem_of_program(const fs::path& path) {
+// Looks at the folder at the first program, when the room that was left then is used up, and now
+// and then, as other processes write too.
+void FileBlobStore::make_room(std::uint64_t added) {
+  constexpr int kProgramsBetweenLooks = 64;
+  const std::lock_guard lock(mutex_);
+  if (room_ && *room_ >= added && ++since_look_ < kProgramsBetweenLooks) {
+    *room_ -= added;
+    return;
+  }
+  trim();
+}
+
+void FileBlobStore::trim() {
+  try {
+    const std::uint64_t used = trim_cache(cache_, limit_);
+    room_ = used < limit_ ? limit_ - used : 0;
+    since_look_ = 0;
+  } catch (const std::exception& error) {
+    log(LogLevel::kInfo, std::string("program cache: ") + error.what());
+  }
+}
+
+ProgramFile inspect_program(const fs::path& path) {
   FileContent content = read_file(path, kMaxFileBytes, Trust::kOurs);
-  if (!content.problem.empty()) return content.problem;
-  std::string problem;
-  check_blob(content.bytes, {}, problem);
-  return problem;
+  ProgramFile file{.problem = content.problem};
+  if (!file.problem.empty()) return file;
+  Header header;
+  check_blob(content.bytes, {}, file.problem, header);
+  if (file.problem.empty()) file.hits = header.hits;
+  return file;
 }
 
 }  // namespace tessera::selection

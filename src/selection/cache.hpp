@@ -3,6 +3,7 @@
 // misses, never errors.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -16,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/environment.hpp"
 #include "device/device.hpp"
 #include "kernel/embedded.hpp"
 #include "selection/selector.hpp"
@@ -46,11 +48,13 @@ struct CacheDirectory {
   std::string why_not{};
 };
 CacheDirectory open_cache_directory(const std::optional<std::string>& option, bool use_environment);
+// The same of a directory that may be missing, and then is not created.
+CacheDirectory find_cache_directory(const std::optional<std::string>& option, bool use_environment);
 
 // One JSON file per device: <directory>/choices-<fingerprint>.json. Reads lazily and again when the
 // file changed, without a lock; writes merge with what other processes wrote, under <file>.lock, by
 // unique temporary file and rename. A writer that does not get the lock within 100 ms gives up; its
-// entry is written with the next one. Neither find() nor put() throws.
+// entry is written with the next one, or when the cache is closed. Neither find() nor put() throws.
 class PersistentCache final : public EntryStore {
  public:
   struct Counters {
@@ -65,6 +69,8 @@ class PersistentCache final : public EntryStore {
   ~PersistentCache() override;
   std::optional<Entry> find(const std::string& key) override;
   void put(const std::string& key, const Entry& entry) override;
+  // Writes what is not on the disk yet, and waits this long for the lock. Returns why it can't.
+  std::optional<std::string> keep(std::chrono::milliseconds patience);
   Counters counters() const;
 
  private:
@@ -84,15 +90,27 @@ bool is_in_shipped_database(const DeviceProfile& profile);
 // Compiled programs: one file per key under <directory>/programs, each with a header (magic,
 // format, sizes, full key, XXH3-128 of everything) that is checked before a driver sees a byte. The
 // hash finds damage; against other users the store relies on the ownership of directory and file.
+// Keeps the cache below `limit` bytes, see trim_cache().
 class FileBlobStore final : public device::BlobStore {
  public:
-  explicit FileBlobStore(const std::filesystem::path& directory);
+  explicit FileBlobStore(const std::filesystem::path& directory,
+                         std::uint64_t limit = kDefaultCacheLimit);
+  ~FileBlobStore() override;
+  FileBlobStore(const FileBlobStore&) = delete;
+  FileBlobStore& operator=(const FileBlobStore&) = delete;
   std::vector<std::byte> get(std::string_view key) override;
   void put(std::string_view key, std::span<const std::byte> blob) override;
 
  private:
-  std::filesystem::path directory_;
+  void make_room(std::uint64_t added);
+  void trim();
+
+  std::filesystem::path cache_, directory_;
+  std::uint64_t limit_;
   std::once_flag swept_;
+  std::mutex mutex_;                     // of what follows
+  std::optional<std::uint64_t> room_{};  // bytes that may be added before the next look
+  int since_look_ = 0;
 };
 
 // ---- what `tessera cache` does
@@ -104,7 +122,9 @@ struct CacheFile {
   std::string device{};  // as written in the file
   std::size_t entries = 0;
   std::uint64_t bytes = 0;
-  std::string problem{};  // empty = sound
+  std::uint64_t hits = 0;        // times that a program was loaded
+  std::int64_t last_use_ns = 0;  // since 1970: when it was last loaded, or changed
+  std::string problem{};         // empty = sound
 };
 std::vector<CacheFile> inspect(const std::filesystem::path& directory);
 // Keys and entries of one choices file. Throws CacheError saying what is wrong with it.
@@ -113,6 +133,11 @@ void export_choices(const std::filesystem::path& directory,
                     const std::filesystem::path& target);  // throws CacheError
 std::size_t import_choices(const std::filesystem::path& directory,
                            const std::filesystem::path& source);  // likewise
-std::size_t clear(const std::filesystem::path& directory);        // files removed
+// Removes the files that Tessera wrote, lock files excepted.
+struct Cleared {
+  std::size_t removed = 0;
+  std::vector<CacheFile> left{};  // files with names of ours that may be somebody else's, and why
+};
+Cleared clear(const std::filesystem::path& directory);
 
 }  // namespace tessera::selection

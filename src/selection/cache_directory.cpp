@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/environment.hpp"
+#include "base/printable.hpp"
 #include "selection/cache.hpp"
 #include "selection/files.hpp"
 
@@ -33,6 +34,15 @@ CacheDirectory wanted(const std::optional<std::string>& option, bool use_environ
 
 }  // namespace
 
+CacheDirectory find_cache_directory(const std::optional<std::string>& option,
+                                    bool use_environment) {
+  const CacheDirectory directory = wanted(option, use_environment);
+  std::error_code error;
+  const bool missing = !directory.path.empty() &&
+                       fs::symlink_status(directory.path, error).type() == fs::file_type::not_found;
+  return missing ? directory : open_cache_directory(option, use_environment);
+}
+
 CacheDirectory open_cache_directory(const std::optional<std::string>& option,
                                     bool use_environment) {
   CacheDirectory directory = wanted(option, use_environment);
@@ -40,10 +50,11 @@ CacheDirectory open_cache_directory(const std::optional<std::string>& option,
   std::error_code error;
   const fs::path absolute = fs::absolute(directory.path, error);
   const auto problem = error ? error.message() : make_private_directory(absolute).value_or("");
-  if (!problem.empty()) return {.path = {}, .why_not = directory.path.string() + ": " + problem};
+  const std::string name = printable(directory.path.string());
+  if (!problem.empty()) return {.path = {}, .why_not = name + ": " + problem};
   // From here on a link on the way can't be turned elsewhere.
   const fs::path canonical = fs::canonical(absolute, error);
-  if (error) return {.path = {}, .why_not = directory.path.string() + ": " + error.message()};
+  if (error) return {.path = {}, .why_not = name + ": " + error.message()};
   return {.path = canonical, .why_not = {}};
 }
 

@@ -5,8 +5,10 @@
 #include <system_error>
 #include <utility>
 
+#include "base/printable.hpp"
 #include "selection/blob_file.hpp"
 #include "selection/cache.hpp"
+#include "selection/cache_files.hpp"
 #include "selection/choices_store.hpp"
 #include "tessera/error.hpp"
 
@@ -15,44 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kPrefix = "choices-";
-constexpr std::string_view kDamaged = ".damaged";
-
 [[noreturn]] void fail(const fs::path& path, const std::string& problem) {
-  throw CacheError(path.string() + ": " + problem);
-}
-
-std::vector<fs::path> files_in(const fs::path& directory) {
-  std::vector<fs::path> files;
-  std::error_code error;
-  for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
-       entry.increment(error)) {
-    files.push_back(entry->path());
-  }
-  std::ranges::sort(files);
-  return files;
-}
-
-// "choices-0123….json" with whatever suffix.
-bool has_our_name(const fs::path& path) {
-  const std::string name = path.filename().string();
-  constexpr std::size_t kStem = kPrefix.size() + 32;
-  return name.starts_with(kPrefix) && name.size() > kStem &&
-         name.substr(kStem).starts_with(".json") &&
-         is_fingerprint(std::string_view(name).substr(kPrefix.size(), 32));
-}
-
-bool is_choices_file(const fs::path& path) {
-  return has_our_name(path) && path.extension() == ".json";
-}
-
-bool is_program_file(const fs::path& path) {
-  return path.extension() == ".bin" && is_fingerprint(path.stem().string());
-}
-
-std::uint64_t size_of_file(const fs::path& path) {
-  const auto stamp = stamp_of(path);
-  return stamp ? stamp->size : 0;
+  throw CacheError(printable(path.string()) + ": " + problem);
 }
 
 ChoicesDocument read_document(const fs::path& path, Trust trust, Checks checks) {
@@ -73,14 +39,21 @@ ChoicesDocument read_whole(const fs::path& path, Trust trust, Checks checks) {
   return document;
 }
 
-CacheFile inspect_choices(const fs::path& path) {
-  CacheFile file{.path = path, .kind = "choices", .bytes = size_of_file(path)};
-  const ChoicesDocument document = read_document(path, Trust::kOurs, Checks::kRequired);
+CacheFile inspect_choices(const NamedFile& named) {
+  CacheFile file{.path = named.path,
+                 .kind = "choices",
+                 .bytes = named.bytes,
+                 .last_use_ns = named.last_use_ns};
+  if (named.kind == CacheFileKind::kDamaged) {
+    file.problem = "it was damaged and has been put aside";
+    return file;
+  }
+  const ChoicesDocument document = read_document(named.path, Trust::kOurs, Checks::kRequired);
   file.problem = document.problem;
   for (const DeviceChoices& choices : document.devices) {
     file.device = summary(choices.device);
     file.entries += choices.entries.size();
-    if (path != choices_path(path.parent_path(), choices.fingerprint)) {
+    if (named.path != choices_path(named.path.parent_path(), choices.fingerprint)) {
       file.problem = "it belongs to another device";
     }
   }
@@ -94,23 +67,20 @@ CacheFile inspect_choices(const fs::path& path) {
 
 std::vector<CacheFile> inspect(const fs::path& directory) {
   std::vector<CacheFile> files;
-  for (const fs::path& path : files_in(directory)) {
-    if (is_choices_file(path)) {
-      files.push_back(inspect_choices(path));
-    } else if (has_our_name(path) && path.extension() == kDamaged) {
-      files.push_back({.path = path,
-                       .kind = "choices",
-                       .bytes = size_of_file(path),
-                       .problem = "it was damaged and has been put aside"});
-    }
+  for (const NamedFile& file : named_files(directory)) {
+    if (file.kind == CacheFileKind::kChoices || file.kind == CacheFileKind::kDamaged)
+      files.push_back(inspect_choices(file));
   }
-  for (const fs::path& path : files_in(directory / "programs")) {
-    if (!is_program_file(path)) continue;
-    files.push_back({.path = path,
+  for (const NamedFile& file : named_files(directory / kProgramFolder)) {
+    if (file.kind != CacheFileKind::kProgram) continue;
+    const ProgramFile program = inspect_program(file.path);
+    files.push_back({.path = file.path,
                      .kind = "program",
                      .entries = 1,
-                     .bytes = size_of_file(path),
-                     .problem = problem_of_program(path)});
+                     .bytes = file.bytes,
+                     .hits = program.hits,
+                     .last_use_ns = file.last_use_ns,
+                     .problem = program.problem});
   }
   return files;
 }
@@ -124,9 +94,9 @@ std::map<std::string, Entry> read_choices(const fs::path& file) {
 
 void export_choices(const fs::path& directory, const fs::path& target) {
   std::vector<DeviceChoices> devices;
-  for (const fs::path& path : files_in(directory)) {
-    if (!is_choices_file(path)) continue;
-    ChoicesDocument document = read_whole(path, Trust::kOurs, Checks::kRequired);
+  for (const NamedFile& file : named_files(directory)) {
+    if (file.kind != CacheFileKind::kChoices) continue;
+    ChoicesDocument document = read_whole(file.path, Trust::kOurs, Checks::kRequired);
     std::ranges::move(document.devices, std::back_inserter(devices));
   }
   if (devices.empty()) fail(directory, "there are no choices to export");
@@ -146,30 +116,33 @@ std::size_t import_choices(const fs::path& directory, const fs::path& source) {
   std::size_t imported = 0;
   for (const DeviceChoices& choices : document.devices) {
     const fs::path file = choices_path(directory, choices.fingerprint);
-    const MergeResult result = merge_choices(file, [&] { return choices; });
+    const MergeResult result = merge_choices(file, kAskedPatience, [&] { return choices; });
     if (result.outcome != Merge::kWritten) fail(file, result.problem);
     imported += choices.entries.size();
   }
   return imported;
 }
 
-std::size_t clear(const fs::path& directory) {
-  std::size_t removed = 0;
-  std::error_code error;
-  const auto remove = [&](const fs::path& path) { removed += fs::remove(path, error) ? 1 : 0; };
-  for (const fs::path& path : files_in(directory)) {
+Cleared clear(const fs::path& directory) {
+  Cleared cleared;
+  const auto remove = [&](const NamedFile& file) {
+    if (const auto why = remove_own(file)) {
+      cleared.left.push_back({.path = file.path, .bytes = file.bytes, .problem = *why});
+    } else {
+      ++cleared.removed;
+    }
+  };
+  for (const NamedFile& file : named_files(directory)) {
     // A lock file that is removed while somebody waits for it would let two writers in.
-    if (!has_our_name(path) || path.extension() == ".lock") continue;
-    const fs::path file =
-        path.parent_path() / path.filename().string().substr(0, kPrefix.size() + 32 + 5);
+    if (file.kind == CacheFileKind::kLock) continue;
+    const std::string name = file.path.filename().string();
+    const std::size_t stem = name.find(".json") + std::string_view(".json").size();
     // A writer that is at it would bring the old entries back. One that hangs shall not stop us.
-    const FileLock lock(lock_path(file), std::chrono::milliseconds(100));
-    remove(path);
+    const FileLock lock(lock_path(directory / name.substr(0, stem)), kCallPatience);
+    remove(file);
   }
-  for (const fs::path& path : files_in(directory / "programs")) {
-    if (is_program_file(path) || is_temporary(path)) remove(path);
-  }
-  return removed;
+  for (const NamedFile& file : named_files(directory / kProgramFolder)) remove(file);
+  return cleared;
 }
 
 }  // namespace tessera::selection

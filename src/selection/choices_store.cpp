@@ -4,12 +4,12 @@
 #include <system_error>
 #include <utility>
 
+#include "selection/cache_files.hpp"
+
 namespace tessera::selection {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::chrono::milliseconds kPatience{100};
 
 }  // namespace
 
@@ -39,8 +39,9 @@ StoredChoices load_choices(const fs::path& file, const std::string& fingerprint)
   return stored;
 }
 
-MergeResult merge_choices(const fs::path& file, const std::function<DeviceChoices()>& collect) {
-  const FileLock lock(lock_path(file), kPatience);
+MergeResult merge_choices(const fs::path& file, std::chrono::milliseconds patience,
+                          const std::function<DeviceChoices()>& collect) {
+  const FileLock lock(lock_path(file), patience);
   if (!lock) return {.outcome = Merge::kLocked, .problem = lock.problem()};
   DeviceChoices merged = collect();
   if (merged.entries.empty()) return {.outcome = Merge::kWritten};
@@ -53,7 +54,7 @@ MergeResult merge_choices(const fs::path& file, const std::function<DeviceChoice
   remove_leftovers(file);
   if (stored.exists && !stored.problem.empty()) {
     std::error_code error;
-    fs::rename(file, file.string() + ".damaged", error);
+    fs::rename(file, file.string() + std::string(kDamagedSuffix), error);
     if (error) return {.problem = "the damaged file can't be put aside: " + error.message()};
   }
   if (const auto problem = write_file(file, text, true)) return {.problem = *problem};

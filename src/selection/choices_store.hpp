@@ -2,6 +2,7 @@
 // One device's file of choices on disk: what PersistentCache and the cache tools do to it.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -33,10 +34,15 @@ struct MergeResult {
   Merge outcome = Merge::kFailed;
   std::string problem{};
 };
+// For a lock that is held by another process. Calls of an application, which can do without it, and
+// what the user asked for by name.
+inline constexpr std::chrono::milliseconds kCallPatience{100};
+inline constexpr std::chrono::milliseconds kAskedPatience{5000};
+
 // Adds to the file, under its lock, what `collect` returns; it is asked when the lock is held, so
 // that of two writers the later one has the later entries. A damaged file is put aside as
 // <file>.damaged, a newer one left alone.
-MergeResult merge_choices(const std::filesystem::path& file,
+MergeResult merge_choices(const std::filesystem::path& file, std::chrono::milliseconds patience,
                           const std::function<DeviceChoices()>& collect);
 
 }  // namespace tessera::selection

@@ -4,53 +4,14 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
+
+#include "base/read_file.hpp"
 
 namespace tessera::selection {
-
-// Owns a file descriptor.
-class Descriptor {
- public:
-  explicit Descriptor(int value = -1) : value_(value) {}
-  ~Descriptor() { close(); }
-  Descriptor(Descriptor&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(value_, other.value_);
-    return *this;
-  }
-  int get() const { return value_; }
-  explicit operator bool() const { return value_ >= 0; }
-  bool close();  // false when the system reports a late error
-
- private:
-  int value_;
-};
-
-// Tells whether a path still leads to the same version of a file.
-struct FileStamp {
-  std::uint64_t device = 0, inode = 0, size = 0;
-  std::int64_t modified_ns = 0;
-  friend bool operator==(const FileStamp&, const FileStamp&) = default;
-};
-std::optional<FileStamp> stamp_of(const std::filesystem::path& path);  // nothing = no such file
-
-struct FileContent {
-  bool exists = false;
-  std::string bytes{};
-  std::string problem{};  // empty = read; else why nothing was read
-  FileStamp stamp{};
-};
-
-enum class Trust {
-  kOurs,   // a regular file, no link, that we own and that nobody else may write
-  kNamed,  // any regular file: the user named it
-};
-FileContent read_file(const std::filesystem::path& path, std::uint64_t limit, Trust trust);
 
 // Readers see the old content or the new one, whole. Returns why it failed, or nothing. `durable`
 // waits for the disk.
@@ -60,7 +21,8 @@ std::optional<std::string> write_file(const std::filesystem::path& path, std::st
 // Temporary files of write_file() that a process left behind when it was killed. Only safe while no
 // one writes `path`.
 void remove_leftovers(const std::filesystem::path& path);
-bool is_temporary(const std::filesystem::path& path);
+// The name of the file that a temporary file was to become; empty for any other name.
+std::string_view temporary_of(std::string_view name);
 
 // Creates the directory, 0700, with what leads to it. Returns why it may not be used: no directory,
 // not ours, or others may write to it.

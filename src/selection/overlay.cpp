@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/environment.hpp"
+#include "base/thread_state.hpp"
 #include "tessera/error.hpp"
 
 namespace tessera {
@@ -19,17 +20,23 @@ struct Scope {
   T value;
 };
 
+// Null at the end of the thread, when no scope is left.
 template <class T>
-std::vector<Scope<T>>& scopes() {
-  thread_local std::vector<Scope<T>> stack;
-  return stack;
+std::vector<Scope<T>>* scopes() {
+  return of_this_thread<std::vector<Scope<T>>>();
+}
+
+template <class T>
+void enter(const void* owner, T value) {
+  if (auto* const stack = scopes<T>()) stack->push_back({owner, std::move(value)});
 }
 
 using Entries = std::vector<OverlayEntry>;
 
 template <class T>
 void leave(const void* owner) {
-  std::erase_if(scopes<T>(), [&](const Scope<T>& scope) { return scope.owner == owner; });
+  if (auto* const stack = scopes<T>())
+    std::erase_if(*stack, [&](const Scope<T>& scope) { return scope.owner == owner; });
 }
 
 // Within one scope an entry for this very key goes before one for every key.
@@ -72,12 +79,12 @@ ScopedOverlay::ScopedOverlay(std::vector<OverlayEntry> entries) {
       throw InvalidArgument("overlay entry for " + entry.operation + ": it names no variant");
     }
   }
-  scopes<Entries>().push_back({this, std::move(entries)});
+  enter<Entries>(this, std::move(entries));
 }
 
 ScopedOverlay::~ScopedOverlay() { leave<Entries>(this); }
 
-ScopedPolicy::ScopedPolicy(Policy policy) { scopes<Policy>().push_back({this, policy}); }
+ScopedPolicy::ScopedPolicy(Policy policy) { enter<Policy>(this, policy); }
 
 ScopedPolicy::~ScopedPolicy() { leave<Policy>(this); }
 
@@ -88,10 +95,14 @@ Policy current_policy() {
 
 namespace selection {
 
-bool overlays_active() { return !scopes<Entries>().empty(); }
+bool overlays_active() {
+  const auto* const stack = scopes<Entries>();
+  return stack != nullptr && !stack->empty();
+}
 
 std::optional<OverlayEntry> find_overlay(const Problem& problem) {
-  const auto& stack = scopes<Entries>();
+  if (!overlays_active()) return std::nullopt;
+  const auto& stack = *scopes<Entries>();
   for (std::size_t depth = stack.size(); depth-- > 0;) {
     if (const OverlayEntry* entry = find_in(stack[depth].value, problem)) return *entry;
   }
@@ -99,8 +110,9 @@ std::optional<OverlayEntry> find_overlay(const Problem& problem) {
 }
 
 std::optional<Policy> scoped_policy() {
-  if (scopes<Policy>().empty()) return std::nullopt;
-  return scopes<Policy>().back().value;
+  const auto* const stack = scopes<Policy>();
+  if (stack == nullptr || stack->empty()) return std::nullopt;
+  return stack->back().value;
 }
 
 }  // namespace selection

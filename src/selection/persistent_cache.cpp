@@ -18,6 +18,9 @@ using std::chrono::system_clock;
 // it is this old.
 constexpr std::int64_t kRacyNanoseconds = 100'000'000;
 
+// A program that ends keeps nobody waiting for longer; a writer needs milliseconds.
+constexpr std::chrono::milliseconds kClosingPatience{1000};
+
 std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              system_clock::now().time_since_epoch())
@@ -72,9 +75,10 @@ struct PersistentCache::State {
     log(LogLevel::kInfo, "cache file " + file.string() + " " + problem);
   }
 
-  void flush() {
+  // Returns why the entries are not on the disk, or nothing.
+  std::optional<std::string> flush(std::chrono::milliseconds patience) {
     std::map<std::string, Entry> sent;
-    const MergeResult result = merge_choices(file, [&] {
+    const MergeResult result = merge_choices(file, patience, [&] {
       const std::lock_guard lock(mutex);
       sent = pending;
       return DeviceChoices{.fingerprint = fingerprint, .device = profile, .entries = sent};
@@ -83,7 +87,7 @@ struct PersistentCache::State {
     if (result.outcome != Merge::kWritten) {
       (result.outcome == Merge::kLocked ? skipped : failed).fetch_add(1);
       complain("was not written: " + result.problem);
-      return;
+      return result.problem;
     }
     // Another thread may have put something newer under the same key meanwhile.
     for (const auto& [key, entry] : sent) {
@@ -92,6 +96,12 @@ struct PersistentCache::State {
     }
     loaded = false;
     written.fetch_add(1);
+    return std::nullopt;
+  }
+
+  bool all_written() {
+    const std::lock_guard lock(mutex);
+    return pending.empty();
   }
 
   static bool same_content(const Entry& a, const Entry& b) {
@@ -108,7 +118,16 @@ PersistentCache::PersistentCache(const std::filesystem::path& directory, std::st
   state_->profile = profile;
 }
 
-PersistentCache::~PersistentCache() = default;
+PersistentCache::~PersistentCache() { keep(kClosingPatience); }
+
+std::optional<std::string> PersistentCache::keep(std::chrono::milliseconds patience) {
+  try {
+    return state_->all_written() ? std::nullopt : state_->flush(patience);
+  } catch (const std::exception& error) {
+    state_->failed.fetch_add(1);
+    return error.what();
+  }
+}
 
 std::optional<Entry> PersistentCache::find(const std::string& key) {
   try {
@@ -134,7 +153,7 @@ void PersistentCache::put(const std::string& key, const Entry& entry) {
       const std::lock_guard lock(state_->mutex);
       state_->pending.insert_or_assign(key, entry);
     }
-    state_->flush();
+    state_->flush(kCallPatience);
   } catch (const std::exception& error) {
     state_->failed.fetch_add(1);
     log(LogLevel::kInfo, std::string("persistent cache: ") + error.what());

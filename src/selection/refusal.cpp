@@ -113,9 +113,10 @@ Refusal refuse_values(const Variant& variant, const Config& config) {
       return "has no tunable " + in_quotes(name);
     }
     const bool is_switch = known && tunable->fallback == 0;
-    if (value == 0 && !is_switch) return name + " is 0";
+    if (value == 0 && !is_switch) return "has 0 for " + name;
     if (value > kMaxTunable) {
-      return name + " is " + std::to_string(value) + ", more than " + std::to_string(kMaxTunable);
+      return "has " + std::to_string(value) + " for " + name + ", more than " +
+             std::to_string(kMaxTunable);
     }
   }
   return std::nullopt;
@@ -242,7 +243,7 @@ Refusal refusal(const Problem& problem, const Variant& variant, const DeviceProf
       if (!first) first = no;
     }
     if (space.size() == 1) return first;
-    return "none of its " + std::to_string(space.size()) + " configurations fits; {" +
+    return "fits with none of its " + std::to_string(space.size()) + " configurations; {" +
            space.front().to_string() + "}: " + *first;
   });
 }

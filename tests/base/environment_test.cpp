@@ -41,6 +41,7 @@ TEST(EnvironmentTable, Defaults) {
   const Environment none = read({});
   EXPECT_EQ(none.device, "");
   EXPECT_EQ(none.cache_directory, std::nullopt);
+  EXPECT_EQ(none.cache_limit, std::uint64_t{1} << 30);
   EXPECT_FALSE(none.autotune);
   EXPECT_EQ(none.log, LogLevel::kWarning);
   EXPECT_EQ(none.kernel_directory, "");
@@ -54,6 +55,16 @@ TEST(EnvironmentTable, GoodValues) {
   EXPECT_EQ(read({{"TESSERA_DEVICE", "vulkan:llvmpipe"}}).device, "vulkan:llvmpipe");
   EXPECT_EQ(read({{"TESSERA_CACHE_DIR", "/x y"}}).cache_directory, "/x y");
   EXPECT_EQ(read({{"TESSERA_CACHE_DIR", ""}}).cache_directory, "") << "set and empty: no cache";
+  const std::pair<const char*, std::uint64_t> limits[] = {{"0", 0},
+                                                          {"1048576", 1 << 20},
+                                                          {"64K", 1 << 16},
+                                                          {"512M", 1 << 29},
+                                                          {"2G", 1LL << 31},
+                                                          {"1T", 1LL << 40},
+                                                          {"off", ~std::uint64_t{0}},
+                                                          {"", std::uint64_t{1} << 30}};
+  for (const auto& [text, bytes] : limits)
+    EXPECT_EQ(read({{"TESSERA_CACHE_LIMIT", text}}).cache_limit, bytes) << text;
   EXPECT_TRUE(read({{"TESSERA_AUTOTUNE_POLICY", "autotune"}}).autotune);
   EXPECT_FALSE(read({{"TESSERA_AUTOTUNE_POLICY", "heuristics"}}).autotune);
   const std::pair<const char*, LogLevel> levels[] = {
@@ -80,6 +91,12 @@ TEST(EnvironmentTable, MalformedValuesNameTheVariable) {
                                                       {"TESSERA_AUTOTUNE_POLICY", "Autotune"},
                                                       {"TESSERA_AUTOTUNE_POLICY", " autotune"},
                                                       {"TESSERA_LOG", "verbose"},
+                                                      {"TESSERA_CACHE_LIMIT", "-1"},
+                                                      {"TESSERA_CACHE_LIMIT", "1.5G"},
+                                                      {"TESSERA_CACHE_LIMIT", "1GB"},
+                                                      {"TESSERA_CACHE_LIMIT", "G"},
+                                                      {"TESSERA_CACHE_LIMIT", "17000000T"},
+                                                      {"TESSERA_CACHE_LIMIT", "lots"},
                                                       {"TESSERA_LOG", "3"},
                                                       {"TESSERA_QUIRKS", "no"},
                                                       {"TESSERA_DISABLE", "fp17"},
@@ -102,7 +119,7 @@ TEST(EnvironmentTable, MalformedValuesNameTheVariable) {
 TEST(EnvironmentTable, EveryVariableIsDocumented) {
   asked().clear();
   read({});
-  EXPECT_EQ(asked().size(), 9U);
+  EXPECT_EQ(asked().size(), 10U);
   const auto path = std::filesystem::path(__FILE__).parent_path().parent_path().parent_path() /
                     "docs" / "environment.md";
   std::ifstream stream(path);

@@ -28,8 +28,7 @@ extern "C" void say_last_words(int signal_number) {
 int run_on(const std::string& selector, std::uint64_t count, std::uint64_t seed) {
   const auto device = first_device(selector);
   if (!device) return kNoDevice;
-  const Context context = Context::open(
-      {.device = std::to_string(device->index), .cache_directory = ""});  // kernels compile once
+  const Context context = Context::open({.device = std::to_string(device->index)});
   std::printf("%s\n", tessera::summary(context.device()).c_str());
   for (const int signal_number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT})
     std::signal(signal_number, say_last_words);

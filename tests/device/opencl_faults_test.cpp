@@ -129,6 +129,22 @@ TEST_F(OpenClFaults, BuffersThatTheDriverRefuses) {
   EXPECT_NO_THROW((void)mine_->create_buffer(4096));
 }
 
+// PoCL's locks stay locked then: the next call of the same kind would wait for ever.
+TEST_F(OpenClFaults, ExceptionsOutOfTheDriverLoseTheDevice) {
+  MemoryStore store;
+  cl_faults.build_throws = true;
+  const std::string text =
+      message_of<DeviceLost>([&] { (void)mine_->build(scale_request(3), store); });
+  EXPECT_TRUE(contains(text, "clBuildProgram threw std::bad_alloc")) << text;
+  expect_lost_for_good();
+}
+
+TEST_F(OpenClFaults, ExceptionsOutOfALaunchLoseTheDevice) {
+  cl_faults.launch_throws = true;
+  EXPECT_THROW(launch(), DeviceLost);
+  expect_lost_for_good();
+}
+
 TEST_F(OpenClFaults, AChildAfterForkIsRefusedAndDoesNotHang) {
   launch();
   my_stream_->synchronize();

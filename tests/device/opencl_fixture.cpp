@@ -3,6 +3,8 @@
 
 #include <dlfcn.h>
 
+#include <new>
+
 namespace tessera::device {
 
 ClFaults cl_faults;
@@ -34,6 +36,7 @@ std::int32_t clEnqueueNDRangeKernel(void* queue, void* kernel, std::uint32_t dim
                                     const std::size_t* local, std::uint32_t waits,
                                     void* const* wait_list, void** event) {
   if (cl_faults.launch != 0) return cl_faults.launch;
+  if (cl_faults.launch_throws) throw std::bad_alloc();
   static auto* const real = driver<decltype(clEnqueueNDRangeKernel)>("clEnqueueNDRangeKernel");
   return real(queue, kernel, dimensions, offset, global, local, waits, wait_list, event);
 }
@@ -44,6 +47,13 @@ std::int32_t clEnqueueReadBuffer(void* queue, void* memory, std::uint32_t blocki
   if (cl_faults.read != 0) return cl_faults.read;
   static auto* const real = driver<decltype(clEnqueueReadBuffer)>("clEnqueueReadBuffer");
   return real(queue, memory, blocking, offset, size, host, waits, wait_list, event);
+}
+
+std::int32_t clBuildProgram(void* program, std::uint32_t count, void* const* devices,
+                            const char* options, void (*notify)(void*, void*), void* data) {
+  if (cl_faults.build_throws) throw std::bad_alloc();
+  static auto* const real = driver<decltype(clBuildProgram)>("clBuildProgram");
+  return real(program, count, devices, options, notify, data);
 }
 
 void* clCreateBuffer(void* context, std::uint64_t flags, std::size_t size, void* host,

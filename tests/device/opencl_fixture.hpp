@@ -25,7 +25,11 @@ namespace tessera::device {
 // What the next calls answer instead of doing anything; 0 = the driver's own answer.
 struct ClFaults {
   std::atomic<std::int32_t> finish{0}, launch{0}, read{0}, buffer{0}, binary{0};
-  void clear() { finish = launch = read = buffer = binary = 0; }
+  std::atomic<bool> build_throws{false}, launch_throws{false};  // as PoCL for want of memory
+  void clear() {
+    finish = launch = read = buffer = binary = 0;
+    build_throws = launch_throws = false;
+  }
 };
 extern ClFaults cl_faults;
 

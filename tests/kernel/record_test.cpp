@@ -105,7 +105,7 @@ TEST(Problem, EveryRefusalNamesWhatIsWrong) {
   EXPECT_EQ(with([](TensorSpec& s) { s.shape = {-5}; }),
             "scale: x f32[-5] has a negative extent along axis 0");
   EXPECT_EQ(with([](TensorSpec& s) { s.strides = {std::int64_t{1} << 62}; }),
-            "tensor f32[5] reaches beyond what 64 bits can address");
+            "scale: x f32[5] reaches beyond what 64 bits can address");
   EXPECT_EQ(
       message_of([&] {
         make_problem(operation, {good, std::nullopt, TensorSpec::contiguous(DType::kF32, {4})}, {});
@@ -117,6 +117,29 @@ TEST(Problem, EveryRefusalNamesWhatIsWrong) {
               make_problem(operation, {good, std::nullopt, repeated}, {});
             }),
             "scale: y f32[5] is written to and has stride 0 along axis 0");
+}
+
+// Validated by one operation and read by another, or not validated at all.
+TEST(Problem, DetailsAreReadAsWhatTheyAre) {
+  struct Parsed {
+    int value = 0;
+  };
+  struct Foreign {
+    int value = 0;
+  };
+  const Operation operation = scale_operation("scale");
+  Problem problem{.operation = &operation};
+  EXPECT_EQ(message_of<InvalidArgument>([&] { problem.as<Parsed>(); }),
+            "scale: validate() has stored no details");
+  problem.set_details(Parsed{7});
+  EXPECT_EQ(problem.as<Parsed>().value, 7);
+  EXPECT_EQ(Problem(problem).as<Parsed>().value, 7);
+  EXPECT_EQ(message_of<InvalidArgument>([&] { problem.as<Foreign>(); }),
+            "scale: what validate() stored is of another type");
+  problem.set_details(Foreign{8});
+  EXPECT_EQ(problem.as<Foreign>().value, 8);
+  EXPECT_EQ(message_of<InvalidArgument>([&] { Problem().as<Parsed>(); }),
+            "a problem: validate() has stored no details");
 }
 
 TEST(HostTensor, ReadsAndWritesEveryDTypeThroughStrides) {

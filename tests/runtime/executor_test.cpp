@@ -248,5 +248,15 @@ TEST(Executor, NoTiersAreNotAllTiers) {
   EXPECT_THROW(flash_attention(Executor(context).with_tiers({}), q, q, q), Error);
 }
 
+TEST(AttentionFunction, GivesWeightsAndTheirSum) {
+  const Context context = open("host");
+  const Tensor q = ramp(context, {1, 3, 2, 4}), k = ramp(context, {1, 5, 2, 4});
+  const AttentionResult result = attention(context, q, k, k, {.softmax_scale = 0.01F});
+  const auto forward = flash_attention_forward(context, q, k, k, {.softmax_scale = 0.01F});
+  EXPECT_EQ(result.log_sum_exp.shape(), (Shape{1, 2, 3}));
+  EXPECT_EQ(context.download<float>(result.log_sum_exp),
+            context.download<float>(forward.log_sum_exp));
+}
+
 }  // namespace
 }  // namespace tessera

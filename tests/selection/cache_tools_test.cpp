@@ -149,17 +149,17 @@ TEST_F(CacheToolsTest, ClearRemovesOursAndNothingElse) {
   sound_file();
   put_program();
   write(aside, "x");
-  write(file.string() + ".tmp.1.2.3", "x");
+  write(file.string() + ".tmp.1.2.3", R"({"format": "tessera-choices", "ver)");
   write(directory.path() / "unrelated.txt", "x");
   write(directory.path() / "choices-mine.json", "x");
   write(directory.path() / "programs" / "notes.txt", "x");
-  EXPECT_EQ(selection::clear(directory.path()), 4U);
+  EXPECT_EQ(selection::clear(directory.path()).removed, 4U);
   EXPECT_FALSE(fs::exists(file));
   EXPECT_TRUE(fs::exists(directory.path() / "unrelated.txt"));
   EXPECT_TRUE(fs::exists(directory.path() / "choices-mine.json"));
   EXPECT_TRUE(fs::exists(directory.path() / "programs" / "notes.txt"));
   EXPECT_TRUE(selection::inspect(directory.path()).empty());
-  EXPECT_EQ(selection::clear(directory.path()), 0U);
+  EXPECT_EQ(selection::clear(directory.path()).removed, 0U);
   sound_file();
 }
 

@@ -133,6 +133,36 @@ TEST_F(PersistentCacheTest, AHeldLockCostsATenthOfASecondAtMost) {
   EXPECT_TRUE(find("c") && find("d")) << "what was skipped is written with the next entry";
 }
 
+TEST_F(PersistentCacheTest, WhatWasSkippedIsWrittenWhenTheCacheIsClosed) {
+  const int holder = ::open(selection::lock_path(file).c_str(), O_RDWR | O_CREAT, 0600);
+  ASSERT_GE(holder, 0);
+  ASSERT_EQ(::flock(holder, LOCK_EX), 0);
+  {
+    PersistentCache cache = open();
+    cache.put("a", first);
+    EXPECT_EQ(cache.counters().skipped, 1U);
+    ::close(holder);
+  }
+  EXPECT_TRUE(find("a"));
+}
+
+TEST_F(PersistentCacheTest, KeepWaitsAndSaysWhyNot) {
+  const int holder = ::open(selection::lock_path(file).c_str(), O_RDWR | O_CREAT, 0600);
+  ASSERT_GE(holder, 0);
+  ASSERT_EQ(::flock(holder, LOCK_EX), 0);
+  PersistentCache cache = open();
+  EXPECT_EQ(cache.keep(std::chrono::milliseconds(0)), std::nullopt) << "there is nothing to keep";
+  cache.put("a", first);
+  EXPECT_EQ(cache.keep(std::chrono::milliseconds(20)), "another process held the lock for 20 ms");
+  std::thread release([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(150));
+    ::close(holder);
+  });
+  EXPECT_EQ(cache.keep(selection::kAskedPatience), std::nullopt);
+  release.join();
+  EXPECT_TRUE(find("a"));
+}
+
 TEST_F(PersistentCacheTest, ManyThreadsLoseNothing) {
   PersistentCache shared = open();
   std::vector<std::thread> threads;

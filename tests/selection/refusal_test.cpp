@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -100,8 +101,8 @@ TEST(RefusalTable, Sentences) {
        "blocked",
        {{"BLOCK", 64}, {"LENGTH", 2}},
        "no tunable 'LENGTH'"},  // a constant comes from the problem
-      {"h200_vulkan", 4096, DType::kF32, "blocked", {{"BLOCK", 0}}, "BLOCK is 0"},
-      {"h200_vulkan", 4096, DType::kF32, "blocked", {{"BLOCK", 64}, {"WG_Y", 0}}, "WG_Y is 0"},
+      {"h200_vulkan", 4096, DType::kF32, "blocked", {{"BLOCK", 0}}, "has 0 for BLOCK"},
+      {"h200_vulkan", 4096, DType::kF32, "blocked", {{"BLOCK", 64}, {"WG_Y", 0}}, "has 0 for WG_Y"},
       {"h200_vulkan", 4096, DType::kF32, "blocked", {{"WG_X", 64}}, ""},  // BLOCK falls back
       {"h200_vulkan", 4096, DType::kF32, "blocked", {{"BLOCK", 4294967295U}}, "more than 1048576"},
       {"h200_vulkan", 100, DType::kF32, "blocked", {{"BLOCK", 64}}, "length that BLOCK divides"},
@@ -267,16 +268,40 @@ TEST(RefusalOfValues, SwitchesMayBeOff) {
   EXPECT_EQ(said(problem, with_switch, {}, profile), "");
   EXPECT_EQ(said(problem, with_switch, {{"FUSED", 0}}, profile), "");
   EXPECT_EQ(said(problem, with_switch, {{"FUSED", 1}}, profile), "");
-  EXPECT_EQ(said(problem, with_switch, {{"UNROLL", 0}}, profile), "UNROLL is 0");
+  EXPECT_EQ(said(problem, with_switch, {{"UNROLL", 0}}, profile), "has 0 for UNROLL");
 }
 
 TEST(RefusalOfTheWholeSpace, SaysHowManyWereTried) {
   const Problem problem = fake_problem(100);
   const auto no = selection::refusal(problem, variant("blocked"), load_profile("h200_vulkan"));
   ASSERT_TRUE(no);
-  EXPECT_THAT(*no, HasSubstr("none of its 3 configurations fits"));
+  EXPECT_THAT(*no, HasSubstr("fits with none of its 3 configurations; {BLOCK="));
   EXPECT_EQ(selection::refusal(fake_problem(64), variant("blocked"), load_profile("h200_vulkan")),
             std::nullopt);
+}
+
+// Callers put the variant's name or "it" before them.
+TEST(Refusals, OfEveryVariantCompleteASentence) {
+  for (const Operation* operation : all_operations()) {
+    if (!operation->workload.benchmarks) continue;
+    const Case shape = operation->workload.benchmarks(DType::kF32).front();
+    const Problem problem = make_problem(*operation, shape.operands, shape.options);
+    for (const Variant& each : operation->variants) {
+      for (const std::uint32_t value : {0U, 7U, 100U, 1U << 20}) {
+        Config config{{"WG_X", value == 0 ? 1U : value}};
+        for (const Tunable& tunable : each.tunables) {
+          if (!tunable.is_constant) config.set(tunable.name, value);
+        }
+        for (const char* device : {"pocl_cpu", "h200_opencl", "lavapipe"}) {
+          const std::string no = said(problem, each, config, load_profile(device));
+          if (no.empty()) continue;
+          EXPECT_TRUE(std::islower(static_cast<unsigned char>(no.front()))) << no;
+          for (const char* start : {"its ", "it ", "none ", "the "})
+            EXPECT_FALSE(no.starts_with(start)) << each.name << ' ' << no;
+        }
+      }
+    }
+  }
 }
 
 TEST(CandidateList, RulesFirstThenRecordsWithoutRepeats) {

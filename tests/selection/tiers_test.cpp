@@ -251,7 +251,7 @@ TEST(TierTruthTable, ExplainAgreesAndHasNoSideEffects) {
       EXPECT_EQ(scene.memory.puts + scene.persistent.puts + events + tunings, 0);
       ASSERT_EQ(refused.size(), 2U);
       EXPECT_EQ(refused[0].variant, "blocked");
-      EXPECT_THAT(refused[0].why, ::testing::HasSubstr("none of its 3 configurations fits"));
+      EXPECT_THAT(refused[0].why, ::testing::HasSubstr("fits with none of its 3 configurations"));
       EXPECT_EQ(refused[1].variant, "reference");
       const Choice again = selector.choose(request);
       EXPECT_EQ(choice.tier, again.tier);

@@ -227,10 +227,52 @@ class Run(ToolTest):
         with open(self.bf16_file(), "rb") as file:
             return file.read()[:-1]
 
-    def test_outputs_replace_inputs(self):
-        query = self.path("query.npy")
-        self.succeeds(*self.words, "--output", "output=" + query)
-        self.assert_close(read_npy(query)[2], self.expected()[0], 1e-6)
+    def test_outputs_never_replace_inputs(self):
+        query, file = self.path("query.npy"), self.bf16_file()
+        with open(query, "rb") as stream:
+            before = stream.read()
+        os.symlink(query, self.path("link.npy"))
+        os.link(query, self.path("hard.npy"))
+        os.mkdir(self.path("sub"))
+        for name in ["query.npy", "link.npy", "hard.npy", "sub/../query.npy"]:
+            for option in [["--output", "output=" + self.path(name)],
+                           ["--outputs", self.path(name)]]:
+                self.fails(2, *self.words, *option, says=["input", "another file"])
+        relative = ["run", "flash_attention", "--device", "host", "--inputs", file, "--outputs"]
+        self.fails(2, *relative, os.path.relpath(file), says=["another file"])
+        self.fails(2, *relative, file, says=["another file"])
+        with open(query, "rb") as stream:
+            self.assertEqual(stream.read(), before)
+        out = self.path("o.npy")
+        os.symlink(self.write("o.npy", b""), self.path("o_link.npy"))
+        self.fails(2, *self.words, "--output", "output=" + out,
+                   "log_sum_exp=" + self.path("o_link.npy"), says=["two outputs"])
+
+    def test_options_as_python_writes_them(self):
+        out = self.path("o.npy")
+        for word, causal in [("True", True), ("False", False), ("ON", True), ("no", False)]:
+            self.succeeds(*self.words, "--output", "output=" + out, "--set", "causal=" + word)
+            self.assert_close(read_npy(out)[2], self.expected(causal)[0], 1e-6)
+        results = []
+        for seed in ["-1", str(2**64 - 1), str(2**63)]:
+            self.succeeds(*self.words, "--output", "output=" + out, "--set", "dropout_prob=0.5",
+                          "dropout_seed=" + seed)
+            results.append(read_npy(out)[2])
+        self.assertEqual(results[0], results[1])
+        self.assertNotEqual(results[0], results[2])
+        self.fails(2, *self.words, "--output", "output=" + out, "--set",
+                   "dropout_seed=%d" % 2**64)
+
+    def test_a_missing_tensor_of_a_file(self):
+        tensors = {name: ("F32", shape, struct.pack("<%df" % len(self.values[name]),
+                                                    *self.values[name]))
+                   for name, shape in self.shapes.items()}
+        tensors["k"] = tensors.pop("key")
+        result = self.run_tool("run", "flash_attention", "--inputs",
+                               self.write("in", safetensors(tensors)), "--outputs", self.path("o"))
+        self.assertEqual(result.returncode, 2)
+        for text in ["no tensor of --inputs is called 'key'", "'k'", "--input key="]:
+            self.assertIn(text, result.stderr.splitlines()[-1])
 
 
 if __name__ == "__main__":

@@ -22,6 +22,21 @@ TEST(Table, AlignsColumnsByWhatIsSeen) {
       "| name | ms | note |\n| --- | ---: | --- |\n| é | 1.5 | x |\n| long name | 100 |  |\n");
 }
 
+TEST(Table, RowsCanBePrintedAsTheyCome) {
+  Table table({{"name", false, 6}, {"ms", true, 5}, {"note"}});
+  EXPECT_EQ(table.title_line(), "name       ms  note\n");
+  table.add({"a", "1.5", "x"});
+  EXPECT_EQ(table.last_line(), "a         1.5  x\n");
+  table.add({"a long name", "100"});
+  EXPECT_EQ(table.last_line(), "a long name    100\n");
+}
+
+TEST(Table, CellsCannotLeaveTheirPlace) {
+  Table table({{"name"}});
+  table.add({"a\nb\x1b[2J"});
+  EXPECT_EQ(table.text(), "name\na\\nb\\x1b[2J\n");
+}
+
 TEST(Report, WritesNumbersWithoutExponents) {
   EXPECT_EQ(significant(0), "0");
   EXPECT_EQ(significant(1234.5), "1234");

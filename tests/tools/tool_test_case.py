@@ -10,6 +10,7 @@ class ToolTest(unittest.TestCase):
     """A test with a folder and a cache of its own."""
 
     tool = ""  # its path
+    working = None  # where it is started; here unless a test says otherwise
 
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -24,11 +25,25 @@ class ToolTest(unittest.TestCase):
             file.write(content)
         return self.path(name)
 
-    def run_tool(self, *words, environment=None, timeout=300):
+    def variables(self, environment=None):
         variables = {k: v for k, v in os.environ.items() if not k.startswith("TESSERA_")}
         variables["TESSERA_CACHE_DIR"] = self.cache
         variables.update(environment or {})
-        return subprocess.run([self.tool, *words], env=variables, stdin=subprocess.DEVNULL, text=True,
+        return variables
+
+    def start(self, *words):
+        """The tool as a process that is not waited for."""
+        process = subprocess.Popen([self.tool, *words], env=self.variables(), text=True,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.kill)
+        return process
+
+    def run_tool(self, *words, environment=None, timeout=300):
+        variables = self.variables(environment)
+        return subprocess.run([self.tool, *words], env=variables, cwd=self.working, stdin=subprocess.DEVNULL, text=True,
                               errors="replace", capture_output=True, timeout=timeout, check=False)
 
     def succeeds(self, *words, **options):

@@ -31,8 +31,14 @@ class Usage(ToolTest):
             self.fails(2, *words.split(), "--no-such-option")
         self.fails(2, "cache", "export")
         self.fails(2, "bench", "--min-time", "soon")
-        self.fails(2, "bench", "--min-time", "-1")
-        self.fails(2, "tune", "--budget", "0")
+        for bad in ["-1", "nan", "inf", "-inf", "1e9"]:
+            self.fails(2, "bench", "--min-time", bad, says=["seconds"])
+            self.fails(2, "try", "--min-time", bad, says=["seconds"])
+        for bad in ["0", "-1", "nan", "inf", "-inf", "1e9"]:
+            self.fails(2, "tune", "--budget", bad, says=["seconds"])
+            self.fails(2, "try", "--budget", bad, says=["seconds"])
+        self.fails(2, "bench", "flash_attention", "--config", "WG_X=1", says=["--variant"])
+        self.fails(2, "bench", "flash_attention", "--variant", "tile", "--config", "WG_X")
         for command in ["check", "bench", "tune"]:
             self.fails(2, command, "no_such_operation", says=["flash_attention"])
             self.fails(2, command, "--dtype", "f8", "--device", "host")
@@ -51,6 +57,24 @@ class Usage(ToolTest):
     def test_malformed_environment(self):
         for name in ["TESSERA_LOG", "TESSERA_AUTOTUNE_POLICY", "TESSERA_DISABLE"]:
             self.fails(2, "devices", environment={name: "nonsense"}, says=[name])
+
+    def test_kernel_directories_that_are_none(self):
+        folder = self.path("tree/cl_kernels/pooling")
+        os.makedirs(folder)
+        for name in ["prepare.cl", "forward.cl", "cpu_forward.cl"]:
+            os.mkfifo(os.path.join(folder, name))
+        devices = json.loads(self.succeeds("devices", "--json").stdout)["devices"]
+        device = next((d for d in devices if d["backend"] == "opencl"), None)
+        if device is None:
+            self.skipTest("no OpenCL device")
+        words = ["check", "sequence_mean", "--device", str(device["index"]), "--quick", "--dtype",
+                 "f32", "--variant", "cpu" if device["kind"] == "cpu" else "lanes"]
+        for root, says in [(self.path("tree"), "no regular file"), ("/dev/zero", "Not a directory"),
+                           (os.path.join(folder, "forward.cl"), "Not a directory"),
+                           (self.path("nothing"), "holds neither")]:
+            result = self.run_tool(*words, environment={"TESSERA_KERNEL_DIR": root}, timeout=60)
+            self.assertEqual(result.returncode, 1)
+            self.assertIn(says, result.stdout)
 
     def test_full_disk(self):
         if not os.path.exists("/dev/full"):

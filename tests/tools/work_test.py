@@ -1,7 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """`tessera check`, `bench`, `tune` and `try`."""
+import fcntl
 import json
+import os
+import signal
+import time
 
 from tensor_files import npy
 from tool_test_case import ToolTest, main
@@ -16,9 +20,14 @@ class Work(ToolTest):
         self.assertRegex(text, r"[1-9]\d* passed, 0 failed")
         self.assertIn("ran on no device: flash_attention.tile", text)
         result = json.loads(self.succeeds(*words, "--json").stdout)
+        name = result["results"][0]["name"].split()[-1]
         self.assertEqual(result["failed"], 0)
         self.assertGreater(result["passed"], 0)
-        self.assertEqual(self.run_tool(*words, "--only", "no such case").returncode, 1)
+        for only in [["--only", "no such case"], ["--only", "no such case", "--json"]]:
+            result = self.run_tool(*words, *only)
+            self.assertEqual(result.returncode, 1)
+            self.assertIn("no case has 'no such case' in its name; there are ", result.stderr)
+            self.assertIn(name, result.stderr)
 
     def test_comparing_with_what_is_no_benchmark_result(self):
         for content in [b"", b"[]", b"{}", b"{\"benchmarks\": 3}", b"{\"benchmarks\": [3]}",
@@ -27,11 +36,71 @@ class Work(ToolTest):
             self.fails(1, "bench", "--device", "host", "--compare", self.write("old", content))
         self.fails(1, "bench", "--device", "host", "--compare", self.path("absent"))
 
+    @staticmethod
+    def blocked_signals(pid):
+        with open("/proc/%d/status" % pid) as status:
+            return next(int(line.split()[1], 16) for line in status if line.startswith("SigBlk"))
+
+    def test_a_signal_has_the_summary_printed(self):
+        for signal_number in [signal.SIGINT, signal.SIGTERM]:
+            process = self.start("check", "--device", "host", "-v")
+            for line in process.stdout:
+                if " passed flash_attention" in line:
+                    break
+            process.send_signal(signal_number)
+            text, errors = process.communicate(timeout=60)
+            self.assertEqual(process.returncode, 128 + signal_number)
+            self.assertRegex(text, r"[1-9]\d* passed, 0 failed, \d+ skipped until it was stopped")
+            self.assertIn("stopped by a signal", errors)
+        process = self.start("check", "--device", "host", "--json")
+        if os.path.exists("/proc/self/status"):  # until it waits for signals
+            while not self.blocked_signals(process.pid) & 1 << (signal.SIGTERM - 1):
+                time.sleep(0.01)
+        else:
+            time.sleep(1)
+        process.terminate()
+        text, _ = process.communicate(timeout=60)
+        self.assertEqual(json.loads(text)["stopped_by"], signal.strsignal(signal.SIGTERM))
+
+    def test_results_are_opened_before_anything_is_measured(self):
+        result = self.fails(1, "bench", "--device", "host", "--json",
+                            self.path("no/such/folder/x.json"), says=["cannot be created"])
+        self.assertEqual(result.stdout, "")
+
+    def test_what_cannot_be_kept_is_said(self):
+        words = ["tune", "flash_attention", "--device", "host", "--dtype", "f32", "--budget", "5",
+                 "--shapes", "query=1x4x2x8,key=1x4x2x8,value=1x4x2x8"]
+        open_to_all = self.path("open")
+        os.mkdir(open_to_all)
+        os.chmod(open_to_all, 0o777)
+        for directory, why in [("off", "TESSERA_CACHE_DIR is off"), (open_to_all, "others may write"),
+                               ("/proc/nowhere", "/proc/nowhere")]:
+            result = self.run_tool(*words, environment={"TESSERA_CACHE_DIR": directory})
+            self.assertEqual(result.returncode, 1)
+            self.assertIn("not kept, because", result.stderr)
+            self.assertIn(why, result.stderr)
+        # A lock that is held for longer than calls wait, and for less than this command does.
+        self.succeeds(*words)
+        lock = next(name for name in os.listdir(self.cache) if name.endswith(".lock"))
+        file = os.path.join(self.cache, lock[:-len(".lock")])
+        os.remove(file)
+        with open(os.path.join(self.cache, lock)) as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            process = self.start(*words)
+            for line in process.stderr:
+                if "tuned" in line:
+                    break
+            time.sleep(0.5)
+            fcntl.flock(held, fcntl.LOCK_UN)
+        _, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0, errors)
+        self.assertTrue(os.path.exists(file))
 
     def test_try(self):
-        text = self.succeeds("try", "--device", "host", "--min-time", "0").stdout
+        text = self.succeeds("try", "--device", "host", "--min-time", "0", "--quick").stdout
         self.assertIn("configurations: 12 by heuristics, 0 tuned", text)
         self.assertEqual(text.count("0:host") + text.count("1:host") + text.count("2:host"), 12)
+        self.assertNotIn("after tuning", text)
 
 
 class Devices(ToolTest):
@@ -61,6 +130,37 @@ class Devices(ToolTest):
         self.assertEqual(chosen["config"], report["best"]["config"])
         self.succeeds("cache", "clear")
         self.assertNotEqual(json.loads(self.succeeds(*words).stdout)["tier"], "persistent")
+
+    def test_shapes_that_cannot_run_are_failures(self):
+        result = self.run_tool("tune", "sequence_mean", "--device", self.device, "--dtype", "f32",
+                               "--budget", "5", "--shapes", "input=1x1x3000000000")
+        self.assertEqual(result.returncode, 1, result.stdout)
+        self.assertIn("not tuned, because", result.stderr)
+
+    def test_try_shows_rows_before_it_tunes(self):
+        words = ["try", "--device", self.device, "--quick", "--budget", "0.2", "--min-time", "0"]
+        lines = self.succeeds(*words).stdout.splitlines()
+        tag = self.device + ":"
+        rows = [i for i, line in enumerate(lines) if line.startswith(tag)]
+        tuning = next(i for i, line in enumerate(lines) if line.startswith("autotuning "))
+        self.assertEqual(sum(i < tuning for i in rows), 12)
+        if any("autotune" in lines[i] for i in rows):
+            after = lines.index("after tuning:")
+            self.assertGreater(after, tuning)
+            self.assertEqual(sum(i > after for i in rows), 12)
+
+    def test_bench_takes_a_configuration(self):
+        words = ["bench", "sequence_mean", "--device", self.device, "--dtype", "f32", "--min-time",
+                 "0", "--shapes", "input=2x16x32", "--json", self.path("now.json")]
+        self.succeeds(*words)
+        with open(self.path("now.json")) as stream:
+            entry = json.load(stream)["benchmarks"][0]
+        self.succeeds(*words, "--variant", entry["variant"], "--config", entry["config"])
+        with open(self.path("now.json")) as stream:
+            again = json.load(stream)["benchmarks"][0]
+        self.assertEqual((again["config"], again["tier"]), (entry["config"], "override"))
+        self.assertEqual(self.run_tool(*words, "--variant", entry["variant"], "--config",
+                                       "NOTHING=1").returncode, 1)
 
     def test_bench_writes_and_compares(self):
         file = self.path("now.json")

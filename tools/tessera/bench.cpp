@@ -2,6 +2,7 @@
 // tessera bench
 #include <cstdio>
 #include <iostream>
+#include <optional>
 
 #include "bench_json.hpp"
 #include "commands.hpp"
@@ -11,6 +12,7 @@
 #include "report.hpp"
 #include "table.hpp"
 #include "targets.hpp"
+#include "tensor_files.hpp"
 #include "usage.hpp"
 
 namespace tessera::tool {
@@ -20,7 +22,7 @@ constexpr std::size_t kCallsPerPeak = 8;  // between two measurements of the pea
 constexpr double kRegression = 1.05;  // slower than the compared run by more than this is flagged
 
 struct Arguments {
-  std::string operation, only, dtype, variant, json_file, compare_file;
+  std::string operation, only, dtype, variant, config, json_file, compare_file;
   std::vector<std::string> devices, shapes, options;
   double min_time = 0.5;
 };
@@ -35,12 +37,19 @@ class Bench {
     if (operations.size() > 1 && !(arguments_.options.empty() && arguments_.shapes.empty())) {
       throw UsageError("--shapes and --set need an operation");
     }
+    if (!arguments_.config.empty()) {
+      if (arguments_.variant.empty()) throw UsageError("--config needs --variant");
+      config_ = as_usage([&] { return Config::parse(arguments_.config); });
+    }
     if (!arguments_.compare_file.empty()) before_ = read_bench_json(arguments_.compare_file);
     const std::vector<Call> calls = calls_for(operations);
     if (calls.empty()) {
       throw UsageError("there is no benchmark for this operation, dtype, variant and --only");
     }
-    for (const DeviceInfo& device : target_devices(arguments_.devices)) {
+    const std::vector<DeviceInfo> devices = target_devices(arguments_.devices);
+    std::optional<OutputFile> json;  // now: measuring takes minutes
+    if (!arguments_.json_file.empty()) json.emplace(arguments_.json_file);
+    for (const DeviceInfo& device : devices) {
       try {
         bench_device(device, calls);
       } catch (const Error& error) {  // one broken device hides no other
@@ -50,8 +59,9 @@ class Bench {
     }
     progress_.wipe();
     print_table();
-    if (!arguments_.json_file.empty()) {
-      write_file(arguments_.json_file, dump(bench_json(devices_, rows_)) + '\n');
+    if (json) {
+      json->write(dump(bench_json(devices_, rows_)) + '\n');
+      json->commit();
     }
     const bool slower = !arguments_.compare_file.empty() && compare();
     return failed_ || slower ? 1 : 0;
@@ -70,6 +80,7 @@ class Bench {
     std::cout << device_label(device) << std::endl;
     Executor executor(context);
     if (!arguments_.variant.empty()) executor = executor.with_variant(arguments_.variant);
+    if (config_) executor = executor.with_config(*config_);
     PeakMeter meter(context);
     const std::size_t first = rows_.size();
     for (std::size_t i = 0; i < calls.size(); ++i) {
@@ -169,7 +180,7 @@ class Bench {
                  : ratio < 1 / kRegression ? "faster"
                                            : ""});
     }
-    std::cout << "\ncompared with " << arguments_.compare_file << ":\n"
+    std::cout << "\ncompared with " << quote(arguments_.compare_file) << ":\n"
               << table.text() << slower << " slower by more than 5 %";
     if (unmatched > 0) std::cout << ", " << unmatched << " not in that file";
     std::cout << '\n';
@@ -177,6 +188,7 @@ class Bench {
   }
 
   const Arguments& arguments_;
+  std::optional<Config> config_;
   Progress progress_;
   std::map<std::string, double> before_;
   std::vector<MeasuredDevice> devices_;
@@ -201,9 +213,11 @@ Command add_bench(CLI::App& tool) {
   app->add_option("--set", a.options, "Options of the operation")->type_name("OPTION=VALUE");
   app->add_option("--dtype", a.dtype, "Only f32, f16 or bf16");
   app->add_option("--variant", a.variant, "This variant instead of the chosen one");
+  app->add_option("--config", a.config, "This configuration of the variant, or an error")
+      ->type_name("KEY=VALUE,…");
   app->add_option("--min-time", a.min_time, "Seconds to time each benchmark for")
       ->type_name("SECONDS")
-      ->check(CLI::Range(0.0, 3600.0))
+      ->check(seconds_between(0, 3600))
       ->capture_default_str();
   app->add_option("--json", a.json_file, "Write the results, in Google Benchmark's schema")
       ->type_name("FILE");

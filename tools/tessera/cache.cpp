@@ -2,8 +2,11 @@
 // tessera cache
 #include "selection/cache.hpp"
 
+#include <ctime>
 #include <iostream>
 
+#include "base/environment.hpp"
+#include "base/printable.hpp"
 #include "commands.hpp"
 #include "file_io.hpp"
 #include "report.hpp"
@@ -21,12 +24,35 @@ struct Arguments {
   bool verbose = false, json = false;
 };
 
-Path cache_directory(const Arguments& arguments) {
+enum class Missing { kCreate, kLeave };
+
+// Where --dir names no directory that exists, that is a mistake. The usual one appears with the
+// first thing that is kept.
+Path cache_directory(const Arguments& arguments, Missing missing = Missing::kLeave) {
   const std::optional<std::string> option =
       arguments.directory.empty() ? std::nullopt : std::optional(arguments.directory);
-  const selection::CacheDirectory directory = selection::open_cache_directory(option, true);
+  const selection::CacheDirectory directory = missing == Missing::kCreate
+                                                  ? selection::open_cache_directory(option, true)
+                                                  : selection::find_cache_directory(option, true);
   if (directory.path.empty()) throw CacheError("no persistent cache: " + directory.why_not);
+  if (option && !std::filesystem::exists(directory.path))
+    throw CacheError("the directory " + quote(directory.path.string()) + " does not exist");
   return directory.path;
+}
+
+std::string shown(const Path& path) { return printable(path.string()); }
+
+std::string limit_text() {
+  const std::uint64_t limit = environment().cache_limit;
+  return limit == ~std::uint64_t{0} ? "without a limit" : "of at most " + bytes_text(limit);
+}
+
+std::string hits_text(std::uint64_t hits) {
+  return std::to_string(hits) + (hits == 1 ? " hit" : " hits");
+}
+
+std::string used_text(const selection::CacheFile& file) {
+  return utc_text(static_cast<std::time_t>(file.last_use_ns / 1'000'000'000));
 }
 
 Json entries_json(const Path& file) {
@@ -45,15 +71,17 @@ Json entries_json(const Path& file) {
 
 void print_entries(const Path& file) {
   for (const auto& [key, entry] : selection::read_choices(file)) {
-    std::cout << "    " << key << "\n      " << entry.variant << '{' << entry.config.to_string()
-              << "} " << significant(entry.milliseconds) << " ms, " << to_string(entry.origin)
-              << ' ' << entry.date << '\n';
+    std::cout << "    " << printable(key) << "\n      " << printable(entry.variant) << '{'
+              << printable(entry.config.to_string()) << "} " << significant(entry.milliseconds)
+              << " ms, " << to_string(entry.origin) << ' ' << printable(entry.date) << '\n';
   }
 }
 
 int list(const Arguments& arguments) {
   const Path directory = cache_directory(arguments);
   const std::vector<selection::CacheFile> files = selection::inspect(directory);
+  std::uint64_t total = 0;
+  for (const selection::CacheFile& file : files) total += file.bytes;
   if (arguments.json) {
     Json json = Json::array();
     for (const selection::CacheFile& file : files) {
@@ -62,36 +90,52 @@ int list(const Arguments& arguments) {
                       {"device", file.device},
                       {"entries", file.entries},
                       {"bytes", file.bytes},
+                      {"last_use", used_text(file)},
                       {"problem", file.problem}});
+      if (file.kind == "program") json.back()["hits"] = file.hits;
       if (file.kind == "choices" && file.problem.empty()) {
         json.back()["choices"] = entries_json(file.path);
       }
     }
-    std::cout << dump({{"directory", directory.string()}, {"files", json}}) << '\n';
+    std::cout << dump({{"directory", directory.string()},
+                       {"bytes", total},
+                       {"limit", environment().cache_limit},
+                       {"files", json}})
+              << '\n';
     return 0;
   }
-  std::cout << directory.string() << '\n';
+  std::cout << shown(directory) << '\n';
   std::size_t programs = 0;
-  std::uint64_t program_bytes = 0;
+  std::uint64_t program_bytes = 0, program_hits = 0;
   for (const selection::CacheFile& file : files) {
     if (file.kind == "program" && file.problem.empty() && !arguments.verbose) {
       ++programs;
       program_bytes += file.bytes;
+      program_hits += file.hits;
       continue;
     }
-    std::cout << "  " << file.path.lexically_relative(directory).string() << ": " << file.kind
-              << ", " << bytes_text(file.bytes);
+    std::cout << "  " << shown(file.path.lexically_relative(directory)) << ": " << file.kind << ", "
+              << bytes_text(file.bytes);
     if (file.kind == "choices") std::cout << ", " << file.entries << " configurations";
-    if (!file.device.empty()) std::cout << ", " << file.device;
-    std::cout << (file.problem.empty() ? "" : ": NOT USED: " + file.problem) << '\n';
+    if (file.kind == "program") {
+      std::cout << ", " << hits_text(file.hits) << ", last used " << used_text(file);
+    }
+    if (!file.device.empty()) std::cout << ", " << printable(file.device);
+    std::cout << (file.problem.empty() ? "" : ": NOT USED: " + printable(file.problem)) << '\n';
     if (arguments.verbose && file.kind == "choices" && file.problem.empty()) {
       print_entries(file.path);
     }
   }
   if (programs > 0) {
-    std::cout << "  " << programs << " compiled programs, " << bytes_text(program_bytes) << '\n';
+    std::cout << "  " << programs << " compiled programs, " << bytes_text(program_bytes) << ", "
+              << hits_text(program_hits) << '\n';
   }
-  if (files.empty()) std::cout << "  empty\n";
+  if (files.empty()) {
+    std::cout << "  empty" << (std::filesystem::exists(directory) ? "" : ": not created yet")
+              << '\n';
+  } else {
+    std::cout << "  together " << bytes_text(total) << ' ' << limit_text() << '\n';
+  }
   return 0;
 }
 
@@ -104,7 +148,7 @@ int verify(const Arguments& arguments) {
     if (file.problem.empty()) continue;
     ++damaged;
     json.push_back({{"file", file.path.string()}, {"problem", file.problem}});
-    if (!arguments.json) std::cout << file.path.string() << ": " << file.problem << '\n';
+    if (!arguments.json) std::cout << shown(file.path) << ": " << printable(file.problem) << '\n';
   }
   if (arguments.json) {
     std::cout << dump({{"directory", directory.string()},
@@ -112,7 +156,7 @@ int verify(const Arguments& arguments) {
                        {"damaged", json}})
               << '\n';
   } else {
-    std::cout << directory.string() << ": " << files.size() - damaged << " files are sound, "
+    std::cout << shown(directory) << ": " << files.size() - damaged << " files are sound, "
               << damaged << " are not" << (damaged > 0 ? " and count as missing" : "") << '\n';
   }
   return damaged > 0 ? 1 : 0;
@@ -121,21 +165,25 @@ int verify(const Arguments& arguments) {
 int export_to(const Arguments& arguments) {
   const Path directory = cache_directory(arguments);
   selection::export_choices(directory, arguments.file);
-  std::cout << "configurations of " << directory.string() << " -> " << arguments.file << '\n';
+  std::cout << "configurations of " << shown(directory) << " -> " << shown(arguments.file) << '\n';
   return 0;
 }
 
 int import_from(const Arguments& arguments) {
   const InputFile probe(arguments.file);  // names what is wrong with the file itself
-  const Path directory = cache_directory(arguments);
+  const Path directory = cache_directory(arguments, Missing::kCreate);
   const std::size_t count = selection::import_choices(directory, arguments.file);
-  std::cout << count << " configurations -> " << directory.string() << '\n';
+  std::cout << count << " configurations -> " << shown(directory) << '\n';
   return 0;
 }
 
 int clear(const Arguments& arguments) {
   const Path directory = cache_directory(arguments);
-  std::cout << selection::clear(directory) << " files removed from " << directory.string() << '\n';
+  const selection::Cleared cleared = selection::clear(directory);
+  std::cout << cleared.removed << " files removed from " << shown(directory) << '\n';
+  for (const selection::CacheFile& file : cleared.left) {
+    std::cout << "left alone: " << shown(file.path) << ": " << file.problem << '\n';
+  }
   return 0;
 }
 
@@ -170,7 +218,7 @@ Command add_cache(CLI::App& tool) {
   add("import", "Merge the configurations of an exported file.", import_from)
       ->add_option("file", a.file, "Source")
       ->required();
-  add("clear", "Remove all files of the cache.", clear);
+  add("clear", "Remove the files that Tessera wrote to the cache.", clear);
   app->footer(
       "Examples:\n"
       "  tessera cache list -v\n"

@@ -8,9 +8,11 @@ namespace tessera::tool {
 
 using Json = nlohmann::ordered_json;
 
-// Names come from drivers and files: what is not UTF-8 in them is replaced, not thrown at the user.
+// Names come from drivers and files: what is not UTF-8 in them is replaced, not thrown at the user,
+// and what is not ASCII is escaped, as a terminal obeys some of it.
 inline std::string dump(const Json& json, int indent = 2) {
-  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+  constexpr bool kAscii = true;
+  return json.dump(indent, ' ', kAscii, Json::error_handler_t::replace);
 }
 
 }  // namespace tessera::tool

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <iostream>
@@ -10,6 +8,7 @@
 
 #include "base/environment.hpp"
 #include "commands.hpp"
+#include "say.hpp"
 #include "tessera/version.hpp"
 #include "usage.hpp"
 
@@ -19,23 +18,9 @@ namespace {
 constexpr int kFailure = 1;
 constexpr int kWrongUsage = 2;
 
-// A list over several lines, as the library writes refusals, as one sentence.
-std::string one_line(const std::string& text) {
-  std::string line;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '\n') {
-      line += text[i];
-      continue;
-    }
-    i = std::min(text.find_first_not_of(" \n", i), text.size()) - 1;
-    if (i + 1 < text.size()) line += line.ends_with(':') ? " " : "; ";
-  }
-  return line;
-}
-
 int complain(const std::string& what, int code) {
-  std::fflush(stdout);
-  std::fprintf(stderr, "tessera: %s\n", what.c_str());
+  std::cout.flush();
+  note(what);
   return code;
 }
 
@@ -72,7 +57,8 @@ int dispatch(int argc, char** argv) {
       app = app->get_subcommands().front();
       scope += app->get_name() + ' ';
     }
-    return complain(one_line(error.what()) + " (see 'tessera " + scope + "--help')", kWrongUsage);
+    return complain(std::string(error.what()) + " (see 'tessera " + scope + "--help')",
+                    kWrongUsage);
   }
   as_usage([] { environment(); });  // a malformed variable is found before anything is done
   for (const Command& command : commands) {
@@ -94,7 +80,9 @@ int guarded(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     return complain("out of memory", kFailure);
   } catch (const BuildError& error) {
-    return complain(error.what(), kFailure);  // with the compiler's log as it is
+    std::cout.flush();
+    note_lines(error.what());  // with the compiler's log as it is
+    return kFailure;
   } catch (const std::exception& error) {
     return complain(one_line(error.what()), kFailure);
   } catch (...) {
@@ -105,4 +93,7 @@ int guarded(int argc, char** argv) {
 }  // namespace
 }  // namespace tessera::tool
 
-int main(int argc, char** argv) { return tessera::tool::guarded(argc, argv); }
+int main(int argc, char** argv) {
+  const tessera::tool::EscapedOutput escaped(std::cout);
+  return tessera::tool::guarded(argc, argv);
+}

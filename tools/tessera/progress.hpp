@@ -23,9 +23,18 @@ class Progress {
   // Before anything else writes to the terminal.
   void wipe();
 
+  // Results that better ones replace: what is written to std::cout and as milestones after begin()
+  // is gone after erase(), where both are the same terminal. Elsewhere, and where it has scrolled
+  // away, it stays; false = all of it stays.
+  void begin_draft();
+  void count_draft(const std::string& text);  // was written to std::cout
+  bool erase_draft();
+
  private:
   bool terminal_;
   bool drawn_ = false;
+  bool draft_ = false;
+  std::size_t draft_lines_ = 0;
   std::chrono::steady_clock::time_point last_{};
 };
 

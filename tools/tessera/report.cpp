@@ -34,8 +34,9 @@ std::string bytes_text(std::uint64_t bytes) {
   return (value == std::floor(value) ? fixed(value, 0) : fixed(value, 1)) + " " + kUnits.at(unit);
 }
 
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
+std::string utc_now() { return utc_text(std::time(nullptr)); }
+
+std::string utc_text(std::time_t now) {
   std::tm parts{};
   gmtime_r(&now, &parts);
   std::array<char, 32> text{};

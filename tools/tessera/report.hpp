@@ -2,6 +2,7 @@
 // Numbers and records as text and as JSON, the same for every command.
 #pragma once
 
+#include <ctime>
 #include <string>
 
 #include "json.hpp"
@@ -15,6 +16,7 @@ std::string significant(
 std::string milliseconds(double seconds);     // "12.3"
 std::string bytes_text(std::uint64_t bytes);  // "512 KiB", "128 MiB"
 std::string utc_now();                        // ISO 8601
+std::string utc_text(std::time_t time);       // likewise
 std::string tier_text(
     const Choice& choice);  // "memory (autotune)", where the answer came from at first in brackets
 

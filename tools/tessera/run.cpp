@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // tessera run
 #include <algorithm>
-#include <cstdio>
 #include <iostream>
 #include <set>
 
+#include "base/printable.hpp"
 #include "catalogue.hpp"
 #include "commands.hpp"
 #include "convert.hpp"
 #include "report.hpp"
+#include "say.hpp"
 #include "targets.hpp"
 #include "tensor_files.hpp"
 #include "usage.hpp"
@@ -25,8 +26,6 @@ struct Arguments {
 
 using Path = std::filesystem::path;
 using NamedFiles = std::map<std::string, Path, std::less<>>;
-
-void note(const std::string& text) { std::fprintf(stderr, "tessera: %s\n", text.c_str()); }
 
 // NAME=FILE words, each naming an operand of the given role, once.
 NamedFiles named_files(const Operation& operation, const std::vector<std::string>& words, Role role,
@@ -46,6 +45,36 @@ NamedFiles named_files(const Operation& operation, const std::vector<std::string
   return files;
 }
 
+// Is it one file, by whatever path or link? One that does not exist yet is no other's.
+bool same_file(const Path& a, const Path& b) {
+  std::error_code error;
+  return std::filesystem::equivalent(a, b, error) && !error;
+}
+
+// Results are never written over what they were made of.
+void refuse_inputs_as_outputs(const Operation& operation, const Arguments& arguments) {
+  std::vector<Path> inputs(arguments.input_files.begin(), arguments.input_files.end());
+  for (const auto& [name, file] :
+       named_files(operation, arguments.inputs, Role::kInput, "--input")) {
+    inputs.push_back(file);
+  }
+  std::vector<Path> outputs;
+  if (!arguments.output_file.empty()) outputs.emplace_back(arguments.output_file);
+  for (const auto& [name, file] :
+       named_files(operation, arguments.outputs, Role::kOutput, "--output")) {
+    outputs.push_back(file);
+  }
+  for (const Path& output : outputs) {
+    for (const Path& input : inputs) {
+      if (!same_file(output, input)) continue;
+      const bool one_name = output == input;
+      throw UsageError("the output " + quote(output.string()) + " is " +
+                       (one_name ? "an input" : "the input " + quote(input.string())) +
+                       ", which would be lost; write to another file");
+    }
+  }
+}
+
 // Tensors by operand slot.
 using Inputs = std::map<std::size_t, FileTensor>;
 
@@ -60,6 +89,7 @@ Inputs read_inputs(const Operation& operation, const Arguments& arguments) {
   Inputs inputs;
   const NamedFiles files = named_files(operation, arguments.inputs, Role::kInput, "--input");
   for (const auto& [name, file] : files) add_input(operation, inputs, name, read_npy(file));
+  std::string spare;  // what the safetensors files hold besides
   for (const std::string& file : arguments.input_files) {
     for (auto& [name, tensor] : read_safetensors(file)) {
       const auto found = std::find_if(
@@ -68,6 +98,7 @@ Inputs read_inputs(const Operation& operation, const Arguments& arguments) {
       if (found == operation.operands.end()) {
         note("tensor " + quote(name) + " of " + quote(file) + " is no input of " + operation.name +
              " and is not used");
+        spare += (spare.empty() ? "" : ", ") + quote(name);
       } else {
         add_input(operation, inputs, name, std::move(tensor));
       }
@@ -76,8 +107,14 @@ Inputs read_inputs(const Operation& operation, const Arguments& arguments) {
   for (std::size_t slot = 0; slot < operation.operands.size(); ++slot) {
     const Operand& operand = operation.operands[slot];
     if (operand.role == Role::kInput && !operand.optional && !inputs.contains(slot)) {
+      std::string hint = "; give --input " + operand.name + "=FILE.npy";
+      if (!arguments.input_files.empty()) {
+        hint = "; no tensor of --inputs is called '" + operand.name + "'" +
+               (spare.empty() ? "" : " (there are also " + spare + ")") +
+               ": give it that name there, or" + hint.substr(1);
+      }
       throw UsageError(operation.name + " needs input '" + operand.name + "' " + operand.shape +
-                       "; give --input " + operand.name + "=FILE.npy");
+                       hint);
     }
   }
   return inputs;
@@ -155,13 +192,18 @@ Targets parse_targets(const Operation& operation, const Arguments& arguments) {
   for (const Operand& operand : operation.operands) {
     if (operand.role == Role::kOutput && !operand.optional) targets.in_file.insert(operand.name);
   }
-  std::set<Path> seen{targets.safetensors.lexically_normal()};
+  std::vector<Path> seen;
+  if (!targets.safetensors.empty()) seen.push_back(targets.safetensors);
   for (const auto& [name, file] : targets.files) {
     targets.wanted.push_back(name);
-    const bool fresh = seen.insert(file.lexically_normal()).second;
-    if (!fresh && !std::filesystem::is_character_file(file)) {
+    const auto taken = [&, &file = file](const Path& other) {
+      return other.lexically_normal() == file.lexically_normal() || same_file(other, file);
+    };
+    std::error_code error;
+    if (std::ranges::any_of(seen, taken) && !std::filesystem::is_character_file(file, error)) {
       throw UsageError("two outputs go to " + quote(file.string()));
     }
+    seen.push_back(file);
   }
   for (const std::string& name : targets.wanted) {
     const std::size_t slot = as_usage([&] { return operation.slot(name); });
@@ -209,7 +251,7 @@ Json write_outputs(const Context& context, const Tensors& results, const Targets
 void print_explanation(const Explanation& explanation) {
   const Execution& execution = explanation.execution;
   std::cout << execution.name << "\n  chosen by: " << tier_text(execution.choice)
-            << (execution.choice.why.empty() ? "" : ": ") << execution.choice.why
+            << (execution.choice.why.empty() ? "" : ": ") << printable(execution.choice.why)
             << "\n  key: " << execution.key << '\n';
   for (const Refused& refused : explanation.refused) {
     std::cout << "  not " << refused.variant << ": " << refused.why << '\n';
@@ -221,7 +263,8 @@ void print_written(const Json& written) {
     for (const char* kind : {"file", "safetensors"}) {
       if (!entry.contains(kind)) continue;
       std::cout << "  " << name << ' ' << entry["dtype"].get<std::string>()
-                << dump(entry["shape"], -1) << " -> " << entry[kind].get<std::string>() << '\n';
+                << dump(entry["shape"], -1) << " -> " << printable(entry[kind].get<std::string>())
+                << '\n';
     }
   }
 }
@@ -233,6 +276,7 @@ int run_operation(const Arguments& arguments) {
   const Operation& operation = *target_operations(arguments.operation).front();
   const Options options = parse_options(operation, arguments.options);
   const Targets targets = parse_targets(operation, arguments);
+  refuse_inputs_as_outputs(operation, arguments);
   const Config config = as_usage([&] { return Config::parse(arguments.config); });
   if (!arguments.variant.empty()) find_variant(operation, arguments.variant);
 

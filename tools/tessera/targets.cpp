@@ -3,10 +3,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdio>
 #include <set>
 
 #include "base/environment.hpp"
+#include "report.hpp"
+#include "say.hpp"
 #include "tensor_files.hpp"
 #include "tessera/error.hpp"
 #include "usage.hpp"
@@ -45,6 +46,15 @@ Shape parse_shape(const std::string& operand, std::string_view text) {
   return shape;
 }
 
+// Options count with a sign, and the upper half of all seeds is below zero there.
+std::optional<std::int64_t> seed_bits(const std::string& text) {
+  std::uint64_t bits = 0;
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, bits);
+  if (error != std::errc{} || end != last) return std::nullopt;
+  return static_cast<std::int64_t>(bits);
+}
+
 Case explicit_case(const Operation& operation, DType dtype, const std::string& word,
                    const Options& options) {
   Case result{.name = word, .why = "asked for", .operands = {}, .options = options};
@@ -66,6 +76,18 @@ Case explicit_case(const Operation& operation, DType dtype, const std::string& w
 }
 
 }  // namespace
+
+CLI::Validator seconds_between(double least, double most) {
+  return {[least, most](std::string& text) -> std::string {
+            double value = 0;
+            // Written so that NaN, which is neither, is refused.
+            if (CLI::detail::lexical_cast(text, value) && value >= least && value <= most)
+              return {};
+            return quote(text) + " is no number of seconds from " + significant(least) + " to " +
+                   fixed(most, 0);
+          },
+          significant(least) + " to " + fixed(most, 0)};
+}
 
 void add_device_option(CLI::App& app, std::vector<std::string>& devices) {
   app.add_option("--device", devices,
@@ -92,7 +114,7 @@ std::vector<DeviceInfo> target_devices(const std::vector<std::string>& selectors
   }
   if (devices.empty()) {
     devices = select_devices(probe, "host");
-    std::fputs("tessera: no OpenCL or Vulkan device was found: using the host reference\n", stderr);
+    note("no OpenCL or Vulkan device was found: using the host reference");
   }
   return devices;
 }
@@ -161,6 +183,11 @@ std::pair<std::string, std::string> split_word(const std::string& word, const ch
 
 Options parse_options(const Operation& operation, const std::vector<std::string>& words) {
   Options options;
+  const auto set = [&](const std::string& name, const OptionValue& value) {
+    if (!options.emplace(name, value).second) {
+      throw UsageError("--set names option '" + name + "' twice");
+    }
+  };
   for (const std::string& word : words) {
     const auto [name, text] = split_word(word, "--set");
     const auto found =
@@ -180,11 +207,15 @@ Options parse_options(const Operation& operation, const std::vector<std::string>
       if (found->type == "int") like = std::int64_t{0};
       if (found->type == "bool") like = false;
     }
+    if (found->type == "seed") {
+      if (const auto bits = seed_bits(text)) {
+        set(name, *bits);
+        continue;
+      }
+    }
     const OptionValue value =
         as_usage([&, &name = name, &text = text] { return parse_option(name, text, like); });
-    if (!options.emplace(name, value).second) {
-      throw UsageError("--set names option '" + name + "' twice");
-    }
+    set(name, value);
   }
   return options;
 }

@@ -20,6 +20,8 @@ namespace tessera::tool {
 std::vector<DeviceInfo> target_devices(const std::vector<std::string>& selectors);
 // Adds --device, which may be repeated, for target_devices().
 void add_device_option(CLI::App& app, std::vector<std::string>& devices);
+// For options of seconds: finite, and nothing below or above.
+CLI::Validator seconds_between(double least, double most);
 Context open_device(const DeviceInfo& device);
 std::string device_label(const DeviceInfo& device);  // "[0] opencl:NAME"
 std::string device_tag(const DeviceInfo& device);    // "0:opencl", for narrow columns

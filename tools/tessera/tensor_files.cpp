@@ -6,6 +6,8 @@
 #include <bit>
 #include <limits>
 
+#include "base/printable.hpp"
+
 namespace tessera::tool {
 
 static_assert(std::endian::native == std::endian::little, "both formats are written as they lie");
@@ -59,20 +61,11 @@ std::optional<std::uint64_t> checked_bytes(ElementType type, const Shape& shape)
 
 std::string quote(std::string_view text) {
   constexpr std::size_t kLongest = 200;
-  std::string result = "'";
-  for (const char c : text.substr(0, kLongest)) {
-    const auto code = static_cast<unsigned char>(c);
-    result += code < 0x20 || code == 0x7f ? '?' : c;
-  }
+  if (text.size() <= kLongest) return "'" + printable(text) + "'";
   // A cut inside a UTF-8 sequence would leave half a character.
-  if (text.size() > kLongest) {
-    while (!result.empty() && (static_cast<unsigned char>(result.back()) & 0xc0U) == 0x80U) {
-      result.pop_back();
-    }
-    if ((static_cast<unsigned char>(result.back()) & 0x80U) != 0) result.pop_back();
-    result += "…";
-  }
-  return result + "'";
+  std::size_t end = kLongest;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80U) --end;
+  return "'" + printable(text.substr(0, end)) + "…'";
 }
 
 }  // namespace tessera::tool

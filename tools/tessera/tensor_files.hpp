@@ -67,7 +67,7 @@ void write_safetensors(const std::filesystem::path& file, const FileTensors& ten
 // Dimensions of 0 don't hide an overflow of the others: strides are computed from those too.
 std::optional<std::uint64_t> checked_bytes(ElementType type, const Shape& shape);
 
-// Text from a file, for a message: quoted, shortened, without control characters.
+// Text from a file, for a message: quoted, shortened, printable().
 std::string quote(std::string_view text);
 
 }  // namespace tessera::tool

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // tessera try: flash attention on every device, from probe to table.
 #include <algorithm>
-#include <array>
-#include <cstdio>
+#include <functional>
 #include <iostream>
 #include <map>
+#include <optional>
+#include <set>
 
+#include "base/printable.hpp"
 #include "commands.hpp"
 #include "measure.hpp"
 #include "progress.hpp"
@@ -25,11 +27,13 @@ constexpr const char* kOperation = "flash_attention";
 // of theirs, and the tuner runs every shape a hundred times.
 constexpr double kLargeSeconds = 0.05;
 constexpr double kSlowestPeak = 1e9;  // where no peak could be measured
+constexpr std::int64_t kQuickSequence = 128;
 
 struct Arguments {
   std::vector<std::string> devices;
   double budget = 120;
   double min_time = 0.2;
+  bool quick = false;
 };
 
 struct Sizes {
@@ -132,20 +136,21 @@ class Trial {
     std::cout << std::endl;
     const selection::CacheDirectory cache = selection::open_cache_directory(std::nullopt, true);
     prepare();
+    first_look();
     tune();
-    measure_all();
+    second_look();
     progress_.wipe();
     std::cout << '\n' << origins_.text() << '\n';
     if (cache.path.empty()) {
       std::cout << "nothing is remembered: no persistent cache: " << cache.why_not << '\n';
-    } else if (origins_.tuned > 0) {
-      std::cout << "remembered in " << cache.path.string() << " for the next run\n";
+    } else if (origins_.tuned > 0 && not_kept_.empty()) {
+      std::cout << "remembered in " << printable(cache.path.string()) << " for the next run\n";
     }
+    for (const std::string& why : not_kept_) std::cout << "not kept, because " << why << '\n';
     std::cout << '\n';
     for (const Target& target : targets_) {
       std::cout << device_label(target.device) << ": " << peaks_text(target.meter.peaks()) << '\n';
     }
-    std::cout << '\n' << table();
     std::cout << "\nof peak: of the f32 FMA rate above; f16 and bf16 may pass it where there are "
                  "matrix units\nerror/bound: the worst element's error over what rounding "
                  "allows; 1 is the most\n";
@@ -158,6 +163,7 @@ class Trial {
     DType dtype;
     Case shape;
     std::string key;
+    std::optional<std::size_t> row;  // in rows_, when it was measured
   };
   struct Target {
     DeviceInfo device;
@@ -166,6 +172,7 @@ class Trial {
     std::vector<Call> calls;
     std::vector<TuneJob> jobs;                // calls whose key has no tuned configuration
     std::map<std::string, std::string> tier;  // by key: what chose it in this run
+    std::set<std::string> tuned;              // keys
   };
 
   void fail(const std::string& text) {
@@ -181,8 +188,9 @@ class Trial {
         const Context context = open_device(device);
         PeakMeter meter(context);
         meter.measure();
-        const std::int64_t sequence = large_sequence(operation_, meter.peaks());
-        Target target{device, context, meter, {}, {}, {}};
+        const std::int64_t sequence =
+            arguments_.quick ? kQuickSequence : large_sequence(operation_, meter.peaks());
+        Target target{device, context, meter, {}, {}, {}, {}};
         progress_.wipe();
         std::cout << device_label(device) << '\n';
         for (auto& [dtype, shape] : cases_for(operation_, sequence)) {
@@ -200,7 +208,7 @@ class Trial {
     if (dtype == DType::kF32 && shape.name != "large causal") {
       std::cout << "    " << shape.name << ": " << shape_text(shape, operation_) << std::endl;
     }
-    target.calls.push_back({dtype, shape, problem.key});
+    target.calls.push_back({dtype, shape, problem.key, std::nullopt});
     if (target.tier.contains(problem.key)) return;
     Choice choice;
     try {
@@ -236,9 +244,8 @@ class Trial {
     if (pending.empty()) return;
     std::stable_sort(pending.begin(), pending.end(),
                      [](const Pending& a, const Pending& b) { return a.rank < b.rank; });
-    std::cout << "\nautotuning " << pending.size() << " configurations within "
-              << fixed(arguments_.budget, 0) << " s; a candidate must be right before it is timed"
-              << std::endl;
+    show("\nautotuning " + std::to_string(pending.size()) + " configurations within " +
+         fixed(arguments_.budget, 0) + " s; a candidate must be right before it is timed\n");
     Budget budget(arguments_.budget, pending.size());
     const double step = 1.0 / static_cast<double>(pending.size());
     for (std::size_t i = 0; i < pending.size(); ++i) {
@@ -259,6 +266,7 @@ class Trial {
           tune_job(Executor(target.context), device, job, budget, progress_, part, step);
       if (report.best) {
         target.tier[job.key] = "autotune";
+        target.tuned.insert(job.key);
         ++origins_.tuned;
         return;
       }
@@ -268,67 +276,117 @@ class Trial {
     origins_.add(Tier::kHeuristics, 1);
   }
 
-  void measure_all() {
+  // Every call as it runs before anything is tuned, each row as soon as it is known.
+  void first_look() {
     std::size_t total = 0;
     for (const Target& target : targets_) total += target.calls.size();
+    progress_.wipe();
+    std::cout << std::endl;
+    progress_.begin_draft();
+    Table table = empty_table();
+    show(table.title_line());
     for (Target& target : targets_) {
-      const std::size_t first = rows_.size();
-      try {
-        measure_device(target, total);
-      } catch (const Error& error) {  // one broken device hides no other
-        fail(device_label(target.device) + ": " + error.what());
-      }
-      for (std::size_t i = first; i < rows_.size(); ++i) {
-        rows_[i].compare_with({.fma_flops = target.meter.peaks().fma_flops});
-      }
+      measure_device(target, [&](Call& call) {
+        call.row = rows_.size();
+        rows_.push_back(measure_call(target, call, rows_.size(), total));
+        rows_.back().compare_with({.fma_flops = target.meter.peaks().fma_flops});
+        add_to(table, rows_.back());
+        show(table.last_line());
+      });
     }
   }
 
-  void measure_device(Target& target, std::size_t total) {
-    Policy policy = current_policy();
-    policy.autotune = false;
-    const Executor executor = Executor(target.context).with_policy(policy);
-    std::string dtype;
-    for (const Call& call : target.calls) {
-      const std::string name(to_string(call.dtype));
-      progress_.update(
-          "checking and timing " + device_tag(target.device) + ' ' + call.shape.name + ' ' + name,
-          static_cast<double>(rows_.size()) / static_cast<double>(total));
-      if (name != dtype) target.meter.measure();
-      dtype = name;
-      rows_.push_back(measure(executor, target.device, operation_, call.shape, call.dtype,
-                              arguments_.min_time));
-      const auto tier = target.tier.find(call.key);
-      if (tier != target.tier.end()) rows_.back().tier = tier->second;
-      if (!rows_.back().run.failure.empty()) {
-        fail(rows_.back().name() + ": " + rows_.back().run.failure);
+  // What was tuned, in the places of the rows before. Without a terminal, below them.
+  void second_look() {
+    std::size_t total = 0, done = 0;
+    for (Target& target : targets_) {
+      total += static_cast<std::size_t>(std::ranges::count_if(
+          target.calls, [&](const Call& call) { return target.tuned.contains(call.key); }));
+    }
+    for (Target& target : targets_) {
+      if (!target.tuned.empty()) {
+        measure_device(target, [&](const Call& call) {
+          if (call.row && target.tuned.contains(call.key))
+            rows_[*call.row] = measure_call(target, call, done++, total);
+        });
+        if (const auto why = why_not_kept(target.context)) not_kept_.insert(*why);
+      }
+      for (const Call& call : target.calls) {
+        if (!call.row) continue;
+        rows_[*call.row].compare_with({.fma_flops = target.meter.peaks().fma_flops});
+        const conformance::VerifiedRun& run = rows_[*call.row].run;
+        if (!run.failure.empty()) fail(rows_[*call.row].name() + ": " + run.failure);
       }
     }
-    target.meter.measure();
+    if (total == 0) return;
+    progress_.wipe();
+    const bool replaced = progress_.erase_draft();
+    std::cout << (replaced ? "" : "\nafter tuning:\n") << table() << std::flush;
+  }
+
+  void measure_device(Target& target, const std::function<void(Call&)>& each) {
+    std::string dtype;
+    try {
+      for (Call& call : target.calls) {
+        const std::string name(to_string(call.dtype));
+        if (name != dtype) target.meter.measure();
+        dtype = name;
+        each(call);
+      }
+      target.meter.measure();
+    } catch (const Error& error) {  // one broken device hides no other
+      fail(device_label(target.device) + ": " + error.what());
+    }
+  }
+
+  Measured measure_call(const Target& target, const Call& call, std::size_t done,
+                        std::size_t total) {
+    progress_.update("checking and timing " + device_tag(target.device) + ' ' + call.shape.name +
+                         ' ' + std::string(to_string(call.dtype)),
+                     static_cast<double>(done) / static_cast<double>(total));
+    Policy policy = current_policy();
+    policy.autotune = false;
+    Measured row = measure(Executor(target.context).with_policy(policy), target.device, operation_,
+                           call.shape, call.dtype, arguments_.min_time);
+    const auto tier = target.tier.find(call.key);
+    if (tier != target.tier.end()) row.tier = tier->second;
+    return row;
+  }
+
+  void show(const std::string& text) {
+    progress_.wipe();
+    std::cout << text << std::flush;
+    progress_.count_draft(text);
+  }
+
+  static Table empty_table() {
+    return Table({{"device", false, 8},
+                  {"call", false, 13},
+                  {"dtype"},
+                  {"variant", false, 8},
+                  {"configuration", false, 32},
+                  {"tier", false, 10},
+                  {"ms", true, 6},
+                  {"GFLOP/s", true},
+                  {"of peak", true},
+                  {"error/bound", true}});
+  }
+
+  static void add_to(Table& table, const Measured& row) {
+    const conformance::VerifiedRun& run = row.run;
+    const Choice& choice = run.execution.choice;
+    const bool failed = !run.failure.empty();
+    const bool timed = !failed && run.median_seconds > 0;
+    table.add({device_tag(row.device), row.shape.name, std::string(to_string(row.dtype)),
+               choice.variant, choice.config.to_string(), failed ? "FAILED" : row.tier,
+               timed ? milliseconds(run.median_seconds) : "–",
+               timed ? significant(run.flops / run.median_seconds * 1e-9) : "–",
+               timed ? percent_text(row) : "–", failed ? "–" : error_text(row)});
   }
 
   std::string table() const {
-    Table table({{"device"},
-                 {"call"},
-                 {"dtype"},
-                 {"variant"},
-                 {"configuration"},
-                 {"tier"},
-                 {"ms", true},
-                 {"GFLOP/s", true},
-                 {"of peak", true},
-                 {"error/bound", true}});
-    for (const Measured& row : rows_) {
-      const conformance::VerifiedRun& run = row.run;
-      const Choice& choice = run.execution.choice;
-      const bool failed = !run.failure.empty();
-      const bool timed = !failed && run.median_seconds > 0;
-      table.add({device_tag(row.device), row.shape.name, std::string(to_string(row.dtype)),
-                 choice.variant, choice.config.to_string(), failed ? "FAILED" : row.tier,
-                 timed ? milliseconds(run.median_seconds) : "–",
-                 timed ? significant(run.flops / run.median_seconds * 1e-9) : "–",
-                 timed ? percent_text(row) : "–", failed ? "–" : error_text(row)});
-    }
+    Table table = empty_table();
+    for (const Measured& row : rows_) add_to(table, row);
     return table.text();
   }
 
@@ -338,6 +396,7 @@ class Trial {
   std::vector<Target> targets_;
   std::vector<Measured> rows_;
   std::vector<std::string> failures_;
+  std::set<std::string> not_kept_;  // why
   Origins origins_;
 };
 
@@ -351,15 +410,17 @@ Command add_try(CLI::App& tool) {
   add_device_option(*app, a.devices);
   app->add_option("--budget", a.budget, "Seconds for autotuning, all devices together")
       ->type_name("SECONDS")
-      ->check(CLI::Range(0.1, 1e6))
+      ->check(seconds_between(0.1, 1e6))
       ->capture_default_str();
   app->add_option("--min-time", a.min_time, "Seconds to time each call for")
       ->type_name("SECONDS")
-      ->check(CLI::Range(0.0, 3600.0))
+      ->check(seconds_between(0, 3600))
       ->capture_default_str();
+  app->add_flag("--quick", a.quick, "Small shapes only: a look in seconds, no figures to quote");
   app->footer(
       "f32, f16 and bf16; a large shape, causal and not, one with grouped heads, an odd one.\n"
-      "The large shape is chosen by the device's measured peak. The second run finds the\n"
+      "The large shape is chosen by the device's measured peak. The first rows are of what runs\n"
+      "untuned; after tuning, new ones take their places. The second run finds the\n"
       "configurations of the first in the cache.\n\n"
       "Examples:\n"
       "  tessera try\n"

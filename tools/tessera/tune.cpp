@@ -5,6 +5,7 @@
 
 #include "commands.hpp"
 #include "report.hpp"
+#include "say.hpp"
 #include "table.hpp"
 #include "targets.hpp"
 #include "tuning.hpp"
@@ -62,12 +63,14 @@ class Tuner {
     std::size_t done = 0;
     for (const Plan& plan : plans) {
       const Executor executor(plan.context);
+      bool tuned = false;
       for (const TuneJob& job : plan.jobs) {
         const double step = 1.0 / static_cast<double>(total);
         const double part = static_cast<double>(done++) * step;
         try {
           take({plan.device, job,
                 tune_job(executor, device_tag(plan.device), job, budget, progress_, part, step)});
+          tuned = tuned || results_.back().report.best.has_value();
         } catch (const DeviceLost& error) {
           fail(device_label(plan.device) + ": " + error.what());
           break;
@@ -75,6 +78,8 @@ class Tuner {
           fail(device_tag(plan.device) + ' ' + job_name(job) + ": " + error.what());
         }
       }
+      if (const auto why = tuned ? why_not_kept(plan.context) : std::nullopt)
+        fail(device_label(plan.device) + ": not kept, because " + *why);
     }
     print();
     return failed_ ? 1 : 0;
@@ -83,6 +88,7 @@ class Tuner {
  private:
   void fail(const std::string& text) {
     progress_.milestone("tessera: " + text);
+    failures_.push_back(text);
     failed_ = true;
   }
 
@@ -105,9 +111,8 @@ class Tuner {
             }
             jobs.push_back({operation, shape, dtype, problem.key});
           } catch (const Unsupported& error) {
-            progress_.milestone("tessera: " + device_tag(device) + ' ' + operation->name + '/' +
-                                shape.name + '/' + std::string(to_string(dtype)) +
-                                ": not tuned: " + error.what());
+            fail(device_tag(device) + ' ' + operation->name + '/' + shape.name + '/' +
+                 std::string(to_string(dtype)) + ": not tuned, because " + one_line(error.what()));
           }
         }
       }
@@ -204,12 +209,13 @@ class Tuner {
       }
       list.push_back(json);
     }
-    std::cout << dump({{"tuned", list}, {"known_before", known_}}) << '\n';
+    std::cout << dump({{"tuned", list}, {"known_before", known_}, {"failures", failures_}}) << '\n';
   }
 
   const Arguments& arguments_;
   Progress progress_;
   std::vector<Result> results_;
+  std::vector<std::string> failures_;
   std::size_t known_ = 0;
   bool found_case_ = false;
   bool failed_ = false;
@@ -225,7 +231,7 @@ Command add_tune(CLI::App& tool) {
   add_device_option(*app, a.devices);
   app->add_option("--budget", a.budget, "Seconds for everything, shared by the calls")
       ->type_name("SECONDS")
-      ->check(CLI::Range(0.1, 1e6))
+      ->check(seconds_between(0.1, 1e6))
       ->capture_default_str();
   app->add_option("--shapes", a.shapes,
                   "A part of a benchmark's name, or OPERAND=4x128x64,OPERAND=… "
@@ -236,7 +242,8 @@ Command add_tune(CLI::App& tool) {
   app->add_flag("-v,--verbose", a.verbose, "Print every candidate");
   app->add_flag("--json", a.json, "Print JSON");
   app->footer(
-      "A candidate must be right before it is timed. What wins goes to the cache.\n\n"
+      "A candidate must be right before it is timed. What wins goes to the cache.\n"
+      "Exit code 1 if a call could not be tuned or its result not be kept.\n\n"
       "Examples:\n"
       "  tessera tune --budget 300\n"
       "  tessera tune flash_attention --device vulkan --dtype f16 --set causal=true \\\n"

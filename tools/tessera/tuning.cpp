@@ -5,6 +5,8 @@
 #include <chrono>
 
 #include "report.hpp"
+#include "runtime/context_state.hpp"
+#include "selection/choices_store.hpp"
 
 namespace tessera::tool {
 namespace {
@@ -26,6 +28,10 @@ std::string outcome(const TuneReport& report) {
 }
 
 }  // namespace
+
+std::optional<std::string> why_not_kept(const Context& context) {
+  return context.state()->keep_choices(selection::kAskedPatience);
+}
 
 Tally count(const TuneReport& report) {
   Tally tally;

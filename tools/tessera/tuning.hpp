@@ -3,6 +3,7 @@
 // try`.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,10 @@ class Budget {
   double left_;
   std::size_t jobs_;
 };
+
+// What was tuned on a context and could not be written to the cache: why, or nothing. Waits for
+// other writers.
+std::optional<std::string> why_not_kept(const Context& context);
 
 // Tunes one job with the budget's next share and says so: a bar on a terminal, one line when it is
 // done. `part` is the part of the whole list that is done already, `step` what this job adds.

@@ -55,8 +55,9 @@ KERNEL void attention_combine(global scalar* restrict output, global float* rest
   const Policies operands = MAKE_POLICIES(call, scratch);
   end = policy_sinks(&operands, head, end.s0, end.s1);
 #endif
-  const float2 result =
-      row_result(before, end.s0, end.s1, (call.policy.features & POLICY_UNNORMALIZED) == 0, -INFINITY);
+  const u32 features = call.policy.features;
+  const float2 result = row_result(before, end.s0, end.s1, (features & POLICY_UNNORMALIZED) == 0,
+                                   (features & POLICY_FAR) != 0, -INFINITY);
   output += a.o_offset + (size_t)batch * a.o_stride_batch + (size_t)head * a.o_stride_head + (size_t)row * a.o_stride_row;
   for (uint d = 0; d < COMBINE_FEATURES && column + d < VALUE_DIM; ++d)
     store_scalar(sum[d] * result.s0, output, column + d);

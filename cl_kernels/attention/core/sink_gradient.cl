@@ -31,12 +31,14 @@ KERNEL void attention_sink_gradient(const global float* restrict log_sum_exp,
       const float lse = log_sum_exp[a.lse_offset + batch * a.lse_stride_batch +
                                     head * a.lse_stride_head + index];
       const size_t at = (batch * a.heads + head) * a.q_len + index;
+      if (as_uint(lse) == as_uint(-INFINITY)) continue;  // not even a sink has a weight
+      float p = exp2((sink - lse) * LOG2_E);
       if (a.peaks != 0) {
-        if (((const global int4*)scratch)[a.peaks + at].s1 == (int)(a.kv_len + n))
-          run += scratch[a.delta + at];
-      } else if (as_uint(lse) != as_uint(-INFINITY)) {  // not even a sink has a weight
-        run += exp2((sink - lse) * LOG2_E) * scratch[a.delta + at];
+        const int4 peak = ((const global int4*)scratch)[a.peaks + at];
+        p = exp2(exponent_of_score(sink) - as_float(peak.s0) - as_float(peak.s2));
+        if (!a.normalize) p = peak.s1 == (int)(a.kv_len + n) ? 1.0f : 0.0f;
       }
+      run += p * scratch[a.delta + at];
     }
     sum += run;
   }

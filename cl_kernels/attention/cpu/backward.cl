@@ -96,6 +96,7 @@ KERNEL void attention_backward_cpu(const global scalar* restrict k, const global
 #if POLICY
       head.policies = &policies;
       head.policy = policy_head(&policies, batch, number);
+      head.peaks = policies.rows + g.peaks + line * q_len;
 #endif
 
       for (int first = round == 0 ? 0 : first_block; first < end_row; first += BLOCK_Q) {

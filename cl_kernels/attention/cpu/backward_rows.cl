@@ -5,7 +5,7 @@
 // Memory   q, o, do, partial sums once; packed rows, delta, dq once.
 // Numerics Float; splits in order; one rounding.
 // Assumes  Contiguous features.
-#include "attention/cpu/rows.clh"
+#include "lib/cpu/panels.clh"
 #include "operations/attention_core/backward_args.h"
 #include "operations/attention_core/cpu/backward.h"
 
@@ -61,9 +61,11 @@ KERNEL void attention_backward_pack_cpu(const global scalar* restrict query, con
     }
     to[PACKED_WILD] = wild;
     floatv sum = 0.0f;
-    for (int d = 0; d < VALUE_DIM; d += VECTOR_WIDTH)
-      sum = fma(load_part(row_of(outputs, row) + d, VALUE_DIM - d),
-                load_part(row_of(gradients, row) + d, VALUE_DIM - d), sum);
+    for (int d = 0; d < VALUE_DIM; d += VECTOR_WIDTH) {
+      const floatv o = load_part(row_of(outputs, row) + d, VALUE_DIM - d);
+      const floatv product = o * load_part(row_of(gradients, row) + d, VALUE_DIM - d);
+      sum += o == 0.0f ? (floatv)(0.0f) : product;  // as attention/delta has it
+    }
     float lanes[VECTOR_WIDTH], total = 0.0f;
     vstorev(sum, 0, lanes);
     for (int i = 0; i < VECTOR_WIDTH; ++i) total += lanes[i];

@@ -6,7 +6,7 @@
 //          rounded to it for the second product, though not for their sums, and subnormal factors count for 0.
 // Assumes  As attention/cpu/forward.cl; DTYPE_BF16, VECTOR_WIDTH = 16, a CPU with AVX512_BF16.
 #define BF16_DOT 1
-#include "attention/cpu/rows.clh"
+#include "lib/cpu/panels.clh"
 #include "operations/attention_core/cpu/forward.h"
 
 // sum + a b, of both factors of a word. Assembly, because compilers that PoCL was built with are not told of

@@ -113,7 +113,7 @@ INLINE void weigh_head(Pass* pass, Head* head, const Work* work, Block now) {
 INLINE void take_block(Pass* pass, const Work* work, Rows keys, Rows values, Block now) {
   bool hides = now.first + now.begin < pass->every.begin || now.first + now.end > pass->every.end;
 #if POLICY
-  hides = hides || (work->policies->policy->features & POLICY_HIDES) != 0;
+  hides = hides || (work->policies->policy->features & (POLICY_HIDES | POLICY_BIAS)) != 0;
 #endif
   score_block(pass, keys, now);
   for (uint h = 0; h < HEADS; ++h) weigh_head(pass, &pass->heads[h], work, now);
@@ -141,12 +141,13 @@ INLINE void store_result(const Head* from, uint i, const Work* work, global scal
   const uint row = query_row(work, r), head = query_head(work, h, r);
   const float total = sum_of(from->total[i]);
   float2 end = (float2)(from->top[i], total);
-  bool normalize = true;
+  bool normalize = true, far = false;
 #if POLICY
   end = policy_sinks(work->policies, head, end.s0, end.s1);
   normalize = (work->policies->policy->features & POLICY_UNNORMALIZED) == 0;
+  far = (work->policies->policy->features & POLICY_FAR) != 0;
 #endif
-  const float2 result = row_result(from->top[i], end.s0, end.s1, normalize, -INFINITY);
+  const float2 result = row_result(from->top[i], end.s0, end.s1, normalize, far, -INFINITY);
   output += a->o_offset + (size_t)work->batch * a->o_stride_batch + (size_t)head * a->o_stride_head +
             (size_t)row * a->o_stride_row;
   for (int n = 0; n < VALUE_VECTORS; ++n)  // of a row that saw nothing, sums may be no numbers

@@ -5,7 +5,7 @@
 // Numerics Float, keys in order; softmax in base 2 over a whole number per row, so moving it is exact; one rounding.
 // Assumes  CPU_VALID, contiguous features, lengths below 2^30, a compiler that does not reassociate (no -cl flags).
 #define BF16_DOT 0
-#include "attention/cpu/rows.clh"
+#include "lib/cpu/panels.clh"
 #include "operations/attention_core/cpu/forward.h"
 
 INLINE floatv multiply_add(floatv a, floatv b, floatv sum) { return fma(a, b, sum); }

@@ -211,7 +211,7 @@ KERNEL void attention_decode(const global scalar* restrict q, const global scala
 #if POLICY
   const struct AttentionArgs a = call.core;
   const Policies policies = MAKE_POLICIES(call, scratch);
-  const bool hides = (call.policy.features & POLICY_HIDES) != 0;
+  const bool hides = (call.policy.features & (POLICY_HIDES | POLICY_BIAS)) != 0;
 #else
   const bool hides = false;
 #endif
@@ -344,12 +344,13 @@ KERNEL void attention_decode(const global scalar* restrict q, const global scala
       continue;
     }
     float2 end = (float2)(largest, all);
-    bool normalize = true;
+    bool normalize = true, far = false;
 #if POLICY
     end = policy_sinks(&policies, head, end.s0, end.s1);
     normalize = (call.policy.features & POLICY_UNNORMALIZED) == 0;
+    far = (call.policy.features & POLICY_FAR) != 0;
 #endif
-    const float2 result = row_result(largest, end.s0, end.s1, normalize, -INFINITY);
+    const float2 result = row_result(largest, end.s0, end.s1, normalize, far, -INFINITY);
     store_scalar(o * result.s0,
                  output + a.o_offset + (size_t)batch * a.o_stride_batch + (size_t)head * a.o_stride_head +
                      (size_t)row * a.o_stride_row,

@@ -24,7 +24,9 @@
 // Barriers FULL_... are completed by the bytes of copies or by the warps that write, FREE_... by one
 // arrival of every reading warp. Only `stage` and `parity` are carried around the loop of steps.
 //
-// A value that is not finite reaches all rows and keys of a group whose tiles hold it.
+// A value that is not finite makes the sums of all rows and keys of a group NaN whose tiles hold it.
+// Such keys are computed again, by attention/core/exact_gradients, from the rows that see them alone;
+// attention/hopper/backward_queries does the same for rows.
 #include "attention/hopper/backward_copies.clh"
 #include "attention/hopper/backward_scores.clh"
 #if DTYPE == DTYPE_BF16
@@ -32,7 +34,10 @@
 #else
 #define WGMMA_TYPE "f16"
 #endif
-#include "lib/wgmma.clh"
+#include "lib/hopper/wgmma.clh"
+#define EXACT_HEADS (DIM / 32)
+#define EXACT_COLUMNS (DIM / 32)
+#include "attention/core/exact_gradients.clh"
 
 #define SUMS (DIM / 2)  // registers of an item for dk, and for dv
 // With 128 columns a warpgroup makes 64 columns of dq, with 64 columns those of half the rows.
@@ -84,7 +89,28 @@
 #define STAGE_AFTER (stage + 1 == STAGES ? 0 : stage + 1)
 #define PARITY_AFTER (parity ^ (stage + 1 == STAGES))
 
-KERNEL void attention_hopper_backward(const global float* restrict log_sum_exp,
+// Bit n: key n of the warp's 16 has a sum that is not finite.
+INLINE uint odd_keys(const float* sum_k, const float* sum_v) {
+  float zero = 0.0f, zero8 = 0.0f;
+  UNROLL for (uint j = 0; j < SUMS; ++j) {
+    float* of = j / 2 % 2 == 0 ? &zero : &zero8;
+    *of = fma(sum_v[j], 0.0f, fma(sum_k[j], 0.0f, *of));
+  }
+  const uint votes = warp_votes(isnan(zero)), votes8 = warp_votes(isnan(zero8));
+  uint keys = 0;
+  if ((votes | votes8) == 0) return keys;
+  ROLLED for (uint i = 0; i < 8; ++i) {
+    if ((votes >> 4 * i & 15) != 0) keys |= 1u << i;
+    if ((votes8 >> 4 * i & 15) != 0) keys |= 0x100u << i;
+  }
+  return keys;
+}
+
+KERNEL void attention_hopper_backward(const global scalar* restrict q,
+                                      const global scalar* restrict k,
+                                      const global scalar* restrict v,
+                                      const global scalar* restrict output_gradient,
+                                      const global float* restrict log_sum_exp,
                                       global scalar* restrict dk, global scalar* restrict dv,
                                       global uchar* restrict all_scratch,
                                       const struct HopperBackwardCall call) {
@@ -252,6 +278,32 @@ KERNEL void attention_hopper_backward(const global float* restrict log_sum_exp,
                    sum_k[j + 2 * i + 1] * a->core.scale);
         store_pair(to_v, column, (int)a->value_dim, sum_v[j + 2 * i], sum_v[j + 2 * i + 1]);
       }
+    }
+
+    const uint odd = odd_keys(sum_k, sum_v);
+    if (odd == 0) continue;
+    WARP_SYNC();  // what is stored now comes after what the warp has stored
+    ROLLED for (int n = 0; n < 16; ++n) {
+      const int at = key - lane / 4 + n;
+      if ((odd >> n & 1) == 0 || at >= (int)a->core.kv_len) continue;
+      float exact_k[EXACT_HEADS], exact_v[EXACT_COLUMNS];
+      UNROLL for (uint c = 0; c < EXACT_HEADS; ++c) exact_k[c] = 0.0f, exact_v[c] = 0.0f;
+      const int first = max((int)a->first_row, at - a->core.band_high);
+      const int end = min((int)(a->first_row + a->rows), at - a->core.band_low + 1);
+      ROLLED for (int g = 0; g < (int)a->core.group; ++g) {
+        const int head = work.head * (int)a->core.group + g;
+        const ExactPairs exact = EXACT_PAIRS(*a, (const global float*)all_scratch, work.batch, head,
+                                             a->head_dim, a->value_dim);
+        exact_key(exact_k, exact_v, &exact, at, first, end, (uint)lane);
+      }
+      exact_store(dk + a->gradient.dk_offset + (size_t)work.batch * a->gradient.dk_stride_batch +
+                      (size_t)work.head * a->gradient.dk_stride_head +
+                      (size_t)at * a->gradient.dk_stride_row,
+                  exact_k, EXACT_HEADS, a->head_dim, a->core.scale, (uint)lane);
+      exact_store(dv + a->gradient.dv_offset + (size_t)work.batch * a->gradient.dv_stride_batch +
+                      (size_t)work.head * a->gradient.dv_stride_head +
+                      (size_t)at * a->gradient.dv_stride_row,
+                  exact_v, EXACT_COLUMNS, a->value_dim, 1.0f, (uint)lane);
     }
   }
 }

@@ -7,7 +7,7 @@
 #include "lib/prelude.clh"
 #include "operations/attention_core/hopper/backward_args.h"
 #include "operations/attention_core/hopper/backward.h"
-#include "lib/tensor_map.clh"
+#include "lib/hopper/tensor_map.clh"
 
 KERNEL void attention_hopper_backward_maps(const global scalar* q, const global scalar* k,
                                            const global scalar* v, const global scalar* gradient,

@@ -37,16 +37,17 @@
 // other clears values that no row of the group sees, before the warpgroups learn that they have
 // come: of keys beyond, and of keys in between whose values are not finite.
 //
-// A value that is not finite reaches all rows of a group if one of them sees its key, else none;
-// with POLICY=0, all rows of a group whose tiles hold its key.
+// A value that is not finite makes the sums of all rows of a warpgroup NaN whose tiles hold its key.
+// Such rows are computed again, by attention/core/exact_row, from the keys that they see alone.
 #include "attention/hopper/forward_copies.clh"
 #include "attention/hopper/forward_softmax.clh"
+#include "attention/core/exact_row.clh"
 #if DTYPE == DTYPE_BF16
 #define WGMMA_TYPE "bf16"
 #else
 #define WGMMA_TYPE "f16"
 #endif
-#include "lib/wgmma.clh"
+#include "lib/hopper/wgmma.clh"
 
 #if BLOCK_Q == 192
 #define MULTIPLIER_REGISTERS "160"
@@ -87,6 +88,24 @@
 #define TURN_BEGIN()
 #define TURN_END()
 #endif
+
+// Bit n: row n of the warp's 16 has an output that is not finite, though its weights are.
+INLINE uint odd_rows(const float* output, float sum, float sum8) {
+  float zero = 0.0f, zero8 = 0.0f;
+  UNROLL for (uint j = 0; j < OUTPUTS; j += 4) {
+    zero = fma(output[j + 1], 0.0f, fma(output[j], 0.0f, zero));
+    zero8 = fma(output[j + 3], 0.0f, fma(output[j + 2], 0.0f, zero8));
+  }
+  const uint votes = warp_votes(isnan(zero) && !isnan(sum));
+  const uint votes8 = warp_votes(isnan(zero8) && !isnan(sum8));
+  uint rows = 0;
+  if ((votes | votes8) == 0) return rows;
+  ROLLED for (uint i = 0; i < 8; ++i) {
+    if ((votes >> 4 * i & 15) != 0) rows |= 1u << i;
+    if ((votes8 >> 4 * i & 15) != 0) rows |= 0x100u << i;
+  }
+  return rows;
+}
 
 KERNEL void attention_hopper(const global scalar* restrict q, const global scalar* restrict k,
                              const global scalar* restrict v, global scalar* restrict o,
@@ -340,6 +359,7 @@ KERNEL void attention_hopper(const global scalar* restrict q, const global scala
     WGMMA_WAIT(VALUE_DIM, 0, output);
     RELEASE(FREE_V(stage));
     NEXT_STAGE();
+    const uint odd = odd_rows(output, all.sum, all8.sum);
     GROUP_SYNC(8 + warpgroup, 128);
     UNROLL for (uint j = 0; j < OUTPUTS; j += 4) {
       const uint chunk = j / 4;
@@ -347,6 +367,48 @@ KERNEL void attention_hopper(const global scalar* restrict q, const global scala
                       ((chunk % 8) ^ (own_row % 8)) * 16 + lane % 4 * 4;
       store_local(to, pack_scalars(output[j] * norm, output[j + 1] * norm));
       store_local(to + 8 * 128, pack_scalars(output[j + 2] * norm8, output[j + 3] * norm8));
+    }
+    if (odd != 0) {
+      WARP_SYNC();  // what is stored now comes after what the warp has stored
+      ROLLED for (int n = 0; n < 16; ++n) {
+        const int local_row = t / 32 * 16 + n, at = row0 + local_row;
+        if ((odd >> n & 1) == 0 || at >= (int)a.core.q_len) continue;
+        const size_t kv_head = work.head / a.core.group;
+        ExactRow exact = {
+            .query = q + a.core.q_offset + (size_t)work.batch * a.core.q_stride_batch +
+                     (size_t)work.head * a.core.q_stride_head + (size_t)at * a.core.q_stride_row,
+            .keys = k + a.core.k_offset + (size_t)work.batch * a.core.k_stride_batch +
+                    kv_head * a.core.k_stride_head + (size_t)a.first_key * a.core.k_stride_row,
+            .values = v + a.core.v_offset + (size_t)work.batch * a.core.v_stride_batch +
+                      kv_head * a.core.v_stride_head + (size_t)a.first_key * a.core.v_stride_row,
+            .key_stride = a.core.k_stride_row,
+            .value_stride = a.core.v_stride_row,
+            .head_dim = a.head_dim,
+            .value_dim = a.value_dim,
+            .scale = a.core.scale,
+            .soft_cap = a.core.soft_cap};
+#if POLICY
+        exact.policies = policies;
+        exact.policy = policy_row(policies, work.batch, work.head, at);
+        exact.first = exact.policy.first, exact.end = exact.policy.end;
+#else
+        exact.first = max(at + a.core.band_low, 0);
+        exact.end = min(at + a.core.band_high + 1, (int)a.keys);
+#endif
+        float row_sums[EXACT_COLUMNS];
+        const float2 found = exact_row(row_sums, &exact, (uint)lane);
+        Total exact_total = {found.s0, found.s1, 1.0f};
+#if POLICY
+        exact_total = with_sinks(exact_total, policies, work.head);
+#endif
+        const float factor = norm_of(exact_total);
+        UNROLL for (int c = 0; c < (int)EXACT_COLUMNS; ++c) {
+          const int column = lane + 32 * c, chunk = column / 8;
+          store_local_short(own_outputs + chunk / 8 * Q_BLOCK_BYTES + local_row * 128 +
+                                ((chunk % 8) ^ (local_row % 8)) * 16 + column % 8 * 2,
+                            pack_scalars(row_sums[c] * factor, 0.0f));
+        }
+      }
     }
     FENCE_LOCAL();
     GROUP_SYNC(8 + warpgroup, 128);

@@ -6,7 +6,7 @@
 // Assumes  sm_90a (ptx_promotion.hpp); offsets and strides are multiples of 8 elements.
 #include "lib/prelude.clh"
 #include "operations/attention_core/hopper/args.h"
-#include "lib/tensor_map.clh"
+#include "lib/hopper/tensor_map.clh"
 
 KERNEL void attention_hopper_maps(const global scalar* q, const global scalar* k,
                                   const global scalar* v, const global scalar* output,

@@ -8,14 +8,16 @@
 // Assumes  sm_80, MMA_BACKWARD_VALID; enough groups in x; lengths below 2^30; ALIGNED is no lie;
 //          delta (and the table of rows, POLICY=1) in the scratch buffer.
 //
-// mma_backward.clh draws it. A row of queries whose memory is not finite reaches all keys of a group
-// if its tile holds it and it sees any key.
+// mma_backward.clh draws it. A row of queries that is not finite makes the sums of all keys of a group
+// NaN whose tiles hold it. Such keys are computed again, by attention/core/exact_gradients, from the rows
+// that see them alone.
 #define OWN_KEYS 1
 #define OWN_TILES KEY_TILES
 #define STEP KEY_STEP
 #include "attention/mma/backward.clh"
-STORE_ROWS(store_keys, HEAD_STEPS, HEAD_DIM)
-STORE_ROWS(store_values, VALUE_STEPS, VALUE_DIM)
+#include "attention/mma/backward_exact.clh"
+MMA_STORE_ROWS(store_keys, OWN_TILES, HEAD_STEPS, HEAD_DIM)
+MMA_STORE_ROWS(store_values, OWN_TILES, VALUE_STEPS, VALUE_DIM)
 
 KERNEL void attention_mma_backward_keys(
     const global scalar* restrict q, const global scalar* restrict k,
@@ -74,6 +76,7 @@ KERNEL void attention_mma_backward_keys(
       stage ^= 1;
       if (row + (int)STEP < end)
         COPY_STEP(row + (int)STEP, stages + stage * MMA_STAGE_BYTES(STEP));
+      CLEAR_STEP(row, here);
       const Interval at = step_interval(&pairs, row, lane);
       const int last_key = warp_key + (int)WARP_OWN;
       if (at.first >= last_key || at.end <= warp_key) continue;
@@ -92,10 +95,24 @@ KERNEL void attention_mma_backward_keys(
     barrier(CLK_LOCAL_MEM_FENCE);
   }
 
-  store_keys(key_gradient + a.gradient.dk_offset + batch * a.gradient.dk_stride_batch +
-                 (size_t)kv_head * a.gradient.dk_stride_head,
-             a.gradient.dk_stride_row, key_sum, a.core.scale, key, end_key, lane);
-  store_values(value_gradient + a.gradient.dv_offset + batch * a.gradient.dv_stride_batch +
-                   (size_t)kv_head * a.gradient.dv_stride_head,
-               a.gradient.dv_stride_row, value_sum, 1.0f, key, end_key, lane);
+  global scalar* to_keys = key_gradient + a.gradient.dk_offset +
+                           batch * a.gradient.dk_stride_batch +
+                           (size_t)kv_head * a.gradient.dk_stride_head;
+  global scalar* to_values = value_gradient + a.gradient.dv_offset +
+                             batch * a.gradient.dv_stride_batch +
+                             (size_t)kv_head * a.gradient.dv_stride_head;
+  store_keys(to_keys, a.gradient.dk_stride_row, key_sum, a.core.scale, key, end_key, lane);
+  store_values(to_values, a.gradient.dv_stride_row, value_sum, 1.0f, key, end_key, lane);
+
+  bool not_finite[ROWS];
+  UNROLL for (uint r = 0; r < ROWS; ++r)
+    not_finite[r] = isnan(zero_of(key_sum + r * HEAD_STEPS * 4, HEAD_STEPS * 4) +
+                          zero_of(value_sum + r * VALUE_STEPS * 4, VALUE_STEPS * 4));
+  const uint odd = odd_rows(not_finite, ROWS);
+  if (odd == 0) return;
+  WARP_SYNC();  // what is stored now comes after what the warp has stored
+  ROLLED for (uint n = 0; n < WARP_OWN; ++n) {
+    const int at = warp_key + (int)n;
+    if ((odd >> n & 1) != 0 && at < end_key) EXACT_KEY(at);
+  }
 }

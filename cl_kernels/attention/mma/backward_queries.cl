@@ -8,13 +8,15 @@
 // Assumes  sm_80, MMA_BACKWARD_VALID; enough groups in x; lengths below 2^30; ALIGNED is no lie;
 //          delta (and the table of rows, POLICY=1) in the scratch buffer.
 //
-// mma_backward.clh draws it. A key whose memory is not finite reaches all rows of a group whose tiles
-// hold it.
+// mma_backward.clh draws it. A key that is not finite makes the sums of all rows of a group NaN whose
+// tiles hold it. Such rows are computed again, by attention/core/exact_gradients, from the keys that they
+// see alone.
 #define OWN_KEYS 0
 #define OWN_TILES QUERY_TILES
 #define STEP QUERY_STEP
 #include "attention/mma/backward.clh"
-STORE_ROWS(store_queries, HEAD_STEPS, HEAD_DIM)
+#include "attention/mma/backward_exact.clh"
+MMA_STORE_ROWS(store_queries, OWN_TILES, HEAD_STEPS, HEAD_DIM)
 
 KERNEL void attention_mma_backward_queries(
     const global scalar* restrict q, const global scalar* restrict k,
@@ -78,6 +80,7 @@ KERNEL void attention_mma_backward_queries(
     stage ^= 1;
     if (first + (int)STEP < end)
       COPY_STEP(first + (int)STEP, stages + stage * MMA_STAGE_BYTES(STEP));
+    CLEAR_STEP(first, here);
     if (first >= own.end || first + (int)STEP <= own.first) continue;
 
     take_head_products(score, q_at, here + place_of_b(lane, HEAD_PITCH));
@@ -88,7 +91,18 @@ KERNEL void attention_mma_backward_queries(
     add_head_rows(sum, gradient, here + place_of_a(lane, HEAD_PITCH));
   }
 
-  store_queries(query_gradient + a.gradient.dq_offset + batch * a.gradient.dq_stride_batch +
-                    (size_t)head * a.gradient.dq_stride_head,
-                a.gradient.dq_stride_row, sum, a.core.scale, row, end_row, lane);
+  global scalar* to = query_gradient + a.gradient.dq_offset + batch * a.gradient.dq_stride_batch +
+                      (size_t)head * a.gradient.dq_stride_head;
+  store_queries(to, a.gradient.dq_stride_row, sum, a.core.scale, row, end_row, lane);
+
+  bool not_finite[ROWS];
+  UNROLL for (uint r = 0; r < ROWS; ++r)
+    not_finite[r] = isnan(zero_of(sum + r * HEAD_STEPS * 4, HEAD_STEPS * 4));
+  const uint odd = odd_rows(not_finite, ROWS);
+  if (odd == 0) return;
+  WARP_SYNC();  // what is stored now comes after what the warp has stored
+  ROLLED for (uint n = 0; n < WARP_OWN; ++n) {
+    const int at = warp_row + (int)n;
+    if ((odd >> n & 1) != 0 && at < end_row) EXACT_QUERY(at);
+  }
 }

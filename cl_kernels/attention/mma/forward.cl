@@ -2,7 +2,7 @@
 // What     o[i] = sum_j p[i,j] v[j], p[i,:] = softmax of score(q[i] . k[j]), visible j; lse.
 // Who      Group (x, y, z): BLOCK_Q rows, the last first, and a share of their keys; head; batch.
 // Memory   k and v once per query tile, q once, by asynchronous copies.
-// Numerics Float sums of products of f16 or bf16, or of floats as attention/mma/tf32.clh has it;
+// Numerics Float sums of products of f16 or bf16, or of floats as lib/mma/float_products.clh has it;
 //          base-2 softmax with running maximum; keys in order; weights are rounded to the storage
 //          type, their sum is not.
 // Assumes  sm_80, MMA_VALID; ceil(q_len / BLOCK_Q) groups in x; lengths below 2^30; ALIGNED is
@@ -21,10 +21,12 @@
 // STAGES = 1: values are copied while the scores are computed, and the next keys while the outputs
 // are. STAGES = 2: the next keys and values are copied during the whole step, for one barrier less.
 //
-// A value that is not finite reaches all rows of a group whose tiles hold its key.
+// A value that is not finite makes the sums of all rows of a group NaN whose tiles hold its key, as
+// does an infinite float of a key, of which splitting makes NaN. Such rows are computed again, by
+// attention/core/exact_row, from the keys that they see alone.
 // With splits, a group takes every key of its share only, and leaves {sum, maximum, total} for
 // attention/core/combine.
-#include "attention/mma/tiles.clh"
+#include "attention/mma/rows.clh"
 
 // An item has rows lane / 4 + 8 r of its warp. In local arrays, row r comes at r * SCORES and at
 // r * OUTPUTS, in pairs of columns 8 n + 2 (lane % 4) + {0, 1}.
@@ -32,12 +34,34 @@
 #define SCORES (BLOCK_K / 4)
 #define OUTPUTS (VALUE_STEPS * 4)
 
-#if DTYPE == DTYPE_F32
-#include "attention/mma/tf32.clh"
-#else
-#include "attention/mma/halves.clh"
-#endif
+#include "attention/mma/forward_products.clh"
 #include "attention/mma/softmax.clh"
+#include "attention/core/exact_row.clh"
+#if POLICY
+#include "attention/core/unseen.clh"
+#endif
+
+// Of a row whose weights are 2^(score - shift) and add up to `sum`: what its sums are multiplied by,
+// and its log-sum-exp. A row that saw nothing has the sum 0; a NaN in the sum must show in both.
+typedef struct {
+  float norm, log_sum_exp;
+} Total;
+#if POLICY
+INLINE Total total_of(const Policies* policies, uint head, float shift, float sum) {
+  const float2 all = policy_sinks(policies, head, shift, sum);
+  const float shrink = exp2(shift - all.s0);
+  const float norm = (RULE(features) & POLICY_UNNORMALIZED) != 0 ? shrink : shrink / all.s1;
+  const float lse = policy_log_sum_exp(policies, all.s0, all.s1);
+#define TOTAL_OF(shift, sum) total_of(policies, head, shift, sum)
+#else
+INLINE Total total_of(float shift, float sum) {
+  const float2 all = (float2)(shift, sum);
+  const float norm = 1.0f / sum, lse = (shift + log2(sum)) * LN_2;
+#define TOTAL_OF(shift, sum) total_of(shift, sum)
+#endif
+  const Total total = {all.s1 == 0.0f ? 0.0f : norm, all.s1 == 0.0f ? -INFINITY : lse};
+  return total;
+}
 
 KERNEL void attention_mma(const global scalar* restrict q, const global scalar* restrict k,
                           const global scalar* restrict v, global scalar* restrict output,
@@ -89,6 +113,7 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
 #else
 #define SKIP_HIDDEN(tile)
 #endif
+  const int first_tile = tile;
   SKIP_HIDDEN(tile);
 
   const Matrix queries = {
@@ -186,6 +211,16 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
       barrier(CLK_LOCAL_MEM_FENCE);
       if (next < end) COPY_KEYS(next, 0);
     }
+#if POLICY
+    // Else rows would be computed again for the sake of padding.
+    if ((call.policy.features & POLICY_HIDES) != 0 &&
+        tile_state(policies, batch, head, first_row, tile) != MAP_ALL) {
+#define ASKED(key)                                                                         \
+  is_seen(policies, batch, head, first_row, min(first_row + (int)BLOCK_Q, (int)a.q_len), key, lane)
+      CLEAR_UNSEEN(value_tiles + stage * V_BYTES, BLOCK_K, VALUE_PITCH, tile, ASKED);
+      barrier(CLK_LOCAL_MEM_FENCE);
+    }
+#endif
     if (seen) {
       take_exponentials(score, sum, most, scale);
 #if POLICY
@@ -198,12 +233,22 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
     tile = next;
   }
 
-  // A row that saw nothing has the sum 0; a NaN in the sum must show in both results.
   UNROLL for (uint r = 0; r < ROWS; ++r) sum[r] = quad_sum(sum[r]);
+  // With halves, a row whose weights are not finite sees what makes them so.
+  bool not_finite[ROWS];
+  UNROLL for (uint r = 0; r < ROWS; ++r) {
+    not_finite[r] = isnan(zero_of(sums + r * OUTPUTS, OUTPUTS));
+    if (DTYPE != DTYPE_F32) not_finite[r] = not_finite[r] && !isnan(sum[r]);
+  }
+  const uint odd = odd_rows(not_finite, ROWS);
+  const size_t rows = get_num_groups(2) * a.heads * a.q_len;
+  global float* partial = scratch + a.partials;
+  global float* totals = partial + a.splits * rows * VALUE_DIM;
+  global scalar* to =
+      output + a.o_offset + batch * a.o_stride_batch + (size_t)head * a.o_stride_head;
+  global float* lse =
+      log_sum_exp + a.lse_offset + batch * a.lse_stride_batch + head * a.lse_stride_head;
   if (a.splits > 1) {
-    const size_t rows = get_num_groups(2) * a.heads * a.q_len;
-    global float* partial = scratch + a.partials;
-    global float* totals = partial + a.splits * rows * VALUE_DIM;
     UNROLL for (uint r = 0; r < ROWS; ++r) {
       const int own_row = row + 8 * (int)r;
       if (own_row >= (int)a.q_len) continue;
@@ -217,59 +262,89 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
         totals[2 * part + 1] = sum[r];
       }
     }
-    return;
-  }
-
-  global scalar* to =
-      output + a.o_offset + batch * a.o_stride_batch + (size_t)head * a.o_stride_head;
-  // Outputs go where the inputs were: these have arrived, needed or not, and were read.
-  copy_wait();
-  barrier(CLK_LOCAL_MEM_FENCE);
-  UNROLL for (uint r = 0; r < ROWS; ++r) {
-    const int own_row = row + 8 * (int)r;
-#if POLICY
-    const float2 total = policy_sinks(policies, head, most[r], sum[r]);
-    const float shrink = exp2(most[r] - total.s0);
-    const float norm = total.s1 == 0.0f                                  ? 0.0f
-                       : (call.policy.features & POLICY_UNNORMALIZED) != 0 ? shrink
-                                                                         : shrink / total.s1;
-#else
-    const float2 total = (float2)(most[r] * scale, sum[r]);
-    const float norm = total.s1 == 0.0f ? 0.0f : 1.0f / total.s1;
-#endif
+  } else {
+    // Outputs go where the inputs were: these have arrived, needed or not, and were read.
+    copy_wait();
+    barrier(CLK_LOCAL_MEM_FENCE);
+    UNROLL for (uint r = 0; r < ROWS; ++r) {
+      const int own_row = row + 8 * (int)r;
+      const Total all = TOTAL_OF(most[r] * scale, sum[r]);
+      const float norm = all.norm;
 #if DTYPE == DTYPE_F32
-    if (own_row < (int)a.q_len)
-      store_outputs(to + (size_t)own_row * a.o_stride_row, sums + r * OUTPUTS, norm, lane);
+      if (own_row < (int)a.q_len)
+        store_outputs(to + (size_t)own_row * a.o_stride_row, sums + r * OUTPUTS, norm, lane);
 #else
-    UNROLL for (uint i = 0; i < OUTPUTS; i += 2) {
-      const float low = sums[r * OUTPUTS + i] * norm, high = sums[r * OUTPUTS + i + 1] * norm;
+      UNROLL for (uint i = 0; i < OUTPUTS; i += 2) {
+        const float low = sums[r * OUTPUTS + i] * norm, high = sums[r * OUTPUTS + i + 1] * norm;
 #if ALIGNED
-      const uint local_row = warp * WARP_ROWS + lane / 4 + 8 * r;
-      store_local(local_memory + local_row * VALUE_PITCH + (i / 2 ^ lane / 4) * 16 + lane % 4 * 4,
-                  pack_scalars(low, high));
+        const uint local_row = warp * WARP_ROWS + lane / 4 + 8 * r;
+        store_local(local_memory + local_row * VALUE_PITCH + (i / 2 ^ lane / 4) * 16 + lane % 4 * 4,
+                    pack_scalars(low, high));
 #else
-      if (own_row >= (int)a.q_len) continue;
-      const uint column = OUTPUT_COLUMN(i);
-      if (column < VALUE_DIM) store_scalar(low, to + (size_t)own_row * a.o_stride_row, column);
-      if (column + 1 < VALUE_DIM)
-        store_scalar(high, to + (size_t)own_row * a.o_stride_row, column + 1);
+        if (own_row >= (int)a.q_len) continue;
+        const uint column = OUTPUT_COLUMN(i);
+        if (column < VALUE_DIM) store_scalar(low, to + (size_t)own_row * a.o_stride_row, column);
+        if (column + 1 < VALUE_DIM)
+          store_scalar(high, to + (size_t)own_row * a.o_stride_row, column + 1);
 #endif
+      }
+#endif
+      if (a.write_lse && lane % 4 == 0 && own_row < (int)a.q_len)
+        lse[own_row] = all.log_sum_exp;
+    }
+#if ALIGNED && DTYPE != DTYPE_F32
+    WARP_SYNC();
+    const uint chunks = VALUE_DIM / 8;
+    for (uint i = lane; i < WARP_ROWS * chunks; i += 32) {
+      const uint warp_local_row = i / chunks, chunk = i % chunks;
+      const int own_row = warp_row + (int)warp_local_row;
+      if (own_row >= (int)a.q_len) break;
+      const uint4 x = load_local4(local_memory + (warp * WARP_ROWS + warp_local_row) * VALUE_PITCH +
+                                  (chunk ^ (warp_local_row & 7)) * 16);
+      *(global uint4*)(to + (size_t)own_row * a.o_stride_row + chunk * 8) = x;
     }
 #endif
-    if (a.write_lse && lane % 4 == 0 && own_row < (int)a.q_len)
-      log_sum_exp[a.lse_offset + batch * a.lse_stride_batch + head * a.lse_stride_head + own_row] =
-          total.s1 == 0.0f ? -INFINITY : (total.s0 + log2(total.s1)) * LN_2;
   }
-#if ALIGNED && DTYPE != DTYPE_F32
-  WARP_SYNC();
-  const uint chunks = VALUE_DIM / 8;
-  for (uint i = lane; i < WARP_ROWS * chunks; i += 32) {
-    const uint warp_local_row = i / chunks, chunk = i % chunks;
-    const int own_row = warp_row + (int)warp_local_row;
-    if (own_row >= (int)a.q_len) break;
-    const uint4 x = load_local4(local_memory + (warp * WARP_ROWS + warp_local_row) * VALUE_PITCH +
-                                (chunk ^ (warp_local_row & 7)) * 16);
-    *(global uint4*)(to + (size_t)own_row * a.o_stride_row + chunk * 8) = x;
-  }
+
+  if (odd == 0) return;
+  WARP_SYNC();  // what is stored now comes after what the warp has stored
+  ROLLED for (uint n = 0; n < WARP_ROWS; ++n) {
+    const int own_row = warp_row + (int)n;
+    if ((odd >> n & 1) == 0 || own_row >= (int)a.q_len) continue;
+    ExactRow exact = {.query = queries.data + (size_t)own_row * queries.stride,
+                      .keys = keys.data,
+                      .values = values.data,
+                      .key_stride = keys.stride,
+                      .value_stride = values.stride,
+                      .head_dim = HEAD_DIM,
+                      .value_dim = VALUE_DIM,
+                      .scale = a.scale,
+                      .soft_cap = a.soft_cap};
+#if POLICY
+    exact.policies = policies;
+    exact.policy = policy_row(policies, batch, head, (uint)own_row);
+    exact.first = max(exact.policy.first, first_tile);
+    exact.end = min(exact.policy.end, end);
+#else
+    exact.first = max(max(own_row + a.band_low, 0), first_tile);
+    exact.end = min(own_row + a.band_high + 1, end);
 #endif
+    float row_sums[EXACT_COLUMNS];
+    const float2 total = exact_row(row_sums, &exact, lane);
+    const Total all = TOTAL_OF(total.s0, total.s1);
+    const size_t part = split * rows + (batch * a.heads + head) * a.q_len + own_row;
+    UNROLL for (uint c = 0; c < EXACT_COLUMNS; ++c) {
+      const uint column = lane + 32 * c;
+      if (column >= VALUE_DIM) continue;
+      if (a.splits > 1)
+        partial[part * VALUE_DIM + column] = row_sums[c];
+      else
+        store_scalar(row_sums[c] * all.norm, to + (size_t)own_row * a.o_stride_row, column);
+    }
+    if (lane != 0) continue;
+    if (a.splits > 1)
+      totals[2 * part] = total.s0, totals[2 * part + 1] = total.s1;
+    else if (a.write_lse)
+      lse[own_row] = all.log_sum_exp;
+  }
 }

@@ -8,14 +8,16 @@
 // Assumes  sm_80, MMA_WIDE_VALID; enough groups in x; lengths below 2^30; ALIGNED is no lie;
 //          delta (and the table of rows, POLICY=1) in the scratch buffer.
 //
-// mma_wide_backward.clh draws it. Warps 0 to 3 add up dk, the others dv. A row of queries whose memory
-// is not finite reaches all keys of a group if its tile holds it and it sees any key.
+// mma_wide_backward.clh draws it. Warps 0 to 3 add up dk, the others dv. A row of queries that
+// is not finite makes the sums of all keys of a group NaN whose tiles hold it. Such keys are computed
+// again, by attention/core/exact_gradients, from the rows that see them alone.
 #define OWN_KEYS 1
 #define OWN KEYS
 #define STEP KEY_STEP
 #define SUM_ROWS KEYS
 #define SUM_PITCH MMA_MOST_PITCH
 #include "attention/mma/wide_backward.clh"
+#include "attention/mma/backward_exact.clh"
 
 KERNEL void attention_mma_wide_backward_keys(
     const global scalar* restrict q, const global scalar* restrict k,
@@ -86,6 +88,7 @@ KERNEL void attention_mma_wide_backward_keys(
         stage ^= 1;
         if (next < end) COPY_STEP(next, stages + stage * MMA_STAGE_BYTES(STEP));
       }
+      CLEAR_STEP(row, here);
       const Interval at = step_interval(&pairs, row, lane);
       if (at.first < end_key && at.end > first_key) {
         float product[ROWS * 2 * PAIRS], weight[ROWS * PAIRS], gradient[ROWS * PAIRS];
@@ -110,14 +113,30 @@ KERNEL void attention_mma_wide_backward_keys(
     barrier(CLK_LOCAL_MEM_FENCE);
   }
 
+  global scalar* to_keys = key_gradient + a.gradient.dk_offset +
+                           batch * a.gradient.dk_stride_batch +
+                           (size_t)kv_head * a.gradient.dk_stride_head;
+  global scalar* to_values = value_gradient + a.gradient.dv_offset +
+                             batch * a.gradient.dv_stride_batch +
+                             (size_t)kv_head * a.gradient.dv_stride_head;
   const int row = first_key + (int)(lane / 4);
   if (of_values) {
-    store_sums(value_gradient + a.gradient.dv_offset + batch * a.gradient.dv_stride_batch +
-                   (size_t)kv_head * a.gradient.dv_stride_head,
-               a.gradient.dv_stride_row, sum, 1.0f, row, end_key, quarter, VALUE_DIM, lane);
+    store_sums(to_values, a.gradient.dv_stride_row, sum, 1.0f, row, end_key, quarter, VALUE_DIM,
+               lane);
   } else {
-    store_sums(key_gradient + a.gradient.dk_offset + batch * a.gradient.dk_stride_batch +
-                   (size_t)kv_head * a.gradient.dk_stride_head,
-               a.gradient.dk_stride_row, sum, a.core.scale, row, end_key, quarter, HEAD_DIM, lane);
+    store_sums(to_keys, a.gradient.dk_stride_row, sum, a.core.scale, row, end_key, quarter,
+               HEAD_DIM, lane);
+  }
+
+  copy_wait();  // tiles have arrived, needed or not, and make room
+  barrier(CLK_LOCAL_MEM_FENCE);
+  local uint* odd = (local uint*)memory;
+  if (item < OWN / 32) odd[item] = 0;
+  barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+  note_odd_rows(odd, sum, 0, quarter, of_values ? VALUE_DIM : HEAD_DIM, lane);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  ROLLED for (uint n = warp; n < OWN; n += WG_X / 32) {
+    const int at = first_key + (int)n;
+    if ((odd[n / 32] >> n % 32 & 1) != 0 && at < end_key) EXACT_KEY(at);
   }
 }

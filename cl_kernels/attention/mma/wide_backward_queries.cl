@@ -9,13 +9,15 @@
 //          delta (and the table of rows, POLICY=1) in the scratch buffer.
 //
 // mma_wide_backward.clh draws it. Warps 0 to 3 add up the first half of the rows, the others the
-// second. A key whose memory is not finite reaches all rows of a group whose tiles hold it.
+// second. A key that is not finite makes the sums of all rows of a group NaN whose tiles hold it. Such
+// rows are computed again, by attention/core/exact_gradients, from the keys that they see alone.
 #define OWN_KEYS 0
 #define OWN QUERIES
 #define STEP QUERY_STEP
 #define SUM_ROWS (QUERIES / 2)
 #define SUM_PITCH HEAD_PITCH
 #include "attention/mma/wide_backward.clh"
+#include "attention/mma/backward_exact.clh"
 
 KERNEL void attention_mma_wide_backward_queries(
     const global scalar* restrict q, const global scalar* restrict k,
@@ -89,6 +91,7 @@ KERNEL void attention_mma_wide_backward_queries(
       stage ^= 1;
       if (next < end) COPY_STEP(next, stages + stage * MMA_STAGE_BYTES(STEP));
     }
+    CLEAR_STEP(first, here);
     float product[ROWS * 2 * PAIRS], score[ROWS * PAIRS], gradient[ROWS * PAIRS];
     take_products(product, own_at, here + step_at, tile.second);
     swap_halves(score, gradient, product, &tile);
@@ -104,8 +107,20 @@ KERNEL void attention_mma_wide_backward_queries(
     }
   }
 
-  store_sums(query_gradient + a.gradient.dq_offset + batch * a.gradient.dq_stride_batch +
-                 (size_t)head * a.gradient.dq_stride_head,
-             a.gradient.dq_stride_row, sum, a.core.scale, first_row + (int)(sum_row + lane / 4),
-             end_row, quarter, HEAD_DIM, lane);
+  global scalar* to = query_gradient + a.gradient.dq_offset + batch * a.gradient.dq_stride_batch +
+                      (size_t)head * a.gradient.dq_stride_head;
+  store_sums(to, a.gradient.dq_stride_row, sum, a.core.scale,
+             first_row + (int)(sum_row + lane / 4), end_row, quarter, HEAD_DIM, lane);
+
+  copy_wait();  // tiles have arrived, needed or not, and make room
+  barrier(CLK_LOCAL_MEM_FENCE);
+  local uint* odd = (local uint*)memory;
+  if (item < OWN / 32) odd[item] = 0;
+  barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+  note_odd_rows(odd, sum, sum_row, quarter, HEAD_DIM, lane);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  ROLLED for (uint n = warp; n < OWN; n += WG_X / 32) {
+    const int at = first_row + (int)n;
+    if ((odd[n / 32] >> n % 32 & 1) != 0 && at < end_row) EXACT_QUERY(at);
+  }
 }

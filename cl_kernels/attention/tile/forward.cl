@@ -290,9 +290,11 @@ KERNEL void attention_tile(const global scalar* restrict q, const global scalar*
     const float norm = total.s1 == 0.0f                                  ? 0.0f
                        : (call.policy.features & POLICY_UNNORMALIZED) != 0 ? shrink
                                                                          : shrink / total.s1;
+    const float lse = policy_log_sum_exp(policies, total.s0, total.s1);
 #else
     const float2 total = (float2)(row_max[r], row_sum[r]);
     const float norm = total.s1 == 0.0f ? 0.0f : 1.0f / total.s1;
+    const float lse = (total.s0 + log2(total.s1)) * LN_2;
 #endif
     global scalar* to = output + a.o_offset + batch * a.o_stride_batch + head * a.o_stride_head +
                         (size_t)row * a.o_stride_row;
@@ -310,6 +312,6 @@ KERNEL void attention_tile(const global scalar* restrict q, const global scalar*
     }
     if (a.write_lse && lane_k == 0)
       log_sum_exp[a.lse_offset + batch * a.lse_stride_batch + head * a.lse_stride_head + row] =
-          total.s1 == 0.0f ? -INFINITY : (total.s0 + log2(total.s1)) * LN_2;
+          total.s1 == 0.0f ? -INFINITY : lse;
   }
 }

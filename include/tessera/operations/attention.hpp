@@ -23,14 +23,17 @@ struct AttentionOptions {
   std::optional<float> logits_soft_cap{};                       // > 0
   Tensor attention_mask{};  // u8, 0 = hidden; axes as in flash_attention
   Tensor bias{};
-  Tensor softmax_aux{};    // sinks: [sinks], [kv_heads, sinks] or [heads, sinks]
-  float dropout_prob = 0;  // in [0, 1)
-  std::int64_t dropout_seed = 0;
+  Tensor softmax_aux{};           // sinks: [sinks], [kv_heads, sinks] or [heads, sinks]
+  float dropout_prob = 0;         // in [0, 1)
+  std::int64_t dropout_seed = 0;  // its 64 bits: -1 is the seed 2^64 - 1
 };
 
 struct AttentionResult {
   Tensor output;   // [batch, q_len, heads, value_dim]
   Tensor weights;  // [batch, heads, q_len, kv_len], in the dtype of query
+  // f32 [batch, heads, q_len]: of the scores that the row sees and the sinks, natural logarithm;
+  // -inf where there are none
+  Tensor log_sum_exp;
 };
 
 // query [batch, q_len, heads, head_dim]; key [batch, kv_len, kv_heads, head_dim]; value [batch,

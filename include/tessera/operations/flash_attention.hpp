@@ -18,13 +18,25 @@
 //   cum_seqlens:     i and j belong to the same sequence
 //   segment ids:     q_segment_ids[i] = kv_segment_ids[j], which is not negative
 //   attention_mask:  attention_mask[i,j] is not 0
+//   bias:            bias[i,j] is not -inf
 //
 // all hold. With positions, p(i) is q_positions[i], and kv_positions[j] stands for j in the first
-// three and in the slope. A row that sees nothing gets output 0, log_sum_exp -inf (ln of the sinks'
-// sum where there are any), and gradient 0.
+// three and in the slope; they may be any int32. A row that sees nothing gets output 0, log_sum_exp
+// -inf (ln of the sinks' sum where there are any), and gradient 0. A finite bias hides nothing, be
+// it the lowest number of its dtype: a row of them is the softmax of its scores as float rounds
+// them, mostly the mean.
+//
+// An element that no visible pair needs may hold anything, NaN and infinities too: padding need not
+// be initialised. It changes no result, and its gradient is 0. Where a visible pair does need one
+// that is not finite, the formulas say what becomes of it, in the rows that see it and in no other.
 //
 // What index tensors hold is only known on the device: a length or offset outside its range counts
-// as the nearest inside. Nothing outside the operands is ever read.
+// as the nearest inside. Nothing outside the operands is ever read. Sequence n of cum_seqlens has
+// the rows and keys from offset n to offset n + 1. With a batch axis it lies in batch n, from its
+// row 0 on, and has as many as the offsets differ by, at most all of the batch and at least none.
+// Where packed offsets decrease, a row's sequence is still looked up by halving the list (the upper
+// half where the offset at (first + last) / 2 is not above the row); a row outside the one that is
+// found sees nothing.
 //
 // Dropout: keep[i,j] is 0 or 1 / (1 - dropout_prob), by Philox4x32-10 with the number of the weight
 // as the counter and the seed as the key; the same in forward and backward whatever the tiling.
@@ -68,7 +80,7 @@ struct FlashAttentionOptions {
   Tensor q_positions{};     // i32 [batch, q_len], both or neither
   Tensor kv_positions{};    // i32 [batch, kv_len]
   float dropout_prob = 0;   // in [0, 1)
-  std::int64_t dropout_seed = 0;
+  std::int64_t dropout_seed = 0;  // its 64 bits: -1 is the seed 2^64 - 1
   bool normalize_output =
       true;  // false: output = sum_j exp(s[i,j] - largest s of the row) value[j]
   // Work-groups that share the keys of a row; 0 = chosen by rule or tuned. A pinned number gives
@@ -124,9 +136,11 @@ struct FlashAttentionGradients {
 // row has its largest score only, be it a key's or a sink's (the first of equals).
 //
 // `forward` is what flash_attention_forward returned for the same operands and options; p is
-// recomputed from its log_sum_exp. output_gradient has the output's shape and dtype. Key and value
-// gradients are summed over the query heads of a group. Errors are those of flash_attention;
-// InvalidArgument also where a wanted gradient's operand is missing.
+// recomputed from its log_sum_exp. With a bias, where log_sum_exp is beyond 4096 in magnitude and
+// float does not hold the number of keys beside it, p is made from the scores alone.
+// output_gradient has the output's shape and dtype. Key and value gradients are summed over the
+// query heads of a group. Errors are those of flash_attention; InvalidArgument also where a wanted
+// gradient's operand is missing.
 TESSERA_API FlashAttentionGradients flash_attention_backward(
     const Executor& on, const Tensor& query, const Tensor& key, const Tensor& value,
     const FlashAttentionForward& forward, const Tensor& output_gradient,

@@ -12,7 +12,8 @@
 // steps; with REGISTERS=1 scores and weights do, too. Loops over arrays of matrices have constant
 // bounds and one level: NVIDIA's driver moves arrays to memory where it can't unroll.
 //
-// A value that is not finite reaches all rows of a group if one of them sees its key, else none.
+// A value that is not finite makes the outputs of all rows of a group NaN whose tiles hold its key.
+// Such rows are computed again, without matrices, from the keys that they see alone.
 #version 460
 #pragma use_vulkan_memory_model
 #extension GL_GOOGLE_include_directive : require

@@ -164,16 +164,18 @@ void finish_rows() {
     const float norm = all.y == 0.0                                         ? 0.0
                        : (args.policy.features & POLICY_UNNORMALIZED) != 0u ? shrink
                                                                             : shrink / all.y;
+    const float lse = policy_log_sum_exp(all.x, all.y);
 #else
     const vec2 all = vec2(row_max[i], row_sum[i]);
     const float norm = all.y == 0.0 ? 0.0 : 1.0 / all.y;
+    const float lse = (all.x + log2(all.y)) * LN_2;
 #endif
     if (part != 0u) continue;
     factors[gl_SubgroupID * ROWS + row_at + LANES * i] = norm;
     if (CALL.write_lse != 0u && row < end_row)
       log_sum_exp[CALL.lse_offset + batch * CALL.lse_stride_batch + head * CALL.lse_stride_head +
                   uint(row)] =
-          all.y == 0.0 ? uintBitsToFloat(0xff800000u) : (all.x + log2(all.y)) * LN_2;
+          all.y == 0.0 ? uintBitsToFloat(0xff800000u) : lse;
   }
   subgroupBarrier();
   [[unroll]] for (uint r = 0u; r < ROW_TILES; ++r) {

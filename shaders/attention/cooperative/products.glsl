@@ -3,7 +3,7 @@
 // between matrices and buffers.
 #ifndef TESSERA_ATTENTION_COOPERATIVE_PRODUCTS_GLSL
 #define TESSERA_ATTENTION_COOPERATIVE_PRODUCTS_GLSL
-#include "attention/cooperative/tiles.glsl"
+#include "attention/cooperative/exact.glsl"
 
 LEFT query[ROW_TILES * HEAD_STEPS];
 SUM product[ROW_TILES * KEY_TILES];  // q k of a step
@@ -35,38 +35,22 @@ void load_queries() {
   }
 }
 
-void multiply_keys(uint buffer_at) {
-  [[unroll]] for (uint i = 0u; i < ROW_TILES * KEY_TILES; ++i) product[i] = SUM(0.0);
-  [[unroll]] for (uint d = 0u; d < HEAD_STEPS; ++d) {
-    [[unroll]] for (uint n = 0u; n < KEY_TILES; ++n) {
-      RIGHT key_part;
-      coopMatLoad(key_part, memory, buffer_at + n * MATRIX_N * K_STRIDE + d * MATRIX_K / 8u,
-                  K_STRIDE, kColumnMajor);
-      [[unroll]] for (uint r = 0u; r < ROW_TILES; ++r) product[r * KEY_TILES + n] =
-          coopMatMulAdd(query[r * HEAD_STEPS + d], key_part, product[r * KEY_TILES + n]);
-    }
-  }
-}
+COOPERATIVE_TAKE_PRODUCTS(multiply_keys, memory, query, product, ROW_TILES, KEY_TILES, HEAD_STEPS, K_STRIDE)
 
 LEFT weights(uint r, uint j);  // of row tile r and key tile j
 
-void add_values(uint buffer_at) {
-  [[unroll]] for (uint j = 0u; j < KEY_STEPS; ++j) {
-    LEFT weight[ROW_TILES];
-    [[unroll]] for (uint r = 0u; r < ROW_TILES; ++r) weight[r] = weights(r, j);
-    [[unroll]] for (uint n = 0u; n < VALUE_TILES; ++n) {
-      RIGHT value_part;
-      coopMatLoad(value_part, memory,
-                  buffer_at + K_AREA + j * MATRIX_K * V_STRIDE + n * MATRIX_N / 8u, V_STRIDE,
-                  kRowMajor);
-      [[unroll]] for (uint r = 0u; r < ROW_TILES; ++r) total[r * VALUE_TILES + n] =
-          coopMatMulAdd(weight[r], value_part, total[r * VALUE_TILES + n]);
-    }
-  }
+COOPERATIVE_ADD_PRODUCTS(add_weighted, memory, weights, total, ROW_TILES, VALUE_TILES, KEY_STEPS, V_STRIDE)
+void add_values(uint buffer_at) { add_weighted(buffer_at + K_AREA); }
+
+bool is_odd(uvec4 floats) {
+  const uint exponents = 0x7f800000u;
+  return any(equal(floats & exponents, uvec4(exponents)));
 }
 
-// BLOCK_K columns of the sub-group's output, from its own place.
-void write_outputs(uint first_column) {
+// BLOCK_K columns of the sub-group's output, from its own place. Bit n of the result: of row n, this
+// lane wrote something that is not finite.
+uint write_outputs(uint first_column) {
+  uint odd = 0u;
   const uint base = CALL.o_offset + batch * CALL.o_stride_batch + head * CALL.o_stride_head;
   for (uint at = lane; at < ROWS * S_VECTORS / 2u; at += LANES) {
     const uint line = at / (S_VECTORS / 2u), group = at % (S_VECTORS / 2u);
@@ -75,6 +59,7 @@ void write_outputs(uint first_column) {
     if (row >= end_row || column >= VALUE_DIM) continue;
     const uint from = own + line * S_STRIDE + group * 2u;
     const vec4 low = uintBitsToFloat(memory[from]), high = uintBitsToFloat(memory[from + 1u]);
+    if (is_odd(memory[from]) || is_odd(memory[from + 1u])) odd |= 1u << line;
     const uint to = base + uint(row) * CALL.o_stride_row + column;
     if (ALIGNED != 0u) {
       o8[to / 8u] = uvec4(store_scalar4(low), store_scalar4(high));
@@ -85,10 +70,12 @@ void write_outputs(uint first_column) {
       }
     }
   }
+  return odd;
 }
 
 // By way of local memory, BLOCK_K columns at a time: only there is known which element is where.
 void store_outputs() {
+  uint odd = 0u;
   [[unroll]] for (uint n = 0u; n < VALUE_TILES; ++n) {
     const uint tile = n % KEY_TILES;
     [[unroll]] for (uint r = 0u; r < ROW_TILES; ++r)
@@ -96,10 +83,13 @@ void store_outputs() {
                      own + r * MATRIX_M * S_STRIDE + tile * MATRIX_N / 4u, S_STRIDE, kRowMajor);
     if (tile + 1u == KEY_TILES || n + 1u == VALUE_TILES) {
       subgroupBarrier();
-      write_outputs((n - tile) * MATRIX_N);
+      odd |= write_outputs((n - tile) * MATRIX_N);
       subgroupBarrier();
     }
   }
+  if (!subgroupAny(odd != 0u)) return;
+  for (uint n = 0u; n < ROWS; ++n)
+    if (subgroupAny((odd >> n & 1u) != 0u)) store_exact_row(own_row + int(n));
 }
 
 #endif  // TESSERA_ATTENTION_COOPERATIVE_PRODUCTS_GLSL

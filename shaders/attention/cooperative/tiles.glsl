@@ -7,6 +7,7 @@
 #include "operations/attention_core/args.h"
 #include "operations/attention_core/cooperative/forward.def"
 #include "operations/attention_core/cooperative/forward.h"
+#include "lib/cooperative/products.glsl"
 #define SCRATCH_BINDING 5
 #if POLICY
 #include "operations/attention_core/policy_args.h"
@@ -32,15 +33,9 @@ layout(std430, binding = 4) writeonly buffer LogSumExp { float log_sum_exp[]; };
 layout(std430, binding = SCRATCH_BINDING) readonly buffer Map { uint map_words[]; };
 #endif
 
-#define LEFT coopmat<ELEMENT, gl_ScopeSubgroup, MATRIX_M, MATRIX_K, gl_MatrixUseA>
-#define RIGHT coopmat<ELEMENT, gl_ScopeSubgroup, MATRIX_K, MATRIX_N, gl_MatrixUseB>
-#define SUM coopmat<float, gl_ScopeSubgroup, MATRIX_M, MATRIX_N, gl_MatrixUseAccumulator>
 // The running maximum of a row follows when it lags by more: a weight is at most exp2(LAG), which
 // both types hold, and most steps rescale nothing. Outputs that are not normalised would show it.
 #define LAG 8.0
-const int kRowMajor = gl_CooperativeMatrixLayoutRowMajor;
-const int kColumnMajor = gl_CooperativeMatrixLayoutColumnMajor;
-
 shared uvec4 memory[COOPERATIVE_VECTORS];
 
 uint item, lane, own;         // own: this sub-group's place in memory
@@ -52,21 +47,32 @@ uint head, batch;
 float inner, outer;  // a score in base 2 is inner x, or outer tanh(inner x) where it is capped
 uvec4 copies[K_COPIES + V_COPIES];  // this item's share of the step on its way
 
-// Eight features of a row; zero where there is none.
-#define LOAD_FEATURES(name, elements, vectors)                                           \
-  uvec4 name(uint at, uint feature, uint features) {                                     \
-    uvec4 x = uvec4(0u);                                                                 \
-    if (ALIGNED != 0u) {                                                                 \
-      if (feature < features) x = vectors[(at + feature) / 8u];                          \
-    } else {                                                                             \
-      [[unroll]] for (uint i = 0u; i < 8u; ++i) if (feature + i < features) x[i / 2u] |= \
-          uint(elements[at + feature + i]) << i % 2u * 16u;                              \
-    }                                                                                    \
-    return x;                                                                            \
-  }
-LOAD_FEATURES(load_query, q, q8)
-LOAD_FEATURES(load_key, k, k8)
-LOAD_FEATURES(load_value, v, v8)
+COOPERATIVE_LOAD_EIGHT(load_query, q, q8)
+COOPERATIVE_LOAD_EIGHT(load_key, k, k8)
+COOPERATIVE_LOAD_EIGHT(load_value, v, v8)
+
+#if POLICY
+// One of eight elements is infinite or NaN: one step above the largest exponent is the sign bit.
+bool has_nonfinite(uvec4 x) {
+#if DTYPE == DTYPE_BF16
+  const uint exponents = 0x7f807f80u, one = 0x00800080u;
+#else
+  const uint exponents = 0x7c007c00u, one = 0x04000400u;
+#endif
+  return any(notEqual(((x & exponents) + one) & 0x80008000u, uvec4(0u)));
+}
+
+// A part of a value; zeros if it is not finite and no row of the group sees its key: else rows would be
+// computed again for the sake of padding.
+uvec4 without_unseen(uvec4 x, int key) {
+  if ((RULE(features) & POLICY_HIDES) == 0u || !has_nonfinite(x)) return x;
+  for (int row = first_row; row < end_row; ++row)
+    if (policy_sees(policy_row(batch, head, uint(row)), key)) return x;
+  return uvec4(0u);
+}
+#else
+#define without_unseen(x, key) (x)
+#endif
 
 // fetch: this item's share of a step, to registers. store: from there to a buffer.
 void fetch_keys(int first) {
@@ -83,9 +89,10 @@ void fetch_values(int first) {
   [[unroll]] for (uint n = 0u; n < V_COPIES; ++n) {
     const uint at = item + n * WG_X;
     const int key = first + int(at / V_VECTORS);
-    copies[K_COPIES + n] = key < end_key ? load_value(v_base + uint(key) * CALL.v_stride_row,
-                                                      at % V_VECTORS * 8u, VALUE_DIM)
-                                         : uvec4(0u);
+    copies[K_COPIES + n] = uvec4(0u);
+    if (key < end_key)
+      copies[K_COPIES + n] = without_unseen(
+          load_value(v_base + uint(key) * CALL.v_stride_row, at % V_VECTORS * 8u, VALUE_DIM), key);
   }
 }
 

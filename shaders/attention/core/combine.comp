@@ -54,9 +54,9 @@ void main() {
 #if POLICY
   end = policy_sinks(head, end.x, end.y);
 #endif
-  const vec2 result =
-      row_result(before, end.x, end.y, (args.policy.features & POLICY_UNNORMALIZED) == 0u,
-                 uintBitsToFloat(0xff800000u));
+  const uint features = args.policy.features;
+  const vec2 result = row_result(before, end.x, end.y, (features & POLICY_UNNORMALIZED) == 0u,
+                                 (features & POLICY_FAR) != 0u, uintBitsToFloat(0xff800000u));
   const uint to = args.core.o_offset + batch * args.core.o_stride_batch +
                   head * args.core.o_stride_head + row * args.core.o_stride_row;
   [[unroll]] for (uint d = 0u; d < COMBINE_FEATURES; ++d) if (column + d < VALUE_DIM)

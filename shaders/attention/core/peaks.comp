@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What     For every row {largest base-2 score, which key's, 0, 0}, to the scratch buffer: the
-//          gradient of outputs that aren't divided by their weights' sum runs through that score
-//          too. Sink n counts as key kv_len + n; the first of equals wins; a row that sees nothing
-//          has key -1.
+// What     For every row {shift, key, less, 0}, to the scratch buffer: its weights are
+//          exp2(score - shift - less). Shift is log_sum_exp in base 2 and less 0, or where that is
+//          too coarse, the largest score and the logarithm of the sum. Outputs that aren't divided
+//          by their weights' sum have the largest score and 0; their gradient runs through that
+//          score, too: key says whose it is. Sink n counts as key kv_len + n; the first of equals
+//          wins; -1 where it doesn't matter or the row sees nothing.
 // Who      Group (x, y, z): row, head, batch.
-// Memory   One row of q and all visible rows of k: an option that is rarely asked for.
+// Memory   log_sum_exp; of rows that need more one row of q and all visible rows of k, twice: an
+//          option that is rarely asked for, or rows that a bias hides.
 // Numerics Float, features in order.
 // Assumes  The table of rows is written.
 #version 450
@@ -12,64 +15,38 @@
 #include "lib/prelude.glsl"
 #include "operations/attention_core/backward_args.h"
 #include "operations/attention_core/tile/backward.def"
-BUFFER_ARGS(AttentionBackwardCall, 9);
-#define SCRATCH_BINDING 2
+BUFFER_ARGS(AttentionBackwardCall, 10);
+#define SCRATCH_BINDING 3
 #include "attention/core/policy.glsl"
 
 layout(std430, binding = 0) readonly buffer Queries { scalar q[]; };
 layout(std430, binding = 1) readonly buffer Keys { scalar k[]; };
+layout(std430, binding = 2) readonly buffer LogSumExp { float log_sum_exp[]; };
 layout(std430, binding = SCRATCH_BINDING) writeonly buffer Peaks { ivec4 peaks[]; };
-
-shared float scores[WG_X];
-shared int keys[WG_X];
+#include "attention/core/row_peak.glsl"
 
 void main() {
   const uint item = gl_LocalInvocationIndex, row = gl_WorkGroupID.x;
   const uint head = gl_WorkGroupID.y, batch = gl_WorkGroupID.z;
-  const uint q_at = args.core.q_offset + batch * args.core.q_stride_batch +
-                    head * args.core.q_stride_head + row * args.core.q_stride_row;
-  const uint k_base = args.core.k_offset + batch * args.core.k_stride_batch +
-                      head / args.core.group * args.core.k_stride_head;
+  const float lse = log_sum_exp[args.core.lse_offset + batch * args.core.lse_stride_batch +
+                                head * args.core.lse_stride_head + row];
+  const bool normalize = (args.policy.features & POLICY_UNNORMALIZED) == 0u;
 
-  const RowPolicy at = policy_row(batch, head, row);
-  float largest = 0.0;
-  int peak = -1;
-  for (int key = at.first + int(item); key < at.end; key += int(WG_X)) {
-    if (!policy_sees(at, key)) continue;
-    const uint k_at = k_base + uint(key) * args.core.k_stride_row;
-    float dot_product = 0.0;
-    for (uint d = 0u; d < HEAD_DIM; ++d)
-      dot_product = fma(load_scalar(q[q_at + d]), load_scalar(k[k_at + d]), dot_product);
-    const float score = policy_score(at, key, dot_product * args.core.scale).x;
-    if (peak < 0 || score > largest) {
-      largest = score;
-      peak = key;
-    }
+  float shift = policy_exponent(lse), less = 0.0;
+  int key = -1;
+  if (!normalize || is_coarse(lse)) {
+    const PeakRow peak_row = PeakRow(
+        policy_row(batch, head, row), head, HEAD_DIM,
+        args.core.q_offset + batch * args.core.q_stride_batch + head * args.core.q_stride_head +
+            row * args.core.q_stride_row,
+        args.core.k_offset + batch * args.core.k_stride_batch +
+            head / args.core.group * args.core.k_stride_head);
+    const RowPeak peak = find_peak(peak_row, item);
+    shift = peak.largest;
+    less = normalize ? log2(peak.sum) : 0.0;
+    key = normalize ? -1 : peak.key;
   }
-  if ((args.policy.features & POLICY_SINKS) != 0u) {
-    const uint first =
-        args.policy.sinks_offset + head / args.policy.sinks_group * args.policy.sinks_stride_head;
-    for (uint n = item; n < args.policy.sinks; n += WG_X) {
-      const float score = SINK_VALUE(first + n * args.policy.sinks_stride,
-                                     args.policy.features & POLICY_WIDE_SINKS) *
-                          LOG2_E;
-      if (peak < 0 || score > largest) {
-        largest = score;
-        peak = int(args.core.kv_len + n);
-      }
-    }
-  }
-  scores[item] = largest;
-  keys[item] = peak;
-  barrier();
-  if (item != 0u) return;
-  for (uint i = 1u; i < WG_X; ++i) {
-    if (keys[i] < 0) continue;
-    if (peak < 0 || scores[i] > largest || (scores[i] == largest && keys[i] < peak)) {
-      largest = scores[i];
-      peak = keys[i];
-    }
-  }
-  peaks[args.gradient.peaks + (batch * args.core.heads + head) * args.core.q_len + row] =
-      ivec4(floatBitsToInt(largest), peak, 0, 0);
+  if (item == 0u)
+    peaks[args.gradient.peaks + (batch * args.core.heads + head) * args.core.q_len + row] =
+        ivec4(floatBitsToInt(shift), key, floatBitsToInt(less), 0);
 }

@@ -36,6 +36,7 @@ struct RowPolicy {
 #define SEGMENT_VALUE(n) (kv_segments[n])
 #define POSITION_VALUE(n) (kv_positions[n])
 #define BIAS_VALUE(n, wide) ((wide) != 0u ? bias_floats[n] : load_scalar(bias_scalars[n]))
+#define FLOAT_BITS(x) floatBitsToUint(x)
 #define SINK_VALUE(n, wide) ((wide) != 0u ? sink_floats[n] : load_scalar(sink_scalars[n]))
 
 #include "operations/attention_core/policy.h"

@@ -43,12 +43,14 @@ void main() {
       const float lse = log_sum_exp[args.lse_offset + batch * args.lse_stride_batch +
                                     head * args.lse_stride_head + index];
       const uint at = (batch * args.heads + head) * args.q_len + index;
+      if (floatBitsToUint(lse) == 0xff800000u) continue;  // not even a sink has a weight
+      float p = exp2((sink - lse) * LOG2_E);
       if (args.peaks != 0u) {
-        if (scratch_entries[args.peaks + at].y == int(args.kv_len + n))
-          run += scratch[args.delta + at];
-      } else if (floatBitsToUint(lse) != 0xff800000u) {  // not even a sink has a weight
-        run += exp2((sink - lse) * LOG2_E) * scratch[args.delta + at];
+        const ivec4 peak = scratch_entries[args.peaks + at];
+        p = exp2(exponent_of_score(sink) - intBitsToFloat(peak.x) - intBitsToFloat(peak.z));
+        if (args.normalize == 0u) p = peak.y == int(args.kv_len + n) ? 1.0 : 0.0;
       }
+      run += p * scratch[args.delta + at];
     }
     sum += run;
   }

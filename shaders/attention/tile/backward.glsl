@@ -14,7 +14,7 @@
 //  4 (lane_step + LANES_STEP g) + 0..3 of both.
 #ifndef TESSERA_ATTENTION_TILE_BACKWARD_GLSL
 #define TESSERA_ATTENTION_TILE_BACKWARD_GLSL
-#include "attention/tile/features.glsl"
+#include "lib/tiles/products.glsl"
 #include "operations/attention_core/backward_args.h"
 #include "operations/attention_core/score.h"
 #include "operations/attention_core/tile/backward.def"
@@ -69,8 +69,6 @@ LOAD_ROWS(load_gradient, g, g4, g_base, args.gradient.do_stride_row, VALUE_DIM, 
 // so that all loads are on their way at once. Rows 4 i to 4 i + 3 of the step are columns of one
 // item. They go to rows i, i + BLOCK_STEP / 4, ... of the tile: so lanes read neighbouring rows.
 //
-// One slice: 4 ITEM_ROWS ITEM_STEPS multiply-adds for ITEM_ROWS + ITEM_STEPS reads.
-//
 // name(...): product[r][c] = own row r . row c of the step. Begins after a barrier, ends with one.
 #define MULTIPLY(name, stage, add, product, load_own, load_step, slices)                          \
   void stage(int own_first, int step_first, uint slice) {                                         \
@@ -91,26 +89,14 @@ LOAD_ROWS(load_gradient, g, g4, g_base, args.gradient.do_stride_row, VALUE_DIM, 
         memory[OWN_AREA + slot * SLICE_STRIDE + vector] = copies[OWN_COPIES + n];                 \
     }                                                                                             \
   }                                                                                               \
-  void add() {                                                                                    \
-    const uint own = lane_own * SLICE_STRIDE, step = OWN_AREA + lane_step * SLICE_STRIDE;         \
-    for (uint d = 0u; d < SLICE_VECTORS; ++d) {                                                   \
-      vec4 part[ITEM_STEPS];                                                                      \
-      [[unroll]] for (uint c = 0u; c < ITEM_STEPS; ++c)                                           \
-        part[c] =                                                                                 \
-            memory[step + (c % 4u * (BLOCK_STEP / 4u) + c / 4u * LANES_STEP) * SLICE_STRIDE + d]; \
-      [[unroll]] for (uint r = 0u; r < ITEM_ROWS; ++r) {                                          \
-        const vec4 own_part = memory[own + LANES_OWN * r * SLICE_STRIDE + d];                     \
-        [[unroll]] for (uint c = 0u; c < ITEM_STEPS; ++c)                                         \
-          product[r * ITEM_STEPS + c] = dot_add(own_part, part[c], product[r * ITEM_STEPS + c]);  \
-      }                                                                                           \
-    }                                                                                             \
-  }                                                                                               \
+  TILE_ADD_DOTS(add, memory, product, ITEM_ROWS, ITEM_STEPS, SLICE_VECTORS, LANES_OWN,            \
+                SLICE_STRIDE, LANES_STEP, SLICE_STRIDE, BLOCK_STEP / 4u)                          \
   void name(int own_first, int step_first) {                                                      \
     [[unroll]] for (uint i = 0u; i < ITEM_ROWS * ITEM_STEPS; ++i) product[i] = 0.0;               \
     for (uint slice = 0u; slice < slices; ++slice) {                                              \
       stage(own_first, step_first, slice);                                                        \
       barrier();                                                                                  \
-      add();                                                                                      \
+      add(lane_own * SLICE_STRIDE, OWN_AREA + lane_step * SLICE_STRIDE);                          \
       barrier();                                                                                  \
     }                                                                                             \
   }
@@ -127,33 +113,15 @@ LOAD_ROWS(load_gradient, g, g4, g_base, args.gradient.do_stride_row, VALUE_DIM, 
     }                                                                            \
   }
 
-// One slice of the sums below.
-#define ADD_SLICE(add, sum, VECTORS, STRIDE)                              \
-  for (uint j = 0u; j < SLICE_STEP / 4u; ++j) {                           \
-    const uint row = tile + j * 4u * STRIDE;                              \
-    vec4 part[ITEM_ROWS];                                                 \
-    [[unroll]] for (uint r = 0u; r < ITEM_ROWS; ++r)                      \
-      part[r] = memory[weight_at + LANES_OWN * r * WEIGHT_STRIDE + j];    \
-    [[unroll]] for (uint i = 0u; i < VECTORS; ++i) {                      \
-      const vec4 row0 = memory[row + LANES_STEP * i];                     \
-      const vec4 row1 = memory[row + LANES_STEP * i + STRIDE];            \
-      const vec4 row2 = memory[row + LANES_STEP * i + 2u * STRIDE];       \
-      const vec4 row3 = memory[row + LANES_STEP * i + 3u * STRIDE];       \
-      [[unroll]] for (uint r = 0u; r < ITEM_ROWS; ++r) {                  \
-        vec4 total = sum[r * VECTORS + i];                                \
-        total = add(total, part[r].x, row0);                              \
-        total = add(total, part[r].y, row1);                              \
-        total = add(total, part[r].z, row2);                              \
-        sum[r * VECTORS + i] = add(total, part[r].w, row3);               \
-      }                                                                   \
-    }                                                                     \
-  }
-
 // name(...): sum[r] += weight[r][c] row c of the step, for the weights in shared memory. A row that
 // nobody in the group saw counts as zeros, for it may hold NaN; one that some saw reaches those that
 // give it a weight. 16 ITEM_ROWS VECTORS multiply-adds for ITEM_ROWS + 4 VECTORS reads. Begins and
 // ends with a barrier.
 #define ADD_ROWS(name, sum, VECTORS, STRIDE, load, end)                                           \
+  TILE_ADD_ROWS(name##_slice, add_product, memory, sum, ITEM_ROWS, VECTORS, SLICE_STEP,           \
+                LANES_OWN, WEIGHT_STRIDE, LANES_STEP, STRIDE)                                     \
+  TILE_ADD_ROWS(name##_seen_slice, add_seen_product, memory, sum, ITEM_ROWS, VECTORS,             \
+                SLICE_STEP, LANES_OWN, WEIGHT_STRIDE, LANES_STEP, STRIDE)                         \
   void name(int step_first) {                                                                     \
     uint weight_at = lane_own * WEIGHT_STRIDE;                                                    \
     const uint tile = WEIGHT_AREA + lane_step;                                                    \
@@ -176,9 +144,9 @@ LOAD_ROWS(load_gradient, g, g4, g_base, args.gradient.do_stride_row, VALUE_DIM, 
       }                                                                                           \
       barrier();                                                                                  \
       if (every) {                                                                                \
-        ADD_SLICE(add_product, sum, VECTORS, STRIDE)                                              \
+        name##_slice(weight_at, tile);                                                            \
       } else {                                                                                    \
-        ADD_SLICE(add_seen_product, sum, VECTORS, STRIDE)                                         \
+        name##_seen_slice(weight_at, tile);                                                       \
       }                                                                                           \
       barrier();                                                                                  \
     }                                                                                             \
@@ -210,6 +178,7 @@ struct Row {
   RowPolicy policy;
   int peak;          // the key whose score is the shift, where weights aren't divided by their sum
   float peak_delta;  // what its gradient loses
+  float less;        // weights are exp2(score - shift - less)
 #else
   int first, end;  // the keys that it sees
 #endif
@@ -224,24 +193,30 @@ Row load_row(int index) {
   float lse = 0.0;
   if (exists) lse = log_sum_exp[lse_base + uint(index)];
   const bool counts = exists && floatBitsToUint(lse) != 0xff800000u;
-  row.shift = lse * LOG2_E;
   row.delta = 0.0;
   if (counts) row.delta = scratch[delta_base + uint(index)];
 #if POLICY
+  row.shift = policy_exponent(lse);
+  row.less = 0.0;
   row.policy = policy_row(batch, head, counts ? uint(index) : 0u);
   if (!counts) row.policy.end = row.policy.first;
   row.peak = -1;
   row.peak_delta = 0.0;
-  if (counts && (args.policy.features & POLICY_UNNORMALIZED) != 0u) {
+  const uint features = args.policy.features;
+  if (counts && (features & (POLICY_UNNORMALIZED | POLICY_BIAS)) != 0u) {
     const ivec4 peak =
         policy_rows[args.gradient.peaks + (batch * args.core.heads + head) * args.core.q_len +
                     uint(index)];
     row.shift = intBitsToFloat(peak.x);
+    row.less = intBitsToFloat(peak.z);
     row.peak = peak.y;
+  }
+  if ((features & POLICY_UNNORMALIZED) != 0u) {
     row.peak_delta = row.delta;
     row.delta = 0.0;
   }
 #else
+  row.shift = lse * LOG2_E;
   const int kv_len = int(args.core.kv_len);
   row.first = index + args.core.band_low;
   row.end = counts ? min(index + args.core.band_high + 1, kv_len) : 0;
@@ -262,6 +237,7 @@ Pair pair_of(Row row, int key, float q_dot_k, float weight_gradient) {
 #if POLICY
   if (!policy_sees(row.policy, key)) return pair;
   const vec2 score = policy_score(row.policy, key, scale * q_dot_k);
+  if (score.x == MASKED_SCORE) return pair;
   const float keep = policy_keep(row.policy, key);
 #else
   if (key < row.first || key >= row.end) return pair;
@@ -272,7 +248,11 @@ Pair pair_of(Row row, int key, float q_dot_k, float weight_gradient) {
     score = vec2(cap * LOG2_E * t, 1.0 - t * t);
   }
 #endif
+#if POLICY
+  const float p = exp2(score.x - row.shift - row.less);
+#else
   const float p = exp2(score.x - row.shift);
+#endif
   float gradient_here = p * (keep * weight_gradient - row.delta);
 #if POLICY
   if (key == row.peak) gradient_here -= row.peak_delta;

@@ -333,9 +333,11 @@ void main() {
     const float norm = total.y == 0.0                                       ? 0.0
                        : (args.policy.features & POLICY_UNNORMALIZED) != 0u ? shrink
                                                                             : shrink / total.y;
+    const float lse = policy_log_sum_exp(total.x, total.y);
 #else
     const vec2 total = vec2(row_max[r], statistic[r]);
     const float norm = total.y == 0.0 ? 0.0 : 1.0 / total.y;
+    const float lse = (total.x + log2(total.y)) * LN_2;
 #endif
     const uint to = CALL.o_offset + batch * CALL.o_stride_batch + head * CALL.o_stride_head +
                     row * CALL.o_stride_row;
@@ -352,6 +354,6 @@ void main() {
     if (CALL.write_lse != 0u && lane_k == 0u)
       log_sum_exp[CALL.lse_offset + batch * CALL.lse_stride_batch + head * CALL.lse_stride_head +
                   row] =
-          total.y == 0.0 ? uintBitsToFloat(0xff800000u) : (total.x + log2(total.y)) * LN_2;
+          total.y == 0.0 ? uintBitsToFloat(0xff800000u) : lse;
   }
 }

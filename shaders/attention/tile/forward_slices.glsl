@@ -3,7 +3,7 @@
 // it: each item reads its share to registers, and writes it from there to the tile, as float.
 #ifndef TESSERA_ATTENTION_TILE_FORWARD_SLICES_GLSL
 #define TESSERA_ATTENTION_TILE_FORWARD_SLICES_GLSL
-#include "attention/tile/features.glsl"
+#include "lib/tiles/features.glsl"
 
 // Four features of a row; zero where there is none.
 #define LOAD_FEATURES(name, elements, vectors)             \

@@ -25,12 +25,15 @@ cl::Program from_binary(const ClDevice& device, std::span<const std::byte> binar
   const cl_device_id id = device.id();
   cl_int accepted = CL_SUCCESS;
   cl_int code = CL_SUCCESS;
-  cl::Program program(
-      clCreateProgramWithBinary(device.context(), 1, &id, &size, &bytes, &accepted, &code), false);
-  if (code == CL_SUCCESS) code = accepted;
-  if (code == CL_SUCCESS) {
-    code = clBuildProgram(program(), 1, &id, options.c_str(), nullptr, nullptr);
-  }
+  cl::Program program;
+  code = device.compile("clBuildProgram", program, [&] {
+    program = cl::Program(
+        clCreateProgramWithBinary(device.context(), 1, &id, &size, &bytes, &accepted, &code),
+        false);
+    if (code == CL_SUCCESS) code = accepted;
+    if (code != CL_SUCCESS) return code;
+    return clBuildProgram(program(), 1, &id, options.c_str(), nullptr, nullptr);
+  });
   if (code == CL_SUCCESS) return program;
   if (always_means_lost(code)) device.fail(code, "clBuildProgram");
   if (log_of_failure != nullptr && program() != nullptr) *log_of_failure = build_log(program, id);
@@ -38,20 +41,18 @@ cl::Program from_binary(const ClDevice& device, std::span<const std::byte> binar
   return {};
 }
 
-Bytes to_binary(const cl::Program& program) {
+Bytes to_binary(const ClDevice& device, cl::Program& program) {
   std::size_t size = 0;
-  if (clGetProgramInfo(program(), CL_PROGRAM_BINARY_SIZES, sizeof(size), &size, nullptr) !=
-          CL_SUCCESS ||
-      size == 0) {
-    return {};
-  }
+  const cl_int known = device.compile("clGetProgramInfo(CL_PROGRAM_BINARY_SIZES)", program, [&] {
+    return clGetProgramInfo(program(), CL_PROGRAM_BINARY_SIZES, sizeof(size), &size, nullptr);
+  });
+  if (known != CL_SUCCESS || size == 0) return {};
   Bytes binary(size);
   std::byte* bytes = binary.data();
-  if (clGetProgramInfo(program(), CL_PROGRAM_BINARIES, sizeof(bytes), &bytes, nullptr) !=
-      CL_SUCCESS) {
-    return {};
-  }
-  return binary;
+  const cl_int code = device.compile("clGetProgramInfo(CL_PROGRAM_BINARIES)", program, [&] {
+    return clGetProgramInfo(program(), CL_PROGRAM_BINARIES, sizeof(bytes), &bytes, nullptr);
+  });
+  return code == CL_SUCCESS ? binary : Bytes{};
 }
 
 // PoCL compiles a kernel's machine code when a binary is asked for, and once more, for the grid at
@@ -87,7 +88,7 @@ cl::Program load_binary(const ClDevice& device, BlobStore& store, const std::str
 cl::Program keep_binary(const ClDevice& device, BlobStore& store, const std::string& key,
                         const std::string& options, cl::Program built) {
   if (!store.keeps()) return built;
-  const Bytes binary = to_binary(built);
+  const Bytes binary = to_binary(device, built);
   if (binary.empty()) return built;
 
   if (runs_better_from_binary(device.profile())) {
@@ -101,8 +102,8 @@ cl::Program keep_binary(const ClDevice& device, BlobStore& store, const std::str
 
 cl::Program keep_promoted(const ClDevice& device, BlobStore& store, const std::string& key,
                           const std::string& options, const ProgramRequest& request,
-                          const cl::Program& built) {
-  const Bytes binary = to_binary(built);
+                          cl::Program& built) {
+  const Bytes binary = to_binary(device, built);
   const std::string ptx = promote_ptx({reinterpret_cast<const char*>(binary.data()), binary.size()},
                                       request.ptx_target);
   if (ptx.empty()) {

@@ -27,6 +27,6 @@ cl::Program keep_binary(const ClDevice& device, BlobStore& store, const std::str
 // made from it. Throws BuildError.
 cl::Program keep_promoted(const ClDevice& device, BlobStore& store, const std::string& key,
                           const std::string& options, const ProgramRequest& request,
-                          const cl::Program& built);
+                          cl::Program& built);
 
 }  // namespace tessera::device::opencl

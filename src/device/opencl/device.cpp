@@ -43,7 +43,7 @@ ClDevice::ClDevice(cl::Context context, cl_device_id device, DeviceProfile profi
       forks_(fork_count()) {}
 
 ClDevice::~ClDevice() {
-  if (forked()) abandon(context_);
+  if (given_up()) abandon(context_);
 }
 
 BufferPtr ClDevice::create_buffer(std::uint64_t bytes) {
@@ -109,17 +109,25 @@ void ClDevice::lose(std::string why) const {
   throw_unusable();
 }
 
+void ClDevice::break_down(std::string_view call, std::string_view thrown) const {
+  broken_ = true;
+  lost_.store(true, std::memory_order_release);
+  lose(std::string(call) + " threw " + std::string(thrown));
+}
+
 void ClDevice::throw_unusable() const {
   if (forked()) throw DeviceLost(std::string(kForked));
   const std::lock_guard lock(mutex_);
-  throw DeviceLost("OpenCL device " + profile_.name + " is lost: " + why_lost_);
+  // Nothing is known where there was no memory for it.
+  throw DeviceLost("OpenCL device " + profile_.name + " is lost: " +
+                   (why_lost_.empty() ? "its driver threw an exception" : why_lost_));
 }
 
 ClBuffer::ClBuffer(std::shared_ptr<const ClDevice> device, cl::Buffer memory, std::uint64_t size)
     : Buffer(size), device_(std::move(device)), memory_(std::move(memory)) {}
 
 ClBuffer::~ClBuffer() {
-  if (device_->forked()) abandon(memory_);
+  if (device_->given_up()) abandon(memory_);
 }
 
 DevicePtr open_cl_device(cl_platform_id platform, cl_device_id device, const DeviceProfile& profile,

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -34,10 +35,11 @@ class ClDevice final : public Device, public std::enable_shared_from_this<ClDevi
   // Every call starts here: throws DeviceLost once the device was lost, or in a child of the
   // process that opened it.
   void require_usable() const {
-    if (lost_.load(std::memory_order_acquire) || forked()) [[unlikely]]
+    if (lost_.load(std::memory_order_acquire) || given_up()) [[unlikely]]
       throw_unusable();
   }
-  bool forked() const noexcept { return fork_count() != forks_; }
+  // The driver may not be called any more: handles are forgotten instead of released.
+  bool given_up() const noexcept { return forked() || broken_.load(std::memory_order_relaxed); }
   bool lost() const noexcept { return lost_.load(std::memory_order_acquire); }
 
   // Throws DeviceError, or DeviceLost where the code can mean nothing else.
@@ -48,11 +50,25 @@ class ClDevice final : public Device, public std::enable_shared_from_this<ClDevi
   // The same for calls that wait.
   void check_wait(cl_int code, std::string_view call) const;
   [[noreturn]] void fail(cl_int code, std::string_view call, std::string_view detail = {}) const;
+  // Makes a call that may compile. For want of memory PoCL lets exceptions of its compiler through,
+  // and its locks stay locked: the device is lost then, and so is what the call worked on, which is
+  // forgotten.
+  template <class Handle, class Call>
+  cl_int compile(std::string_view name, Handle& made, Call call) const {
+    try {
+      return call();
+    } catch (const std::exception& error) {
+      abandon(made);
+      break_down(name, error.what());
+    }
+  }
   // Remembers that the device is lost. Throws DeviceLost now and from every later call.
   [[noreturn]] void lose(std::string why) const;
 
  private:
+  bool forked() const noexcept { return fork_count() != forks_; }
   [[noreturn]] void throw_unusable() const;
+  [[noreturn]] void break_down(std::string_view call, std::string_view thrown) const;
 
   cl::Context context_;
   cl_device_id device_;  // a root device: not counted
@@ -60,6 +76,7 @@ class ClDevice final : public Device, public std::enable_shared_from_this<ClDevi
   std::string fingerprint_;
   unsigned forks_;
   mutable std::atomic<bool> lost_{false};
+  mutable std::atomic<bool> broken_{false};  // by an exception out of the driver
   mutable std::mutex mutex_;
   mutable std::string why_lost_;
 };

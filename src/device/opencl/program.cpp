@@ -5,6 +5,7 @@
 #include <array>
 #include <cctype>
 #include <chrono>
+#include <sstream>
 #include <string_view>
 
 #include "base/log.hpp"
@@ -43,7 +44,9 @@ cl::Program build_from_source(const ClDevice& device, const ProgramRequest& requ
   cl_int code = CL_SUCCESS;
   cl::Program program(clCreateProgramWithSource(device.context(), 1, &text, &size, &code), false);
   device.check(code, "clCreateProgramWithSource");
-  code = clBuildProgram(program(), 1, &id, options.c_str(), nullptr, nullptr);
+  code = device.compile("clBuildProgram", program, [&] {
+    return clBuildProgram(program(), 1, &id, options.c_str(), nullptr, nullptr);
+  });
   if (always_means_lost(code)) device.fail(code, "clBuildProgram");
   if (code != CL_SUCCESS) {
     throw_build_error(request.name, device.profile().name, options,
@@ -52,7 +55,10 @@ cl::Program build_from_source(const ClDevice& device, const ProgramRequest& requ
   if (log_enabled(LogLevel::kDebug)) {
     const std::string notes = build_log(program, id);
     if (notes.find_first_not_of(" \n") != std::string::npos) {
-      log(LogLevel::kDebug, "opencl: log of " + request.name + ":\n" + shorten(notes));
+      std::istringstream lines(shorten(notes));
+      for (std::string line; std::getline(lines, line);) {
+        log(LogLevel::kDebug, "opencl: log of " + request.name + ": " + line);
+      }
     }
   }
   return program;
@@ -195,7 +201,7 @@ ClProgram::ClProgram(std::shared_ptr<const ClDevice> device, cl::Program program
 }
 
 ClProgram::~ClProgram() {
-  if (!device_->forked()) return;
+  if (!device_->given_up()) return;
   for (cl::Kernel& kernel : spare_) abandon(kernel);
   abandon(program_);
 }
@@ -206,7 +212,13 @@ cl::Kernel ClProgram::create_kernel(cl_int& code) const {
     spare_.reserve(kernels_ + 1);
     ++kernels_;
   }
-  return cl::Kernel(clCreateKernel(program_(), entry_.c_str(), &code), false);
+  cl::Kernel kernel;
+  code = device_->compile("clCreateKernel", kernel, [&] {
+    cl_int created = CL_SUCCESS;
+    kernel = cl::Kernel(clCreateKernel(program_(), entry_.c_str(), &created), false);
+    return created;
+  });
+  return kernel;
 }
 
 ClProgram::Lease ClProgram::borrow() const {

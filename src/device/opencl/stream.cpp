@@ -36,7 +36,7 @@ class ClStream::TimingScope {
     stream_.timing_ = &timing;
   }
   ~TimingScope() {
-    if (!stream_.device_->lost() && !stream_.device_->forked()) {
+    if (!stream_.device_->lost() && !stream_.device_->given_up()) {
       clFinish(stream_.timing_queue_());  // for when `work` threw; its error is the one to report
     }
     stream_.active_ = stream_.queue_();
@@ -53,7 +53,7 @@ ClStream::ClStream(std::shared_ptr<const ClDevice> device)
     : device_(std::move(device)), queue_(create_queue(0)), active_(queue_()) {}
 
 ClStream::~ClStream() {
-  if (device_->forked()) {
+  if (device_->given_up()) {
     abandon(queue_);
     abandon(timing_queue_);
   } else if (!device_->lost()) {
@@ -219,9 +219,11 @@ void ClStream::launch(const Launch& launch) {
   const std::array<std::size_t, 3> global = {local[0] * launch.groups.x, local[1] * launch.groups.y,
                                              local[2] * launch.groups.z};
   cl_event event = nullptr;
-  const cl_int code =
-      clEnqueueNDRangeKernel(active_, lease.kernel(), 3, nullptr, global.data(), local.data(), 0,
-                             nullptr, timing_ != nullptr ? &event : nullptr);
+  cl::Event none;
+  const cl_int code = device_->compile("clEnqueueNDRangeKernel", none, [&] {
+    return clEnqueueNDRangeKernel(active_, lease.kernel(), 3, nullptr, global.data(), local.data(),
+                                  0, nullptr, timing_ != nullptr ? &event : nullptr);
+  });
   if (code != CL_SUCCESS) [[unlikely]] {
     std::uint64_t reached = 0;
     for (const BufferPtr& buffer : launch.buffers) reached += buffer ? buffer->size() : 0;

@@ -56,7 +56,9 @@ AttentionResult attention(const Executor& on, const Tensor& query, const Tensor&
     named["dropout_seed"] = options.dropout_seed;
   }
   Tensors outputs = on.run("attention", tensors, std::move(named));
-  return {.output = outputs.at("output"), .weights = outputs.at("weights")};
+  return {.output = outputs.at("output"),
+          .weights = outputs.at("weights"),
+          .log_sum_exp = outputs.at("log_sum_exp")};
 }
 
 }  // namespace tessera

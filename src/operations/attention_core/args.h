@@ -7,7 +7,7 @@ TESSERA_ABI_BEGIN
 
 // Offsets and strides count elements; the feature axis is contiguous. Where nothing but a causal
 // mask or a window hides keys, query row i sees key row j when band_low <= j - i <= band_high;
-// their alignment is in the band. Else policy_args.h applies, and the band counts from positions.
+// their alignment is in the band. Else policy_args.h applies, and the table of rows holds the band.
 struct AttentionArgs {
   u32 q_len;      // query rows per (batch, head)
   u32 kv_len;     // key rows per (batch, kv head)

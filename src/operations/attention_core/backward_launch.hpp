@@ -25,24 +25,10 @@ Pass backward_pass(const std::string& name, const BackwardTilingOf& tiling, bool
 bool is_for(const Problem& problem, bool policies);
 
 Pass delta_pass(const AttentionSlots& slots, const BackwardTilingOf& tiling);
-// The largest score of every row, where weights aren't divided by their sum; after the rows.
+// What scores of every row are compared with, where log_sum_exp is not enough; after the rows.
 Pass peaks_pass(const AttentionSlots& slots, const BackwardTilingOf& tiling);
 // dbias from ds and dsinks from delta, where they are wanted.
 std::vector<Pass> policy_gradient_passes(const AttentionSlots& slots,
                                          const BackwardTilingOf& tiling);
-
-Variant tile_backward_variant(const AttentionSlots& slots);
-Variant cpu_backward_variant(const AttentionSlots& slots);
-Variant hopper_backward_variant(const AttentionSlots& slots);
-Variant mma_backward_variant(const AttentionSlots& slots);
-Variant mma_wide_backward_variant(const AttentionSlots& slots);
-Config default_tile_backward_config(const Problem& problem, const DeviceProfile& profile);
-Config default_cpu_backward_config(const Problem& problem, const DeviceProfile& profile);
-bool prefers_hopper_backward(const Problem& problem, const DeviceProfile& profile);
-Config default_hopper_backward_config(const Problem& problem, const DeviceProfile& profile);
-bool prefers_mma_backward(const Problem& problem, const DeviceProfile& profile);
-Config default_mma_backward_config(const Problem& problem, const DeviceProfile& profile);
-bool prefers_mma_wide_backward(const Problem& problem, const DeviceProfile& profile);
-Config default_mma_wide_backward_config(const Problem& problem, const DeviceProfile& profile);
 
 }  // namespace tessera::operations::attention

@@ -17,6 +17,10 @@ struct BackwardScratch {
   std::uint64_t delta = 0, peaks = 0, ds = 0, partials = 0, end = 0;
 };
 
+bool has_peaks(const AttentionProblem& call) {
+  return !call.normalize || (call.features & POLICY_BIAS) != 0;
+}
+
 BackwardScratch scratch_of(const Problem& problem, const BackwardTiling& tiling) {
   const AttentionProblem& call = call_of(problem);
   constexpr std::uint64_t kAlignment = 64;
@@ -29,7 +33,7 @@ BackwardScratch scratch_of(const Problem& problem, const BackwardTiling& tiling)
   };
   const auto rows = static_cast<std::uint64_t>(call.batch * call.heads * call.q_len);
   scratch.delta = reserve(rows);
-  if (!call.normalize) scratch.peaks = reserve(4 * rows);
+  if (has_peaks(call)) scratch.peaks = reserve(4 * rows);
   if (problem.has(call.slots.bias_gradient))
     scratch.ds = reserve(rows * static_cast<std::uint64_t>(call.kv_len));
   scratch.partials = reserve(tiling.partial_floats);
@@ -83,6 +87,7 @@ abi::AttentionSinkGradientArgs sink_gradient_arguments(const Problem& problem,
   abi::AttentionSinkGradientArgs args{};
   args.delta = narrow(static_cast<std::int64_t>(scratch_of(problem, tiling).delta / 4));
   args.peaks = narrow(static_cast<std::int64_t>(scratch_of(problem, tiling).peaks / 16));
+  args.normalize = call.normalize ? 1 : 0;
   args.batch = narrow(call.batch);
   args.heads = narrow(call.heads);
   args.q_len = narrow(call.q_len);
@@ -175,10 +180,10 @@ Pass delta_pass(const AttentionSlots& slots, const BackwardTilingOf& tiling) {
 Pass peaks_pass(const AttentionSlots& slots, const BackwardTilingOf& tiling) {
   Pass pass = helper_pass("peaks");
   pass.specialized_on = std::vector<std::string>{"HEAD_DIM"};
-  pass.bindings = {slots.query, slots.key};
+  pass.bindings = {slots.query, slots.key, slots.log_sum_exp};
   for (const std::size_t slot : policy_bindings(slots)) pass.bindings.push_back(slot);
   pass.groups = [](const Problem& problem, const Config&) {
-    return call_of(problem).normalize ? kNothing : row_groups(problem, 1);
+    return has_peaks(call_of(problem)) ? row_groups(problem, 1) : kNothing;
   };
   pass.args = [tiling](const Problem& problem, const Config& config) {
     return argument_bytes(backward_arguments(problem, tiling(problem, config)));

@@ -35,8 +35,9 @@ struct AttentionBiasGradientArgs {
 };
 
 struct AttentionSinkGradientArgs {
-  u32 delta;  // [batch, heads, q_len], where it begins in the scratch buffer, in floats
-  u32 peaks;  // of AttentionGradientArgs; 0 = weights are divided by their sum
+  u32 delta;      // [batch, heads, q_len], where it begins in the scratch buffer, in floats
+  u32 peaks;      // of AttentionGradientArgs; 0 = there are none
+  u32 normalize;  // 1 = weights are divided by their sum
   u32 batch;
   u32 heads;
   u32 q_len;

@@ -16,11 +16,13 @@
 #ifndef __cplusplus
 // {factor, lse}: output = factor * sum of exp2(score - before) value, lse = ln of the sum of exp of
 // scores and sinks. `top` and `sum` are the maximum and the sum of the weights with the sinks; sum
-// is 0 where there was nothing, and then lse is `nothing`.
-FUNCTION FLOAT2 row_result(float before, float top, float sum, bool normalize, float nothing) {
+// is 0 where there was nothing, and then lse is `nothing`. `far`: scores may be beyond FAR_SCORE.
+FUNCTION FLOAT2 row_result(float before, float top, float sum, bool normalize, bool far,
+                           float nothing) {
   if (sum == 0.0f) return MAKE_FLOAT2(0.0f, nothing);
-  const float factor = exp2(before - top);
-  return MAKE_FLOAT2(normalize ? factor / sum : factor, (top + log2(sum)) * LN_2);
+  const float factor = exp2(before - top), exponent = top + log2(sum);
+  return MAKE_FLOAT2(normalize ? factor / sum : factor,
+                     far ? score_of_exponent(exponent) : exponent * LN_2);
 }
 #endif
 

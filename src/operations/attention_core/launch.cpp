@@ -170,6 +170,8 @@ abi::AttentionPolicyArgs policy_arguments(const Problem& problem, const Attentio
     args.kv_positions_offset = narrow(spec.offset);
     args.kv_positions_stride_batch = narrow(spec.strides[0]);
     args.kv_positions_stride_key = narrow(spec.strides[1]);
+    args.reach_left = static_cast<abi::u32>(call.window_left);
+    args.reach_right = call.causal ? 0 : static_cast<abi::u32>(call.window_right);
     args.chunk = narrow(call.chunk);
   }
   args.dropout_threshold = dropout_threshold(call.dropout);

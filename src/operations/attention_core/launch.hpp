@@ -103,31 +103,4 @@ Refusal rejects_long_offsets(const Problem& problem, std::uint64_t scratch_bytes
 // for local arguments.
 inline constexpr std::uint32_t kHopperLocalBytes = 227 * 1024;
 
-Variant cpu_variant(const AttentionSlots& slots);
-Variant cpu_bf16_variant(const AttentionSlots& slots);
-Variant cpu_decode_variant(const AttentionSlots& slots);
-Variant decode_variant(const AttentionSlots& slots);
-Variant hopper_variant(const AttentionSlots& slots);
-Variant mma_variant(const AttentionSlots& slots);
-Variant cooperative_variant(const AttentionSlots& slots);
-Variant cooperative_registers_variant(const AttentionSlots& slots);
-Variant tile_variant(const AttentionSlots& slots);
-Variant tile_subgroup_variant(const AttentionSlots& slots);
-Config default_cpu_config(const Problem& problem, const DeviceProfile& profile);
-bool prefers_cpu_bf16(const Problem& problem, const DeviceProfile& profile);
-Config default_cpu_bf16_config(const Problem& problem, const DeviceProfile& profile);
-Config default_cpu_decode_config(const Problem& problem, const DeviceProfile& profile);
-bool prefers_cpu_decode(const Problem& problem, const DeviceProfile& profile);
-bool prefers_decode(const Problem& problem, const DeviceProfile& profile);
-Config default_decode_config(const Problem& problem, const DeviceProfile& profile);
-bool prefers_hopper(const Problem& problem, const DeviceProfile& profile);
-Config default_hopper_config(const Problem& problem, const DeviceProfile& profile);
-bool prefers_mma(const Problem& problem, const DeviceProfile& profile);
-Config default_mma_config(const Problem& problem, const DeviceProfile& profile);
-bool prefers_cooperative(const Problem& problem, const DeviceProfile& profile);
-bool prefers_cooperative_registers(const Problem& problem, const DeviceProfile& profile);
-Config default_cooperative_config(const Problem& problem, const DeviceProfile& profile);
-Config default_cooperative_registers_config(const Problem& problem, const DeviceProfile& profile);
-Config default_tile_config(const Problem& problem, const DeviceProfile& profile);
-
 }  // namespace tessera::operations::attention

@@ -4,7 +4,8 @@
 //
 //   u     = scale q.k - slope |position - key| + bias     (bias here unless it comes after the cap)
 //   score = log2(e) (cap ? cap tanh(u / cap) : u)         (+ log2(e) bias after the cap)
-//   seen  : key in [first, end), equal segments, position in the band and the chunk, mask not 0
+//   seen  : key in [first, end), equal segments, position in reach and in the chunk, mask not 0,
+//           bias not -inf
 //
 // A row's entry in the table of rows is {first, end, position, segment}: the interval of keys that
 // lengths, sequences, causal masks, windows and chunks leave, the key that lies on its diagonal,
@@ -43,6 +44,11 @@ FUNCTION int policy_position(POLICY_PARAMETERS RowPolicy at, int key) {
   return POSITION_VALUE(at.positions + TO_U32(key) * RULE(kv_positions_stride_key));
 }
 
+// |a - b|, which an int need not hold.
+FUNCTION u32 policy_distance(int a, int b) {
+  return a > b ? TO_U32(a) - TO_U32(b) : TO_U32(b) - TO_U32(a);
+}
+
 FUNCTION bool policy_sees(POLICY_PARAMETERS RowPolicy at, int key) {
   if (key < at.first || key >= at.end) return false;
   const u32 features = RULE(features);
@@ -52,8 +58,8 @@ FUNCTION bool policy_sees(POLICY_PARAMETERS RowPolicy at, int key) {
     return false;
   if ((features & POLICY_POSITIONS) != 0u) {
     const int position = policy_position(POLICY_ARGUMENTS at, key);
-    const int distance = position - at.position;
-    if (distance < CORE(band_low) || distance > CORE(band_high)) return false;
+    const u32 reach = position < at.position ? RULE(reach_left) : RULE(reach_right);
+    if (policy_distance(position, at.position) > reach) return false;
     const int chunk = TO_INT(RULE(chunk));
     if (chunk != 0 && FLOOR_DIV(position, chunk) != FLOOR_DIV(at.position, chunk)) return false;
   }
@@ -61,27 +67,41 @@ FUNCTION bool policy_sees(POLICY_PARAMETERS RowPolicy at, int key) {
          MASK_VALUE(at.mask + TO_U32(key) * RULE(mask.stride_key)) != 0u;
 }
 
-// The base-2 score of a key that the row sees, and the slope of the soft cap there.
+// Of a bias that hides its key as a mask does.
+#define BIAS_HIDES(bias) (FLOAT_BITS(bias) == 0xff800000u)  // -inf
+
+// The base-2 score of a key that the row sees, and the slope of the soft cap there. MASKED_SCORE
+// where the bias hides the key; other scores are not.
 FUNCTION FLOAT2 policy_score(POLICY_PARAMETERS RowPolicy at, int key, float logit) {
   const u32 features = RULE(features);
-  float u = logit, after = 0.0f, slope = 1.0f;
+  const bool late = (features & POLICY_BIAS_AFTER_CAP) != 0u;
+  float u = logit, bias = 0.0f, slope = 1.0f;
   if ((features & POLICY_ALIBI) != 0u)
-    u -= at.slope * TO_FLOAT(abs(policy_position(POLICY_ARGUMENTS at, key) - at.position));
+    u -= at.slope *
+         TO_FLOAT(policy_distance(policy_position(POLICY_ARGUMENTS at, key), at.position));
   if ((features & POLICY_BIAS) != 0u) {
-    const float bias =
-        BIAS_VALUE(at.bias + TO_U32(key) * RULE(bias.stride_key), features & POLICY_WIDE_BIAS);
-    if ((features & POLICY_BIAS_AFTER_CAP) != 0u) {
-      after = bias;
-    } else {
-      u += bias;
-    }
+    bias = BIAS_VALUE(at.bias + TO_U32(key) * RULE(bias.stride_key), features & POLICY_WIDE_BIAS);
+    if (!late) u += bias;
   }
   if (CORE(soft_cap) > 0.0f) {
     const float t = saturating_tanh(u / CORE(soft_cap));
     u = CORE(soft_cap) * t;
     slope = 1.0f - t * t;
   }
-  return MAKE_FLOAT2((u + after) * LOG2_E, slope);
+  if ((features & POLICY_BIAS) == 0u) return MAKE_FLOAT2(u * LOG2_E, slope);
+  if (late) u += bias;
+  const bool far = DTYPE != DTYPE_F16 || (features & POLICY_WIDE_BIAS) != 0u;
+  const float score = far ? exponent_of_score(u) : u * LOG2_E;
+  return MAKE_FLOAT2(BIAS_HIDES(bias) ? MASKED_SCORE : score, slope);
+}
+
+// The base-2 score that stands for a natural one, and the other way round.
+FUNCTION float policy_exponent(POLICY_PARAMETERS float score) {
+  return (RULE(features) & POLICY_FAR) != 0u ? exponent_of_score(score) : score * LOG2_E;
+}
+FUNCTION float policy_log_sum_exp(POLICY_PARAMETERS float shift, float sum) {
+  const float exponent = shift + log2(sum);
+  return (RULE(features) & POLICY_FAR) != 0u ? score_of_exponent(exponent) : exponent * LN_2;
 }
 
 // What dropout multiplies the weight with: 0 or the factor that keeps the mean.
@@ -102,10 +122,10 @@ FUNCTION FLOAT2 policy_sinks(POLICY_PARAMETERS u32 head, float shift, float sum)
   const u32 wide = RULE(features) & POLICY_WIDE_SINKS;
   float largest = shift;
   for (u32 n = 0u; n < RULE(sinks); ++n)
-    largest = max(largest, SINK_VALUE(first + n * RULE(sinks_stride), wide) * LOG2_E);
+    largest = max(largest, exponent_of_score(SINK_VALUE(first + n * RULE(sinks_stride), wide)));
   float total = sum * exp2(shift - largest);
   for (u32 n = 0u; n < RULE(sinks); ++n)
-    total += exp2(SINK_VALUE(first + n * RULE(sinks_stride), wide) * LOG2_E - largest);
+    total += exp2(exponent_of_score(SINK_VALUE(first + n * RULE(sinks_stride), wide)) - largest);
   return MAKE_FLOAT2(largest, total);
 }
 

@@ -22,6 +22,12 @@
 #define POLICY_HIDES (POLICY_MASK | POLICY_SEGMENTS | POLICY_POSITIONS)
 // What changes a logit before the cap or after it.
 #define POLICY_ADDS (POLICY_BIAS | POLICY_ALIBI)
+// What may be as large as float goes: see FAR_SCORE.
+#define POLICY_FAR (POLICY_BIAS | POLICY_SINKS)
+
+// A log_sum_exp of a larger magnitude is too coarse to make weights from: float holds it to 2^-12
+// at best. With a bias, weights of such rows are made from the row's own maximum and sum.
+#define COARSE_LOG_SUM_EXP 4096.0f
 
 TESSERA_ABI_BEGIN
 
@@ -64,6 +70,8 @@ struct AttentionPolicyArgs {
   u32 kv_positions_offset;
   u32 kv_positions_stride_batch;
   u32 kv_positions_stride_key;
+  u32 reach_left;         // with positions: the most that the row's exceeds the key's by,
+  u32 reach_right;        // and the key's the row's
   u32 chunk;              // 0 = none; with positions: equal position / chunk only
   u32 dropout_threshold;  // a weight is dropped when its random word is below
   f32 dropout_factor;     // of the weights that stay: 1 / (1 - probability)

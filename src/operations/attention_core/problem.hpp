@@ -9,9 +9,13 @@
 #include <vector>
 
 #include "operations/attention_core/slots.hpp"
+#include "operations/common/ways.hpp"
 #include "tessera/record.hpp"
 
 namespace tessera::operations::attention {
+
+// Positions are no farther apart.
+inline constexpr std::int64_t kMostDistance = (std::int64_t{1} << 32) - 1;
 
 struct AttentionProblem {
   AttentionSlots slots{};
@@ -20,18 +24,19 @@ struct AttentionProblem {
   double scale = 1;
   double soft_cap = 0;  // 0 = none
   bool causal = false, bottom_right = false;
-  std::int64_t window_left = 0, window_right = 0;  // INDEX_MAX = no bound
-  std::int64_t chunk = 0;                          // 0 = none
-  bool packed = false;                             // the sequences of cum_seqlens lie in one batch
-  std::int64_t sequences = 0;                      // of cum_seqlens; 0 = none
-  double dropout = 0;                              // probability
+  std::int64_t window_left = kMostDistance, window_right = kMostDistance;  // that = no bound
+  std::int64_t chunk = 0;                                                  // 0 = none
+  bool packed = false;         // the sequences of cum_seqlens lie in one batch
+  std::int64_t sequences = 0;  // of cum_seqlens; 0 = none
+  double dropout = 0;          // probability
   std::uint64_t seed = 0;
   bool normalize = true;
   bool bias_after_cap = false;
   std::int64_t splits = 0;     // of the keys; 0 = chosen
   std::uint32_t features = 0;  // POLICY_...: what this call has beyond a band and a cap
   bool policies = false;       // needs the table of rows
-  std::int64_t band_low = 0, band_high = 0;  // of key - row, the alignment in it where it is known
+  // Of key - row, the alignment in it where it is known; not of positions.
+  std::int64_t band_low = 0, band_high = 0;
 
   std::int64_t group() const { return heads / kv_heads; }
   // The keys [first, last) that row i sees where only the band hides any.
@@ -61,9 +66,7 @@ void reference_attention_backward(const Problem& problem, std::span<HostTensor> 
 // Of an operation that has its operands and options.
 Workload forward_workload(const Operation& operation);
 Workload backward_workload(const Operation& operation);
-std::vector<Variant> attention_variants(const AttentionSlots& slots);
-std::vector<Rule> attention_rules();
-std::vector<Variant> attention_backward_variants(const AttentionSlots& slots);
-std::vector<Rule> attention_backward_rules();
+std::vector<Way> forward_ways(const AttentionSlots& slots);
+std::vector<Way> backward_ways(const AttentionSlots& slots);
 
 }  // namespace tessera::operations::attention

@@ -56,7 +56,8 @@ Operand mask() {
 }
 Operand bias() {
   return optional_input("bias", "[batch, heads, q_len, kv_len]", kStorage,
-                        "added to the logits; axes as attention_mask; the dtype of query or f32");
+                        "added to the logits, -inf hides the key; axes as attention_mask; the "
+                        "dtype of query or f32");
 }
 Operand sinks() {
   return optional_input("softmax_aux", "[heads, sinks]", kStorage,
@@ -100,15 +101,15 @@ std::vector<OptionInfo> dropout() {
               "dropout_prob"},
       {.name = "dropout_seed",
        .fallback = std::int64_t{0},
-       .type = "int",
-       .doc = "of Philox4x32-10; src/operations/attention_core/dropout.hpp has it bit for bit"}};
+       .type = "seed",
+       .doc = "of Philox4x32-10, up to 2^64 - 1; src/operations/attention_core/dropout.hpp has it "
+              "bit for bit"}};
 }
 
 Operation forward_record(Operation described) {
   described.validate = validate_attention;
   described.reference = reference_attention;
-  described.variants = attention_variants(attention_slots(described.operands));
-  described.rules = attention_rules();
+  add_ways(described, forward_ways(attention_slots(described.operands)));
   described.workload = forward_workload(described);
   return described;
 }
@@ -116,8 +117,7 @@ Operation forward_record(Operation described) {
 Operation backward_record(Operation described) {
   described.validate = validate_attention_backward;
   described.reference = reference_attention_backward;
-  described.variants = attention_backward_variants(attention_slots(described.operands));
-  described.rules = attention_backward_rules();
+  add_ways(described, backward_ways(attention_slots(described.operands)));
   described.workload = backward_workload(described);
   return described;
 }

@@ -11,9 +11,25 @@
 
 // A masked score and the start of every row maximum. Both are finite and half of float's range
 // apart, so that exp2 of their difference is 0 and never NaN: a row whose keys are all masked adds
-// up to 0. The scores of a visible key lie above both, or the row counts as one that sees nothing.
+// up to 0. The scores of visible keys are not below LOWEST_MAXIMUM, see exponent_of_score().
 #define MASKED_SCORE (-3.4028234e38f)
 #define LOWEST_MAXIMUM (-1.7014117e38f)
+
+// Biases and sinks may be as large as float goes, where log2(e) times a score is no float any more.
+// Beyond FAR_SCORE the base-2 score grows more slowly, by half of the score: the order stays, and
+// different scores are so far apart that only the largest has a weight. The lowest float becomes
+// LOWEST_MAXIMUM.
+#define FAR_SCORE 1.2676506e30f  // 2^100
+#define FAR_OFFSET (FAR_SCORE * (LOG2_E - 0.5f))
+// No branches, by which ptxas would serialize products. NaN stays NaN, -inf stays -inf.
+FUNCTION float exponent_of_score(float score) {
+  const float least = fma(score, 0.5f, -FAR_OFFSET), most = fma(score, 0.5f, FAR_OFFSET);
+  return min(max(score * LOG2_E, least), most);
+}
+FUNCTION float score_of_exponent(float exponent) {
+  const float least = 2.0f * (exponent - FAR_OFFSET), most = 2.0f * (exponent + FAR_OFFSET);
+  return max(min(exponent * LN_2, most), least);
+}
 
 // Where the exponential form of tanh would cancel: an odd polynomial (a minimax fit of our own,
 // error 0.05 roundings before its own arithmetic) for magnitudes below TANH_NEAR_ZERO.

@@ -50,13 +50,12 @@ void parse_band(const Problem& problem, AttentionProblem& call) {
     call.bottom_right =
         kernel::choice_option(problem, "causal_alignment", {"top_left", "bottom_right"}) == 1;
   }
-  call.window_left = call.window_right = INDEX_MAX;
   if (const auto window = kernel::integers_option(problem, "sliding_window")) {
     const bool valid = !window->empty() && window->size() <= 2 && std::ranges::min(*window) >= 0;
     if (!valid)
       kernel::bad_option(problem, "sliding_window", "one or two integers that are not negative");
-    call.window_left = std::min<std::int64_t>(kMaxLength - 1, window->front());
-    call.window_right = std::min<std::int64_t>(kMaxLength - 1, window->back());
+    call.window_left = std::min(kMostDistance, window->front());
+    call.window_right = std::min(kMostDistance, window->back());
   }
   if (has_option(problem, "chunk_size")) {
     const auto chunk = kernel::integers_option(problem, "chunk_size");

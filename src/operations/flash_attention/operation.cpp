@@ -15,8 +15,10 @@ std::vector<Operand> policies() {
                          "logits lose slope * |diagonal - key|; also [batch, heads]"),
           sinks(),
           optional_input("cum_seqlens_q", "[sequences + 1]", {DType::kI32},
-                         "where the query rows of packed sequences begin; with a batch axis, the "
-                         "lengths of its padded sequences"),
+                         "where the query rows of packed sequences begin; with a batch axis, "
+                         "batch n has its first cum_seqlens[n + 1] - cum_seqlens[n] rows. Where "
+                         "offsets decrease: padded, none; packed, a row's sequence is looked up "
+                         "by halving the list all the same, and rows outside it see nothing"),
           optional_input("cum_seqlens_k", "[sequences + 1]", {DType::kI32}, "the same of the keys"),
           lengths("q_lengths", "query rows"),
           lengths("kv_lengths", "keys"),
@@ -25,7 +27,7 @@ std::vector<Operand> policies() {
           optional_input("kv_segment_ids", "[batch, kv_len]", {DType::kI32},
                          "needed beside q_segment_ids"),
           optional_input("q_positions", "[batch, q_len]", {DType::kI32},
-                         "causal masks, windows, chunks and slopes compare positions"),
+                         "any int32; causal masks, windows, chunks, slopes compare positions"),
           optional_input("kv_positions", "[batch, kv_len]", {DType::kI32},
                          "needed beside q_positions")};
 }

@@ -62,8 +62,7 @@ Operation new_operation(std::string name, bool chunked, bool backward) {
   Operation operation;
   operation.name = std::move(name);
   operation.reference = reference_mean_pooling;
-  operation.variants = mean_pooling_variants(chunked, backward);
-  operation.rules = mean_pooling_rules();
+  add_ways(operation, mean_pooling_ways(chunked, backward));
   operation.workload = mean_pooling_workload(chunked, backward);
   return operation;
 }

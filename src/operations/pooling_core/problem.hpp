@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "operations/common/ways.hpp"
 #include "operations/pooling_core/args.h"
 #include "tessera/record.hpp"
 
@@ -57,7 +58,6 @@ void validate_chunk_mean_backward(Problem& problem);
 void reference_mean_pooling(const Problem& problem, std::span<HostTensor> tensors);
 // `chunked`: of the chunk operations.
 Workload mean_pooling_workload(bool chunked, bool backward);
-std::vector<Variant> mean_pooling_variants(bool chunked, bool backward);
-std::vector<Rule> mean_pooling_rules();
+std::vector<Way> mean_pooling_ways(bool chunked, bool backward);
 
 }  // namespace tessera::operations::pooling

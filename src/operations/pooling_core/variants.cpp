@@ -173,11 +173,11 @@ std::vector<Config> lanes_space(const Problem& problem, const DeviceProfile& pro
 Refusal rejects_lanes(const Problem& problem, const Config& config, const DeviceProfile& profile) {
   if (const Refusal no = rejects_problem(problem, profile)) return no;
   if (config.get("TOKENS", 1) > 64) {
-    return "TOKENS is more than the 64 that an item has registers for";
+    return "has TOKENS of more than the 64 that an item has registers for";
   }
   const MeanPoolingScratch scratch = scratch_of(problem, splits_of(config));
   if (scratch.bytes >= std::uint64_t{1} << 33) {
-    return "its partial sums take " + std::to_string(scratch.bytes) +
+    return "has partial sums of " + std::to_string(scratch.bytes) +
            " bytes; its kernels count to 2^33";
   }
   return std::nullopt;
@@ -261,10 +261,11 @@ std::vector<Config> cpu_space(const Problem& problem, const DeviceProfile& profi
 
 Refusal rejects_cpu(const Problem& problem, const Config& config, const DeviceProfile& profile) {
   const std::uint32_t block = config.at("BLOCK");
-  if (block % 16 != 0) return "BLOCK is " + std::to_string(block) + ", which is no multiple of 16";
+  if (block % 16 != 0)
+    return "has a BLOCK of " + std::to_string(block) + ", which is no multiple of 16";
   // PoCL 3.1 crashes where an item's private memory reaches its worker's stack of 8 MiB.
   if (block > 65536)
-    return "BLOCK is " + std::to_string(block) + ", more than 65536 features on a stack";
+    return "has a BLOCK of " + std::to_string(block) + ", more than 65536 features on a stack";
   return rejects_problem(problem, profile);
 }
 
@@ -301,24 +302,21 @@ Variant cpu_variant(bool chunked, bool backward) {
 
 }  // namespace
 
-std::vector<Variant> mean_pooling_variants(bool chunked, bool backward) {
-  return {lanes_variant(chunked, backward), cpu_variant(chunked, backward)};
-}
-
-std::vector<Rule> mean_pooling_rules() {
-  return {
-      {.why = "processors want whole vectors in one item, and no local memory",
-       .when = [](const Problem&, const DeviceProfile& p) { return is_opencl_cpu(p); },
-       .variant = "cpu",
-       .config = [](const Problem& problem,
-                    const DeviceProfile& profile) { return cpu_space(problem, profile).front(); }},
-      {.why = "runs everywhere",
-       .when = [](const Problem&, const DeviceProfile&) { return true; },
-       .variant = "lanes",
-       .config =
-           [](const Problem& problem, const DeviceProfile& profile) {
-             return lanes_space(problem, profile).front();
-           }}};
+std::vector<Way> mean_pooling_ways(bool chunked, bool backward) {
+  return {{.variant = cpu_variant(chunked, backward),
+           .rule = {.why = "processors want whole vectors in one item, and no local memory",
+                    .when = [](const Problem&, const DeviceProfile& p) { return is_opencl_cpu(p); },
+                    .config =
+                        [](const Problem& problem, const DeviceProfile& profile) {
+                          return cpu_space(problem, profile).front();
+                        }}},
+          {.variant = lanes_variant(chunked, backward),
+           .rule = {.why = "runs everywhere",
+                    .when = [](const Problem&, const DeviceProfile&) { return true; },
+                    .config =
+                        [](const Problem& problem, const DeviceProfile& profile) {
+                          return lanes_space(problem, profile).front();
+                        }}}};
 }
 
 }  // namespace tessera::operations::pooling

@@ -39,6 +39,9 @@ namespace tessera::testing {
   FAULT(kBiasBatchStride, kBoth, "the bias of batch 0 serves all batches")                        \
   FAULT(kBiasOfQueryHead, kBoth, "a bias of key/value heads is read by query head, modulo")       \
   FAULT(kBiasMissing, kBoth, "the bias is left out")                                              \
+  FAULT(kLowestBiasHides, kBoth, "a bias that is the lowest number counts as -inf")               \
+  FAULT(kInfiniteBiasSeen, kBoth, "a bias of -inf is a number: a row of them is NaN")             \
+  FAULT(kCoarseLseTaken, kBackward, "weights of exp(score - lse) where float lost the sum")       \
   FAULT(kSlopeSigned, kBoth, "slopes count the distance with its sign")                           \
   FAULT(kSlopeFromTopLeft, kBoth, "slopes count from the unaligned diagonal")                     \
   FAULT(kSlopeOfKeyHead, kBoth, "the slope of the key/value head")                                \
@@ -61,6 +64,10 @@ namespace tessera::testing {
   FAULT(kChunkLong, kBoth, "chunks are one key longer")                                           \
   FAULT(kChunkIgnored, kBoth, "chunks are ignored")                                               \
   FAULT(kPositionsIgnored, kBoth, "indices are compared in place of positions")                   \
+  FAULT(kDistanceWraps, kBoth, "distances of positions wrap at 32 bits")                          \
+  FAULT(kFarDistanceHidden, kBoth, "a bound of 2^30 that should be none")                         \
+  FAULT(kPaddedOffsetsClamped, kBoth,                                                             \
+        "offsets of padded sequences end with the rows of one batch")                             \
   FAULT(kGroupModulo, kBoth, "query head h reads key/value head h mod kv_heads")                  \
   FAULT(kGroupFirst, kBoth, "all query heads read key/value head 0")                              \
   FAULT(kNextSequencesKey, kBoth, "the first key of the next sequence is seen")                   \
@@ -118,6 +125,8 @@ namespace tessera::testing {
   FAULT(kDropoutNotInDp, kBackward, "dp of undropped weights")                                    \
   FAULT(kValueGradientOfScores, kBackward, "dv of ds in place of p")                              \
   FAULT(kEmptyRowIsNan, kBackward, "exp(s - -inf) of rows that see nothing")                      \
+  FAULT(kHiddenDelta, kBackward, "gradients of rows that see nothing are multiplied by 0")        \
+  FAULT(kHiddenKeyTimesZero, kBackward, "hidden keys are multiplied by 0, and NaN is no 0")       \
   FAULT(kLastRowMissing, kBackward, "dk and dv miss the last row")                                \
   FAULT(kScoreGradientBf16, kBackward, "ds is rounded to bf16")                                   \
   FAULT(kKeyGradientInStorage, kBackward, "dk is summed up in the storage type")                  \

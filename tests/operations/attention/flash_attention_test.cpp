@@ -331,6 +331,37 @@ TEST(FlashAttentionSelection, DecodeSplitsKeysOfFewHeadsAndPinnedSplitsIgnoreThe
   EXPECT_EQ(chosen(1, 1024, pinned), chosen(32, 1024, pinned));
 }
 
+// PoCL unrolls the loops over an item's sums: minutes for hundreds of vectors.
+TEST(FlashAttentionBackwardSpace, TilesOnCpusHaveFewSumsPerItem) {
+  const Operation& operation = find_operation("flash_attention_backward");
+  const Variant& tile = *operation.find_variant("tile");
+  const std::pair<std::uint32_t, std::uint32_t> dims[] = {
+      {64, 64}, {238, 174}, {256, 256}, {40, 250}};
+  for (const auto& [dim, value_dim] : dims) {
+    const TensorSpec q = spec(1, 16, 1, dim, DType::kBF16);
+    const TensorSpec v = spec(1, 16, 1, value_dim, DType::kBF16);
+    std::vector<std::optional<TensorSpec>> operands(operation.operands.size());
+    for (const char* name : {"query", "key"}) operands[operation.slot(name)] = q;
+    for (const char* name : {"value", "output", "output_gradient"})
+      operands[operation.slot(name)] = v;
+    operands[operation.slot("log_sum_exp")] = TensorSpec::contiguous(DType::kF32, {1, 1, 16});
+    const Problem problem = make_problem(operation, operands, {});
+    for (const char* device : {"pocl_cpu", "lavapipe"}) {
+      const auto space = tile.space(problem, tessera::testing::load_profile(device));
+      EXPECT_FALSE(space.empty());
+      for (const Config& config : space) {
+        for (const char* own : {"BLOCK_K", "BLOCK_Q"}) {
+          const std::uint32_t rows = config.at("ITEM_ROWS");
+          const std::uint32_t features = 4 * config.at("WG_X") * rows / config.at(own);
+          const std::uint32_t vectors =
+              (dim + features - 1) / features + (value_dim + features - 1) / features;
+          EXPECT_LE(rows * vectors, 48U) << device << ' ' << dim << ' ' << config.to_string();
+        }
+      }
+    }
+  }
+}
+
 TEST(FlashAttentionSelection, DotProductsOfBf16AreForBf16Alone) {
   DeviceProfile profile = tessera::testing::load_profile("pocl_cpu");
   profile.features = profile.features | Feature::kCpuBf16Dot;

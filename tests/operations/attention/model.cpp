@@ -22,11 +22,20 @@ float AttentionModel::View::at(std::initializer_list<std::int64_t> place) const 
 
 float AttentionModel::View::at(const std::int64_t* strides,
                                std::initializer_list<std::int64_t> place) const {
+  return static_cast<float>(number_at(strides, place));
+}
+
+std::int64_t AttentionModel::View::index_at(std::initializer_list<std::int64_t> place) const {
+  return static_cast<std::int64_t>(number_at(spec.strides.data(), place));
+}
+
+double AttentionModel::View::number_at(const std::int64_t* strides,
+                                       std::initializer_list<std::int64_t> place) const {
   std::int64_t offset = 0;
   for (const std::int64_t n : place) offset += n * *strides++;
   if (wrap > 0) offset %= wrap;
   offset += spec.offset;
-  return offset < 0 || index(offset) >= memory.size() ? kNan : memory[index(offset)];
+  return offset < 0 || index(offset) >= memory.size() ? double{kNan} : memory[index(offset)];
 }
 
 AttentionModel::AttentionModel(const Problem& problem, std::span<HostTensor> tensors, Fault fault)
@@ -69,7 +78,7 @@ AttentionModel::View AttentionModel::view(std::size_t slot) const {
   const HostTensor whole{
       .spec = TensorSpec::contiguous(result.spec.dtype, {result.spec.last_element() + 1}),
       .data = tensors_[slot].data};
-  for (const double value : whole.read()) result.memory.push_back(static_cast<float>(value));
+  result.memory = whole.read();
   return result;
 }
 
@@ -99,7 +108,7 @@ AttentionModel::Row AttentionModel::row_of(std::int64_t batch, std::int64_t head
   if (call_.sequences > 0) find_sequence(row);
   if (row.number < 0) return row;
   const auto length = [&](const View& view, std::int64_t most) {
-    return std::clamp<std::int64_t>(static_cast<std::int64_t>(view.at({batch})), 0, most);
+    return std::clamp<std::int64_t>(view.index_at({batch}), 0, most);
   };
   if (has(call_.slots.q_lengths)) row.rows = length(q_lengths_, row.rows);
   if (has(call_.slots.kv_lengths)) row.keys = length(kv_lengths_, row.keys);
@@ -113,35 +122,49 @@ AttentionModel::Row AttentionModel::row_of(std::int64_t batch, std::int64_t head
   if (call_.bottom_right && !is(Fault::kBottomRightAsTopLeft))
     row.position += is(Fault::kAlignedToWhole) ? call_.kv_len - call_.q_len : row.keys - row.rows;
   if (has(call_.slots.q_positions) && !is(Fault::kPositionsIgnored))
-    row.position = static_cast<std::int64_t>(q_positions_.at({batch, at}));
+    row.position = q_positions_.index_at({batch, at});
   return row;
 }
 
 void AttentionModel::find_sequence(Row& row) const {
-  const auto bounds = [](const View& view, std::int64_t s, std::int64_t most) {
-    const auto begin = std::clamp<std::int64_t>(static_cast<std::int64_t>(view.at({s})), 0, most);
-    const auto end =
-        std::clamp<std::int64_t>(static_cast<std::int64_t>(view.at({s + 1})), begin, most);
-    return std::pair(begin, end);
+  const auto offset = [](const View& view, std::int64_t s) { return view.index_at({s}); };
+  const auto bounds = [&](const View& view, std::int64_t s, std::int64_t most) {
+    const auto begin = std::clamp<std::int64_t>(offset(view, s), 0, most);
+    return std::pair(begin, std::clamp<std::int64_t>(offset(view, s + 1), begin, most));
   };
-  const std::int64_t reach = is(Fault::kNextSequencesRow) ? 1 : 0;
-  for (std::int64_t s = 0; s < call_.sequences; ++s) {
-    if (!call_.packed && s != row.batch) continue;
-    const auto [q_begin, q_end] = bounds(cu_q_, s, call_.q_len);
-    const auto [k_begin, k_end] = bounds(cu_k_, s, call_.kv_len);
-    row.rows = q_end - q_begin;
-    row.keys = k_end - k_begin;
-    if (!call_.packed) return;
-    row.first_key = k_begin;
-    row.number = row.index - q_begin;
-    if (row.index >= q_begin && row.index < q_end + (q_end > q_begin ? reach : 0)) return;
+  if (!call_.packed) {
+    const auto length = [&](const View& view, std::int64_t most) {
+      if (is(Fault::kPaddedOffsetsClamped)) {
+        const auto [begin, end] = bounds(view, row.batch, most);
+        return end - begin;
+      }
+      return std::clamp<std::int64_t>(offset(view, row.batch + 1) - offset(view, row.batch), 0,
+                                      most);
+    };
+    row.rows = length(cu_q_, call_.q_len);
+    row.keys = length(cu_k_, call_.kv_len);
+    return;
   }
-  row.number = -1;
+  // Without the fault: the last sequence that begins at the row or before, by halves.
+  std::int64_t s = 0, last = call_.sequences;
+  const std::int64_t index = row.index - (is(Fault::kNextSequencesRow) ? 1 : 0);
+  while (last - s > 1) {
+    const std::int64_t middle = (s + last) / 2;
+    (offset(cu_q_, middle) <= std::max<std::int64_t>(index, 0) ? s : last) = middle;
+  }
+  const auto [q_begin, q_end] = bounds(cu_q_, s, call_.q_len);
+  const auto [k_begin, k_end] = bounds(cu_k_, s, call_.kv_len);
+  row.rows = q_end - q_begin;
+  row.keys = k_end - k_begin;
+  row.first_key = k_begin;
+  row.number = row.index - q_begin;
+  const std::int64_t reach = is(Fault::kNextSequencesRow) ? 1 : 0;
+  if (row.number < 0 || row.index >= q_end + reach) row.number = -1;
 }
 
 std::int64_t AttentionModel::key_position(const Row& row, std::int64_t key) const {
   if (has(call_.slots.kv_positions) && !is(Fault::kPositionsIgnored))
-    return static_cast<std::int64_t>(kv_positions_.at({row.batch, key}));
+    return kv_positions_.index_at({row.batch, key});
   return key - row.first_key;
 }
 
@@ -156,7 +179,10 @@ bool AttentionModel::sees(const Row& row, std::int64_t key) const {
 }
 
 bool AttentionModel::in_band(const Row& row, std::int64_t key) const {
-  const std::int64_t p = row.position, k = key_position(row, key);
+  const std::int64_t p = row.position;
+  std::int64_t k = key_position(row, key);
+  if (is(Fault::kDistanceWraps)) k = p + static_cast<std::int32_t>(k - p);
+  if (is(Fault::kFarDistanceHidden) && std::abs(k - p) >= INDEX_MAX) return false;
   if (call_.causal) {
     const std::int64_t last = p + (is(Fault::kCausalLong) ? 1 : is(Fault::kCausalShort) ? -1 : 0);
     if (k > last) return false;
@@ -167,8 +193,7 @@ bool AttentionModel::in_band(const Row& row, std::int64_t key) const {
                      right = is(Fault::kWindowRightLong)    ? 1
                              : is(Fault::kWindowRightShort) ? -1
                                                             : 0;
-  if (call_.window_left < INDEX_MAX && k < p - call_.window_left - left) return false;
-  if (call_.window_right < INDEX_MAX && k > p + call_.window_right + right) return false;
+  if (k < p - call_.window_left - left || k > p + call_.window_right + right) return false;
   if (call_.chunk > 0 && !is(Fault::kChunkIgnored)) {
     const std::int64_t chunk = call_.chunk + (is(Fault::kChunkLong) ? 1 : 0);
     if (FLOOR_DIV(p, chunk) != FLOOR_DIV(k, chunk)) return false;
@@ -181,6 +206,11 @@ bool AttentionModel::unmasked(const Row& row, std::int64_t key) const {
     const float mine = q_segments_.at({row.batch, row.index});
     if (mine != kv_segments_.at({row.batch, key})) return false;
     if (mine < 0 && !is(Fault::kPaddingSeesPadding)) return false;
+  }
+  if (has(call_.slots.bias) && !is(Fault::kBiasMissing) && !is(Fault::kInfiniteBiasSeen)) {
+    const float bias =
+        pair_value(bias_, row, key, Fault::kBiasBatchStride, Fault::kBiasOfQueryHead);
+    if (bias == -kInfinity || (is(Fault::kLowestBiasHides) && bias < -60000)) return false;
   }
   if (!has(call_.slots.mask) || is(Fault::kMaskIgnored)) return true;
   return pair_value(mask_, row, key, Fault::kMaskBatchStride, Fault::kMaskHeadStride) != 0;
@@ -242,7 +272,9 @@ AttentionModel::Score AttentionModel::score(const Row& row, std::int64_t key) co
     const bool whole = slopes_.spec.shape.size() == 2;
     const float slope = whole ? slopes_.at({row.batch, head}) : slopes_.at({head});
     const std::int64_t from = is(Fault::kSlopeFromTopLeft) ? row.number : row.position;
-    const auto distance = static_cast<float>(from - key_position(row, key));
+    std::int64_t away = from - key_position(row, key);
+    if (is(Fault::kDistanceWraps)) away = static_cast<std::int32_t>(away);
+    const auto distance = static_cast<float>(away);
     u -= slope * (is(Fault::kSlopeSigned) ? distance : std::fabs(distance));
   }
   const bool after = call_.bias_after_cap != is(Fault::kBiasAfterCap);

@@ -20,13 +20,18 @@ class AttentionModel {
   void backward();  // writes the gradients
 
  private:
-  // An operand as floats, by its place in memory. Outside it lies NaN, as on the workbench.
+  // An operand by its place in memory, as floats but for indices. Outside it lies NaN, as on the
+  // workbench.
   struct View {
-    std::vector<float> memory;
+    std::vector<double> memory;
     TensorSpec spec;
     std::int64_t wrap = 0;  // 0 = offsets do not
     float at(std::initializer_list<std::int64_t> index) const;
     float at(const std::int64_t* strides, std::initializer_list<std::int64_t> index) const;
+    std::int64_t index_at(std::initializer_list<std::int64_t> index) const;
+
+   private:
+    double number_at(const std::int64_t* strides, std::initializer_list<std::int64_t> index) const;
   };
   // [batch, rows, heads, dim], read once by the strides that a kernel would take.
   struct Rows {

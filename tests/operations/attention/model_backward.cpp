@@ -5,6 +5,7 @@
 
 #include "operations/attention/model.hpp"
 #include "operations/attention/model_numbers.hpp"
+#include "operations/attention_core/policy_args.h"
 
 namespace tessera::testing {
 
@@ -22,17 +23,20 @@ void AttentionModel::accumulate(const Row& row, Gradients& gradients) const {
   const float* const output = output_.at(row.batch, row.index, row.head);
   const float* const delta_gradient = delta_gradient_.at(row.batch, row.index, row.head);
   float delta = 0;
-  for (std::int64_t d = 0; d < call_.value_dim; ++d) delta += delta_gradient[d] * output[d];
+  for (std::int64_t d = 0; d < call_.value_dim; ++d)
+    if (output[d] != 0 || is(Fault::kHiddenDelta)) delta += delta_gradient[d] * output[d];
   if (is(Fault::kDeltaMissing)) delta = 0;
   const float lse = log_sum_exp_.spec.shape.size() == 3
                         ? log_sum_exp_.at({row.batch, row.head, row.index})
                         : log_sum_exp_.at({row.head, row.index});
   const std::vector<float> logits = sinks(row);
   // Weights are exp(score - shift). Delta comes off by weight, or off the largest score alone.
-  float shift = is(Fault::kLseBase2) ? lse * kLn2 : lse;
+  float shift = is(Fault::kLseBase2) ? lse * kLn2 : lse, sum = 1;
   std::int64_t peak = -1;
   const bool normalized = call_.normalize || is(Fault::kPeakIgnored);
-  if (!call_.normalize) {
+  const bool coarse =
+      has(call_.slots.bias) && std::fabs(lse) > COARSE_LOG_SUM_EXP && !is(Fault::kCoarseLseTaken);
+  if (!call_.normalize || coarse) {
     shift = -kInfinity;
     for (std::int64_t key = 0; key < call_.kv_len; ++key) {
       if (!sees(row, key)) continue;
@@ -44,6 +48,13 @@ void AttentionModel::accumulate(const Row& row, Gradients& gradients) const {
       if (logits[n] > shift) peak = call_.kv_len + static_cast<std::int64_t>(n);
       shift = std::max(shift, logits[n]);
     }
+  }
+  if (call_.normalize && coarse) {
+    sum = 0;
+    for (std::int64_t key = 0; key < call_.kv_len; ++key) {
+      if (sees(row, key)) sum += std::exp(score(row, key).value - shift);
+    }
+    for (const float logit : logits) sum += std::exp(logit - shift);
   }
   const auto delta_at = [&](std::int64_t key, float p) {
     return normalized ? p * delta : key == peak ? delta : 0;
@@ -59,8 +70,12 @@ void AttentionModel::accumulate(const Row& row, Gradients& gradients) const {
       s = {.value = -cap_, .slope = 0};
       seen = true;
     }
+    if (!seen && is(Fault::kHiddenKeyTimesZero)) {
+      for (std::int64_t d = 0; d < call_.head_dim; ++d)
+        gradients.query[index(at * call_.head_dim + d)] += 0 * key_row(row, key)[d];
+    }
     if (!seen || lse == -kInfinity) continue;
-    const float p = std::exp(s.value - shift);
+    const float p = std::exp(s.value - shift) / sum;
     const float kept = keep(row, key);
     const float* const keys = key_row(row, key);
     const float* const values = value_row(row, key);
@@ -109,7 +124,7 @@ void AttentionModel::accumulate(const Row& row, Gradients& gradients) const {
   const std::int64_t heads = sinks_.spec.shape.size() == 2 ? sinks_.spec.shape[0] : 1;
   for (std::size_t n = 0; n < logits.size(); ++n) {
     const float share =
-        delta_at(call_.kv_len + static_cast<std::int64_t>(n), std::exp(logits[n] - shift));
+        delta_at(call_.kv_len + static_cast<std::int64_t>(n), std::exp(logits[n] - shift) / sum);
     gradients.sinks[index(row.head * heads / call_.heads) * logits.size() + n] +=
         is(Fault::kSinkGradientSign) ? share : -share;
   }

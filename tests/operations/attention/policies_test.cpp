@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <random>
 
 #include "operations/attention_core/cases/workload.hpp"
@@ -156,11 +157,19 @@ TEST(AttentionGradients, AreTheSlopesOfTheDefinition) {
                    .head_dim = 5,
                    .value_dim = 3};
     shape.features |= kLogSumExp;
+    // Beside a slope times such a distance a step of a score rounds to nothing.
+    if ((shape.features & kAlibi) != 0) shape.data = "normal";
     if ((shape.features & (kBias | kSharedBias)) != 0) shape.features |= kBiasGradient;
     SCOPED_TRACE(shape.name);
     Call forward("flash_attention", shape), backward("flash_attention_backward", shape);
     const AttentionSlots to = backward.problem().as<AttentionProblem>().slots;
     const AttentionSlots from = forward.problem().as<AttentionProblem>().slots;
+    // Beside the lowest float a step of a score rounds to nothing: another number in its place.
+    if (backward.problem().has(to.bias)) {
+      for (double& bias : backward.values(to.bias)) {
+        if (std::isfinite(bias) && std::fabs(bias) > 1e15) bias = std::copysign(2, bias);
+      }
+    }
     // Slots differ, and with them the seeds: the forward call gets the operands of the backward.
     const std::pair<std::size_t, std::size_t> inputs[] = {{from.query, to.query},
                                                           {from.key, to.key},
@@ -257,6 +266,95 @@ TEST(AttentionMasks, AsOptionsSeeWhatTheMaskSees) {
         context.download<float>(flash_attention(context, q, k, v, with_mask(context, mask)));
     EXPECT_EQ(got, wanted);
   }
+}
+
+// One head of one row, whose keys have these biases and the values 1, 2, 3; all logits are 1.
+FlashAttentionForward biased(const Context& context, const std::vector<float>& bias) {
+  const Tensor q = context.upload(std::vector<float>{1}, {1, 1, 1, 1});
+  const Tensor k = context.upload(std::vector<float>{1, 1, 1}, {1, 3, 1, 1});
+  const Tensor v = context.upload(std::vector<float>{1, 2, 3}, {1, 3, 1, 1});
+  return flash_attention_forward(context, q, k, v, {.bias = context.upload(bias, {1, 1, 1, 3})});
+}
+
+// Frameworks mask by the lowest number, and by -inf.
+TEST(AttentionBiases, TheLowestNumberIsANumberAndInfinityHides) {
+  constexpr float kLowest = std::numeric_limits<float>::lowest(), kLargest = -kLowest;
+  constexpr float kHidden = -std::numeric_limits<float>::infinity();
+  const Context context = Context::open("host");
+  const struct {
+    std::vector<float> bias;
+    float output, log_sum_exp;
+  } kRows[] = {
+      {{kLowest, kLowest, kLowest}, 2, kLowest}, {{kLowest, kHidden, kLowest}, 2, kLowest},
+      {{kHidden, kHidden, kLowest}, 3, kLowest}, {{kLowest, 0, kHidden}, 2, 1},
+      {{kLargest, 0, kLargest}, 2, kLargest},    {{kHidden, kHidden, kHidden}, 0, kHidden}};
+  for (const auto& row : kRows) {
+    const FlashAttentionForward result = biased(context, row.bias);
+    EXPECT_FLOAT_EQ(context.download<float>(result.output)[0], row.output);
+    EXPECT_FLOAT_EQ(context.download<float>(result.log_sum_exp)[0], row.log_sum_exp);
+  }
+}
+
+// Float does not hold ln 3 beside its lowest number; the weights are a third all the same.
+TEST(AttentionBiases, WeightsOfALowestRowAddUpToOneInTheGradients) {
+  const Context context = Context::open("host");
+  const Tensor one = context.upload(std::vector<float>{1}, {1, 1, 1, 1});
+  const Tensor k = context.upload(std::vector<float>{1, 2, 4}, {1, 3, 1, 1});
+  const std::vector<float> lowest(3, std::numeric_limits<float>::lowest());
+  const auto [output, pullback] =
+      vjp::flash_attention(context, one, k, k, {.bias = context.upload(lowest, {1, 1, 1, 3})});
+  const FlashAttentionGradients gradients = pullback(one, {.bias = true});
+  for (const float dv : context.download<float>(gradients.value)) EXPECT_FLOAT_EQ(dv, 1.0F / 3);
+  float sum = 0;
+  for (const float db : context.download<float>(gradients.bias)) sum += db;
+  EXPECT_NEAR(sum, 0, 1e-6);
+}
+
+// [batch, rows, heads, dim] with offsets as lengths: those of the second sequence count from the
+// first one's end, not from the rows of one batch.
+TEST(AttentionSequences, PaddedOffsetsAreLengths) {
+  const Context context = Context::open("host");
+  const Tensor q = context.upload(normal(2 * 4 * 3, 8), {2, 4, 1, 3});
+  const auto run = [&](const FlashAttentionOptions& options) {
+    return context.download<float>(flash_attention(context, q, q, q, options));
+  };
+  const auto padded = [&](const std::vector<std::int32_t>& offsets) {
+    const Tensor uploaded = context.upload(offsets, {3});
+    return run({.cum_seqlens_q = uploaded, .cum_seqlens_k = uploaded});
+  };
+  const auto lengths = [&](const std::vector<std::int32_t>& counts) {
+    const Tensor uploaded = context.upload(counts, {2});
+    return run({.q_lengths = uploaded, .kv_lengths = uploaded});
+  };
+  EXPECT_EQ(padded({0, 4, 8}), run({}));
+  EXPECT_EQ(padded({0, 3, 5}), lengths({3, 2}));
+  EXPECT_EQ(padded({-7, -5, 100}), lengths({2, 4}));
+  EXPECT_EQ(padded({8, 4, 7}), lengths({0, 3}));
+  EXPECT_EQ(padded({std::numeric_limits<std::int32_t>::min(),
+                    std::numeric_limits<std::int32_t>::max(), 0}),
+            lengths({4, 0}));
+}
+
+// Windows and causal masks over all of int32.
+TEST(AttentionPositions, MayBeAsFarApartAsTheirTypeAllows) {
+  constexpr std::int32_t kFirst = std::numeric_limits<std::int32_t>::min(),
+                         kLast = std::numeric_limits<std::int32_t>::max();
+  const Context context = Context::open("host");
+  const Tensor q = context.upload(std::vector<float>{0, 0}, {1, 2, 1, 1});
+  const Tensor v = context.upload(std::vector<float>{1, 3}, {1, 2, 1, 1});
+  const Tensor positions = context.upload(std::vector<std::int32_t>{kFirst, kLast}, {1, 2});
+  const auto run = [&](FlashAttentionOptions options) {
+    options.q_positions = options.kv_positions = positions;
+    return context.download<float>(flash_attention(context, q, q, v, options));
+  };
+  using Rows = std::vector<float>;
+  using Window = std::array<std::int64_t, 2>;
+  constexpr std::int64_t kApart = (std::int64_t{1} << 32) - 1;
+  EXPECT_EQ(run({}), (Rows{2, 2}));
+  EXPECT_EQ(run({.causal = true}), (Rows{1, 2}));
+  EXPECT_EQ(run({.sliding_window = Window{kApart, kApart - 1}}), (Rows{1, 2}));
+  EXPECT_EQ(run({.sliding_window = Window{kApart - 1, kApart}}), (Rows{2, 3}));
+  EXPECT_EQ(run({.chunk_size = (std::int64_t{1} << 30) - 1}), (Rows{1, 3}));
 }
 
 // Through the public API on the host: the pullback's gradients are slopes, f32 as far as that goes.

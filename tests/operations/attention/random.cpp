@@ -150,7 +150,13 @@ class Maker {
     const std::int64_t reach = std::max(shape_.sizes.kv_len, shape_.sizes.q_len) + 3;
     if (draw_.chance(0.45)) options["causal"] = true;
     if (draw_.chance(0.25)) {
-      if (draw_.chance(0.3)) {
+      if (has(kPositions) && draw_.chance(0.4)) {  // of positions that are far apart
+        constexpr std::int64_t kFar[] = {(std::int64_t{1} << 30) - 1, std::int64_t{1} << 30,
+                                         (std::int64_t{1} << 31) - 1, std::int64_t{1} << 31,
+                                         std::int64_t{3} << 30,       std::int64_t{1} << 32};
+        const std::int64_t left = draw_.of(kFar);
+        options["sliding_window"] = std::vector<std::int64_t>{left, draw_.of(kFar)};
+      } else if (draw_.chance(0.3)) {
         options["sliding_window"] = draw_.below(reach);
       } else {
         const std::int64_t left = draw_.below(reach);
@@ -185,16 +191,25 @@ class Maker {
 
   // Mostly normal numbers; each of the others shows what those do not.
   void draw_data() {
-    constexpr const char* kKinds[] = {"normal", "sharp",        "ascending",  "descending",
-                                      "needle", "needle_first", "needle_any", "constant_value",
-                                      "tiny",   "large",        "integers",   "below_zero"};
-    constexpr double kShares[] = {0.40, 0.14, 0.09,  0.05,  0.03, 0.03,
-                                  0.04, 0.05, 0.025, 0.025, 0.05, 0.06};
+    constexpr const char* kKinds[] = {"normal",     "sharp",        "ascending",  "descending",
+                                      "needle",     "needle_first", "needle_any", "constant_value",
+                                      "tiny",       "large",        "integers",   "below_zero",
+                                      "hidden_nan", "some_nan"};
+    constexpr double kShares[] = {0.30, 0.12,  0.07,  0.04, 0.03, 0.03, 0.03,
+                                  0.04, 0.025, 0.025, 0.04, 0.05, 0.12, 0.08};
     shape_.data = kKinds[draw_.share(kShares)];
     // Sums of large values overflow where nothing divides them.
     const bool sums = backward_ || shape_.options.contains("normalize_output") ||
                       shape_.options.contains("dropout_prob");
     if (shape_.data == "large" && sums) shape_.data = "normal";
+    // Whether a dropped weight needs its value, and a scale of 0 its products, is nobody's promise.
+    const auto scale = shape_.options.find("softmax_scale");
+    const bool vague = shape_.options.contains("dropout_prob") ||
+                       (scale != shape_.options.end() && scale->second == OptionValue(0.0));
+    if (shape_.data == "some_nan" && vague) shape_.data = "hidden_nan";
+    if (has(kBias | kSharedBias) && draw_.chance(0.4)) shape_.data += "+masking";
+    if (has(kPacked | kPadded) && draw_.chance(0.4)) shape_.data += "+unordered";
+    if (has(kPositions) && draw_.chance(0.5)) shape_.data += "+far";
   }
 
   std::optional<TensorSpec>* operand(std::size_t slot) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <random>
 
 #include "base/parallel.hpp"
@@ -17,12 +18,22 @@ using Values = std::vector<double>;
 // (row, key) pairs up to which the forward pass is computed by its definition.
 constexpr std::int64_t kMostPairs = std::int64_t{1} << 22;
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// Of a storage type.
+double largest_number(DType dtype) {
+  return dtype == DType::kF16    ? 65504
+         : dtype == DType::kBF16 ? 0x1.FEp127
+                                 : double{std::numeric_limits<float>::max()};
+}
+
 class Filler {
  public:
   Filler(const Problem& problem, const Case& shape, std::span<HostTensor> tensors)
       : problem_(problem),
         call_(problem.as<AttentionProblem>()),
         shape_(shape),
+        data_(shape.data.substr(0, shape.data.find('+'))),
         tensors_(tensors) {}
 
   void fill() {
@@ -32,7 +43,7 @@ class Filler {
       if (problem_.has(rows[i])) fill_rows(rows[i]);
     });
     fill_mask(slots.mask);
-    each(slots.bias, [](auto& random, std::size_t) { return std::normal_distribution()(random); });
+    fill_bias(slots.bias);
     each(slots.alibi_slopes, [this](auto&, std::size_t n) {
       return std::exp2(-8.0 * static_cast<double>(n % static_cast<std::size_t>(call_.heads) + 1) /
                        static_cast<double>(call_.heads));
@@ -47,12 +58,16 @@ class Filler {
     fill_segments(slots.kv_segments, call_.kv_len);
     fill_positions(slots.q_positions, call_.q_len);
     fill_positions(slots.kv_positions, call_.kv_len);
+    const bool spoils =
+        shape_.data.starts_with("hidden_nan") || shape_.data.starts_with("some_nan");
+    if (spoils) spoil_inputs(problem_, shape_, tensors_);
     if (slots.output_gradient != kNoOperand) {
       if (call_.batch * call_.heads * call_.q_len * call_.kv_len > kMostPairs) {
         estimate_forward();
       } else {
         compute_forward();
       }
+      if (spoils) spoil_forward_results(problem_, shape_, tensors_);
     }
   }
 
@@ -71,7 +86,7 @@ class Filler {
     const AttentionSlots& slots = call_.slots;
     const Shape shape = with_batch(problem_.spec(slot)).shape;
     const std::int64_t rows = shape[1], heads = shape[2], dim = shape[3];
-    const std::string& data = shape_.data;
+    const std::string& data = data_;
     std::normal_distribution<double> normal;
     each(slot, [&](auto& random, std::size_t n) -> double {
       const double value = normal(random);
@@ -87,9 +102,6 @@ class Filler {
       if (data == "integers") return std::clamp(std::round(value), -2.0, 2.0);
       if (data == "tiny" && slot == slots.value) return value * tiny();
       if (data == "large" && slot == slots.value) return std::tanh(value) * large();
-      const bool hidden = row > call_.q_len - 1 + call_.band_high;
-      if (data == "hidden_nan" && (slot == slots.key || slot == slots.value) && hidden)
-        return std::nan("");
       return value;
     });
   }
@@ -97,8 +109,8 @@ class Filler {
   // Data whose scores go with the key. The last feature carries them; sums of many equal terms have
   // data of their own, "positive".
   bool follows_trend() const {
-    return shape_.data == "ascending" || shape_.data == "descending" ||
-           shape_.data == "below_zero" || shape_.data.starts_with("needle");
+    return data_ == "ascending" || data_ == "descending" || data_ == "below_zero" ||
+           data_.starts_with("needle");
   }
   // The features of row n: equal ones, so that sums of their products round the same way at every
   // step, and no short fractions, so that they round at all.
@@ -106,16 +118,16 @@ class Filler {
   // That feature of a key, where that of the queries is 1.
   double trend(std::int64_t row, std::int64_t rows, std::int64_t dim) const {
     constexpr double kFarBelow = -150, kMost = 30000;
-    if (shape_.data == "ascending") return 4 * static_cast<double>(row);
-    if (shape_.data == "descending") return 4 * static_cast<double>(rows - row);
-    if (shape_.data == "below_zero")
+    if (data_ == "ascending") return 4 * static_cast<double>(row);
+    if (data_ == "descending") return 4 * static_cast<double>(rows - row);
+    if (data_ == "below_zero")
       return call_.scale == 0 ? 0 : std::clamp(kFarBelow / call_.scale, -kMost, kMost);
     return row == needle(rows) ? 4 * static_cast<double>(dim) : 0;
   }
   // The key that takes all the weight: the last, the first or any.
   std::int64_t needle(std::int64_t rows) const {
-    if (shape_.data == "needle") return rows - 1;
-    if (shape_.data == "needle_first") return 0;
+    if (data_ == "needle") return rows - 1;
+    if (data_ == "needle_first") return 0;
     return static_cast<std::int64_t>(shape_.seed % static_cast<std::uint64_t>(rows));
   }
   // f16's subnormals are part of the format, those of float and bf16 may be flushed.
@@ -135,14 +147,52 @@ class Filler {
     });
   }
 
-  // Packed: ascending offsets to the end, the second sequence empty. Padded: one length per batch.
-  void fill_sequences(std::size_t slot, std::int64_t length) {
-    each(slot, [&](auto&, std::size_t n) -> double {
-      const auto at = static_cast<std::int64_t>(n);
-      if (!call_.packed) return static_cast<double>(at * (length * 2 / 3));
-      if (at == 0) return 0;
-      return static_cast<double>(length * (at == 1 ? 1 : at - 1) / (call_.sequences - 1));
+  // "+masking": rows that are the dtype's lowest number, as frameworks mask, or -inf; rows of all
+  // kinds of numbers, with the largest or without.
+  void fill_bias(std::size_t slot) {
+    if (!problem_.has(slot)) return;
+    const std::int64_t keys = problem_.spec(slot).shape.back();
+    const double largest = largest_number(problem_.spec(slot).dtype);
+    each(slot, [&](auto& random, std::size_t n) -> double {
+      const double value = std::normal_distribution()(random);
+      if (!also("masking")) return value;
+      const auto line = static_cast<std::uint64_t>(static_cast<std::int64_t>(n) / keys);
+      const std::uint64_t kind = (line + shape_.seed) % 7, chance = random() % 6;
+      if (kind == 2 || (kind != 4 && chance == 0)) return -largest;
+      if (kind == 4 || chance == 1) return -kInfinity;
+      return kind == 6 && chance == 2 ? largest : value;
     });
+  }
+
+  // Packed: ascending offsets to the end, the second sequence empty. Padded: lengths of two thirds,
+  // of all and of more than all rows. "+unordered": any offsets.
+  void fill_sequences(std::size_t slot, std::int64_t length) {
+    each(slot, [&](auto& random, std::size_t n) -> double {
+      const auto at = static_cast<std::int64_t>(n);
+      if (also("unordered")) return any_offset(random, length);
+      if (!call_.packed) return static_cast<double>(at * (at + 1) / 2 * (length * 2 / 3));
+      if (at == 0) return 0;
+      // One sequence alone has all the rows.
+      const std::int64_t parts = std::max<std::int64_t>(call_.sequences - 1, 1);
+      return static_cast<double>(length * std::max<std::int64_t>(at - 1, 1) / parts);
+    });
+  }
+
+  // Inside the tensor, outside, and as far as 32 bits go.
+  static double any_offset(std::mt19937_64& random, std::int64_t length) {
+    const auto offset = static_cast<double>(random() % static_cast<std::uint64_t>(length + 1));
+    switch (random() % 16) {
+      case 0:
+        return -1 - offset;
+      case 1:
+        return static_cast<double>(length) + offset;
+      case 2:
+        return random() % 2 == 0 ? std::numeric_limits<std::int32_t>::min() : offset;
+      case 3:
+        return random() % 2 == 0 ? std::numeric_limits<std::int32_t>::max() : offset;
+      default:
+        return offset;
+    }
   }
 
   // The third batch has none.
@@ -162,9 +212,13 @@ class Filler {
     });
   }
 
-  // Each number twice, the later half of the rows first.
+  // Each number twice, the later half of the rows first. "+far": near 0, near either end of 32 bits
+  // and near half way there.
   void fill_positions(std::size_t slot, std::int64_t length) {
-    each(slot, [&](auto&, std::size_t n) -> double {
+    constexpr double kPlaces[] = {std::numeric_limits<std::int32_t>::min(), -0x1p30, 0, 0x1p30,
+                                  std::numeric_limits<std::int32_t>::max() - 15.0};
+    each(slot, [&](auto& random, std::size_t n) -> double {
+      if (also("far")) return kPlaces[random() % 5] + static_cast<double>(random() % 16);
       const std::int64_t row = static_cast<std::int64_t>(n) % length;
       return static_cast<double>((row + length / 2) % length / 2);
     });
@@ -210,7 +264,12 @@ class Filler {
 
   const Problem& problem_;
   const AttentionProblem& call_;
+  bool also(const std::string& kind) const {
+    return shape_.data.find("+" + kind) != std::string::npos;
+  }
+
   const Case& shape_;
+  std::string data_;  // of the rows; more kinds may follow, each after a +
   std::span<HostTensor> tensors_;
 };
 

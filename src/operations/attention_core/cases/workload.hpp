@@ -40,7 +40,7 @@ struct AttentionCaseShape {
   AttentionSizes sizes{};
   Options options{};
   std::uint32_t features = 0;
-  std::string data = "normal";
+  std::string data = "normal";  // of the rows; +masking biases, +unordered offsets, +far positions
 };
 
 Case make_case(const AttentionSlots& slots, DType dtype, const AttentionCaseShape& shape);
@@ -56,6 +56,12 @@ Case aligned_strided_case(const AttentionSlots& slots, DType dtype);  // forward
 
 // Writes the inputs; those of the backward pass that the forward pass would have made too.
 void fill_attention(const Problem& problem, const Case& shape, std::span<HostTensor> tensors);
+
+// Data "hidden_nan" and "some_nan": NaN and infinities in all that no visible pair needs, and in a
+// few elements that some need. The masks, lengths and so on are written before.
+void spoil_inputs(const Problem& problem, const Case& shape, std::span<HostTensor> tensors);
+void spoil_forward_results(const Problem& problem, const Case& shape,
+                           std::span<HostTensor> tensors);
 
 std::vector<Expectation> expect_attention(const Problem& problem, std::span<HostTensor> tensors,
                                           const Arithmetic& arithmetic, double max_flops);

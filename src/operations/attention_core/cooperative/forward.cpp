@@ -33,19 +33,13 @@ struct CooperativeGeometry {
 };
 
 CooperativeGeometry geometry_of(const Problem& problem, const Config& config, bool registers,
-                                std::uint32_t matrix_lanes = 0) {
-  // forward.h's macros read these names.
+                                 std::uint32_t matrix_lanes = 0) {
   const std::uint32_t REGISTERS = registers ? 1 : 0;
-  const std::uint32_t WG_X = config.get("WG_X", 0);
-  const std::uint32_t ROWS = config.get("ROWS", 0);
-  const std::uint32_t BLOCK_K = config.get("BLOCK_K", 0);
-  const std::uint32_t BUFFERS = config.get("BUFFERS", 0);
-  const std::uint32_t PREFETCH = config.get("PREFETCH", 0);
-  const std::uint32_t LANES = config.get("LANES", 0);
+  // forward.h's macros read these locals.
+  using Number = std::uint32_t;
+#include "kernel/tunable_locals.inc"
+#include "operations/attention_core/cooperative/forward.def"
   const std::uint32_t MATRIX_LANES = matrix_lanes != 0 ? matrix_lanes : LANES;
-  const std::uint32_t MATRIX_M = config.get("MATRIX_M", 0);
-  const std::uint32_t MATRIX_N = config.get("MATRIX_N", 0);
-  const std::uint32_t MATRIX_K = config.get("MATRIX_K", 0);
   const std::uint32_t HEAD_DIM = head_dim(problem);
   const std::uint32_t VALUE_DIM = value_dim(problem);
   constexpr std::uint32_t kMost = 4096;  // keeps every product below in 32 bits
@@ -185,7 +179,7 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
            ", and the device's sub-groups have " + std::to_string(profile.subgroup_size);
   }
   if (!geometry_of(problem, config, registers).valid) {
-    return "its work-group does not divide into matrices "
+    return "has a work-group that does not divide into matrices "
            "(operations/attention_core/cooperative/forward.h)";
   }
   if (const Refusal no = rejects_splits(problem, config)) return no;
@@ -232,8 +226,6 @@ bool prefers(const Problem& problem, const DeviceProfile& profile, bool register
          (is_cpu(profile) || strain(problem, configs.front(), profile, registers) != kSpills);
 }
 
-}  // namespace
-
 Variant cooperative_variant(const AttentionSlots& slots) {
   return cooperative(slots, "cooperative",
                      "cooperative matrices; scores become weights in local memory", false);
@@ -258,6 +250,22 @@ Config default_cooperative_config(const Problem& problem, const DeviceProfile& p
 
 Config default_cooperative_registers_config(const Problem& problem, const DeviceProfile& profile) {
   return space_of(problem, profile, true).front();
+}
+
+}  // namespace
+
+Way cooperative_registers(const AttentionSlots& slots) {
+  return {.variant = cooperative_registers_variant(slots),
+          .rule = {.why = "the device's matrix unit, scores stay in its registers",
+                   .when = prefers_cooperative_registers,
+                   .config = default_cooperative_registers_config}};
+}
+
+Way cooperative(const AttentionSlots& slots) {
+  return {.variant = cooperative_variant(slots),
+          .rule = {.why = "the device's matrix unit",
+                   .when = prefers_cooperative,
+                   .config = default_cooperative_config}};
 }
 
 }  // namespace tessera::operations::attention

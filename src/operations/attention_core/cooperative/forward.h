@@ -59,7 +59,7 @@
   (LANES > 0u && WG_X >= LANES && MATRIX_M > 0u && MATRIX_N > 0u && MATRIX_K > 0u && ROWS > 0u && \
    BLOCK_K >= 8u)
 #define COOPERATIVE_VALID                                                                      \
-  (WG_X % LANES == 0u && ROWS % MATRIX_M == 0u && BLOCK_K % MATRIX_N == 0u &&                  \
+  (WG_X % LANES == 0u && ROWS % MATRIX_M == 0u && ROWS <= 32u && BLOCK_K % MATRIX_N == 0u &&   \
    BLOCK_K % MATRIX_K == 0u && MATRIX_N % 8u == 0u && MATRIX_K % 8u == 0u &&                   \
    (ROWS < LANES ? LANES % ROWS == 0u : ROWS % LANES == 0u) && BLOCK_K % (8u * PARTS) == 0u && \
    (BUFFERS == 1u || BUFFERS == 2u) && PREFETCH <= 1u &&                                       \

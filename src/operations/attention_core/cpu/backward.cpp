@@ -10,6 +10,13 @@
 namespace tessera::operations::attention {
 namespace {
 
+std::vector<Tunable> tunables() {
+  return {
+#include "operations/attention_core/cpu/backward.def"
+      kSplits,
+  };
+}
+
 // What backward.h says about a configuration.
 struct CpuBackwardGeometry {
   bool valid = false;
@@ -20,16 +27,12 @@ struct CpuBackwardGeometry {
   std::int64_t block_keys = 1;       // of a work-item at a time
 };
 
-// backward.h's macros read these names.
+// backward.h's macros read the locals here.
 CpuBackwardGeometry geometry(const Problem& problem, const Config& config) {
   const AttentionProblem& call = call_of(problem);
-  const std::uint64_t VECTOR_WIDTH = config.get("VECTOR_WIDTH", 0);
-  const std::uint64_t BLOCK_Q = config.get("BLOCK_Q", 0);
-  const std::uint64_t KEY_PANELS = config.get("KEY_PANELS", 0);
-  const std::uint64_t VECTORS = config.get("VECTORS", 0);
-  const std::uint64_t QUERY_ROWS = config.get("QUERY_ROWS", 0);
-  const std::uint64_t FEATURES = config.get("FEATURES", 0);
-  const std::uint64_t DQ_VECTORS = config.get("DQ_VECTORS", 0);
+  using Number = std::uint64_t;
+#include "kernel/tunable_locals.inc"
+#include "operations/attention_core/cpu/backward.def"
   const std::uint64_t HEAD_DIM = head_dim(problem);
   const std::uint64_t VALUE_DIM = value_dim(problem);
   constexpr std::uint64_t kMost = 4096;
@@ -47,13 +50,6 @@ CpuBackwardGeometry geometry(const Problem& problem, const Config& config) {
           .packed_floats = CPU_PACKED_FLOATS(batch, heads, q_len),
           .partial_floats = CPU_PARTIAL_FLOATS(std::uint64_t{1}, batch, heads, q_len),
           .block_keys = static_cast<std::int64_t>(BLOCK_KEYS)};
-}
-
-std::vector<Tunable> tunables() {
-  return {
-#include "operations/attention_core/cpu/backward.def"
-      kSplits,
-  };
 }
 
 // The fewest that give every core items to balance. From the shape alone, so that bits do not
@@ -104,7 +100,7 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   const CpuBackwardGeometry cut = geometry(problem, config);
   if (!call_of(problem).normalize) return "takes outputs that are divided by their weights' sum";
   if (!cut.valid)
-    return "its blocks are not whole tiles (operations/attention_core/cpu/backward.h)";
+    return "has blocks that are not whole tiles (operations/attention_core/cpu/backward.h)";
   if (const Refusal no = rejects_private_bytes(cut.private_bytes)) return no;
   return rejects_long_offsets(problem, backward_scratch_bytes(problem, tiling(problem, config)));
 }
@@ -143,8 +139,6 @@ Pass main_pass(const AttentionSlots& slots, bool policies) {
   return pass;
 }
 
-}  // namespace
-
 Variant cpu_backward_variant(const AttentionSlots& slots) {
   Variant variant;
   variant.name = "cpu";
@@ -158,6 +152,7 @@ Variant cpu_backward_variant(const AttentionSlots& slots) {
   };
   variant.passes = {rows_pass(slots),
                     map_pass(slots, map_tiling),
+                    peaks_pass(slots, tiling),
                     rows_of_head_pass("pack", {slots.query, slots.output, slots.output_gradient,
                                                slots.log_sum_exp, kScratch}),
                     main_pass(slots, false),
@@ -175,6 +170,15 @@ Variant cpu_backward_variant(const AttentionSlots& slots) {
 
 Config default_cpu_backward_config(const Problem& problem, const DeviceProfile& profile) {
   return space(problem, profile).front();
+}
+
+}  // namespace
+
+Way cpu_backward(const AttentionSlots& slots) {
+  return {.variant = cpu_backward_variant(slots),
+          .rule = {.why = "a CPU wants vectors in registers, not tiles in local memory",
+                   .when = [](const Problem&, const DeviceProfile& p) { return is_opencl_cpu(p); },
+                   .config = default_cpu_backward_config}};
 }
 
 }  // namespace tessera::operations::attention

@@ -10,6 +10,13 @@
 namespace tessera::operations::attention {
 namespace {
 
+std::vector<Tunable> tunables() {
+  return {
+#include "operations/attention_core/cpu/decode.def"
+      kSplits,
+  };
+}
+
 constexpr std::uint64_t kManyPrivateBytes = std::uint64_t{256} << 10;  // stays in a second cache
 
 constexpr std::int64_t kMostRows = 64;
@@ -19,16 +26,11 @@ struct DecodeGeometry {
   std::uint64_t private_bytes = 0;  // of one kv head of an item
 };
 
-// decode.h's macros read these names.
+// decode.h's macros read the locals here.
 DecodeGeometry decode_geometry(const Config& config, const Problem& problem) {
-  const std::uint64_t VECTOR_WIDTH = config.get("VECTOR_WIDTH", 0);
-  const std::uint64_t ROWS = config.get("ROWS", 0);
-  const std::uint64_t BLOCK_K = config.get("BLOCK_K", 0);
-  const std::uint64_t TILE_KEYS = config.get("TILE_KEYS", 0);
-  const std::uint64_t COLUMNS = config.get("COLUMNS", 0);
-  const std::uint64_t HEADS = config.get("HEADS", 0);
-  const std::uint64_t TILE_HEADS = config.get("TILE_HEADS", 0);
-  const std::uint64_t TURN = config.get("TURN", 0);
+  using Number = std::uint64_t;
+#include "kernel/tunable_locals.inc"
+#include "operations/attention_core/cpu/decode.def"
   const std::uint64_t HEAD_DIM = head_dim(problem);
   const std::uint64_t VALUE_DIM = value_dim(problem);
   constexpr std::uint64_t kMost = 4096;
@@ -39,13 +41,6 @@ DecodeGeometry decode_geometry(const Config& config, const Problem& problem) {
   if (TILE_KEYS * TILE_HEADS > VECTOR_WIDTH || !DECODE_VALID) return {};
   return {.valid = static_cast<std::uint64_t>(call_of(problem).kv_heads) % HEADS == 0,
           .private_bytes = HEADS * DECODE_PRIVATE_BYTES};
-}
-
-std::vector<Tunable> tunables() {
-  return {
-#include "operations/attention_core/cpu/decode.def"
-      kSplits,
-  };
 }
 
 // As many items as keep every core busy; each split has keys enough to be worth merging. One split
@@ -120,7 +115,7 @@ AttentionTiling tiling(const Problem& /*problem*/, const Config& config) {
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& /*profile*/) {
   const DecodeGeometry geometry = decode_geometry(config, problem);
   if (!geometry.valid)
-    return "its blocks are not whole tiles (operations/attention_core/cpu/decode.h)";
+    return "has blocks that are not whole tiles (operations/attention_core/cpu/decode.h)";
   if (const Refusal no = rejects_private_bytes(geometry.private_bytes)) return no;
   if (call_of(problem).q_len > kMostRows) {
     return "is for few query rows, " + std::to_string(kMostRows) +
@@ -136,8 +131,6 @@ Dim3 groups(const Problem& problem, const Config& config) {
   return {1, static_cast<std::uint32_t>(call.kv_heads) / config.at("HEADS"),
           static_cast<std::uint32_t>(call.batch)};
 }
-
-}  // namespace
 
 Variant cpu_decode_variant(const AttentionSlots& slots) {
   Variant variant = forward_variant(
@@ -164,6 +157,15 @@ bool prefers_cpu_decode(const Problem& problem, const DeviceProfile& profile) {
 Config default_cpu_decode_config(const Problem& problem, const DeviceProfile& profile) {
   const std::vector<Config> configs = space(problem, profile);
   return configs.empty() ? Config{} : configs.front();
+}
+
+}  // namespace
+
+Way cpu_decode(const AttentionSlots& slots) {
+  return {.variant = cpu_decode_variant(slots),
+          .rule = {.why = "few query rows are bound by the memory that holds the keys",
+                   .when = prefers_cpu_decode,
+                   .config = default_cpu_decode_config}};
 }
 
 }  // namespace tessera::operations::attention

@@ -115,7 +115,7 @@ AttentionTiling tiling(const Problem& problem, const Config& config, Products pr
 Refusal rejects(const Problem& problem, const Config& config, Products products) {
   const CpuGeometry geometry = geometry_of(problem, config, products);
   if (!geometry.valid)
-    return "its blocks are not whole tiles (operations/attention_core/cpu/forward.h)";
+    return "has blocks that are not whole tiles (operations/attention_core/cpu/forward.h)";
   if (const Refusal no = rejects_private_bytes(geometry.private_bytes)) return no;
   if (call_of(problem).splits > 1) return "never splits the keys of a row";
   return rejects_long_offsets(problem, scratch_of(problem, tiling(problem, config, products)).end);
@@ -141,8 +141,6 @@ Variant variant_of(const AttentionSlots& slots, std::string name, std::string id
   };
   return variant;
 }
-
-}  // namespace
 
 Variant cpu_variant(const AttentionSlots& slots) {
   return variant_of(
@@ -173,6 +171,23 @@ Config default_cpu_config(const Problem& problem, const DeviceProfile& profile) 
 
 Config default_cpu_bf16_config(const Problem& problem, const DeviceProfile& profile) {
   return space(problem, profile, Products::kBf16Dot).front();
+}
+
+}  // namespace
+
+Way cpu_bf16(const AttentionSlots& slots) {
+  return {
+      .variant = cpu_bf16_variant(slots),
+      .rule = {.why = "a CPU's dot products of bfloat16 do twice the work of float multiply-adds",
+               .when = prefers_cpu_bf16,
+               .config = default_cpu_bf16_config}};
+}
+
+Way cpu(const AttentionSlots& slots) {
+  return {.variant = cpu_variant(slots),
+          .rule = {.why = "a CPU wants vectors in registers, not tiles in local memory",
+                   .when = [](const Problem&, const DeviceProfile& p) { return is_opencl_cpu(p); },
+                   .config = default_cpu_config}};
 }
 
 }  // namespace tessera::operations::attention

@@ -7,13 +7,10 @@ namespace tessera::operations::attention {
 
 CpuGeometry cpu_geometry(const Config& config, std::uint32_t head_dim, std::uint32_t value_dim,
                          bool bf16_dot) {
-  // forward.h's macros read these names.
-  const std::uint64_t VECTOR_WIDTH = config.get("VECTOR_WIDTH", 0);
-  const std::uint64_t BLOCK_Q = config.get("BLOCK_Q", 0);
-  const std::uint64_t BLOCK_K = config.get("BLOCK_K", 0);
-  const std::uint64_t VECTORS = config.get("VECTORS", 0);
-  const std::uint64_t KEY_ROWS = config.get("KEY_ROWS", 0);
-  const std::uint64_t VALUE_COLUMNS = config.get("VALUE_COLUMNS", 0);
+  // forward.h's macros read these locals.
+  using Number = std::uint64_t;
+#include "kernel/tunable_locals.inc"
+#include "operations/attention_core/cpu/forward.def"
   const std::uint64_t HEAD_DIM = head_dim;
   const std::uint64_t VALUE_DIM = value_dim;
   const bool BF16_DOT = bf16_dot;

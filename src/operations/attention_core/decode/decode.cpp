@@ -14,6 +14,13 @@
 namespace tessera::operations::attention {
 namespace {
 
+std::vector<Tunable> tunables() {
+  return {
+#include "operations/attention_core/decode/decode.def"
+      kSplits,
+  };
+}
+
 constexpr std::int64_t kMostRows = 64;
 // Rows below which it is the untuned choice.
 constexpr std::int64_t kFewRows = 16;
@@ -23,12 +30,11 @@ struct DecodeGeometry {
   std::uint64_t local_bytes = 0;
 };
 
-// decode.h's macros read these names.
+// decode.h's macros read the locals here.
 DecodeGeometry decode_geometry(const Config& config, const Problem& problem) {
-  const std::uint32_t WG_X = config.get("WG_X", 0);
-  const std::uint32_t ROWS = config.get("ROWS", 0);
-  const std::uint32_t BLOCK_K = config.get("BLOCK_K", 0);
-  const std::uint32_t LANES = config.get("LANES", 0);
+  using Number = std::uint32_t;
+#include "kernel/tunable_locals.inc"
+#include "operations/attention_core/decode/decode.def"
   const std::uint32_t DTYPE = dtype_axis(problem.dtype);
   const std::uint32_t VALUE_DIM = value_dim(problem);
   constexpr std::uint32_t kMost = 4096;  // keeps every product below in 32 bits
@@ -37,13 +43,6 @@ DecodeGeometry decode_geometry(const Config& config, const Problem& problem) {
   }
   if (WG_X < LANES || !(DECODE_VALID)) return {};
   return {.valid = true, .local_bytes = DECODE_LOCAL_BYTES};
-}
-
-std::vector<Tunable> tunables() {
-  return {
-#include "operations/attention_core/decode/decode.def"
-      kSplits,
-  };
 }
 
 std::vector<Define> constants(const Problem& problem, const Config& /*config*/) {
@@ -173,8 +172,9 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
 Refusal rejects_strides(const Problem& problem) {
   for (const std::size_t slot : {call_of(problem).slots.key, call_of(problem).slots.value}) {
     const TensorSpec spec = with_batch(problem.spec(slot));
-    const std::int64_t bytes = spec.strides[1] * static_cast<std::int64_t>(size_of(spec.dtype));
-    if (bytes < std::int64_t{1} << 32) continue;
+    // A single row's stride is never used, and may be any.
+    const auto most = (std::int64_t{1} << 32) / static_cast<std::int64_t>(size_of(spec.dtype));
+    if (spec.shape[1] <= 1 || spec.strides[1] < most) continue;
     return problem.operation->operands[slot].name + " " + spec.to_string() +
            " has rows 2^32 bytes apart";
   }
@@ -184,7 +184,7 @@ Refusal rejects_strides(const Problem& problem) {
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& /*profile*/) {
   const DecodeGeometry geometry = decode_geometry(config, problem);
   if (!geometry.valid)
-    return "its items do not divide into streams (operations/attention_core/decode/decode.h)";
+    return "has items that do not divide into streams (operations/attention_core/decode/decode.h)";
   if (call_of(problem).q_len > kMostRows) {
     return "is for few query rows, " + std::to_string(kMostRows) +
            " at most; variant tile is for more";
@@ -193,8 +193,6 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   if (const Refusal no = rejects_splits(problem, config)) return no;
   return rejects_long_offsets(problem, scratch_of(problem, tiling(problem, config)).end);
 }
-
-}  // namespace
 
 Variant decode_variant(const AttentionSlots& slots) {
   Variant variant = forward_variant(
@@ -223,6 +221,15 @@ bool prefers_decode(const Problem& problem, const DeviceProfile& profile) {
 Config default_decode_config(const Problem& problem, const DeviceProfile& profile) {
   const std::vector<Config> configs = space(problem, profile);
   return configs.empty() ? Config{} : configs.front();
+}
+
+}  // namespace
+
+Way decode(const AttentionSlots& slots) {
+  return {.variant = decode_variant(slots),
+          .rule = {.why = "few query rows are bound by the memory that holds the keys",
+                   .when = prefers_decode,
+                   .config = default_decode_config}};
 }
 
 }  // namespace tessera::operations::attention

@@ -39,10 +39,10 @@ struct HopperBackwardGeometry {
 };
 
 HopperBackwardGeometry geometry_of(const Problem& problem, const Config& config) {
-  // backward.h's macros read these names.
-  const std::uint32_t WG_X = config.get("WG_X", 0);
-  const std::uint32_t BLOCK_Q = config.get("BLOCK_Q", 0);
-  const std::uint32_t STAGES = config.get("STAGES", 0);
+  // backward.h's macros read these locals.
+  using Number = std::uint32_t;
+#include "kernel/tunable_locals.inc"
+#include "operations/attention_core/hopper/backward.def"
   const std::uint32_t DIM = columns(problem);
   if (!(HOPPER_BACKWARD_VALID)) return {};
   return {.valid = true,
@@ -103,7 +103,7 @@ std::vector<Define> constants(const Problem& problem, const Config& config) {
 // As many as share the cache, in turns of about one size, but enough of them that few groups at a
 // time add to the same rows.
 std::uint32_t heads_at_once(const AttentionProblem& call, std::uint32_t groups) {
-  const std::int64_t heads = key_heads(call);
+  const std::int64_t heads = std::max<std::int64_t>(key_heads(call), 1);
   const std::int64_t width = call.head_dim + call.value_dim;
   const std::int64_t bytes =
       call.group() * call.q_len * (4 * call.head_dim + 2 * width) + 2 * call.kv_len * width;
@@ -162,7 +162,9 @@ Pass maps_pass(const AttentionSlots& slots) {
 
 Pass sums_pass(const AttentionSlots& slots) {
   Pass pass = hopper_pass("sums", "backward");
-  pass.bindings = {slots.log_sum_exp, slots.key_gradient, slots.value_gradient, kScratch};
+  pass.bindings = {slots.query,           slots.key,         slots.value,
+                   slots.output_gradient, slots.log_sum_exp, slots.key_gradient,
+                   slots.value_gradient,  kScratch};
   pass.groups = [](const Problem& problem, const Config& config) {
     return Dim3{std::min(pieces_of_work(problem, config), config.at(kHopperGroups)), 1, 1};
   };
@@ -172,7 +174,8 @@ Pass sums_pass(const AttentionSlots& slots) {
 Pass queries_pass(const AttentionSlots& slots) {
   Pass pass = hopper_pass("queries", "backward_queries");
   pass.opencl.ptx_target = {};
-  pass.bindings = {kScratch, slots.query_gradient};
+  pass.bindings = {slots.query,       slots.key, slots.value,         slots.output_gradient,
+                   slots.log_sum_exp, kScratch,  slots.query_gradient};
   pass.specialized_on = {"BLOCK_Q", "DIM"};
   pass.group_size = [](const Config&) { return Dim3{kQueryItems, 1, 1}; };
   pass.groups = [](const Problem& problem, const Config& config) {
@@ -208,8 +211,6 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   return configs;
 }
 
-}  // namespace
-
 Variant hopper_backward_variant(const AttentionSlots& slots) {
   Variant variant;
   variant.name = "hopper";
@@ -237,6 +238,15 @@ bool prefers_hopper_backward(const Problem& problem, const DeviceProfile& profil
 
 Config default_hopper_backward_config(const Problem& problem, const DeviceProfile& profile) {
   return space(problem, profile).front();
+}
+
+}  // namespace
+
+Way hopper_backward(const AttentionSlots& slots) {
+  return {.variant = hopper_backward_variant(slots),
+          .rule = {.why = "Hopper's matrix unit, where its tiles are filled",
+                   .when = prefers_hopper_backward,
+                   .config = default_hopper_backward_config}};
 }
 
 }  // namespace tessera::operations::attention

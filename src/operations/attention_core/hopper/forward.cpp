@@ -34,15 +34,10 @@ struct HopperGeometry {
 };
 
 HopperGeometry geometry_of(const Problem& problem, const Config& config) {
-  // forward.h's macros read these names.
-  const std::uint32_t WG_X = config.get("WG_X", 0);
-  const std::uint32_t BLOCK_Q = config.get("BLOCK_Q", 0);
-  const std::uint32_t BLOCK_K = config.get("BLOCK_K", 0);
-  const std::uint32_t STAGES = config.get("STAGES", 0);
-  const std::uint32_t TURNS = config.get("TURNS", 0);
-  const std::uint32_t OWN_OVERLAP = config.get("OWN_OVERLAP", 0);
-  const std::uint32_t LATE_RESCALE = config.get("LATE_RESCALE", 0);
-  const std::uint32_t SHARE_Q = config.get("SHARE_Q", 0);
+  // forward.h's macros read these locals.
+  using Number = std::uint32_t;
+#include "kernel/tunable_locals.inc"
+#include "operations/attention_core/hopper/forward.def"
   const std::uint32_t HEAD_DIM = padded_columns(head_dim(problem));
   const std::uint32_t VALUE_DIM = padded_columns(value_dim(problem));
   if (!(HOPPER_VALID)) return {};
@@ -102,7 +97,7 @@ std::vector<Define> constants(const Problem& problem, const Config& config) {
 
 // Groups of heads of about one size: the last must not be a small one.
 std::uint32_t heads_at_once(const AttentionProblem& call, std::uint32_t band) {
-  const std::int64_t heads = call.batch * call.heads;
+  const std::int64_t heads = std::max<std::int64_t>(call.batch * call.heads, 1);
   if ((band & HOPPER_BAND_HIGH) == 0) return static_cast<std::uint32_t>(call.group());
   const std::int64_t bytes = 2 * seen_keys(call).count() * (call.head_dim + call.value_dim);
   const std::int64_t most = std::clamp(
@@ -251,8 +246,6 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   return configs;
 }
 
-}  // namespace
-
 Variant hopper_variant(const AttentionSlots& slots) {
   Variant variant;
   variant.name = "hopper";
@@ -278,6 +271,15 @@ bool prefers_hopper(const Problem& problem, const DeviceProfile& profile) {
 
 Config default_hopper_config(const Problem& problem, const DeviceProfile& profile) {
   return space(problem, profile).front();
+}
+
+}  // namespace
+
+Way hopper(const AttentionSlots& slots) {
+  return {.variant = hopper_variant(slots),
+          .rule = {.why = "Hopper's matrix unit, where a warpgroup's 64 rows are filled",
+                   .when = prefers_hopper,
+                   .config = default_hopper_config}};
 }
 
 }  // namespace tessera::operations::attention

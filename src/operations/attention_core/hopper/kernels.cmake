@@ -4,4 +4,4 @@ tessera_add_kernels(
          "attention/hopper/forward_maps.cl|forward.def|DTYPE=1|${TESSERA_NVIDIA_PTX}"
          "attention/hopper/backward.cl|backward.def|DTYPE=1,2|WG_X=384|BAND=0,3|${TESSERA_NVIDIA_PTX}"
          "attention/hopper/backward_maps.cl|backward.def|DTYPE=1|${TESSERA_NVIDIA_PTX}"
-         "attention/hopper/backward_queries.cl|backward.def|DTYPE=1,2|WG_X=256")
+         "attention/hopper/backward_queries.cl|backward.def|DTYPE=1,2|WG_X=256|${TESSERA_NVIDIA_PTX}")

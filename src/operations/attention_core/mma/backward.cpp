@@ -18,12 +18,10 @@ std::vector<Tunable> tunables() {
 }
 
 MmaBackwardGeometry geometry_of(const Problem& problem, const Config& config) {
-  // The macros read these names.
-  const std::uint32_t WG_X = config.get("WG_X", 0);
-  const std::uint32_t KEY_TILES = config.get("KEY_TILES", 0);
-  const std::uint32_t KEY_STEP = config.get("KEY_STEP", 0);
-  const std::uint32_t QUERY_TILES = config.get("QUERY_TILES", 0);
-  const std::uint32_t QUERY_STEP = config.get("QUERY_STEP", 0);
+  // The macros read these locals.
+  using Number = std::uint32_t;
+#include "kernel/tunable_locals.inc"
+#include "operations/attention_core/mma/backward.def"
   const std::uint32_t HEAD_DIM = head_dim(problem);
   const std::uint32_t VALUE_DIM = value_dim(problem);
   constexpr std::uint32_t ELEMENT_BYTES = 2;
@@ -59,8 +57,6 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& /*profile
   return {make_config(128, 1, 64, 2, 32), make_config(128, 1, 32, 2, 32), small};
 }
 
-}  // namespace
-
 Variant mma_backward_variant(const AttentionSlots& slots) {
   Variant variant = mma_backward_form(
       slots, {.name = "mma",
@@ -74,13 +70,22 @@ Variant mma_backward_variant(const AttentionSlots& slots) {
   return variant;
 }
 
+Config default_mma_backward_config(const Problem& problem, const DeviceProfile& profile) {
+  return space(problem, profile).front();
+}
+
+}  // namespace
+
 bool prefers_mma_backward(const Problem& problem, const DeviceProfile& profile) {
   return has(profile.features, Feature::kMmaSync) && problem.dtype != DType::kF32 &&
          call_of(problem).q_len >= 16;
 }
 
-Config default_mma_backward_config(const Problem& problem, const DeviceProfile& profile) {
-  return space(problem, profile).front();
+Way mma_backward(const AttentionSlots& slots) {
+  return {.variant = mma_backward_variant(slots),
+          .rule = {.why = "matrix instructions, where their 16 rows are filled",
+                   .when = prefers_mma_backward,
+                   .config = default_mma_backward_config}};
 }
 
 }  // namespace tessera::operations::attention

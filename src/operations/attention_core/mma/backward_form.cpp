@@ -96,6 +96,7 @@ Variant mma_backward_form(const AttentionSlots& slots, const MmaBackwardForm& fo
   variant.rounds_factors = true;
   variant.passes = {rows_pass(slots),
                     delta_pass(slots, tiling),
+                    peaks_pass(slots, tiling),
                     keys_pass(slots, form, false),
                     queries_pass(slots, form, false),
                     keys_pass(slots, form, true),

@@ -25,5 +25,7 @@ struct MmaBackwardForm {
 
 // All but its idea, tunables and space.
 Variant mma_backward_form(const AttentionSlots& slots, const MmaBackwardForm& form);
+// Whether matrix instructions are worth it.
+bool prefers_mma_backward(const Problem& problem, const DeviceProfile& profile);
 
 }  // namespace tessera::operations::attention

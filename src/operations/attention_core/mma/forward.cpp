@@ -30,12 +30,10 @@ struct MmaGeometry {
 };
 
 MmaGeometry geometry_of(const Problem& problem, const Config& config) {
-  // forward.h's macros read these names.
-  const std::uint32_t WG_X = config.get("WG_X", 0);
-  const std::uint32_t BLOCK_Q = config.get("BLOCK_Q", 0);
-  const std::uint32_t BLOCK_K = config.get("BLOCK_K", 0);
-  const std::uint32_t STAGES = config.get("STAGES", 0);
-  const std::uint32_t KEEP_Q = config.get("KEEP_Q", 0);
+  // forward.h's macros read these locals.
+  using Number = std::uint32_t;
+#include "kernel/tunable_locals.inc"
+#include "operations/attention_core/mma/forward.def"
   const std::uint32_t HEAD_DIM = head_dim(problem);
   const std::uint32_t VALUE_DIM = value_dim(problem);
   const std::uint32_t ELEMENT_BYTES = element_bytes(problem);
@@ -129,8 +127,6 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   return configs;
 }
 
-}  // namespace
-
 Variant mma_variant(const AttentionSlots& slots) {
   const ForwardKernel kernel{.opencl = "attention/mma/forward.cl",
                              .entry = "attention_mma",
@@ -161,6 +157,15 @@ bool prefers_mma(const Problem& problem, const DeviceProfile& profile) {
 
 Config default_mma_config(const Problem& problem, const DeviceProfile& profile) {
   return space(problem, profile).front();
+}
+
+}  // namespace
+
+Way mma(const AttentionSlots& slots) {
+  return {.variant = mma_variant(slots),
+          .rule = {.why = "matrix instructions, where their 16 rows are filled",
+                   .when = prefers_mma,
+                   .config = default_mma_config}};
 }
 
 }  // namespace tessera::operations::attention

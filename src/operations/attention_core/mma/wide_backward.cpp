@@ -24,13 +24,10 @@ std::uint32_t columns(const Problem& problem) {
 }
 
 MmaBackwardGeometry geometry_of(const Problem& problem, const Config& config) {
-  // The macros read these names.
-  const std::uint32_t WG_X = config.get("WG_X", 0);
-  const std::uint32_t KEYS = config.get("KEYS", 0);
-  const std::uint32_t KEY_STEP = config.get("KEY_STEP", 0);
-  const std::uint32_t QUERIES = config.get("QUERIES", 0);
-  const std::uint32_t QUERY_STEP = config.get("QUERY_STEP", 0);
-  const std::uint32_t STAGES = config.get("STAGES", 0);
+  // The macros read these locals.
+  using Number = std::uint32_t;
+#include "kernel/tunable_locals.inc"
+#include "operations/attention_core/mma/wide_backward.def"
   const std::uint32_t HEAD_DIM = head_dim(problem);
   const std::uint32_t VALUE_DIM = value_dim(problem);
   constexpr std::uint32_t ELEMENT_BYTES = 2;
@@ -70,8 +67,6 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   return configs;
 }
 
-}  // namespace
-
 Variant mma_wide_backward_variant(const AttentionSlots& slots) {
   Variant variant = mma_backward_form(slots, {.name = "mma_wide",
                                               .kernels = "wide_backward",
@@ -92,6 +87,16 @@ bool prefers_mma_wide_backward(const Problem& problem, const DeviceProfile& prof
 
 Config default_mma_wide_backward_config(const Problem& problem, const DeviceProfile& profile) {
   return space(problem, profile).front();
+}
+
+}  // namespace
+
+Way mma_wide_backward(const AttentionSlots& slots) {
+  return {.variant = mma_wide_backward_variant(slots),
+          .rule = {
+              .why = "matrix instructions, where a row's sums do not fit the registers of one warp",
+              .when = prefers_mma_wide_backward,
+              .config = default_mma_wide_backward_config}};
 }
 
 }  // namespace tessera::operations::attention

@@ -2,6 +2,7 @@
 #include "operations/attention_core/oracle/pairs.hpp"
 
 #include <cmath>
+#include <limits>
 
 #include "abi/shared.h"
 #include "operations/attention_core/dropout.hpp"
@@ -82,28 +83,32 @@ AttentionPairs::Broadcast AttentionPairs::broadcast(const Problem& problem,
 }
 
 AttentionPairs::Place AttentionPairs::place_of(std::int64_t batch, std::int64_t row) const {
-  Place place{.row = row, .rows = call_.q_len, .first_key = 0, .keys = call_.kv_len};
-  if (call_.sequences > 0) {
-    for (std::int64_t s = 0; s < call_.sequences; ++s) {
-      if (!call_.packed && s != batch) continue;
-      const auto at = static_cast<std::size_t>(s);
-      const std::int64_t q_begin = clamped(cu_q_[at], 0, call_.q_len);
-      const std::int64_t q_end = clamped(cu_q_[at + 1], q_begin, call_.q_len);
-      const std::int64_t k_begin = clamped(cu_k_[at], 0, call_.kv_len);
-      const std::int64_t k_end = clamped(cu_k_[at + 1], k_begin, call_.kv_len);
-      place.rows = q_end - q_begin;
-      place.keys = k_end - k_begin;
-      if (!call_.packed) break;
-      place.first_key = k_begin;
-      place.row = row - q_begin;
-      if (row >= q_begin && row < q_end) return place;
-    }
-    if (call_.packed) return {};
-  }
   const auto at = static_cast<std::size_t>(batch);
+  Place place{.row = row, .rows = call_.q_len, .first_key = 0, .keys = call_.kv_len};
+  if (call_.packed) return place_in_sequence(row);
+  if (call_.sequences > 0) {
+    place.rows = clamped(cu_q_[at + 1] - cu_q_[at], 0, call_.q_len);
+    place.keys = clamped(cu_k_[at + 1] - cu_k_[at], 0, call_.kv_len);
+  }
   if (!q_lengths_.empty()) place.rows = clamped(q_lengths_[at], 0, place.rows);
   if (!kv_lengths_.empty()) place.keys = clamped(kv_lengths_[at], 0, place.keys);
   return place.row < place.rows ? place : Place{};
+}
+
+// Halving the list says which sequence, whatever the order of the offsets.
+AttentionPairs::Place AttentionPairs::place_in_sequence(std::int64_t row) const {
+  std::size_t at = 0, last = static_cast<std::size_t>(call_.sequences);
+  while (last - at > 1) {
+    const std::size_t middle = (at + last) / 2;
+    (cu_q_[middle] <= static_cast<double>(row) ? at : last) = middle;
+  }
+  const std::int64_t q_begin = clamped(cu_q_[at], 0, call_.q_len);
+  const std::int64_t q_end = clamped(cu_q_[at + 1], q_begin, call_.q_len);
+  const std::int64_t k_begin = clamped(cu_k_[at], 0, call_.kv_len);
+  const std::int64_t k_end = clamped(cu_k_[at + 1], k_begin, call_.kv_len);
+  if (row < q_begin || row >= q_end) return {};
+  return {
+      .row = row - q_begin, .rows = q_end - q_begin, .first_key = k_begin, .keys = k_end - k_begin};
 }
 
 std::int64_t AttentionPairs::position_of_row(std::int64_t batch, std::int64_t row) const {
@@ -129,11 +134,13 @@ bool AttentionPairs::sees(std::int64_t batch, std::int64_t head, std::int64_t ro
   if (place.row < 0 || key < place.first_key || key >= place.first_key + place.keys) return false;
   const std::int64_t p = position_of_row(batch, row), k = position_of_key(batch, row, key);
   if (call_.causal && k > p) return false;
-  if (call_.window_left < INDEX_MAX && k < p - call_.window_left) return false;
-  if (call_.window_right < INDEX_MAX && k > p + call_.window_right) return false;
+  if (k < p - call_.window_left || k > p + call_.window_right) return false;
   if (call_.chunk > 0 && FLOOR_DIV(p, call_.chunk) != FLOOR_DIV(k, call_.chunk)) return false;
   if (!q_segments_.empty() &&
       (q_segments_[row_at] < 0 || q_segments_[row_at] != kv_segments_[key_at]))
+    return false;
+  if (!bias_.values.empty() &&
+      bias_.at(batch, head, row, key) == -std::numeric_limits<double>::infinity())
     return false;
   return mask_.values.empty() || mask_.at(batch, head, row, key) != 0;
 }
@@ -154,13 +161,18 @@ Pair AttentionPairs::pair(std::int64_t batch, std::int64_t head, std::int64_t ro
   }
   const double bias = bias_.values.empty() ? 0 : bias_.at(batch, head, row, key);
   pair.magnitude += std::fabs(bias);
-  if (!call_.bias_after_cap) u += bias;
+  if (!call_.bias_after_cap) {
+    u += bias;
+    if (std::fabs(bias) > kFarScore && u == bias) pair.magnitude = 0;  // nothing was rounded
+  }
   if (call_.soft_cap > 0) {
     const double t = std::tanh(u / call_.soft_cap);
     u = call_.soft_cap * t;
     pair.slope = 1 - t * t;
   }
   pair.score = u + (call_.bias_after_cap ? bias : 0);
+  if (std::isinf(pair.score)) pair.magnitude = 0;  // no rounding moves it
+  if (std::fabs(bias) > kFarScore && pair.score == bias) pair.magnitude = 0;
   return pair;
 }
 

@@ -17,6 +17,10 @@ using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowM
 // An operand head by head; index batch * heads + head.
 std::vector<Matrix> read_heads(const HostTensor& tensor, const TensorSpec& spec);
 
+// Scores this far out are so far apart that only the largest has a weight: others beside them, and
+// their own roundings, do not count.
+inline constexpr double kFarScore = 0x1p64;
+
 // What one key is to one row that sees it.
 struct Pair {
   double score = 0;      // after cap and bias, natural units
@@ -64,6 +68,7 @@ class AttentionPairs {
     return static_cast<std::size_t>(batch * call_.kv_heads + head / call_.group());
   }
   Place place_of(std::int64_t batch, std::int64_t row) const;
+  Place place_in_sequence(std::int64_t row) const;  // of packed ones
   Broadcast broadcast(const Problem& problem, std::span<const HostTensor> tensors,
                       std::size_t slot) const;
   // Places on the axis that causal masks, windows, chunks and slopes count on.

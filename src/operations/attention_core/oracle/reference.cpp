@@ -6,8 +6,16 @@
 #include <limits>
 
 #include "base/parallel.hpp"
+#include "operations/attention_core/oracle/thresholds.hpp"
 
 namespace tessera::operations::attention {
+namespace {
+
+// So far below the largest score that weights are no float, whatever is rounded: their scores do
+// not count for the error of a row.
+constexpr double kNoWeight = 150;
+
+}  // namespace
 
 AttentionRow attention_row(const AttentionPairs& pairs, std::int64_t batch, std::int64_t head,
                            std::int64_t row) {
@@ -17,27 +25,39 @@ AttentionRow attention_row(const AttentionPairs& pairs, std::int64_t batch, std:
                       .squares = Eigen::VectorXd::Zero(call.value_dim),
                       .values = Eigen::VectorXd::Zero(call.value_dim)};
   double maximum = -std::numeric_limits<double>::infinity();
-  std::vector<double> scores;
+  std::vector<double> scores, magnitudes;
+  double peak_magnitude = 0;
   for (std::int64_t key = 0; key < call.kv_len; ++key) {
     if (!pairs.sees(batch, head, row, key)) continue;
     const Pair pair = pairs.pair(batch, head, row, key);
     result.keys.push_back(key);
     scores.push_back(pair.score);
-    if (pair.score > maximum) result.peak = key;
+    magnitudes.push_back(pair.magnitude);
+    if (pair.score > maximum) {
+      result.peak = key;
+      peak_magnitude = pair.magnitude;
+    }
     maximum = std::max(maximum, pair.score);
-    result.score_magnitude = std::max(result.score_magnitude, pair.magnitude);
     if (std::isnan(pair.score)) maximum = pair.score;
   }
   for (std::size_t n = 0; n < pairs.sinks(head).size(); ++n) {
     const double sink = pairs.sinks(head)[n];
     if (sink > maximum) result.peak = call.kv_len + static_cast<std::int64_t>(n);
     maximum = std::max(maximum, sink);
+    if (std::fabs(sink) > kFarScore) continue;  // has all of the weight or none
     result.score_magnitude = std::max(result.score_magnitude, std::fabs(sink));
   }
   result.largest_score = maximum;
-  double sum = 0;
+  for (std::size_t n = 0; n < scores.size(); ++n) {
+    const double errors = kUnitF32 * kRoundings * (magnitudes[n] + peak_magnitude);
+    if (scores[n] + 2 * errors < maximum - kNoWeight) continue;
+    result.score_magnitude = std::max(result.score_magnitude, magnitudes[n]);
+  }
+  double& sum = result.sum;
   for (const double score : scores) sum += std::exp(score - maximum);
-  for (const double sink : pairs.sinks(head)) sum += std::exp(sink - maximum);
+  for (const double sink : pairs.sinks(head)) {
+    if (sink > -std::numeric_limits<double>::infinity()) sum += std::exp(sink - maximum);
+  }
   result.log_sum_exp =
       sum == 0 ? -std::numeric_limits<double>::infinity() : maximum + std::log(sum);
   result.weights.resize(static_cast<Eigen::Index>(scores.size()));

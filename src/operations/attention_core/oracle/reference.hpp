@@ -17,8 +17,9 @@ struct AttentionRow {
   Eigen::VectorXd squares;    // sum_j (p[j] v[j,:])^2
   Eigen::VectorXd values;     // sum_j |keep[j] v[j,:]|
   double log_sum_exp = 0;
-  double score_magnitude = 0;        // largest of the visible keys and sinks
+  double score_magnitude = 0;        // largest of the keys that may have a weight, and of sinks
   double largest_score = 0;          // what scores are compared with before exponentials
+  double sum = 0;                    // of exp(score - largest_score), sinks included
   std::int64_t peak = -1;            // whose it is: a key, or kv_len + n of sink n
   std::vector<std::int64_t> keys{};  // visible ones
   Eigen::VectorXd weights{};         // of those, dropout included
@@ -78,7 +79,9 @@ class AttentionGradients {
   template <class Visit>
   void for_each_row_of_key(std::int64_t batch, std::int64_t kv_head, std::int64_t key,
                            Visit visit) const;
+  bool has_peak(std::size_t at) const;  // a row whose weights log_sum_exp does not give
   void find_peaks();
+  bool sees_any(std::int64_t line, std::int64_t row) const;  // line: batch * heads + head
   Element sink(std::int64_t batch, std::int64_t head, std::int64_t row, std::size_t sink) const;
   // Of a weight's exponent: what the score and what it is compared with are summed up from.
   double exponent_magnitude(const Pair& pair, std::size_t at) const {
@@ -99,9 +102,10 @@ class AttentionGradients {
   FactorRounding rounding_{};
   Shape bias_shape_{};            // [batch, heads, rows, keys], 1 where the bias is broadcast
   std::vector<Matrix> gradient_;  // of the output, by batch and head
-  // By batch, head and row. Weights are exp(score - shift): the log-sum-exp, or the largest score
-  // where nothing is divided by the sum; then its key gets the gradient of all others' shift.
-  std::vector<double> log_sum_exp_, shift_, shift_magnitude_, delta_, delta_magnitude_;
+  // By batch, head and row. Weights are exp(score - shift) / sum: of the log-sum-exp and 1, or the
+  // largest score and the sum of the row; or, where nothing is divided by the sum, the largest
+  // score and 1, and its key gets the gradient of all others' shift.
+  std::vector<double> log_sum_exp_, shift_, sum_, shift_magnitude_, delta_, delta_magnitude_;
   std::vector<std::int64_t> peak_;
 };
 

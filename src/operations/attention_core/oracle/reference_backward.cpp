@@ -2,6 +2,7 @@
 // The definition of attention's gradients, double precision:
 //
 //   delta[i] = sum_d do[i,d] o[i,d]              p[i,j] = exp(score[i,j] - log_sum_exp[i])
+//              (0 for rows that see no key: their output is 0 whatever anything is)
 //   dp[i,j]  = keep[i,j] sum_d do[i,d] v[j,d]    ds[i,j] = p[i,j] (dp[i,j] - delta[i])
 //   du[i,j]  = ds[i,j] slope of the cap          dq[i] = scale sum_j du[i,j] k[j]
 //   dk[j]    = scale sum_i du[i,j] q[i]          dv[j] = sum_i keep[i,j] p[i,j] do[i]
@@ -12,10 +13,14 @@
 //
 //   p[i,j]  = exp(score[i,j] - m[i])             ds[i,j] = p[i,j] dp[i,j] - (m[i] is j's) delta[i]
 //   dsink[n] = -sum_i (m[i] is n's) delta[i]
+//
+// With a bias, float may not hold log_sum_exp to a part of 1. Where its magnitude is above
+// COARSE_LOG_SUM_EXP, p[i,j] = exp(score[i,j] - m[i]) / (sum of that over keys and sinks).
 #include <cmath>
 
 #include "base/parallel.hpp"
 #include "operations/attention_core/oracle/reference.hpp"
+#include "operations/attention_core/policy_args.h"
 
 namespace tessera::operations::attention {
 namespace {
@@ -37,32 +42,54 @@ AttentionGradients::AttentionGradients(const Problem& problem, std::span<const H
   shift_ = log_sum_exp_;
   for (const double shift : shift_) shift_magnitude_.push_back(std::fabs(shift));
   peak_.assign(shift_.size(), -1);
-  if (!pairs_.call().normalize) find_peaks();
+  sum_.assign(shift_.size(), 1);
+  find_peaks();
   for (std::size_t at = 0; at < gradient_.size(); ++at) {
     for (Eigen::Index row = 0; row < gradient_[at].rows(); ++row) {
-      delta_.push_back(gradient_[at].row(row).dot(output[at].row(row)));
-      delta_magnitude_.push_back(
-          gradient_[at].row(row).cwiseAbs().dot(output[at].row(row).cwiseAbs()));
+      const bool counts = sees_any(static_cast<std::int64_t>(at), row);
+      const auto g = gradient_[at].row(row);
+      const auto o = output[at].row(row);
+      delta_.push_back(counts ? g.dot(o) : 0);
+      delta_magnitude_.push_back(counts ? g.cwiseAbs().dot(o.cwiseAbs()) : 0);
     }
   }
+}
+
+bool AttentionGradients::sees_any(std::int64_t line, std::int64_t row) const {
+  const AttentionProblem& call = pairs_.call();
+  for (std::int64_t key = 0; key < call.kv_len; ++key)
+    if (pairs_.sees(line / call.heads, line % call.heads, row, key)) return true;
+  return false;
+}
+
+bool AttentionGradients::has_peak(std::size_t at) const {
+  const AttentionProblem& call = pairs_.call();
+  if (!call.normalize) return true;
+  return (call.features & POLICY_BIAS) != 0 && std::isfinite(log_sum_exp_[at]) &&
+         std::fabs(log_sum_exp_[at]) > COARSE_LOG_SUM_EXP;
 }
 
 void AttentionGradients::find_peaks() {
   const AttentionProblem& call = pairs_.call();
   parallel_for(shift_.size(), [&](std::size_t at) {
+    if (!has_peak(at)) return;
     const auto n = static_cast<std::int64_t>(at);
     const AttentionRow row = attention_row(pairs_, n / call.q_len / call.heads,
                                            n / call.q_len % call.heads, n % call.q_len);
     shift_[at] = row.largest_score;
     shift_magnitude_[at] = row.score_magnitude;
-    peak_[at] = row.peak;
+    if (call.normalize) {
+      sum_[at] = row.sum;
+    } else {
+      peak_[at] = row.peak;
+    }
   });
 }
 
 double AttentionGradients::weight(const Pair& pair, std::int64_t batch, std::int64_t head,
                                   std::int64_t row) const {
   const std::size_t at = index_of(batch, head, row);
-  return std::isinf(log_sum_exp_[at]) ? 0 : std::exp(pair.score - shift_[at]);
+  return std::isinf(log_sum_exp_[at]) ? 0 : std::exp(pair.score - shift_[at]) / sum_[at];
 }
 
 AttentionGradients::Element AttentionGradients::element(std::int64_t batch, std::int64_t head,
@@ -90,7 +117,7 @@ AttentionGradients::Element AttentionGradients::sink(std::int64_t batch, std::in
   const std::size_t at = index_of(batch, head, row);
   if (std::isinf(log_sum_exp_[at])) return {};
   const double logit = pairs_.sinks(head)[sink];
-  const double p = call.normalize ? std::exp(logit - shift_[at])
+  const double p = call.normalize ? std::exp(logit - shift_[at]) / sum_[at]
                    : peak_[at] == call.kv_len + static_cast<std::int64_t>(sink) ? 1
                                                                                 : 0;
   return {.logit = -p * delta_[at],

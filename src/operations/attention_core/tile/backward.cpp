@@ -37,16 +37,26 @@ bool fits(const Problem& problem, const Config& config, const DeviceProfile& pro
          (profile.max_group_size == 0 || config.group().x <= profile.max_group_size);
 }
 
+constexpr std::uint32_t kMostRegisters = 224;  // of 255 on the GPUs that have fewest
+
 // Square blocks with four scores per item and row, so that an item of a block has 4 rows / block of
 // each row's features: the largest block whose sums stay in registers, with the longest slices that
 // fit local memory. On a CPU, where nobody needs speed of these tiles, the smallest: PoCL compiles
-// them in 4 s, and blocks of 16 in 12.
+// them in 4 s, and blocks of 16 in 12. With wide rows it is the other way round: loops over the
+// sums of an item are unrolled, and larger groups have fewer of them (dims 238 and 174, bf16:
+// minutes with blocks of 8, 12 s with 16).
 Config fitting_config(const Problem& problem, const DeviceProfile& profile) {
   constexpr std::pair<std::uint32_t, std::uint32_t> kSlices[] = {{32, 16}, {16, 16}, {16, 8},
                                                                  {8, 8},   {8, 4},   {4, 4}};
   const Config smallest = make_config(16, 8, 8, 1, 4, 4);
-  if (is_cpu(profile)) return smallest;
-  constexpr std::uint32_t kMostRegisters = 224;  // of 255 on the GPUs that have fewest
+  if (is_cpu(profile)) {
+    for (std::uint32_t block = 8; block <= 32; block *= 2) {
+      const Config config = make_config(block * block / 4, block, block, 1, 4, 4);
+      if (fits(problem, config, profile) && geometry(problem, config).registers <= kMostRegisters)
+        return config;
+    }
+    return smallest;
+  }
   for (const bool spills : {false, true}) {
     for (std::uint32_t block = 64; block >= 8; block /= 2) {
       for (std::uint32_t rows = 8; rows >= 1; rows /= 2) {
@@ -118,10 +128,13 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
     }
   }
   add(fitting_config(problem, profile));
+  // Loops over an item's sums are unrolled, and PoCL takes minutes for those that no GPU's
+  // registers would hold.
   if (is_cpu(profile)) {
     for (const Config& config :
          {make_config(16, 8, 32, 2, 8, 8), make_config(16, 16, 16, 4, 8, 4)}) {
-      if (fits(problem, config, profile)) add(config);
+      if (fits(problem, config, profile) && geometry(problem, config).registers <= kMostRegisters)
+        add(config);
     }
   }
   return configs;
@@ -177,11 +190,10 @@ Pass queries_pass(const AttentionSlots& slots, bool policies) {
 
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& /*profile*/) {
   if (!geometry(problem, config).valid)
-    return "its work-group does not divide into tiles (operations/attention_core/tile/backward.h)";
+    return "has a work-group that does not divide into tiles "
+           "(operations/attention_core/tile/backward.h)";
   return rejects_long_offsets(problem, backward_scratch_bytes(problem, tiling(problem, config)));
 }
-
-}  // namespace
 
 Variant tile_backward_variant(const AttentionSlots& slots) {
   Variant variant;
@@ -210,6 +222,15 @@ Variant tile_backward_variant(const AttentionSlots& slots) {
 
 Config default_tile_backward_config(const Problem& problem, const DeviceProfile& profile) {
   return space(problem, profile).front();
+}
+
+}  // namespace
+
+Way tile_backward(const AttentionSlots& slots) {
+  return {.variant = tile_backward_variant(slots),
+          .rule = {.why = "the base tier runs everywhere",
+                   .when = [](const Problem&, const DeviceProfile&) { return true; },
+                   .config = default_tile_backward_config}};
 }
 
 }  // namespace tessera::operations::attention

@@ -10,11 +10,12 @@ namespace {
 
 // backward.h's macros read the names of the parameters and locals here.
 TileBackwardGeometry geometry(const Config& config, std::uint32_t HEAD_DIM, std::uint32_t VALUE_DIM,
-                              std::uint32_t BLOCK_OWN, std::uint32_t BLOCK_STEP) {
-  const std::uint32_t WG_X = config.get("WG_X", 0);
-  const std::uint32_t ITEM_ROWS = config.get("ITEM_ROWS", 0);
-  const std::uint32_t SLICE_D = config.get("SLICE_D", 0);
-  const std::uint32_t SLICE_STEP = config.get("SLICE_STEP", 0);
+                              bool owns_keys) {
+  using Number = std::uint32_t;
+#include "kernel/tunable_locals.inc"
+#include "operations/attention_core/tile/backward.def"
+  const std::uint32_t BLOCK_OWN = owns_keys ? BLOCK_K : BLOCK_Q;
+  const std::uint32_t BLOCK_STEP = owns_keys ? BLOCK_Q : BLOCK_K;
   constexpr std::uint32_t kMost = 4096;  // keeps every product below in 32 bits
   for (const std::uint32_t value : {WG_X, BLOCK_OWN, BLOCK_STEP, ITEM_ROWS, SLICE_D, SLICE_STEP}) {
     if (value == 0 || value > kMost) return {};
@@ -27,9 +28,8 @@ TileBackwardGeometry geometry(const Config& config, std::uint32_t HEAD_DIM, std:
 
 TileBackwardGeometry tile_backward_geometry(const Config& config, std::uint32_t head_dim,
                                             std::uint32_t value_dim) {
-  const std::uint32_t block_q = config.get("BLOCK_Q", 0), block_k = config.get("BLOCK_K", 0);
-  const TileBackwardGeometry keys = geometry(config, head_dim, value_dim, block_k, block_q);
-  const TileBackwardGeometry queries = geometry(config, head_dim, value_dim, block_q, block_k);
+  const TileBackwardGeometry keys = geometry(config, head_dim, value_dim, true);
+  const TileBackwardGeometry queries = geometry(config, head_dim, value_dim, false);
   if (!keys.valid || !queries.valid) return {};
   // The queries kernel has one sum fewer than TILE_REGISTERS counts, so the keys kernel leads.
   return {.valid = true,

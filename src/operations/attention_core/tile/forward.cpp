@@ -24,7 +24,7 @@ std::vector<Tunable> tunables() {
 AttentionTiling tiling(const Problem& problem, const Config& config) {
   const AttentionProblem& call = call_of(problem);
   const std::uint32_t rows = config.at("BLOCK_Q");
-  const bool packs = 2 * call.q_len <= rows;
+  const bool packs = 2 * call.q_len <= rows && call.group() > 0;  // a call may have no heads
   return {.rows = rows,
           .keys = config.at("BLOCK_K"),
           .pack = packs ? static_cast<std::uint32_t>(call.group()) : 1,
@@ -161,7 +161,8 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& /*profile*/) {
   const TileGeometry geometry = tile_geometry(config, head_dim(problem), value_dim(problem));
   if (!geometry.valid)
-    return "its work-group does not divide into tiles (operations/attention_core/tile/forward.h)";
+    return "has a work-group that does not divide into tiles "
+           "(operations/attention_core/tile/forward.h)";
   if (const Refusal no = rejects_splits(problem, config)) return no;
   return rejects_long_offsets(problem, scratch_of(problem, tiling(problem, config)).end);
 }
@@ -191,8 +192,6 @@ Variant tile(const AttentionSlots& slots, std::string name, std::string idea, bo
   return variant;
 }
 
-}  // namespace
-
 Variant tile_variant(const AttentionSlots& slots) {
   return tile(slots, "tile",
               "K and V tiles in local memory, scores and outputs in registers, online softmax",
@@ -205,6 +204,26 @@ Variant tile_subgroup_variant(const AttentionSlots& slots) {
 
 Config default_tile_config(const Problem& problem, const DeviceProfile& profile) {
   return space(problem, profile).front();
+}
+
+}  // namespace
+
+Way tile_subgroup(const AttentionSlots& slots) {
+  return {.variant = tile_subgroup_variant(slots),
+          .rule = {.why = "sub-group shuffles save barriers",
+                   .when =
+                       [](const Problem&, const DeviceProfile& p) {
+                         return p.backend == Backend::kVulkan &&
+                                has(p.features, Feature::kSubgroupArithmetic);
+                       },
+                   .config = default_tile_config}};
+}
+
+Way tile(const AttentionSlots& slots) {
+  return {.variant = tile_variant(slots),
+          .rule = {.why = "the base tier runs everywhere",
+                   .when = [](const Problem&, const DeviceProfile&) { return true; },
+                   .config = default_tile_config}};
 }
 
 }  // namespace tessera::operations::attention

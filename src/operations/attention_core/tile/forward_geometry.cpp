@@ -6,15 +6,10 @@
 namespace tessera::operations::attention {
 
 TileGeometry tile_geometry(const Config& config, std::uint32_t head_dim, std::uint32_t value_dim) {
-  // forward.h's macros read these names.
-  const std::uint32_t WG_X = config.get("WG_X", 0);
-  const std::uint32_t BLOCK_Q = config.get("BLOCK_Q", 0);
-  const std::uint32_t BLOCK_K = config.get("BLOCK_K", 0);
-  const std::uint32_t ITEM_ROWS = config.get("ITEM_ROWS", 0);
-  const std::uint32_t SLICE_D = config.get("SLICE_D", 0);
-  const std::uint32_t SLICE_K = config.get("SLICE_K", 0);
-  const std::uint32_t KEEP_Q = config.get("KEEP_Q", 0);
-  const std::uint32_t PREFETCH = config.get("PREFETCH", 0);
+  // forward.h's macros read these locals.
+  using Number = std::uint32_t;
+#include "kernel/tunable_locals.inc"
+#include "operations/attention_core/tile/forward.def"
   const std::uint32_t HEAD_DIM = head_dim;
   const std::uint32_t VALUE_DIM = value_dim;
   constexpr std::uint32_t kMost = 4096;  // keeps every product below in 32 bits

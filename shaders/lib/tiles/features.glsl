@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Features by fours, for the tile kernels of both passes: how they are read, and how they are added up.
-#ifndef TESSERA_ATTENTION_TILE_FEATURES_GLSL
-#define TESSERA_ATTENTION_TILE_FEATURES_GLSL
+#ifndef TESSERA_LIB_TILES_FEATURES_GLSL
+#define TESSERA_LIB_TILES_FEATURES_GLSL
 #include "lib/prelude.glsl"
 
 // Writes to `to`, which is zero, the four features of the row that begins at element `at`.
@@ -25,4 +25,4 @@ vec4 add_seen_product(vec4 sum, float weight, vec4 row) {
   return weight == 0.0 ? sum : add_product(sum, weight, row);
 }
 
-#endif  // TESSERA_ATTENTION_TILE_FEATURES_GLSL
+#endif  // TESSERA_LIB_TILES_FEATURES_GLSL

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// The largest score of a row, and what its weights add up to, by all items of a work-group: for what
+// cannot be told from log_sum_exp. After attention/core/policy.glsl and the operands q and k.
+#ifndef TESSERA_ATTENTION_ROW_PEAK_GLSL
+#define TESSERA_ATTENTION_ROW_PEAK_GLSL
+
+// A row, by what its scores are made from.
+struct PeakRow {
+  RowPolicy policy;
+  uint head, head_dim;
+  uint query, keys;  // where they begin, the keys of its kv head
+};
+
+// {largest, whose, sum}: base-2 scores of keys, and of sinks, of which number n counts as key
+// kv_len + n; the first of equals wins, and -1 is of a row that sees nothing. sum: of
+// exp2(score - largest), sinks included.
+struct RowPeak {
+  float largest;
+  int key;
+  float sum;
+};
+
+shared float peak_scores[WG_X];
+shared int peak_keys[WG_X];
+
+// MASKED_SCORE where the row does not see the key.
+float key_score(PeakRow row, int key) {
+  if (!policy_sees(row.policy, key)) return MASKED_SCORE;
+  const uint from = row.keys + uint(key) * CORE(k_stride_row);
+  float dot_product = 0.0;
+  for (uint d = 0u; d < row.head_dim; ++d)
+    dot_product = fma(load_scalar(q[row.query + d]), load_scalar(k[from + d]), dot_product);
+  return policy_score(row.policy, key, dot_product * CORE(scale)).x;
+}
+
+uint sinks_of(PeakRow row) { return (RULE(features) & POLICY_SINKS) != 0u ? RULE(sinks) : 0u; }
+
+float sink_score(PeakRow row, uint n) {
+  const uint first =
+      RULE(sinks_offset) + row.head / RULE(sinks_group) * RULE(sinks_stride_head);
+  return exponent_of_score(
+      SINK_VALUE(first + n * RULE(sinks_stride), RULE(features) & POLICY_WIDE_SINKS));
+}
+
+// Every item gets the same.
+RowPeak find_peak(PeakRow row, uint item) {
+  RowPeak peak = RowPeak(0.0, -1, 0.0);
+  for (int key = row.policy.first + int(item); key < row.policy.end; key += int(WG_X)) {
+    const float score = key_score(row, key);
+    if (score == MASKED_SCORE) continue;
+    if (peak.key < 0 || score > peak.largest) peak = RowPeak(score, key, 0.0);
+  }
+  for (uint n = item; n < sinks_of(row); n += WG_X) {
+    const float score = sink_score(row, n);
+    if (peak.key < 0 || score > peak.largest)
+      peak = RowPeak(score, int(CORE(kv_len) + n), 0.0);
+  }
+  peak_scores[item] = peak.largest;
+  peak_keys[item] = peak.key;
+  barrier();
+  for (uint i = 0u; i < WG_X; ++i) {
+    if (peak_keys[i] < 0) continue;
+    if (peak.key < 0 || peak_scores[i] > peak.largest ||
+        (peak_scores[i] == peak.largest && peak_keys[i] < peak.key))
+      peak = RowPeak(peak_scores[i], peak_keys[i], 0.0);
+  }
+  barrier();
+
+  float sum = 0.0;
+  for (int key = row.policy.first + int(item); key < row.policy.end; key += int(WG_X)) {
+    const float score = key_score(row, key);
+    if (score != MASKED_SCORE) sum += exp2(score - peak.largest);
+  }
+  for (uint n = item; n < sinks_of(row); n += WG_X)
+    sum += exp2(sink_score(row, n) - peak.largest);
+  peak_scores[item] = sum;
+  barrier();
+  for (uint i = 0u; i < WG_X; ++i) peak.sum += peak_scores[i];
+  return peak;
+}
+
+// Whether weights are not made from this log_sum_exp.
+bool is_coarse(float log_sum_exp) {
+  return (RULE(features) & POLICY_BIAS) != 0u && abs(log_sum_exp) > COARSE_LOG_SUM_EXP &&
+         (FLOAT_BITS(log_sum_exp) & 0x7fffffffu) < 0x7f800000u;
+}
+
+#endif  // TESSERA_ATTENTION_ROW_PEAK_GLSL

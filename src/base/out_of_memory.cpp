@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/out_of_memory.hpp"
+
+#include "tessera/error.hpp"
+
+namespace tessera {
+namespace {
+
+// Made when the library is loaded, and never destroyed. Copies share its text.
+const OutOfHostMemory& sentence = *new OutOfHostMemory("the host is out of memory");
+
+}  // namespace
+
+void throw_out_of_host_memory() { throw OutOfHostMemory(sentence); }
+
+}  // namespace tessera

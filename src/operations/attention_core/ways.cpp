@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operations/attention_core/problem.hpp"
+
+namespace tessera::operations::attention {
+
+// Each is the work of a room.
+#define FORWARD(name) Way name(const AttentionSlots& slots);
+#define BACKWARD(name) Way name(const AttentionSlots& slots);
+#include "operations/attention_core/ways.def"
+#undef FORWARD
+#undef BACKWARD
+
+std::vector<Way> forward_ways(const AttentionSlots& slots) {
+#define FORWARD(name) name(slots),
+#define BACKWARD(name)
+  return {
+#include "operations/attention_core/ways.def"
+  };
+#undef FORWARD
+#undef BACKWARD
+}
+
+std::vector<Way> backward_ways(const AttentionSlots& slots) {
+#define FORWARD(name)
+#define BACKWARD(name) name(slots),
+  return {
+#include "operations/attention_core/ways.def"
+  };
+}
+
+}  // namespace tessera::operations::attention

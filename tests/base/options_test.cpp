@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tessera/options.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tessera/error.hpp"
+
+namespace tessera {
+namespace {
+
+TEST(ParseOption, TakesEveryUsualWordForABoolean) {
+  for (const char* yes : {"true", "True", "TRUE", "on", "On", "yes", "YES", "1"})
+    EXPECT_EQ(parse_option("causal", yes, false), OptionValue(true)) << yes;
+  for (const char* no : {"false", "False", "FALSE", "off", "OFF", "no", "No", "0"})
+    EXPECT_EQ(parse_option("causal", no, true), OptionValue(false)) << no;
+  for (const char* bad : {"", "t", "2", "truely", "-1", " true"}) {
+    try {
+      parse_option("causal", bad, false);
+      ADD_FAILURE() << bad;
+    } catch (const InvalidArgument& error) {
+      EXPECT_THAT(error.what(), ::testing::HasSubstr("'causal' takes true or false"));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tessera
