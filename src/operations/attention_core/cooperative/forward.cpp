@@ -33,7 +33,7 @@ struct CooperativeGeometry {
 };
 
 CooperativeGeometry geometry_of(const Problem& problem, const Config& config, bool registers,
-                                 std::uint32_t matrix_lanes = 0) {
+                                std::uint32_t matrix_lanes = 0) {
   const std::uint32_t REGISTERS = registers ? 1 : 0;
   // forward.h's macros read these locals.
   using Number = std::uint32_t;
