@@ -130,16 +130,14 @@ tool() {
 
 # Of the compiler, as allowances.json records it; Mesa's drivers tell theirs in the profile.
 version() {
+  need "$1"
   case $1 in
     amd | nvidia) llvm_version=$(tool "$1" --version | sed -n 's/.*clang version \([^ ]*\).*/\1/p') ;;
   esac
   case $1 in
     amd) echo "clang $llvm_version" ;;
     nvidia) echo "clang $llvm_version, ptxas $(ptxas --version | sed -n 's/.*release \([^,]*\),.*/\1/p')" ;;
-    intel)
-      need intel
-      basename "$(find "$place/usr/bin" -name 'ocloc-*' | head -n 1)"
-      ;;
+    intel) basename "$(find "$place/usr/bin" -name 'ocloc-*' | head -n 1)" ;;
   esac
 }
 

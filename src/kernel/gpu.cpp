@@ -32,10 +32,13 @@ std::uint32_t compute_units_of(const DeviceProfile& profile) {
 
 GroupBudget group_budget(const DeviceProfile& profile) {
   constexpr std::uint32_t kNoLimit = std::numeric_limits<std::uint32_t>::max();
-  // RDNA: 1536 registers of 32 lanes per SIMD, so 192 leave room for four waves of 64; a wave can
-  // have 256, some of which the compiler needs to copy.
-  if (profile.vendor_id == kVendorAmd)
-    return {.registers = 192, .spills_from = 248, .local_bytes = 16 << 10};
+  // RDNA: 1536 registers of 32 lanes per SIMD, so 192 leave room for four waves of 64; 1024 in
+  // processors with graphics. A wave can have 256, some of which the compiler needs to copy.
+  if (profile.vendor_id == kVendorAmd) {
+    return {.registers = profile.kind == DeviceKind::kIntegratedGpu ? 128U : 192U,
+            .spills_from = 248,
+            .local_bytes = 16 << 10};
+  }
   // 128 registers of the native width to a thread, whatever its sub-group's size; a quarter goes to
   // addresses of 64 bits and to loads under way.
   if (profile.vendor_id == kVendorIntel)

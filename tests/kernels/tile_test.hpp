@@ -11,7 +11,6 @@
 #include <functional>
 #include <memory>
 #include <random>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,9 +20,9 @@
 
 namespace tessera::device {
 
-// A kernel of this folder with all that it includes, from `folders` of the source tree.
+// A kernel of this folder with all that it includes, from `folders` of the source tree. Every
+// include is written out, for an earlier one may stand under an #if that is false.
 inline std::string kernel_text(const std::string& file, const std::vector<std::string>& folders) {
-  std::set<std::string> seen;  // every header has a guard
   const std::function<std::string(const std::string&)> read = [&](const std::string& path) {
     std::ifstream stream(path);
     if (!stream) ADD_FAILURE() << "cannot read " << path;
@@ -34,7 +33,6 @@ inline std::string kernel_text(const std::string& file, const std::vector<std::s
         continue;
       }
       const std::string name = line.substr(10, line.find('"', 10) - 10);
-      if (!seen.insert(name).second) continue;
       for (const std::string& folder : folders) {
         const std::string inner = std::string(TESSERA_SOURCE_DIR "/") + folder + "/" + name;
         if (std::ifstream(inner)) {
@@ -76,8 +74,9 @@ inline Matrix random_matrix(std::uint32_t rows, std::uint32_t columns, std::uint
 class Tiles : public testing::Test {
  protected:
   // The first device that has these features, or the test is skipped with a sentence.
-  void open(const PlatformProbe& probe, Feature features = Feature::kNone) {
+  void open(const PlatformProbe& probe, Feature features = Feature::kNone, bool cpu = false) {
     for (const Found& found : probe.found) {
+      if (cpu && !is_cpu(found.profile)) continue;
       device_ = found.open();
       if (has(device_->profile().features, features)) {
         stream_ = device_->create_stream();

@@ -68,7 +68,7 @@ TEST_F(OpenClTiles, FloatProductsAreThoseOfPlainLoops) {
 
 // 20 rows are no whole panel, 13 features no whole vector.
 TEST_F(OpenClTiles, PanelsHoldRowsAndGiveThemBack) {
-  open(probe_opencl());
+  open(probe_opencl(), Feature::kNone, true);
   if (IsSkipped()) return;
   constexpr std::uint32_t kRows = 20, kFeatures = 13, kVectors = 2, kWidth = 4;
   const DType dtype = DType::kF16;
@@ -89,7 +89,7 @@ TEST_F(OpenClTiles, PanelsHoldRowsAndGiveThemBack) {
 }
 
 TEST_F(OpenClTiles, PanelsMultiplyRows) {
-  open(probe_opencl());
+  open(probe_opencl(), Feature::kNone, true);
   if (IsSkipped()) return;
   constexpr std::uint32_t kFeatures = 13, kLanes = 8;
   const DType dtype = DType::kF16;
@@ -104,7 +104,7 @@ TEST_F(OpenClTiles, PanelsMultiplyRows) {
 }
 
 TEST_F(OpenClTiles, VectorFunctionsKeepTheirBounds) {
-  open(probe_opencl());
+  open(probe_opencl(), Feature::kNone, true);
   if (IsSkipped()) return;
   Matrix x{1, 512, {}};
   for (int i = -256; i < 256; ++i) x.values.push_back(static_cast<float>(i * 0.3901 + 1e-4 * i));

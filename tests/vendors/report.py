@@ -42,7 +42,7 @@ documentation, not recorded.
 | AMD through OpenCL | LLVM unrolls the loops over a slice whole and loads all of it first | those loops are marked not to be unrolled |
 | NVIDIA | 255 registers | what was measured on an H200 |
 
-Registers that compute units of unknown number leave open are guessed: 32 for a discrete GPU, 8 for an integrated one, so
+Where a driver does not tell the number of compute units, 32 are assumed of a discrete GPU and 8 of an integrated one, so
 that the keys of few rows are split.
 """
 
@@ -102,7 +102,7 @@ def main():
     print(HEAD)
     print('## What compiles\n\nPrograms of the default configurations; spills and scratch memory of dims up to 256; waves of '
           '64 lanes per SIMD, the fewest\nat dims 64 and 128 (warps per multiprocessor on NVIDIA); the longest build in '
-          'seconds of CPU time.\n')
+          'seconds of CPU time. Fewer than\n200 programs are those of f16, fewer than 140 those of dims 64 and 128.\n')
     print('| target | GPU | through | compiler | programs | errors | spill | with scratch | waves | longest |')
     print('| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |')
     for target, lines in found:
@@ -113,12 +113,13 @@ def main():
         print(f"\nNot compiled for this page: {', '.join(missing)}.")
     known = rules.allowances()
     print('\n## What may spill\n\nRecorded with ' + ', '.join(f'{k} {v}' for k, v in known['compilers'].items()) + '.\n')
-    print('| targets | kernels | dims | spills | scratch bytes | why |\n| --- | --- | --- | --- | --- | --- |')
+    print('| targets | kernels | dims | spills | scratch bytes | fewest waves | why |\n'
+          '| --- | --- | --- | --- | --- | --- | --- |')
     for row in known['allowed']:
         print(f"| {', '.join(row['targets'])} | {', '.join(row['kernels'])} | {row['from_dim']} to {row['to_dim']} | "
-              f"{row.get('spills', 0)} | {row.get('scratch', 0)} | {row['reason']} |")
+              f"{row.get('spills', 0)} | {row.get('scratch', 0)} | {row.get('waves', '–')} | {row['reason']} |")
     print('\n## What is chosen\n\nThe first program of each kernel and dim. Registers are those that a lane is given; through '
-          "Intel's Vulkan driver those that are\nlive at most, before allocation, in units of 32 bytes.")
+          "Intel's Vulkan driver what it calls\n\"Max live registers\", before it allocates them.")
     for target, lines in found:
         rows = details(target, lines) if lines else []
         if not rows:

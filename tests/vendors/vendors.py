@@ -21,6 +21,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 TOOL = ['sh', str(ROOT / 'tools' / 'vendors.sh')]
 SKIPPED = 77
+MOST_PRINTED = 30
 
 
 def targets():
@@ -84,8 +85,10 @@ def check(program, target, options, folder):
           f"{max((line.get('seconds', 0) for line in built), default=0):.1f} s; {len(failures)} failures")
     for text in warnings:
         print('  warning:', text)
-    for text in failures:
+    for text in failures[:MOST_PRINTED]:
         print('  FAILED', text)
+    if len(failures) > MOST_PRINTED:
+        print(f'  and {len(failures) - MOST_PRINTED} more')
     return not failures and bool(built)
 
 

@@ -3,6 +3,7 @@
 #include "operations/attention_core/cooperative/forward.h"
 
 #include <algorithm>
+#include <limits>
 #include <span>
 #include <utility>
 
@@ -96,10 +97,11 @@ bool fits(const Problem& problem, const Config& config, const DeviceProfile& pro
          geometry.registers <= kMostRegisters && config.group().x <= profile.max_group_size;
 }
 
-// How well a cut suits the registers and the local memory of the GPU's cores.
-enum class Suits : std::uint8_t { kWell, kFewGroups, kSpills };
-Suits suits(const Problem& problem, const Config& config, const DeviceProfile& profile,
-            bool registers) {
+// 0 for a cut that suits the registers and the local memory of the GPU's cores, kSpills for one
+// that does not fit; between them the registers, where few groups share a core.
+constexpr std::uint32_t kSpills = std::numeric_limits<std::uint32_t>::max();
+std::uint32_t strain(const Problem& problem, const Config& config, const DeviceProfile& profile,
+                     bool registers) {
   const kernel::GroupBudget budget = kernel::group_budget(profile);
   const CooperativeGeometry geometry =
       geometry_of(problem, config, registers, kernel::lanes_of_a_matrix(profile));
@@ -107,10 +109,10 @@ Suits suits(const Problem& problem, const Config& config, const DeviceProfile& p
   constexpr std::uint32_t kPolicyRegisters = 16;
   const std::uint32_t taken =
       geometry.registers + (call_of(problem).policies ? kPolicyRegisters : 0);
-  if (taken > budget.spills_from) return Suits::kSpills;
+  if (taken > budget.spills_from) return kSpills;
   const std::uint64_t local_bytes = std::uint64_t{128} * geometry.local_bytes / config.group().x;
   const bool well = taken <= budget.registers && local_bytes <= budget.local_bytes;
-  return well ? Suits::kWell : Suits::kFewGroups;
+  return well ? 0 : taken;
 }
 
 struct Cut {
@@ -152,7 +154,7 @@ std::vector<Config> space_of(const Problem& problem, const DeviceProfile& profil
   }
   if (is_gpu(profile)) {
     std::ranges::stable_sort(configs, {}, [&](const Config& config) {
-      return suits(problem, config, profile, registers);
+      return strain(problem, config, profile, registers);
     });
   }
   return configs;
@@ -221,7 +223,7 @@ bool prefers(const Problem& problem, const DeviceProfile& profile, bool register
   if (profile.backend != Backend::kVulkan || call_of(problem).q_len < kFewestRows) return false;
   const std::vector<Config> configs = space_of(problem, profile, registers);
   return !configs.empty() &&
-         (is_cpu(profile) || suits(problem, configs.front(), profile, registers) != Suits::kSpills);
+         (is_cpu(profile) || strain(problem, configs.front(), profile, registers) != kSpills);
 }
 
 Variant cooperative_variant(const AttentionSlots& slots) {

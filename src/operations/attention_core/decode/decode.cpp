@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "abi/shared.h"
+#include "base/vendor_ids.hpp"
 #include "kernel/gpu.hpp"
 #include "kernel/option_access.hpp"
 #include "kernel/tunable_list.hpp"
@@ -118,6 +119,16 @@ Config make_config(const Problem& problem, std::uint32_t items, std::uint32_t mo
   return {{"WG_X", items}, {"ROWS", rows}, {"BLOCK_K", items / lanes * keys}, {"LANES", lanes}};
 }
 
+// Rows of an item and loads of 16 bytes under way: what 255 registers hold, and Intel's 128 (ocloc
+// spilled 34 to 77 of them with 4 rows, none with 2).
+struct ItemShare {
+  std::uint32_t rows, loads;
+};
+ItemShare item_share(const Problem& problem, const DeviceProfile& profile) {
+  if (profile.vendor_id == kVendorIntel) return {2, packed_rows(problem) <= 1 ? 4U : 2U};
+  return {8, packed_rows(problem) <= 2 ? 8U : 4U};
+}
+
 // Few keys of few heads: a second pass that merges splits would take longer than all else (H200: 13
 // us for one pass over 1024 keys, 20 for two), so each compute unit reads the keys of a row or two
 // on its own. More than 256 items need not fit the registers.
@@ -127,7 +138,8 @@ std::vector<Config> short_configs(const Problem& problem, const DeviceProfile& p
   std::vector<Config> configs;
   if (!is_gpu(profile) || call.splits > 0 || call.kv_len > kShort) return configs;
   for (const std::uint32_t rows : {1U, 2U}) {
-    const Config config = make_config(problem, 256, rows, 8 / rows);
+    const std::uint32_t loads = profile.vendor_id == kVendorIntel ? 4 : 8;
+    const Config config = make_config(problem, 256, rows, loads / rows);
     if (fits(problem, config, profile) && group_count(problem, config) <= units_of(profile))
       configs.push_back(config);
   }
@@ -141,9 +153,9 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
     configs = {make_config(problem, 32, 2, 2)};
   } else {
     configs = short_configs(problem, profile);
-    const std::uint32_t loads = packed_rows(problem) <= 2 ? 8 : 4;
+    const ItemShare share = item_share(problem, profile);
     for (const std::uint32_t items : {128U, 256U, 64U, 32U}) {
-      Config config = make_config(problem, items, 8, loads);
+      Config config = make_config(problem, items, share.rows, share.loads);
       if (!fits(problem, config, profile)) continue;
       config.set("SPLITS", default_splits(problem, config, profile));
       configs.push_back(std::move(config));
