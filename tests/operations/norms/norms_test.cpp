@@ -193,7 +193,9 @@ TEST(NormReference, RowsHaveTheMomentsThatTheDefinitionSays) {
         squares += y[row * 50 + i] * y[row * 50 + i] / 50;
       }
       EXPECT_NEAR(squares, 1, 1e-12);
-      if (centered) EXPECT_NEAR(mean, 0, 1e-12);
+      if (centered) {
+        EXPECT_NEAR(mean, 0, 1e-12);
+      }
     }
   }
 }
