@@ -3,7 +3,8 @@
 // Who      A work-group owns WG_X columns of four of an output row; line n of WG_Y takes every WG_Y-th term from n on.
 // Memory   The terms once, the output once.
 // Numerics Float: each line in order, then lines in order; one rounding.
-// Assumes  Scratch below 2^32 floats, ALIGNED is true where it is 1.
+// Assumes  Scratch below 2^32 floats.
+#define ALIGNED 0
 #include "norms/rows/operands.clh"
 
 typedef struct {

@@ -3,7 +3,7 @@
 // Who      A work-group owns WG_X columns of four of an output row; line n of WG_Y takes every WG_Y-th term from n on.
 // Memory   The terms once, the output once.
 // Numerics Float: each line in order, then lines in order; one rounding.
-// Assumes  Scratch and output below 2^31 elements, ALIGNED is true where it is 1.
+// Assumes  Scratch and output below 2^31 elements.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "lib/prelude.glsl"

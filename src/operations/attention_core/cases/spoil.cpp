@@ -115,7 +115,7 @@ class Spoiler {
     std::vector<bool> seen(values.size());
     each_visible([&](auto b, auto h, auto i, auto j) { seen[index(b, h, i, j)] = true; });
     for (std::size_t n = 0; n < values.size(); ++n)
-      if (!seen[n]) values[n] = wild(n);
+      if (!seen[n] && values[n] != -kInfinity) values[n] = wild(n);  // -infinity is what hides
     tensors_[slot].write(values);
   }
 
