@@ -38,11 +38,11 @@ void validate(ts::Problem& problem) {
   const ts::TensorSpec& input = problem.spec(kInput);
   const ts::TensorSpec& weight = problem.spec(kWeight);
   if (input.shape.size() != 2 || !input.is_contiguous()) {
-    throw ts::InvalidArgument("rms_norm: input " + input.to_string() +
+    throw ts::InvalidArgument("my_rms_norm: input " + input.to_string() +
                               " must be contiguous [rows, features]");
   }
   if (weight.shape != ts::Shape{input.shape[1]}) {
-    throw ts::InvalidArgument("rms_norm: weight " + weight.to_string() +
+    throw ts::InvalidArgument("my_rms_norm: weight " + weight.to_string() +
                               " must have the features of input " + input.to_string());
   }
   problem.infer_output(kOutput, input.dtype, input.shape);
@@ -116,7 +116,7 @@ ts::Variant row_variant() {
 
 ts::Operation rms_norm() {
   ts::Operation operation;
-  operation.name = "rms_norm";
+  operation.name = "my_rms_norm";
   operation.summary = "Root mean square normalisation of the last axis";
   operation.formula = "y[r,i] = x[r,i] * w[i] / sqrt(mean_i x[r,i]^2 + epsilon)";
   operation.operands = {{.name = "input",
@@ -160,7 +160,7 @@ double run_on(const ts::DeviceInfo& info) {
 
   const ts::Context context = ts::Context::open(std::to_string(info.index));
   const ts::Tensors outputs =
-      ts::Executor(context).run("rms_norm",
+      ts::Executor(context).run("my_rms_norm",
                                 {{"input", context.upload(x, {kRows, kFeatures})},
                                  {"weight", context.upload(w, {kFeatures})}},
                                 {{"epsilon", 1e-5}});

@@ -76,7 +76,8 @@ def intel(tool, path, line, cpu, work):
 def nvidia(tool, path, line, cpu, work):
     ptx, before = f'{work}/out.ptx', f'{work}/before.h'
     with open(before, 'w') as file:  # libclc expects these in CUDA's libdevice
-        file.write('int __nv_isinff(float x) { return (as_uint(x) & 0x7fffffffu) == 0x7f800000u; }\n'
+        file.write('float __nv_rsqrtf(float x) { float y; asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }\n'
+                   'int __nv_isinff(float x) { return (as_uint(x) & 0x7fffffffu) == 0x7f800000u; }\n'
                    'int __nv_isnanf(float x) { return (as_uint(x) & 0x7fffffffu) > 0x7f800000u; }\n')
     code, log = run(tool + ['nvidia', '-x', 'cl', '-cl-std=CL1.2', '-fgnu-keywords', '-include', before, '-Xclang',
                             '-target-feature', '-Xclang', '+ptx87', '-Xclang', '-target-cpu', '-Xclang', cpu, '-O3', '-w',

@@ -24,8 +24,8 @@ void add_device_option(App& app, std::vector<std::string>& devices);
 Context open_device(const DeviceInfo& device, const std::string& precision = {});
 void add_precision_option(App& app, std::string& precision);
 std::optional<Precision> parse_precision_option(const std::string& name);  // throws UsageError
-std::string device_label(const DeviceInfo& device);  // "[0] opencl:NAME"
-std::string device_tag(const DeviceInfo& device);    // "0:opencl", for narrow columns
+std::string device_label(const DeviceInfo& device);                        // "[0] opencl:NAME"
+std::string device_tag(const DeviceInfo& device);  // "0:opencl", for narrow columns
 
 // One operation, or all where `name` is empty. Throws UsageError.
 std::vector<const Operation*> target_operations(const std::string& name);

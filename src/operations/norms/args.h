@@ -6,18 +6,18 @@
 #include "abi/shared.h"
 
 // What a call has; bits of `features`.
-#define NORM_CENTERED 1u           // layer_norm
+#define NORM_CENTERED 1u  // layer_norm
 #define NORM_WEIGHT 2u
 #define NORM_BIAS 4u
 #define NORM_RESIDUAL 8u
-#define NORM_SUM 16u               // forward: the sum is wanted; backward: its gradient is given
-#define NORM_WIDE_WEIGHT 32u       // weight and its gradient are float, not the storage type
-#define NORM_WIDE_BIAS 64u         // bias and its gradient
+#define NORM_SUM 16u          // forward: the sum is wanted; backward: its gradient is given
+#define NORM_WIDE_WEIGHT 32u  // weight and its gradient are float, not the storage type
+#define NORM_WIDE_BIAS 64u    // bias and its gradient
 #define NORM_GRAD_WEIGHT 128u
 #define NORM_GRAD_BIAS 256u
-#define NORM_GRAD_RESIDUAL 512u    // in the shape of input: the bits of grad_input
-#define NORM_KEEP_GRADIENT 1024u   // grad_input to scratch as floats, for a residual that broadcasts
-#define NORM_STREAM 2048u          // processors: outputs are stored past the caches
+#define NORM_GRAD_RESIDUAL 512u   // in the shape of input: the bits of grad_input
+#define NORM_KEEP_GRADIENT 1024u  // grad_input to scratch as floats, for a residual that broadcasts
+#define NORM_STREAM 2048u         // processors: outputs are stored past the caches
 
 TESSERA_ABI_BEGIN
 
@@ -69,7 +69,7 @@ struct NormBackwardArgs {
 // Of the pass that adds up `count` rows of scratch for each row of an output. Term n of output row
 // (i, j) is scratch row first(i, j) + n / repeats1 * step0 + n % repeats1 * step1.
 struct NormCombineArgs {
-  u32 rows;     // of the output: axes outer and inner
+  u32 rows;  // of the output: axes outer and inner
   u32 inner;
   u32 dim;
   u32 columns;  // floats of a row of scratch
@@ -80,10 +80,10 @@ struct NormCombineArgs {
   u32 step1;
   u32 outer_rows;  // from one outer output row to the next
   u32 inner_rows;
-  u32 offset;   // of the output, in elements
+  u32 offset;  // of the output, in elements
   u32 stride0;
   u32 stride1;
-  u32 wide;     // not 0: the output is float, not the storage type
+  u32 wide;  // not 0: the output is float, not the storage type
 };
 
 TESSERA_ABI_END

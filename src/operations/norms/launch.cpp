@@ -243,15 +243,14 @@ Refusal rejects_norm(const Problem& problem, const DeviceProfile& profile) {
     return std::string(to_string(problem.dtype)) + " needs storage16, which this device lacks";
   if (Refusal no = rejects_long_operands(problem)) return no;
   if (!row_axes(problem))
-    return "its operands have more than three leading axes that do not lie one behind the other";
+    return "takes at most three leading axes that do not lie one behind the other";
   return std::nullopt;
 }
 
 Refusal rejects_scratch(const Problem& problem, const Dealing& dealing) {
   const std::uint64_t floats = scratch_of(problem, dealing).floats;
   if (floats < std::uint64_t{1} << 31) return std::nullopt;
-  return "its sums take " + std::to_string(floats) +
-         " floats of scratch; its kernels count to 2^31";
+  return "needs " + std::to_string(floats) + " floats of scratch for its sums and counts to 2^31";
 }
 
 }  // namespace tessera::operations::norms

@@ -29,7 +29,6 @@ const std::map<std::pair<Fault, DType>, std::string> kHarmless{
     {{Fault::kKeyGradientInStorage, DType::kF32}, "float is the storage type"},
     {{Fault::kOutputTruncated, DType::kF32}, "float is the storage type"},
     {{Fault::kWeightsInStorage, DType::kF32}, "float is the storage type"},
-    {{Fault::kCoarseLseTaken, DType::kF16}, "float holds the sum beside -65504 to 0.4 %"},
     {{Fault::kOutputRoundedTwice, DType::kBF16}, "the second rounding to bf16 changes nothing"},
 };
 

@@ -189,7 +189,10 @@ TEST(AttentionGradients, AreTheSlopesOfTheDefinition) {
     for (const auto& [mine, theirs] : inputs) {
       if (forward.problem().has(mine)) forward.values(mine) = backward.values(theirs);
     }
-    const std::vector<double> weights = backward.values(to.output_gradient);
+    // Rows that see nothing may have any gradient, and add nothing to the sum.
+    std::vector<double> weights = backward.values(to.output_gradient);
+    std::ranges::replace_if(
+        weights, [](double weight) { return !std::isfinite(weight); }, 0);
     forward.run();
     backward.values(to.output) = forward.values(from.output);
     backward.values(to.log_sum_exp) = forward.values(from.log_sum_exp);

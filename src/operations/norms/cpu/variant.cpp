@@ -59,8 +59,8 @@ Variant cpu_variant(bool backward) {
                                                const DeviceProfile& profile) -> Refusal {
     const std::uint32_t width = config.at("VECTOR_WIDTH");
     if (width != 4 && width != 8 && width != 16)
-      return "VECTOR_WIDTH is " + std::to_string(width) + ", not 4, 8 or 16";
-    if (config.at("ROWS") == 0) return "ROWS is 0";
+      return "takes vectors of 4, 8 or 16 floats, and VECTOR_WIDTH is " + std::to_string(width);
+    if (config.at("ROWS") == 0) return "takes at least one row an item, and ROWS is 0";
     return others(problem, config, profile);
   };
   if (!backward) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The body of norms/rows/backward.cl and norms/rows/backward.comp. Text for OpenCL C and GLSL. With c = s - mean
-// and r = 1 / sqrt(mean(c^2) + epsilon), mean(g n) = r mean(g c).
+// The body of norms/rows/backward.cl and norms/rows/backward.comp. Text for OpenCL C and GLSL. With
+// c = s - mean and r = 1 / sqrt(mean(c^2) + epsilon), mean(g n) = r mean(g c).
 
 // The gradient of s at `column`, on to where it is wanted.
-#define NORM_STORE_GRADIENT(value, column, left)                                                \
+#define NORM_STORE_GRADIENT(value, column, left)                                                  \
   norm_store_gradient(NORM_ARGUMENTS value, dsum + (column), dx + (column), dresidual + (column), \
                       floats + (column), left)
 
@@ -52,18 +52,22 @@ for (u32 block = first; block < last; ++block) {
   if (CENTERED != 0) {
     FLOAT4 part = zero;
     UNROLL for (u32 v = 0u; v < VECTORS; ++v) part += kept[v];
-    NORM_EACH_OTHER(column) part += norm_input(NORM_ARGUMENTS x + column, residual + column, dim - column);
+    NORM_EACH_OTHER(column)
+    part += norm_input(NORM_ARGUMENTS x + column, residual + column, dim - column);
     mean = norm_total(NORM_ARGUMENTS line, lane, MAKE_FLOAT4(norm_sum(part), 0.0f, 0.0f, 0.0f)).x *
            ARGS(mean_factor);
     NORM_EACH_KEPT(v) kept[v] = norm_part(kept[v] - mean, dim - NORM_COLUMN(v));
   }
   FLOAT4 part = zero;  // sums of c^2, g, g c
   NORM_EACH_KEPT(v) {
-    const FLOAT4 g = norm_weighted(NORM_ARGUMENTS gradient[v], NORM_COLUMN(v), dim - NORM_COLUMN(v));
+    const FLOAT4 g =
+        norm_weighted(NORM_ARGUMENTS gradient[v], NORM_COLUMN(v), dim - NORM_COLUMN(v));
     part += MAKE_FLOAT4(dot(kept[v], kept[v]), norm_sum(g), dot(g, kept[v]), 0.0f);
   }
   NORM_EACH_OTHER(column) {
-    const FLOAT4 c = norm_part(norm_input(NORM_ARGUMENTS x + column, residual + column, dim - column) - mean, dim - column);
+    const FLOAT4 c =
+        norm_part(norm_input(NORM_ARGUMENTS x + column, residual + column, dim - column) - mean,
+                  dim - column);
     const FLOAT4 g =
         norm_weighted(NORM_ARGUMENTS LOAD_DY(dy + column, dim - column), column, dim - column);
     part += MAKE_FLOAT4(dot(c, c), norm_sum(g), dot(g, c), 0.0f);
@@ -74,13 +78,17 @@ for (u32 block = first; block < last; ++block) {
 
   NORM_EACH_KEPT(v) {
     const FLOAT4 n = kept[v] * scale;
-    const FLOAT4 g = norm_weighted(NORM_ARGUMENTS gradient[v], NORM_COLUMN(v), dim - NORM_COLUMN(v));
+    const FLOAT4 g =
+        norm_weighted(NORM_ARGUMENTS gradient[v], NORM_COLUMN(v), dim - NORM_COLUMN(v));
     NORM_STORE_GRADIENT((g - level - n * along) * scale, NORM_COLUMN(v), dim - NORM_COLUMN(v));
     weight_sum[v] += gradient[v] * n;
     bias_sum[v] += gradient[v];
   }
   NORM_EACH_OTHER(column) {
-    const FLOAT4 n = norm_part(norm_input(NORM_ARGUMENTS x + column, residual + column, dim - column) - mean, dim - column) * scale;
+    const FLOAT4 n =
+        norm_part(norm_input(NORM_ARGUMENTS x + column, residual + column, dim - column) - mean,
+                  dim - column) *
+        scale;
     const FLOAT4 before = LOAD_DY(dy + column, dim - column);
     const FLOAT4 g = norm_weighted(NORM_ARGUMENTS before, column, dim - column);
     NORM_STORE_GRADIENT((g - level - n * along) * scale, column, dim - column);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The body of norms/rows/forward.cl and norms/rows/forward.comp. Text for OpenCL C and GLSL.
 
-#define NORM_STORE_Y(n, column)                                                            \
+#define NORM_STORE_Y(n, column)                                                              \
   norm_store(NORM_ARGUMENTS norm_weighted(NORM_ARGUMENTS n, column, dim - (column)), column, \
              y + (column), dim - (column))
 
@@ -26,14 +26,16 @@ for (u32 block = GROUP_ID_X; block * TO_U32(WG_Y) < rows; block += GROUP_COUNT_X
     const INDEX sum = norm_row(ARGS(sum), place);
     NORM_EACH_KEPT(v) STORE_SUM(kept[v], sum + NORM_COLUMN(v), dim - NORM_COLUMN(v));
     NORM_EACH_OTHER(column)
-    STORE_SUM(norm_input(NORM_ARGUMENTS x + column, residual + column, dim - column), sum + column, dim - column);
+    STORE_SUM(norm_input(NORM_ARGUMENTS x + column, residual + column, dim - column), sum + column,
+              dim - column);
   }
 
   float mean = 0.0f;
   if (CENTERED != 0) {
     FLOAT4 part = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
     UNROLL for (u32 v = 0u; v < VECTORS; ++v) part += kept[v];
-    NORM_EACH_OTHER(column) part += norm_input(NORM_ARGUMENTS x + column, residual + column, dim - column);
+    NORM_EACH_OTHER(column)
+    part += norm_input(NORM_ARGUMENTS x + column, residual + column, dim - column);
     mean = norm_total(NORM_ARGUMENTS line, lane, MAKE_FLOAT4(norm_sum(part), 0.0f, 0.0f, 0.0f)).x *
            ARGS(mean_factor);
     NORM_EACH_KEPT(v) kept[v] = norm_part(kept[v] - mean, dim - NORM_COLUMN(v));
@@ -41,7 +43,9 @@ for (u32 block = GROUP_ID_X; block * TO_U32(WG_Y) < rows; block += GROUP_COUNT_X
   FLOAT4 squares = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
   UNROLL for (u32 v = 0u; v < VECTORS; ++v) squares += kept[v] * kept[v];
   NORM_EACH_OTHER(column) {
-    const FLOAT4 value = norm_part(norm_input(NORM_ARGUMENTS x + column, residual + column, dim - column) - mean, dim - column);
+    const FLOAT4 value =
+        norm_part(norm_input(NORM_ARGUMENTS x + column, residual + column, dim - column) - mean,
+                  dim - column);
     squares += value * value;
   }
   const FLOAT4 part = MAKE_FLOAT4(norm_sum(squares), 0.0f, 0.0f, 0.0f);

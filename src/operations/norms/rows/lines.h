@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernels of the variant "rows" share. Text for OpenCL C and GLSL; norms/rows/operands.clh and
-// norms/rows/operands.glsl say how each of them reads operands and meets its work-group.
+// What the kernels of the variant "rows" share. Text for OpenCL C and GLSL; norms/rows/operands.clh
+// and norms/rows/operands.glsl say how each of them reads operands and meets its work-group.
 #ifndef TESSERA_OPERATIONS_NORMS_ROWS_H
 #define TESSERA_OPERATIONS_NORMS_ROWS_H
 
@@ -26,9 +26,10 @@ FUNCTION FLOAT4 norm_part(FLOAT4 value, u32 left) {
 
 FUNCTION float norm_sum(FLOAT4 v) { return (v.x + v.y) + (v.z + v.w); }
 
-// Sums over the items of a line, the same in all of them: of the first NORM_SUMS components of `value`.
-// Lanes fold onto the first NORM_FOLD, whose sums everybody adds in one order. NORM_SPACE(i) is float i
-// of NORM_FLOATS in work-group memory, NORM_SPACE4(i) floats 4 i to 4 i + 3.
+// Sums over the items of a line, the same in all of them: of the first NORM_SUMS components of
+// `value`. Lanes fold onto the first NORM_FOLD, whose sums everybody adds in one order.
+// NORM_SPACE(i) is float i of NORM_FLOATS in work-group memory, NORM_SPACE4(i) floats 4 i to 4 i
+// + 3.
 #define NORM_FOLD 16u
 #define NORM_LINE (TO_U32(WG_X) > NORM_FOLD ? TO_U32(WG_X) : NORM_FOLD)
 FUNCTION FLOAT4 norm_total(NORM_PARAMETERS u32 line, u32 lane, FLOAT4 value) {
