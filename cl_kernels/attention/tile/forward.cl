@@ -169,7 +169,9 @@ KERNEL void attention_tile(const global scalar* restrict q, const global scalar*
     const bool all_visible = first >= at.common_first && first + (int)BLOCK_K <= at.common_end;
 #if POLICY
     const uint features = call.policy.features;
-    const bool every = all_visible && ((features & POLICY_HIDES) == 0 || state == MAP_ALL);
+    // A bias hides where it is -infinity.
+    const bool every = all_visible && (features & POLICY_BIAS) == 0 &&
+                       ((features & POLICY_HIDES) == 0 || state == MAP_ALL);
     const bool plain = every && (features & POLICY_ADDS) == 0 && a.soft_cap == 0.0f;
     if (plain) {
       UNROLL for (uint i = 0; i < ITEM_ROWS * ITEM_KEYS; ++i) score[i] *= a.scale * LOG2_E;

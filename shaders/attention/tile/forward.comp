@@ -215,7 +215,9 @@ void main() {
     const bool all_visible = first >= at.common_first && first + int(BLOCK_K) <= at.common_end;
 #if POLICY
     const uint features = args.policy.features;
-    const bool every = all_visible && ((features & POLICY_HIDES) == 0u || state == MAP_ALL);
+    // A bias hides where it is -infinity.
+    const bool every = all_visible && (features & POLICY_BIAS) == 0u &&
+                       ((features & POLICY_HIDES) == 0u || state == MAP_ALL);
     const bool plain = every && (features & POLICY_ADDS) == 0u && CALL.soft_cap == 0.0;
     if (plain) {
       [[unroll]] for (uint i = 0u; i < ITEM_ROWS * ITEM_KEYS; ++i) score[i] *= CALL.scale * LOG2_E;
