@@ -106,6 +106,7 @@ class AttentionGradients {
   // largest score and the sum of the row; or, where nothing is divided by the sum, the largest
   // score and 1, and its key gets the gradient of all others' shift.
   std::vector<double> log_sum_exp_, shift_, sum_, shift_magnitude_, delta_, delta_magnitude_;
+  std::vector<bool> counts_;  // rows that see a key
   std::vector<std::int64_t> peak_;
 };
 

@@ -2,12 +2,12 @@
 // The definition of attention's gradients, double precision:
 //
 //   delta[i] = sum_d do[i,d] o[i,d]              p[i,j] = exp(score[i,j] - log_sum_exp[i])
-//              (0 for rows that see no key: their output is 0 whatever anything is)
+//              (of rows that see no key nothing counts: their output is 0 whatever is in memory)
 //   dp[i,j]  = keep[i,j] sum_d do[i,d] v[j,d]    ds[i,j] = p[i,j] (dp[i,j] - delta[i])
 //   du[i,j]  = ds[i,j] slope of the cap          dq[i] = scale sum_j du[i,j] k[j]
 //   dk[j]    = scale sum_i du[i,j] q[i]          dv[j] = sum_i keep[i,j] p[i,j] do[i]
 //   dbias    = du, or ds where the bias comes after the cap, summed over broadcast axes
-//   dsink[n] = -sum_i exp(sink[n] - log_sum_exp[i]) delta[i]
+//   dsink[n] = -sum_i exp(sink[n] - log_sum_exp[i]) delta[i], i over the rows that see a key
 //
 // Without normalize_output, with m[i] the largest score of the row, a key's or a sink's:
 //
@@ -47,6 +47,7 @@ AttentionGradients::AttentionGradients(const Problem& problem, std::span<const H
   for (std::size_t at = 0; at < gradient_.size(); ++at) {
     for (Eigen::Index row = 0; row < gradient_[at].rows(); ++row) {
       const bool counts = sees_any(static_cast<std::int64_t>(at), row);
+      counts_.push_back(counts);
       const auto g = gradient_[at].row(row);
       const auto o = output[at].row(row);
       delta_.push_back(counts ? g.dot(o) : 0);
@@ -115,7 +116,7 @@ AttentionGradients::Element AttentionGradients::sink(std::int64_t batch, std::in
                                                      std::int64_t row, std::size_t sink) const {
   const AttentionProblem& call = pairs_.call();
   const std::size_t at = index_of(batch, head, row);
-  if (std::isinf(log_sum_exp_[at])) return {};
+  if (!counts_[at] || std::isinf(log_sum_exp_[at])) return {};
   const double logit = pairs_.sinks(head)[sink];
   const double p = call.normalize ? std::exp(logit - shift_[at]) / sum_[at]
                    : peak_[at] == call.kv_len + static_cast<std::int64_t>(sink) ? 1
