@@ -9,7 +9,7 @@
 // Who      Group (x, y, z): row, head, batch.
 // Memory   log_sum_exp; with sinks, what hides keys up to the first that is seen; of rows that need
 //          more one row of q and all visible rows of k, twice: an option that is rarely asked for,
-//          or rows that a bias hides.
+//          or rows whose keys a bias or a slope puts far down.
 // Numerics Float, features in order.
 // Assumes  The table of rows is written.
 #version 450

@@ -98,8 +98,8 @@ bool is_infinite(float x) { return (FLOAT_BITS(x) & 0x7fffffffu) == 0x7f800000u;
 
 // Whether weights are not made from this log_sum_exp.
 bool is_coarse(float log_sum_exp) {
-  return (RULE(features) & POLICY_BIAS) != 0u && abs(log_sum_exp) > COARSE_LOG_SUM_EXP &&
-         (FLOAT_BITS(log_sum_exp) & 0x7fffffffu) < 0x7f800000u;
+  return (RULE(features) & POLICY_ADDS) != 0u && abs(log_sum_exp) > COARSE_LOG_SUM_EXP &&
+         !is_infinite(log_sum_exp);
 }
 
 #endif  // TESSERA_ATTENTION_ROW_PEAK_GLSL

@@ -19,7 +19,7 @@ struct BackwardScratch {
 
 bool has_peaks(const Problem& problem) {
   const AttentionProblem& call = call_of(problem);
-  return !call.normalize || (call.features & POLICY_BIAS) != 0 ||
+  return !call.normalize || (call.features & POLICY_ADDS) != 0 ||
          problem.has(call.slots.sinks_gradient);
 }
 
