@@ -321,7 +321,8 @@ std::vector<AttentionCaseShape> policy_cases() {
        .features = kMask | kBias | kBiasGradient,
        .data = "hidden_nan"},
       {.name = "hidden_nan_bias_masks",
-       .why = "the same beside biases of the lowest number and -inf, and sinks of the lowest number",
+       .why =
+           "the same beside biases of the lowest number and -inf, and sinks of the lowest number",
        .sizes = sizes,
        .features = kMask | kBias | kBiasGradient | kHeadSinks | kSinksGradient | kLogSumExp,
        .data = "hidden_nan+masking"},
