@@ -96,8 +96,7 @@ TEST(SampleTest, NoKernelTwice) {
   Built built;
   built.add(programs({"cpu|D=512"})[0]);
   built.add(programs({"rows"})[0]);
-  EXPECT_THAT(sampled(kDims, {}, built),
-              ElementsAre(false, true, true, false, true, true, false));
+  EXPECT_THAT(sampled(kDims, {}, built), ElementsAre(false, true, true, false, true, true, false));
 }
 
 TEST(SampleTest, OneCaseAtLeast) {
