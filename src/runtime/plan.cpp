@@ -11,15 +11,15 @@ bool is_empty(const Dim3& groups) { return groups.x == 0 || groups.y == 0 || gro
 
 }  // namespace
 
-std::vector<std::string> program_keys(const Problem& problem, const Variant& variant,
-                                      const Config& config, const DeviceProfile& profile) {
-  std::vector<std::string> keys;
-  if (profile.backend == Backend::kHost) return keys;
+std::vector<ProgramName> program_names(const Problem& problem, const Variant& variant,
+                                       const Config& config, const DeviceProfile& profile) {
+  std::vector<ProgramName> names;
+  if (profile.backend == Backend::kHost) return names;
   for (const Pass& pass : variant.passes) {
     if (is_empty(pass.groups(problem, config))) continue;
-    keys.push_back(ProgramCache::key(problem, variant, pass, config, profile));
+    names.push_back(ProgramCache::name(problem, variant, pass, config, profile));
   }
-  return keys;
+  return names;
 }
 
 std::shared_ptr<const Plan> make_plan(Problem problem, const Choice& choice,

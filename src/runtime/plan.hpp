@@ -35,9 +35,9 @@ struct Plan {
 std::shared_ptr<const Plan> make_plan(Problem problem, const Choice& choice,
                                       const DeviceProfile& profile, ProgramCache& programs);
 
-// The keys of the programs that the plan would need: ProgramCache::key(). Builds nothing.
-std::vector<std::string> program_keys(const Problem& problem, const Variant& variant,
-                                      const Config& config, const DeviceProfile& profile);
+// The programs that the plan would need. Builds nothing.
+std::vector<ProgramName> program_names(const Problem& problem, const Variant& variant,
+                                       const Config& config, const DeviceProfile& profile);
 
 // `buffers` by operand slot; null for absent operands. `scratch` holds at least scratch_bytes.
 void launch(const Plan& plan, device::Stream& stream, std::span<const device::BufferPtr> buffers,
