@@ -11,10 +11,10 @@
 
 TILE_ADD_DOTS(add_products, ROWS, COLUMNS, TILE_PARTS, LANES_M, TILE_STRIDE, LANES_N, TILE_STRIDE, BLOCK_N / 4)
 
-#define LOAD_A(at, type) load_typed(a, at, type)
-#define LOAD_A_VECTOR(at, type) load_typed4(a, at, type)
-#define LOAD_B(at, type) load_typed(b, at, type)
-#define LOAD_B_VECTOR(at, type) load_typed4(b, at, type)
+#define LOAD_A_VECTOR(at, type) load_typed_vector(a, at, type)
+#define LOAD_A_STEPS(at, step, count, type) load_typed_steps(a, at, step, count, type)
+#define LOAD_B_VECTOR(at, type) load_typed_vector(b, at, type)
+#define LOAD_B_STEPS(at, step, count, type) load_typed_steps(b, at, step, count, type)
 #define STORE_PARTIAL(vector, x) *((global float4*)(scratch + ARGS(partial)) + (vector)) = x
 #define HELD(i) held[i]
 #define TILE(i) tile_memory[i]

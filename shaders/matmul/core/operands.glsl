@@ -32,18 +32,18 @@ BUFFER_ARGS(MatmulArgs, MATMUL_BINDING + 6);
 
 #define MATMUL_PARAMETERS
 #define MATMUL_ARGUMENTS
-#define LOAD_BIAS load_bias
 #define LOAD_BIAS_VECTOR load_bias_vector
-#define LOAD_ADDEND load_addend
+#define LOAD_BIAS_STEPS load_bias_steps
 #define LOAD_ADDEND_VECTOR load_addend_vector
-#define LOAD_GATE load_gate
+#define LOAD_ADDEND_STEPS load_addend_steps
 #define LOAD_GATE_VECTOR load_gate_vector
-#define LOAD_RESIDUAL load_residual
+#define LOAD_GATE_STEPS load_gate_steps
 #define LOAD_RESIDUAL_VECTOR load_residual_vector
-#define STORE_RESULT store_result
+#define LOAD_RESIDUAL_STEPS load_residual_steps
 #define STORE_RESULT_VECTOR store_result_vector
-#define STORE_BESIDE store_beside
+#define STORE_RESULT_STEPS store_result_steps
 #define STORE_BESIDE_VECTOR store_beside_vector
+#define STORE_BESIDE_STEPS store_beside_steps
 #include "operations/matmul_core/finish.h"
 
 #endif  // TESSERA_MATMUL_CORE_OPERANDS_GLSL

@@ -26,10 +26,10 @@ float product[ROWS * COLUMNS];
 #include "lib/tiles/products.glsl"
 TILE_ADD_DOTS(add_products, tile_memory, product, ROWS, COLUMNS, TILE_PARTS, LANES_M, TILE_STRIDE, LANES_N, TILE_STRIDE, BLOCK_N / 4u)
 
-#define LOAD_A load_a
 #define LOAD_A_VECTOR load_a_vector
-#define LOAD_B load_b
+#define LOAD_A_STEPS load_a_steps
 #define LOAD_B_VECTOR load_b_vector
+#define LOAD_B_STEPS load_b_steps
 #define STORE_PARTIAL(vector, x) scratch[args.partial / 4u + (vector)] = x
 #define HELD(i) held[i]
 #define TILE(i) tile_memory[i]

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What becomes of sums: read by the kernels of every GPU in OpenCL C and GLSL. The room says how
 // operands are reached: MATMUL_PARAMETERS and MATMUL_ARGUMENTS of functions, ARGS(name), and for
-// each operand LOAD_<NAME>(at, type) and LOAD_<NAME>_VECTOR, or STORE_… of result and beside.
+// each operand LOAD_<NAME>_VECTOR and LOAD_<NAME>_STEPS as in lib/typed, or STORE_… of result and
+// beside.
 #ifndef TESSERA_OPERATIONS_MATMUL_CORE_FINISH_H
 #define TESSERA_OPERATIONS_MATMUL_CORE_FINISH_H
 
@@ -12,40 +13,33 @@ FUNCTION u32 matmul_base(MATMUL_PARAMETERS STRUCT(MatmulView) view, u32 batch) {
 }
 
 // name(batch, row, column, count): elements of up to four columns of a row; 0 behind `count`.
-#define MATMUL_READ(name, view, shift, LOAD, LOAD_VECTOR)                                        \
-  FUNCTION FLOAT4 name(MATMUL_PARAMETERS u32 batch, u32 row, u32 column, u32 count) {            \
-    const u32 type = (ARGS(types) >> shift) & 15u, step = ARGS(view).column;                     \
-    const u32 at = matmul_base(MATMUL_ARGUMENTS ARGS(view), batch) + row * ARGS(view).row +      \
-                   column * step;                                                                \
-    if (step == 1u && count >= 4u && at % 4u == 0u) return LOAD_VECTOR(at, type);                \
-    FLOAT4 x = MAKE_FLOAT4(LOAD(at, type), 0.0f, 0.0f, 0.0f);                                    \
-    if (count > 1u) x.y = LOAD(at + step, type);                                                 \
-    if (count > 2u) x.z = LOAD(at + 2u * step, type);                                            \
-    if (count > 3u) x.w = LOAD(at + 3u * step, type);                                            \
-    return x;                                                                                    \
+#define MATMUL_READ(name, view, shift, LOAD_VECTOR, LOAD_STEPS)                                \
+  FUNCTION FLOAT4 name(MATMUL_PARAMETERS u32 batch, u32 row, u32 column, u32 count) {          \
+    const u32 type = (ARGS(types) >> shift) & 15u, step = ARGS(view).column;                   \
+    const u32 at = matmul_base(MATMUL_ARGUMENTS ARGS(view), batch) + row * ARGS(view).row +    \
+                   column * step;                                                              \
+    if (step == 1u && count >= 4u && at % 4u == 0u) return LOAD_VECTOR(at, type);              \
+    return LOAD_STEPS(at, step, count, type);                                                  \
   }
-#define MATMUL_WRITE(name, view, shift, STORE, STORE_VECTOR)                                     \
-  FUNCTION void name(MATMUL_PARAMETERS u32 batch, u32 row, u32 column, u32 count, FLOAT4 x) {    \
-    const u32 type = (ARGS(types) >> shift) & 15u, step = ARGS(view).column;                     \
-    const u32 at = matmul_base(MATMUL_ARGUMENTS ARGS(view), batch) + row * ARGS(view).row +      \
-                   column * step;                                                                \
-    if (step == 1u && count >= 4u && at % 4u == 0u) {                                            \
-      STORE_VECTOR(x, at, type);                                                                 \
-      return;                                                                                    \
-    }                                                                                            \
-    STORE(x.x, at, type);                                                                        \
-    if (count > 1u) STORE(x.y, at + step, type);                                                 \
-    if (count > 2u) STORE(x.z, at + 2u * step, type);                                            \
-    if (count > 3u) STORE(x.w, at + 3u * step, type);                                            \
+#define MATMUL_WRITE(name, view, shift, STORE_VECTOR, STORE_STEPS)                             \
+  FUNCTION void name(MATMUL_PARAMETERS u32 batch, u32 row, u32 column, u32 count, FLOAT4 x) {  \
+    const u32 type = (ARGS(types) >> shift) & 15u, step = ARGS(view).column;                   \
+    const u32 at = matmul_base(MATMUL_ARGUMENTS ARGS(view), batch) + row * ARGS(view).row +    \
+                   column * step;                                                              \
+    if (step == 1u && count >= 4u && at % 4u == 0u) {                                          \
+      STORE_VECTOR(x, at, type);                                                               \
+    } else {                                                                                   \
+      STORE_STEPS(x, at, step, count, type);                                                   \
+    }                                                                                          \
   }
 
-MATMUL_READ(matmul_read_bias, bias, MATMUL_TYPE_BIAS, LOAD_BIAS, LOAD_BIAS_VECTOR)
-MATMUL_READ(matmul_read_addend, addend, MATMUL_TYPE_ADDEND, LOAD_ADDEND, LOAD_ADDEND_VECTOR)
-MATMUL_READ(matmul_read_gate, gate, MATMUL_TYPE_GATE, LOAD_GATE, LOAD_GATE_VECTOR)
-MATMUL_READ(matmul_read_residual, residual, MATMUL_TYPE_RESIDUAL, LOAD_RESIDUAL,
-            LOAD_RESIDUAL_VECTOR)
-MATMUL_WRITE(matmul_write_result, result, MATMUL_TYPE_RESULT, STORE_RESULT, STORE_RESULT_VECTOR)
-MATMUL_WRITE(matmul_write_beside, beside, MATMUL_TYPE_BESIDE, STORE_BESIDE, STORE_BESIDE_VECTOR)
+MATMUL_READ(matmul_read_bias, bias, MATMUL_TYPE_BIAS, LOAD_BIAS_VECTOR, LOAD_BIAS_STEPS)
+MATMUL_READ(matmul_read_addend, addend, MATMUL_TYPE_ADDEND, LOAD_ADDEND_VECTOR, LOAD_ADDEND_STEPS)
+MATMUL_READ(matmul_read_gate, gate, MATMUL_TYPE_GATE, LOAD_GATE_VECTOR, LOAD_GATE_STEPS)
+MATMUL_READ(matmul_read_residual, residual, MATMUL_TYPE_RESIDUAL, LOAD_RESIDUAL_VECTOR,
+            LOAD_RESIDUAL_STEPS)
+MATMUL_WRITE(matmul_write_result, result, MATMUL_TYPE_RESULT, STORE_RESULT_VECTOR, STORE_RESULT_STEPS)
+MATMUL_WRITE(matmul_write_beside, beside, MATMUL_TYPE_BESIDE, STORE_BESIDE_VECTOR, STORE_BESIDE_STEPS)
 
 // Columns `column` to column + 3 of a row, as far as there are; column is a multiple of four.
 FUNCTION void matmul_finish(MATMUL_PARAMETERS u32 batch, u32 row, u32 column, FLOAT4 sum) {

@@ -7,7 +7,7 @@
 // A square of four rows (or columns) from `row` on by four terms from `term` on, to HELD(to) to
 // HELD(to + 3); what is outside is 0. by_terms, by_rows: vectors along that axis lie at multiples
 // of four.
-#define TILE_FETCH(LOAD, LOAD_VECTOR, type, at, row, rows, row_step, term, terms, term_step,      \
+#define TILE_FETCH(LOAD_VECTOR, LOAD_STEPS, type, at, row, rows, row_step, term, terms, term_step,      \
                    by_terms, by_rows, to)                                                         \
   if ((by_terms) && term + 4u <= terms) {                                                         \
     UNROLL for (u32 j = 0u; j < 4u; ++j) {                                                        \
@@ -30,10 +30,7 @@
       FLOAT4 line = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);                                          \
       if (row + j < rows) {                                                                       \
         const u32 first = at + (row + j) * row_step + term * term_step;                           \
-        if (term < terms) line.x = LOAD(first, type);                                             \
-        if (term + 1u < terms) line.y = LOAD(first + term_step, type);                            \
-        if (term + 2u < terms) line.z = LOAD(first + 2u * term_step, type);                       \
-        if (term + 3u < terms) line.w = LOAD(first + 3u * term_step, type);                       \
+        if (term < terms) line = LOAD_STEPS(first, term_step, min(terms - term, 4u), type);        \
       }                                                                                           \
       HELD(to + j) = line;                                                                        \
     }                                                                                             \
@@ -57,14 +54,14 @@
         const u32 row = row0 + TILE_SQUARE_ROW(square, a_by_terms, TO_U32(BLOCK_M) / 4u);         \
         const u32 term =                                                                          \
             term0 + 4u * TILE_SQUARE_PART(square, a_by_terms, TO_U32(BLOCK_M) / 4u);              \
-        TILE_FETCH(LOAD_A, LOAD_A_VECTOR, A_TYPE, a_at, row, ARGS(m), ARGS(a).row, term, ARGS(k), \
+        TILE_FETCH(LOAD_A_VECTOR, LOAD_A_STEPS, A_TYPE, a_at, row, ARGS(m), ARGS(a).row, term, ARGS(k), \
                    ARGS(a).column, a_by_terms, a_by_rows, 4u * i)                                 \
       } else if (square < TO_U32(TILE_A_SQUARES + TILE_B_SQUARES)) {                              \
         square -= TO_U32(TILE_A_SQUARES);                                                         \
         const u32 row = column0 + TILE_SQUARE_ROW(square, b_by_terms, TO_U32(BLOCK_N) / 4u);      \
         const u32 term =                                                                          \
             term0 + 4u * TILE_SQUARE_PART(square, b_by_terms, TO_U32(BLOCK_N) / 4u);              \
-        TILE_FETCH(LOAD_B, LOAD_B_VECTOR, B_TYPE, b_at, row, ARGS(n), ARGS(b).column, term,       \
+        TILE_FETCH(LOAD_B_VECTOR, LOAD_B_STEPS, B_TYPE, b_at, row, ARGS(n), ARGS(b).column, term,       \
                    ARGS(k), ARGS(b).row, b_by_terms, b_by_columns, 4u * i)                        \
       }                                                                                           \
     }                                                                                             \
