@@ -44,7 +44,15 @@
 
 namespace tessera {
 
-enum class MatmulActivation : std::uint8_t { kNone, kRelu, kGelu, kGeluTanh, kSilu, kSwiglu, kGeglu };
+enum class MatmulActivation : std::uint8_t {
+  kNone,
+  kRelu,
+  kGelu,
+  kGeluTanh,
+  kSilu,
+  kSwiglu,
+  kGeglu
+};
 
 // Tensors that are left out are not part of the call.
 struct MatmulOptions {

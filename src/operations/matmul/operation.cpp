@@ -34,7 +34,8 @@ Operation new_operation(const std::string& name, const MatmulSlots& slots) {
       operand("a", Role::kInput, false, "[..., m, k]", "[..., k, m] with transpose_a"),
       operand("b", Role::kInput, false, "[..., k, n]", "[..., n, k] with transpose_b"),
       operand("bias", Role::kInput, true, "[n]", "or whatever broadcasts to the product"),
-      operand("c", Role::kInput, true, "[..., m, n]", "joins the sums beta times; not read if that is 0"),
+      operand("c", Role::kInput, true, "[..., m, n]",
+              "joins the sums beta times; not read if that is 0"),
       operand("gate", Role::kInput, true, "[..., m, n]",
               "multiplies what the activation gives; n / 2 columns where they are paired")};
   operation.options = {
@@ -165,8 +166,7 @@ struct MatmulPullback::State {
 struct MatmulMaker {
   static MatmulResult make(const Executor& on, const Tensor& a, const Tensor& b,
                            const MatmulOptions& options) {
-    auto state =
-        std::make_shared<MatmulPullback::State>(MatmulPullback::State{on, a, b, options});
+    auto state = std::make_shared<MatmulPullback::State>(MatmulPullback::State{on, a, b, options});
     return {.output = tessera::matmul(on, a, b, options),
             .pullback = MatmulPullback(std::move(state))};
   }

@@ -16,8 +16,7 @@ FUNCTION ACT_VALUES matmul_bell(ACT_VALUES x) { return ACT_EXP(x * x * ACT_SPLAT
 // + 0.26 |x|), with p of degree 8 through the Chebyshev nodes: relative error 6.4e-8 up to 14,
 // behind which float has nothing left.
 FUNCTION ACT_VALUES matmul_below(ACT_VALUES x, ACT_VALUES bell) {
-  const ACT_VALUES t =
-      ACT_SPLAT(1.0f) / (ACT_SPLAT(1.0f) + ACT_SPLAT(0.26f) * ACT_ABS(x));
+  const ACT_VALUES t = ACT_SPLAT(1.0f) / (ACT_SPLAT(1.0f) + ACT_SPLAT(0.26f) * ACT_ABS(x));
   ACT_VALUES p = ACT_SPLAT(0.0321890600f) * t + ACT_SPLAT(-0.160858154f);
   p = p * t + ACT_SPLAT(0.267731220f);
   p = p * t + ACT_SPLAT(-0.169100448f);
@@ -32,8 +31,7 @@ FUNCTION ACT_VALUES matmul_below(ACT_VALUES x, ACT_VALUES bell) {
 
 // 2 sqrt(2 / pi) (x + 0.044715 x^3): gelu_tanh(x) is x sigmoid() of it.
 FUNCTION ACT_VALUES matmul_gelu_inner(ACT_VALUES x) {
-  return ACT_SPLAT(1.59576912f) * x *
-         (ACT_SPLAT(1.0f) + ACT_SPLAT(0.044715f) * x * x);
+  return ACT_SPLAT(1.59576912f) * x * (ACT_SPLAT(1.0f) + ACT_SPLAT(0.044715f) * x * x);
 }
 
 FUNCTION ACT_VALUES matmul_activation(u32 kind, ACT_VALUES x) {

@@ -24,6 +24,7 @@
 #define MATMUL_A_BY_ROWS 2048u
 #define MATMUL_B_BY_TERMS 4096u
 #define MATMUL_B_BY_COLUMNS 8192u
+#define MATMUL_PLAIN 16384u  // CPUs: the sums are the result, contiguous rows of floats
 
 // Where the storage type of an operand stands in `types`, four bits each.
 #define MATMUL_TYPE_BIAS 0u
@@ -60,10 +61,11 @@ struct MatmulArgs {
   u32 a_sum1;
   u32 b_sum0;
   u32 b_sum1;
-  u32 splits;   // shares of the terms whose sums go to scratch; 1: none do
-  u32 partial;  // where those begin in scratch: [splits][batches][m][n rounded up to fours]
-  u32 packed_a;  // where panels begin in scratch, in floats
-  u32 packed_b;
+  u32 splits;    // shares of the terms whose sums go to scratch; 1: none do
+  u32 partial;   // where those begin in scratch: [splits][batches][m][n rounded up to fours]
+  u32 packed_a;  // CPUs: not 0 where a is in scratch, by rows of floats
+  u32 packed_b;  // the same of b, by panels of columns; column is the step from one to the next
+  u32 panels;    // of an item
   u32 features;  // MATMUL_…
   u32 types;     // MATMUL_TYPE_…
   f32 alpha;

@@ -6,31 +6,27 @@
 #ifndef TESSERA_OPERATIONS_MATMUL_CORE_FINISH_H
 #define TESSERA_OPERATIONS_MATMUL_CORE_FINISH_H
 
-FUNCTION u32 matmul_base(MATMUL_PARAMETERS STRUCT(MatmulView) view, u32 batch) {
-  const u32 inner = batch % ARGS(batches2), rest = batch / ARGS(batches2);
-  return view.offset + rest / ARGS(batches1) * view.batch0 + rest % ARGS(batches1) * view.batch1 +
-         inner * view.batch2;
-}
+#include "operations/matmul_core/place.h"
 
 // name(batch, row, column, count): elements of up to four columns of a row; 0 behind `count`.
-#define MATMUL_READ(name, view, shift, LOAD_VECTOR, LOAD_STEPS)                                \
-  FUNCTION FLOAT4 name(MATMUL_PARAMETERS u32 batch, u32 row, u32 column, u32 count) {          \
-    const u32 type = (ARGS(types) >> shift) & 15u, step = ARGS(view).column;                   \
-    const u32 at = matmul_base(MATMUL_ARGUMENTS ARGS(view), batch) + row * ARGS(view).row +    \
-                   column * step;                                                              \
-    if (step == 1u && count >= 4u && at % 4u == 0u) return LOAD_VECTOR(at, type);              \
-    return LOAD_STEPS(at, step, count, type);                                                  \
+#define MATMUL_READ(name, view, shift, LOAD_VECTOR, LOAD_STEPS)                                 \
+  FUNCTION FLOAT4 name(MATMUL_PARAMETERS u32 batch, u32 row, u32 column, u32 count) {           \
+    const u32 type = (ARGS(types) >> shift) & 15u, step = ARGS(view).column;                    \
+    const u32 at =                                                                              \
+        matmul_base(MATMUL_ARGUMENTS ARGS(view), batch) + row * ARGS(view).row + column * step; \
+    if (step == 1u && count >= 4u && at % 4u == 0u) return LOAD_VECTOR(at, type);               \
+    return LOAD_STEPS(at, step, count, type);                                                   \
   }
-#define MATMUL_WRITE(name, view, shift, STORE_VECTOR, STORE_STEPS)                             \
-  FUNCTION void name(MATMUL_PARAMETERS u32 batch, u32 row, u32 column, u32 count, FLOAT4 x) {  \
-    const u32 type = (ARGS(types) >> shift) & 15u, step = ARGS(view).column;                   \
-    const u32 at = matmul_base(MATMUL_ARGUMENTS ARGS(view), batch) + row * ARGS(view).row +    \
-                   column * step;                                                              \
-    if (step == 1u && count >= 4u && at % 4u == 0u) {                                          \
-      STORE_VECTOR(x, at, type);                                                               \
-    } else {                                                                                   \
-      STORE_STEPS(x, at, step, count, type);                                                   \
-    }                                                                                          \
+#define MATMUL_WRITE(name, view, shift, STORE_VECTOR, STORE_STEPS)                              \
+  FUNCTION void name(MATMUL_PARAMETERS u32 batch, u32 row, u32 column, u32 count, FLOAT4 x) {   \
+    const u32 type = (ARGS(types) >> shift) & 15u, step = ARGS(view).column;                    \
+    const u32 at =                                                                              \
+        matmul_base(MATMUL_ARGUMENTS ARGS(view), batch) + row * ARGS(view).row + column * step; \
+    if (step == 1u && count >= 4u && at % 4u == 0u) {                                           \
+      STORE_VECTOR(x, at, type);                                                                \
+    } else {                                                                                    \
+      STORE_STEPS(x, at, step, count, type);                                                    \
+    }                                                                                           \
   }
 
 MATMUL_READ(matmul_read_bias, bias, MATMUL_TYPE_BIAS, LOAD_BIAS_VECTOR, LOAD_BIAS_STEPS)
@@ -38,8 +34,10 @@ MATMUL_READ(matmul_read_addend, addend, MATMUL_TYPE_ADDEND, LOAD_ADDEND_VECTOR, 
 MATMUL_READ(matmul_read_gate, gate, MATMUL_TYPE_GATE, LOAD_GATE_VECTOR, LOAD_GATE_STEPS)
 MATMUL_READ(matmul_read_residual, residual, MATMUL_TYPE_RESIDUAL, LOAD_RESIDUAL_VECTOR,
             LOAD_RESIDUAL_STEPS)
-MATMUL_WRITE(matmul_write_result, result, MATMUL_TYPE_RESULT, STORE_RESULT_VECTOR, STORE_RESULT_STEPS)
-MATMUL_WRITE(matmul_write_beside, beside, MATMUL_TYPE_BESIDE, STORE_BESIDE_VECTOR, STORE_BESIDE_STEPS)
+MATMUL_WRITE(matmul_write_result, result, MATMUL_TYPE_RESULT, STORE_RESULT_VECTOR,
+             STORE_RESULT_STEPS)
+MATMUL_WRITE(matmul_write_beside, beside, MATMUL_TYPE_BESIDE, STORE_BESIDE_VECTOR,
+             STORE_BESIDE_STEPS)
 
 // Columns `column` to column + 3 of a row, as far as there are; column is a multiple of four.
 FUNCTION void matmul_finish(MATMUL_PARAMETERS u32 batch, u32 row, u32 column, FLOAT4 sum) {
@@ -56,8 +54,7 @@ FUNCTION void matmul_finish(MATMUL_PARAMETERS u32 batch, u32 row, u32 column, FL
   if ((features & MATMUL_GATE) != 0u)
     gate = matmul_read_gate(MATMUL_ARGUMENTS batch, row, own, own_count);
   const FLOAT4 shaped = matmul_activation(kind, z);
-  const FLOAT4 value =
-      paired ? MAKE_FLOAT4(shaped.x * z.y, shaped.z * z.w, 0.0f, 0.0f) : shaped;
+  const FLOAT4 value = paired ? MAKE_FLOAT4(shaped.x * z.y, shaped.z * z.w, 0.0f, 0.0f) : shaped;
   if ((features & MATMUL_GRADIENT) == 0u) {
     FLOAT4 y = value * gate;
     if ((features & MATMUL_RESIDUAL) != 0u)

@@ -17,8 +17,8 @@ std::uint32_t filling_splits(const Product& product, std::uint64_t tiles, std::u
                              std::int64_t least) {
   constexpr std::uint64_t kMostSplits = 64;
   if (tiles == 0 || product.terms() == 0) return 1;
-  const auto by_terms = static_cast<std::uint64_t>(std::max<std::int64_t>(
-      1, product.terms() / std::max<std::int64_t>(least, 1)));
+  const auto by_terms = static_cast<std::uint64_t>(
+      std::max<std::int64_t>(1, product.terms() / std::max<std::int64_t>(least, 1)));
   return static_cast<std::uint32_t>(
       std::clamp<std::uint64_t>(wanted / tiles, 1, std::min(by_terms, kMostSplits)));
 }

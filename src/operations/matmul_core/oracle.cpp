@@ -46,7 +46,8 @@ Shape1 activate(abi::u32 kind, double x) {
       const double s = sigmoid(x), change = s * (1 - s);
       return {x * s, s + (change == 0 ? 0 : x * change)};
     }
-    default: return {x, 1};
+    default:
+      return {x, 1};
   }
 }
 
@@ -69,7 +70,7 @@ double slope_error(abi::u32 kind, double x) {
 
 struct MatmulOracle::Sums {
   std::vector<double> values{}, bounds{};
-  std::vector<Shape1> shaped{};          // of each column, or of each even one
+  std::vector<Shape1> shaped{};  // of each column, or of each even one
   std::vector<double> value_bounds{}, slope_bounds{};
 };
 
@@ -125,7 +126,8 @@ std::int64_t MatmulOracle::batch_of(const Matrix& operand, std::int64_t batch) c
 // An element of an operand beside the product, which repeats along axes of extent 1.
 double MatmulOracle::beside(const Matrix& operand, std::int64_t batch, std::int64_t row,
                             std::int64_t column) const {
-  return operand.row(batch_of(operand, batch), operand.rows == 1 ? 0 : row)[operand.columns == 1 ? 0 : column];
+  return operand.row(batch_of(operand, batch),
+                     operand.rows == 1 ? 0 : row)[operand.columns == 1 ? 0 : column];
 }
 
 MatmulOracle::Sums MatmulOracle::sums_row(std::int64_t batch, std::int64_t row) const {
@@ -164,14 +166,12 @@ MatmulOracle::Sums MatmulOracle::sums_row(std::int64_t batch, std::int64_t row) 
     bound += kSmallest;
     sums.bounds[n] = bound;
     sums.shaped.push_back(activate(kind, z));
-    sums.value_bounds.push_back(kind == MATMUL_NONE
-                                    ? bound
-                                    : kSteepest * bound +
-                                          value_error(kind, z, sums.shaped.back().value));
+    sums.value_bounds.push_back(
+        kind == MATMUL_NONE ? bound
+                            : kSteepest * bound + value_error(kind, z, sums.shaped.back().value));
     const bool at_the_corner = kind == MATMUL_RELU && std::fabs(z) <= bound;
-    sums.slope_bounds.push_back(kind == MATMUL_NONE || (kind == MATMUL_RELU && !at_the_corner)
-                                    ? 0
-                                : at_the_corner ? 1
+    sums.slope_bounds.push_back(kind == MATMUL_NONE || (kind == MATMUL_RELU && !at_the_corner) ? 0
+                                : at_the_corner                                                ? 1
                                                 : kBend * bound + slope_error(kind, z));
   }
   return sums;
@@ -207,7 +207,8 @@ Bounded MatmulOracle::output_row(std::int64_t row) const {
   return result;
 }
 
-// With y = act(z) gate and dy: dz = dy gate act'(z), dgate = dy act(z). Of pairs y = act(z) up gate.
+// With y = act(z) gate and dy: dz = dy gate act'(z), dgate = dy act(z). Of pairs y = act(z) up
+// gate.
 MatmulOracle::Shaped MatmulOracle::shaped_row(std::int64_t batch, std::int64_t row) const {
   const bool paired = call_.activation.paired;
   Sums sums;
@@ -238,7 +239,8 @@ MatmulOracle::Shaped MatmulOracle::shaped_row(std::int64_t batch, std::int64_t r
     if (!paired) continue;
     result.sums.values[n + 1] = through * shape.value;
     result.sums.bounds[n + 1] =
-        std::fabs(through) * (sums.value_bounds[n] + 4 * kUnit * std::fabs(shape.value)) + kSmallest;
+        std::fabs(through) * (sums.value_bounds[n] + 4 * kUnit * std::fabs(shape.value)) +
+        kSmallest;
   }
   return result;
 }
@@ -250,9 +252,9 @@ void MatmulOracle::make_gradients(bool rounds) {
     Shaped shaped = shaped_row(row / call_.m, row % call_.m);
     if (rounds && shapes) {
       for (std::size_t n = 0; n < shaped.sums.values.size(); ++n)
-        shaped.sums.bounds[n] +=
-            storage_unit(problem_.dtype) * (std::fabs(shaped.sums.values[n]) + shaped.sums.bounds[n]) +
-            smallest_number(problem_.dtype);
+        shaped.sums.bounds[n] += storage_unit(problem_.dtype) *
+                                     (std::fabs(shaped.sums.values[n]) + shaped.sums.bounds[n]) +
+                                 smallest_number(problem_.dtype);
     }
     gradients_.insert(gradients_.end(), shaped.sums.values.begin(), shaped.sums.values.end());
     gradient_bounds_.insert(gradient_bounds_.end(), shaped.sums.bounds.begin(),
@@ -336,7 +338,8 @@ Bounded MatmulOracle::grad_bias() const {
   Bounded result(bias_.values.size());
   std::vector<double> magnitude(result.values.size());
   for (std::int64_t row = 0; row < batches_ * call_.m; ++row) {
-    const double* to = bias_.row(batch_of(bias_, row / call_.m), bias_.rows == 1 ? 0 : row % call_.m);
+    const double* to =
+        bias_.row(batch_of(bias_, row / call_.m), bias_.rows == 1 ? 0 : row % call_.m);
     const auto first = static_cast<std::size_t>(to - bias_.values.data());
     for (std::int64_t n = 0; n < call_.columns; ++n) {
       const auto at = static_cast<std::size_t>(row * call_.columns + n);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call of a product or of its gradients after validation. matmul, linear and their gradients share
-// all of their inside; MatmulSlots says which operand is where.
+// A call of a product or of its gradients after validation. matmul, linear and their gradients
+// share all of their inside; MatmulSlots says which operand is where.
 #pragma once
 
 #include <cstddef>

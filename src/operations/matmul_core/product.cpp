@@ -37,7 +37,10 @@ class Builder {
                  : 0;
     };
     View& view = product_.views[role];
-    view = {.present = true, .dtype = spec.dtype, .offset = spec.offset, .row = step(1),
+    view = {.present = true,
+            .dtype = spec.dtype,
+            .offset = spec.offset,
+            .row = step(1),
             .column = step(0)};
     if (turned) std::swap(view.row, view.column);
     for (std::size_t i = 0; i < call_.batch.size(); ++i)
@@ -136,7 +139,8 @@ void join_axes(Product& product) {
     axes[i].size *= axes[i - 1].size;
     axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(i - 1));
   }
-  std::stable_partition(axes.begin(), axes.end(), [](const OuterAxis& axis) { return !axis.summed; });
+  std::stable_partition(axes.begin(), axes.end(),
+                        [](const OuterAxis& axis) { return !axis.summed; });
 }
 
 void turn(Product& product) {
@@ -146,11 +150,13 @@ void turn(Product& product) {
   for (OuterAxis& axis : product.axes) std::swap(axis.steps[kA], axis.steps[kB]);
 }
 
-// Kernels write rows by vectors.
+// Kernels write rows by vectors, and have ways of their own for few rows.
 bool is_better_turned(const Product& product) {
+  constexpr std::int64_t kFew = 8;
   const View& result = product.views[kResult];
-  return (product.features & MATMUL_PAIRED) == 0 && product.n > 1 && result.column != 1 &&
-         result.row == 1;
+  if ((product.features & MATMUL_PAIRED) != 0) return false;
+  if (std::min(product.m, product.n) <= kFew) return product.n < product.m;
+  return result.column != 1 && result.row == 1;
 }
 
 abi::u32 activation_features(const MatmulProblem& call) {
@@ -249,10 +255,14 @@ bool has_stage(const Problem& problem, const Stage& stage) {
   if (stage.step == Step::kShape) return shapes;
   if (stage.shaped != shapes) return false;
   switch (stage.step) {
-    case Step::kGradA: return problem.has(slots.grad_a);
-    case Step::kGradB: return problem.has(slots.grad_b);
-    case Step::kGradBias: return problem.has(slots.grad_bias);
-    default: return problem.has(slots.grad_addend);
+    case Step::kGradA:
+      return problem.has(slots.grad_a);
+    case Step::kGradB:
+      return problem.has(slots.grad_b);
+    case Step::kGradBias:
+      return problem.has(slots.grad_bias);
+    default:
+      return problem.has(slots.grad_addend);
   }
 }
 
@@ -263,9 +273,12 @@ std::array<std::size_t, kRoles> bindings(const MatmulSlots& slots, Step step, bo
   switch (step) {
     case Step::kForward:
     case Step::kShape:
-      to = {slots.a,    slots.b,
-            slots.bias, slots.addend,
-            slots.gate, step == Step::kShape ? slots.grad_output : slots.residual,
+      to = {slots.a,
+            slots.b,
+            slots.bias,
+            slots.addend,
+            slots.gate,
+            step == Step::kShape ? slots.grad_output : slots.residual,
             step == Step::kShape ? kScratch : slots.output,
             step == Step::kShape ? slots.grad_gate : kNoOperand};
       break;
@@ -360,11 +373,21 @@ std::optional<Product> product_of(const Problem& problem, const Stage& stage) {
   Product product;
   switch (stage.step) {
     case Step::kForward:
-    case Step::kShape: product = sums_of(problem, stage); break;
-    case Step::kGradA: product = gradient_of_a(problem, stage); break;
-    case Step::kGradB: product = gradient_of_b(problem, stage); break;
-    case Step::kGradBias: product = gradient_of_bias(problem, stage); break;
-    case Step::kGradAddend: product = gradient_of_addend(problem, stage); break;
+    case Step::kShape:
+      product = sums_of(problem, stage);
+      break;
+    case Step::kGradA:
+      product = gradient_of_a(problem, stage);
+      break;
+    case Step::kGradB:
+      product = gradient_of_b(problem, stage);
+      break;
+    case Step::kGradBias:
+      product = gradient_of_bias(problem, stage);
+      break;
+    case Step::kGradAddend:
+      product = gradient_of_addend(problem, stage);
+      break;
   }
   join_axes(product);
   if (is_better_turned(product) != stage.turned) return std::nullopt;
@@ -387,7 +410,8 @@ std::uint64_t scratch_of_stages(const Problem& problem) {
   if (!call.slots.backward()) return 0;
   std::uint64_t floats = kOnes;
   if (!call.shapes_gradient(problem)) return floats;
-  std::uint64_t sums = static_cast<std::uint64_t>(call.m) * static_cast<std::uint64_t>(call.columns);
+  std::uint64_t sums =
+      static_cast<std::uint64_t>(call.m) * static_cast<std::uint64_t>(call.columns);
   for (const std::int64_t extent : call.batch) sums *= static_cast<std::uint64_t>(extent);
   return floats + (sums + 3) / 4 * 4;
 }

@@ -59,8 +59,8 @@ enum class Step : std::uint8_t {
 struct Stage {
   std::string name{};
   Step step = Step::kForward;
-  bool turned = false;   // the transposed product: b' a'
-  bool shaped = false;   // backward: the gradient of the sums is in scratch
+  bool turned = false;                      // the transposed product: b' a'
+  bool shaped = false;                      // backward: the gradient of the sums is in scratch
   std::array<std::size_t, kRoles> slots{};  // bindings: slots, kScratch, kNoOperand
 };
 

@@ -12,8 +12,8 @@
 namespace tessera::operations::matmul {
 namespace {
 
-constexpr Activation kActivations[] = {{MATMUL_NONE},      {MATMUL_RELU},       {MATMUL_GELU},
-                                       {MATMUL_GELU_TANH}, {MATMUL_SILU},       {MATMUL_SILU, true},
+constexpr Activation kActivations[] = {{MATMUL_NONE},      {MATMUL_RELU}, {MATMUL_GELU},
+                                       {MATMUL_GELU_TANH}, {MATMUL_SILU}, {MATMUL_SILU, true},
                                        {MATMUL_GELU, true}};
 
 bool option_is_set(const Problem& problem, const char* name) {
@@ -120,16 +120,17 @@ std::string make_key(const Problem& problem, const MatmulProblem& call) {
   std::int64_t count = 1;
   for (const std::int64_t extent : call.batch) count *= extent;
   batches = bucket(count);
-  const auto type = [&](std::size_t slot) { return std::string(to_string(problem.spec(slot).dtype)); };
+  const auto type = [&](std::size_t slot) {
+    return std::string(to_string(problem.spec(slot).dtype));
+  };
   const auto unit = [&](std::size_t slot) {
     return problem.spec(slot).strides.back() == 1 ? "n" : "t";
   };
   return "a=" + type(call.slots.a) + ";b=" + type(call.slots.b) +
          ";out=" + std::string(to_string(call.output)) + ";m=" + bucket(call.m) +
          ";n=" + bucket(call.columns) + ";k=" + bucket(call.k) + ";batches=" + batches +
-         ";turns=" + unit(call.slots.a) + unit(call.slots.b) +
-         (call.transpose_a ? "t" : "n") + (call.transpose_b ? "t" : "n") +
-         ";activation=" + std::to_string(call.activation.kind) +
+         ";turns=" + unit(call.slots.a) + unit(call.slots.b) + (call.transpose_a ? "t" : "n") +
+         (call.transpose_b ? "t" : "n") + ";activation=" + std::to_string(call.activation.kind) +
          (call.activation.paired ? "p" : "") +
          ";gate=" + std::to_string(problem.has(call.slots.gate) ? 1 : 0);
 }
@@ -165,9 +166,7 @@ const std::vector<std::string>& activation_names() {
   return names;
 }
 
-MatmulSlots matmul_slots() {
-  return {.addend = 3, .gate = 4, .residual = 5, .output = 6};
-}
+MatmulSlots matmul_slots() { return {.addend = 3, .gate = 4, .residual = 5, .output = 6}; }
 
 MatmulSlots matmul_backward_slots() {
   return {.addend = 3,
@@ -183,12 +182,11 @@ MatmulSlots matmul_backward_slots() {
 void validate_matmul(Problem& problem, const MatmulSlots& slots) {
   MatmulProblem call{.slots = slots};
   problem.dtype = problem.spec(slots.a).dtype;
-  call.activation =
-      kActivations[kernel::choice_option(problem, "activation", activation_names())];
+  call.activation = kActivations[kernel::choice_option(problem, "activation", activation_names())];
   call.alpha = finite_option(problem, "alpha");
   call.beta = slots.addend == kNoOperand ? 1.0 : finite_option(problem, "beta");
-  call.output = slots.backward() ? problem.spec(slots.grad_output).dtype
-                                 : output_type(problem, slots.a);
+  call.output =
+      slots.backward() ? problem.spec(slots.grad_output).dtype : output_type(problem, slots.a);
   read_shapes(problem, call);
   check_bias(problem, call);
   const Shape output = with_matrix(problem, call, call.n);

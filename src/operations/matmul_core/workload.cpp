@@ -24,8 +24,8 @@ struct RowWise {
   std::size_t place(std::int64_t row, std::int64_t column) const {
     const std::int64_t batch = row / rows_of_batch, inner = row % rows_of_batch;
     const std::int64_t first = batch * rows_of_batch * columns;
-    return static_cast<std::size_t>(first + (turned ? column * rows_of_batch + inner
-                                                    : inner * columns + column));
+    return static_cast<std::size_t>(
+        first + (turned ? column * rows_of_batch + inner : inner * columns + column));
   }
 };
 
@@ -80,9 +80,9 @@ std::vector<Expectation> expect(const Problem& problem, std::span<HostTensor> te
   for (const RowWise& output : row_wise(problem, oracle)) {
     // Rows at equal distances where all of them would take too long.
     const double share = max_flops / std::max(product_flops(problem), 1.0);
-    const auto count = static_cast<std::int64_t>(
-        std::clamp(share * static_cast<double>(output.rows), std::min(8.0, static_cast<double>(output.rows)),
-                   static_cast<double>(output.rows)));
+    const auto count = static_cast<std::int64_t>(std::clamp(
+        share * static_cast<double>(output.rows), std::min(8.0, static_cast<double>(output.rows)),
+        static_cast<double>(output.rows)));
     const bool all = count == output.rows && !output.turned;
     Expectation to{.slot = output.slot};
     for (std::int64_t i = 0; i < count; ++i) {

@@ -66,9 +66,10 @@ bool fits(const Config& config, const DeviceProfile& profile) {
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
   if (is_cpu(profile)) return {make_config(4, 4, 8, 4, 16, 1)};  // they only check these kernels
   const std::uint32_t fill = 2 * kernel::compute_units_of(profile);
-  std::vector<Config> list{make_config(8, 8, 16, 16, 256, fill), make_config(8, 8, 8, 16, 256, fill),
-                           make_config(8, 8, 16, 8, 128, fill),  make_config(8, 8, 16, 8, 64, fill),
-                           make_config(4, 8, 16, 8, 64, fill),   make_config(4, 4, 16, 8, 64, fill)};
+  std::vector<Config> list{
+      make_config(8, 8, 16, 16, 256, fill), make_config(8, 8, 8, 16, 256, fill),
+      make_config(8, 8, 16, 8, 128, fill),  make_config(8, 8, 16, 8, 64, fill),
+      make_config(4, 8, 16, 8, 64, fill),   make_config(4, 4, 16, 8, 64, fill)};
   if (profile.vendor_id == kVendorIntel)  // 128 registers to an item
     list = {make_config(4, 8, 16, 16, 256, fill), make_config(4, 8, 16, 8, 64, fill),
             make_config(4, 4, 16, 8, 64, fill)};
@@ -115,7 +116,7 @@ Pass product_pass(const Stage& stage) {
   pass.opencl = {.file = "matmul/tile/product.cl", .entry = "matmul_product"};
   pass.vulkan = {.file = "matmul/tile/product.comp", .entry = "main"};
   const auto& slots = stage.slots;
-  pass.bindings = {slots[kA],    slots[kB],       kScratch,       slots[kBias], slots[kAddend],
+  pass.bindings = {slots[kA],    slots[kB],        kScratch,       slots[kBias],  slots[kAddend],
                    slots[kGate], slots[kResidual], slots[kResult], slots[kBeside]};
   pass.axes = storage_axes;
   pass.constants = [stage](const Problem& problem, const Config&) {
@@ -124,8 +125,7 @@ Pass product_pass(const Stage& stage) {
   pass.groups = [stage](const Problem& problem, const Config& config) {
     const auto product = product_of(problem, stage);
     if (!product || product->is_empty() || product->terms() == 0) return Dim3{0, 0, 0};
-    const std::uint64_t units =
-        tiles_of(*product, geometry_of(config)) * splits(*product, config);
+    const std::uint64_t units = tiles_of(*product, geometry_of(config)) * splits(*product, config);
     return Dim3{static_cast<std::uint32_t>(std::min<std::uint64_t>(units, kMostGroups))};
   };
   pass.args = [stage](const Problem& problem, const Config& config) {
