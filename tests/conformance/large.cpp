@@ -23,13 +23,11 @@ namespace {
 
 constexpr std::int64_t kQueries = 16, kKeys = 1024, kDim = 128;
 constexpr std::int64_t kBatchElements = kKeys * kDim;  // of keys
-constexpr std::int64_t kMostElements = std::int64_t{1} << 31;
+constexpr std::int64_t kBytes = std::int64_t{6} << 30;
 
-// Batches whose keys take more than 4 GiB, or as many elements as there may be.
+// Batches whose keys take 6 GiB: more elements of 16 bits than an int counts.
 std::int64_t batches_of(DType dtype) {
-  constexpr std::int64_t kBytes = std::int64_t{5} << 30;
-  return std::min(kBytes / static_cast<std::int64_t>(size_of(dtype)), kMostElements) /
-         kBatchElements;
+  return kBytes / static_cast<std::int64_t>(size_of(dtype)) / kBatchElements;
 }
 
 struct Sizes {
@@ -62,32 +60,42 @@ class LargeCalls {
       const std::string name = sizes.operation + '.' + variant.name + '/' +
                                std::string(to_string(sizes.dtype)) + ", " +
                                std::to_string(batches * kBatchElements) + " elements";
-      std::string failure;
-      try {
-        const Tensors outputs =
-            Executor(context_).with_variant(variant.name).run(sizes.operation, large);
-        const Choice choice = context_.last_execution().choice;
-        const Tensors expected = Executor(context_)
-                                     .with_variant(variant.name)
-                                     .with_config(choice.config)
-                                     .run(sizes.operation, small);
-        failure = difference(outputs, expected, some);
-      } catch (const Error& error) {
-        std::printf("  refused %s: %s\n", name.c_str(), error.what());
-        ++refused_;
-        continue;
-      }
-      std::printf("  %s %s%s%s\n", failure.empty() ? "passed" : "FAILED", name.c_str(),
-                  failure.empty() ? "" : ": ", failure.c_str());
-      ++(failure.empty() ? passed_ : failed_);
+      run(variant, name, sizes, {}, large, small, some);
     }
   }
 
-  // Beyond 2^31 elements nothing runs; asking for it takes no memory.
+  // Rows that end beyond 6 GiB of one sequence, of which a window sees the last ones.
+  void check_long_sequence() {
+    const Sizes sizes{"flash_attention", DType::kF16};
+    const std::int64_t batches = batches_of(sizes.dtype);
+    std::vector<std::int64_t> all(static_cast<std::size_t>(batches));
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::int64_t>(i);
+    const std::array<std::int64_t, 2> last{batches - 2, batches - 1};
+    const std::array<std::int64_t, 1> one{0};
+    const auto call = [&](std::span<const std::int64_t> of) {
+      const Shape shape{1, static_cast<std::int64_t>(of.size()) * kKeys, 1, kDim};
+      return Tensors{{"query", rows(sizes, one, kQueries, 0)},
+                     {"key", rows(sizes, of, kKeys, 1).reshape(shape)},
+                     {"value", rows(sizes, of, kKeys, 2).reshape(shape)}};
+    };
+    const Options options{{"sliding_window", std::vector<std::int64_t>{1000, 0}}};
+    const Tensors large = call(all), small = call(last);
+    for (const Variant& variant : find_operation(sizes.operation).variants) {
+      if (std::ranges::find(variant.dtypes, sizes.dtype) == variant.dtypes.end()) continue;
+      const std::string name =
+          variant.name + ", a sequence of " + std::to_string(large.at("key").dim(1)) + " keys";
+      run(variant, name, sizes, options, large, small, one);
+    }
+  }
+
+  // What kernels do not count is refused; asking for it takes no memory.
   void check_refusal(const Sizes& sizes) {
-    const std::int64_t batches = kMostElements / kBatchElements + 1;
+    const bool wide = context_.device().backend == Backend::kOpenCL;
+    const std::int64_t batches = (std::int64_t{1} << 31) / kBatchElements + 1;
     const auto spec = [&](std::int64_t rows) {
-      return TensorSpec::contiguous(sizes.dtype, {batches, rows, 1, kDim});
+      TensorSpec result = TensorSpec::contiguous(sizes.dtype, {batches, rows, 1, kDim});
+      if (wide) result.strides[0] = std::int64_t{1} << 32;
+      return result;
     };
     const Operation& operation = find_operation(sizes.operation);
     std::vector<std::optional<TensorSpec>> operands(operation.operands.size());
@@ -101,7 +109,7 @@ class LargeCalls {
     }
     try {
       Executor(context_).plan(make_problem(operation, operands, {}));
-      std::printf("  FAILED %s/%s: took more than 2^31 elements\n", sizes.operation.c_str(),
+      std::printf("  FAILED %s/%s: took more than kernels count\n", sizes.operation.c_str(),
                   std::string(to_string(sizes.dtype)).c_str());
       ++failed_;
     } catch (const Error&) {
@@ -115,6 +123,28 @@ class LargeCalls {
   }
 
  private:
+  // The outputs of `batches` of the large call must be those of the small one.
+  void run(const Variant& variant, const std::string& name, const Sizes& sizes,
+           const Options& options, const Tensors& large, const Tensors& small,
+           std::span<const std::int64_t> batches) {
+    std::string failure;
+    try {
+      const Executor executor = Executor(context_).with_variant(variant.name);
+      const Tensors outputs = executor.run(sizes.operation, large, options);
+      const Choice choice = context_.last_execution().choice;
+      const Tensors expected =
+          executor.with_config(choice.config).run(sizes.operation, small, options);
+      failure = difference(outputs, expected, batches);
+    } catch (const Error& error) {
+      std::printf("  refused %s: %s\n", name.c_str(), error.what());
+      ++refused_;
+      return;
+    }
+    std::printf("  %s %s%s%s\n", failure.empty() ? "passed" : "FAILED", name.c_str(),
+                failure.empty() ? "" : ": ", failure.c_str());
+    ++(failure.empty() ? passed_ : failed_);
+  }
+
   // Numbers of a batch depend on the batch and the operand alone.
   Tensor rows(const Sizes& sizes, std::span<const std::int64_t> batches, std::int64_t rows,
               std::size_t operand) const {
@@ -209,6 +239,7 @@ int run_large(const std::string& selector) {
       any = true;
       calls.check(sizes);
       calls.check_refusal(sizes);
+      if (sizes.dtype == DType::kF16 && !sizes.backward()) calls.check_long_sequence();
     }
   }
   return any ? calls.exit_code() : kNoDevice;

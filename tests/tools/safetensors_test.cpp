@@ -122,7 +122,7 @@ TEST_F(Safetensors, RefusesBadEntries) {
   const std::string data(8, '\0');
   for (
       const char* entry : {
-          R"({"dtype":"F8_E4M3","shape":[8],"data_offsets":[0,8]})",
+          R"({"dtype":"F6_E2M3","shape":[8],"data_offsets":[0,8]})",
           R"({"dtype":"f32","shape":[2],"data_offsets":[0,8]})",
           R"({"dtype":7,"shape":[2],"data_offsets":[0,8]})",
           R"({"dtype":"F32","shape":[3],"data_offsets":[0,8]})",

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What     Attention of few query rows per kv head over many keys: o and lse, or the partial results of a split.
-// Who      A work-group is one item: split x, HEADS kv heads from y * HEADS on, batch z, all rows of their query heads.
+// Who      A work-group is one item: split x, HEADS kv heads from y * HEADS on, batch z, all rows of their query heads;
+//          of packed sequences split x / tiles, and the rows of tile x % tiles of the work list.
 // Memory   k and v once per ROWS rows of a kv head, AHEAD bytes asked for ahead; ATTN_DECODE_PRIVATE_BYTES on the
 //          stack.
 // Numerics Float, blocks of keys in order; base-2 softmax over the running maximum; one rounding.
-// Assumes  ATTN_DECODE_VALID, HEADS divides the kv heads, a grid of exactly a.splits x kv heads / HEADS x batch,
+// Assumes  ATTN_DECODE_VALID, HEADS divides the kv heads, a grid of a.splits (tiles) x kv heads / HEADS x batch,
 //          contiguous features, lengths below 2^30, a compiler that does not reassociate (no -cl flags).
 //
 //   Features lie in the lanes. Row r of a kv head is query row r / group of its query head r % group, so a key is read
@@ -162,13 +163,17 @@ INLINE void store_result(const Head* from, uint i, const Work* work, global scal
 KERNEL void attention_cpu_decode(const global scalar* restrict q, const global scalar* restrict k,
                                  const global scalar* restrict v, global scalar* restrict output,
                                  global float* restrict log_sum_exp, global float* restrict scratch, CALL_PARAMETERS) {
-  const uint split = get_group_id(0), kv_head = get_group_id(1) * HEADS, batch = get_group_id(2);
+  const uint kv_head = get_group_id(1) * HEADS, batch = get_group_id(2);
 #if POLICY
   const struct AttentionArgs a = call.core;
   const Policies policies = MAKE_POLICIES(call, scratch);
-  const Work work = {&a, &policies, batch, kv_head, split};
+  const uint tiles = get_num_groups(0) / a.splits;
+  Tile tile = {0, a.group * a.q_len};
+  if ((call.policy.features & POLICY_WORK) != 0)
+    tile = listed_tile((const global int4*)scratch, call.policy.map, get_group_id(0) % tiles);
+  const Work work = {&a, &policies, batch, kv_head, get_group_id(0) / tiles, tile};
 #else
-  const Work work = {&a, batch, kv_head, split};
+  const Work work = {&a, batch, kv_head, get_group_id(0), {0, a.group * a.q_len}};
 #endif
   const PanelRows keys = {k + a.k_offset + (size_t)batch * a.k_stride_batch + (size_t)kv_head * a.k_stride_head,
                      a.k_stride_head, a.k_stride_row};
@@ -177,8 +182,8 @@ KERNEL void attention_cpu_decode(const global scalar* restrict q, const global s
 
   Pass pass;
   const Interval share = share_of(&work);
-  const uint rows = a.group * a.q_len;
-  for (uint first = 0; first < rows; first += ROWS) {
+  const uint rows = work.tile.end;
+  for (uint first = work.tile.first; first < rows; first += ROWS) {
     begin_pass(&pass, &work, q, first, rows, share);
     for (int block = share.begin; block < pass.all.end; block += BLOCK_K) {
       const Block now = {block, max(pass.all.begin - block, 0), min(pass.all.end - block, BLOCK_K)};

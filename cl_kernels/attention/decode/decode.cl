@@ -19,6 +19,7 @@
 //   A value that is not finite reaches the rows that see its key, and no others.
 #include "lib/prelude.clh"
 #include "attention/core/policy.clh"
+#include "attention/core/work.clh"
 #include "operations/attention_core/combine.h"
 #include "operations/attention_core/decode/decode.h"
 
@@ -218,13 +219,21 @@ KERNEL void attention_decode(const global scalar* restrict q, const global scala
   const bool hides = false;
 #endif
   const uint tiles = get_num_groups(0) / a.splits, split = get_group_id(0) / tiles;
-  const uint kv_head = get_group_id(1), batch = get_group_id(2), first_row = get_group_id(0) % tiles * ROWS;
+  const uint kv_head = get_group_id(1), batch = get_group_id(2);
+  Tile tile = {get_group_id(0) % tiles * ROWS, 0};
+  tile.end = min(tile.first + (uint)ROWS, a.q_len * a.pack);
+#if POLICY
+  if ((call.policy.features & POLICY_WORK) != 0)
+    tile = listed_tile((const global int4*)scratch, call.policy.map, get_group_id(0) % tiles);
+#endif
+  const uint first_row = tile.first;
   const Work work = {&a,
 #if POLICY
                      &policies,
 #endif
-                     batch, kv_head * a.group, first_row, min(first_row + ROWS, a.q_len * a.pack)};
-  const Interval at = share_of(interval_of(&work), split, a.splits);
+                     batch, kv_head * a.group, tile.first, max(tile.end, tile.first + 1)};
+  Interval at = share_of(interval_of(&work), split, a.splits);
+  if (tile.first >= tile.end) at.end = at.first;  // beyond the work list
 
   const Rows keys = rows_at(
       k, a.k_offset + (size_t)batch * a.k_stride_batch + (size_t)kv_head * a.k_stride_head, a.k_stride_row);
@@ -330,7 +339,7 @@ KERNEL void attention_decode(const global scalar* restrict q, const global scala
   const size_t lines = (size_t)get_num_groups(2) * a.heads * a.q_len;
   for (uint n = item; n < ROWS * ATTN_VALUE_SPAN; n += WG_X) {
     const uint r = n / ATTN_VALUE_SPAN, column = n % ATTN_VALUE_SPAN;
-    if (first_row + r >= work.end_row || column >= VALUE_DIM) continue;
+    if (first_row + r >= tile.end || column >= VALUE_DIM) continue;
     float largest = LOWEST_MAXIMUM, all = 0.0f, o = 0.0f;
     UNROLL for (uint s = 0; s < ATTN_STREAMS; ++s)
       largest = fmax(largest, all_weights[s * ATTN_WEIGHTS + ATTN_SCORES + r]);

@@ -8,6 +8,13 @@
 //   output     = n * weight + bias                                   (1 and 0 where left out)
 //   sum        = s, rounded to the dtype of input
 //
+// With quantise, i8, e4m3fn or e5m2, a row of output is in 8 bits, with a scale:
+//
+//   scale      = max(max |n * weight + bias|, 2^-100) / largest number of the type (127, 448,
+//   57344) output     = (n * weight + bias) / scale, rounded to nearest even
+//
+// NaN does not count as the largest magnitude; it is NaN in e4m3fn and e5m2 and 0 in i8.
+//
 // Means are over the last axis. What is normalised is the unrounded s.
 //
 // Gradients, with g = grad_output * weight and r = 1 / sqrt(... + epsilon):
@@ -36,6 +43,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "tessera/context.hpp"
 #include "tessera/export.hpp"
@@ -44,15 +52,17 @@ namespace tessera {
 
 // Tensors that are left out are not part of the call.
 struct NormOptions {
-  Tensor weight{};        // [dim], the dtype of input or f32
-  Tensor bias{};          // [dim], the dtype of input or f32
-  Tensor residual{};      // [..., dim], the dtype of input
-  float epsilon = 1e-6F;  // finite, not negative
+  Tensor weight{};                  // [dim], the dtype of input or f32
+  Tensor bias{};                    // [dim], the dtype of input or f32
+  Tensor residual{};                // [..., dim], the dtype of input
+  float epsilon = 1e-6F;            // finite, not negative
+  std::optional<DType> quantise{};  // kI8, kE4M3FN or kE5M2; forward only
 };
 
 struct NormForward {
   Tensor output;  // in the shape and dtype of input
   Tensor sum;     // input + residual, likewise
+  Tensor scale;   // of quantised outputs, [..., 1] f32; else empty
 };
 
 // Which gradients to compute beside that of input.

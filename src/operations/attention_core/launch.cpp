@@ -2,11 +2,13 @@
 #include "operations/attention_core/launch.hpp"
 
 #include <algorithm>
+#include <array>
 #include <numbers>
 
 #include "abi/shared.h"
 #include "kernel/gpu.hpp"
 #include "operations/attention_core/dropout.hpp"
+#include "operations/attention_core/work.h"
 
 namespace tessera::operations::attention {
 
@@ -60,6 +62,23 @@ std::uint32_t vector_elements(const Problem& problem) {
   return is_aligned(problem, 8) ? 8 : is_aligned(problem, 4) ? 4 : 1;
 }
 
+std::uint32_t listed_items(const Problem& problem, const AttentionTiling& tiling) {
+  const AttentionProblem& call = call_of(problem);
+  const std::int64_t rows = call.q_len * tiling.pack;
+  return narrow(std::min(rows, rows / tiling.listed + call.sequences));
+}
+
+std::int64_t rows_of_sequence(const Problem& problem) {
+  const AttentionProblem& call = call_of(problem);
+  return call.packed ? ceil_div(call.q_len, std::max<std::int64_t>(call.sequences, 1)) : call.q_len;
+}
+
+std::int64_t keys_of_sequence(const Problem& problem) {
+  const AttentionProblem& call = call_of(problem);
+  return call.packed ? ceil_div(call.kv_len, std::max<std::int64_t>(call.sequences, 1))
+                     : call.kv_len;
+}
+
 AttentionScratch scratch_of(const Problem& problem, const AttentionTiling& tiling) {
   const AttentionProblem& call = call_of(problem);
   AttentionScratch scratch;
@@ -71,8 +90,9 @@ AttentionScratch scratch_of(const Problem& problem, const AttentionTiling& tilin
                         ceil_div(call.kv_len, tiling.keys);
   }
   constexpr std::uint64_t kAlignment = 64;
-  scratch.partials =
-      (scratch.map + 4 * scratch.map_words + kAlignment - 1) / kAlignment * kAlignment;
+  if (tiling.listed > 0) scratch.list = 16 + 32 * unsign(listed_items(problem, tiling));
+  scratch.partials = (scratch.map + 4 * scratch.map_words + scratch.list + kAlignment - 1) /
+                     kAlignment * kAlignment;
   scratch.end = scratch.partials;
   if (tiling.splits > 1) {
     scratch.end += 4 * tiling.splits * unsign(call.batch * call.heads * call.q_len) *
@@ -145,6 +165,10 @@ abi::AttentionPolicyArgs policy_arguments(const Problem& problem, const Attentio
     args.map_stride_head = args.map_stride_row * ceil_div(call.q_len, tiling.rows);
     args.map_stride_batch = args.map_stride_head * args.map_heads;
   }
+  if (tiling.listed > 0) {
+    args.features |= POLICY_WORK;
+    args.map = static_cast<abi::u32>(scratch.map / 16);
+  }
   if (problem.has(slots.alibi_slopes)) {
     const TensorSpec spec = with_rank(problem.spec(slots.alibi_slopes), 2);
     args.slopes_offset = narrow(spec.offset);
@@ -206,9 +230,15 @@ Refusal rejects_splits(const Problem& problem, const Config& config) {
          std::to_string(pinned);
 }
 
-Refusal rejects_long_offsets(const Problem& problem, std::uint64_t scratch_bytes) {
+Refusal rejects_long_offsets(const Problem& problem, const DeviceProfile& profile,
+                             std::uint64_t scratch_bytes) {
   constexpr std::uint64_t kMostScratch = std::uint64_t{1} << 34;  // 2^32 floats
-  if (const Refusal no = rejects_long_operands(problem)) return no;
+  const AttentionSlots& slots = call_of(problem).slots;
+  const std::array wide{slots.query,           slots.key,
+                        slots.value,           slots.output,
+                        slots.output_gradient, slots.query_gradient,
+                        slots.key_gradient,    slots.value_gradient};
+  if (const Refusal no = rejects_long_operands(problem, profile, wide)) return no;
   if (scratch_bytes < kMostScratch) return std::nullopt;
   return "takes " + std::to_string(scratch_bytes) +
          " bytes of scratch; its kernels count to 2^32 floats";

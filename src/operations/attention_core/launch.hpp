@@ -32,6 +32,7 @@ struct AttentionTiling {
   std::uint32_t pack = 1;            // query heads whose rows share a work-group
   std::uint32_t splits = 1;          // work-groups that share the keys of a row
   bool maps = true;                  // the kernel reads the map
+  std::uint32_t listed = 0;  // rows of a kv head that an item of the work list takes; 0 = none
 };
 inline const Tunable kSplits{.id = 31, .name = "SPLITS", .fallback = 1, .launch_only = true};
 // Splits that give every compute unit something to do, each with a few steps of `keys` keys; the
@@ -46,6 +47,7 @@ using Tiling = std::function<AttentionTiling(const Problem&, const Config&)>;
 // Where what lies in the scratch buffer, in bytes.
 struct AttentionScratch {
   std::uint64_t map = 0, map_words = 0, partials = 0, end = 0;  // the table of rows begins at 0
+  std::uint64_t list = 0;  // the work list, where the map would be
 };
 AttentionScratch scratch_of(const Problem& problem, const AttentionTiling& tiling);
 
@@ -54,6 +56,12 @@ abi::AttentionPolicyArgs policy_arguments(const Problem& problem, const Attentio
 
 // The operands of the policies, in the order of their bindings: the scratch buffer first.
 std::vector<std::size_t> policy_bindings(const AttentionSlots& slots);
+
+// Items of the work list of a packed call, at most: each sequence begins one.
+std::uint32_t listed_items(const Problem& problem, const AttentionTiling& tiling);
+// Query rows of a sequence, and its keys: of packed ones the average.
+std::int64_t rows_of_sequence(const Problem& problem);
+std::int64_t keys_of_sequence(const Problem& problem);
 
 // One work-group for every `rows` query rows of each head and batch.
 Dim3 row_groups(const Problem& problem, std::int64_t rows);
@@ -66,6 +74,7 @@ Pass helper_pass(const std::string& name);
 // Kernels that come before those of a variant. They launch nothing where they are not needed.
 Pass rows_pass(const AttentionSlots& slots);
 Pass map_pass(const AttentionSlots& slots, const Tiling& tiling);
+Pass work_pass(const AttentionSlots& slots, const Tiling& tiling);
 // And after one: the weights, where the call wants them.
 Pass weights_pass(const AttentionSlots& slots, const Tiling& tiling);
 
@@ -86,6 +95,7 @@ struct ForwardKernel {
   std::function<Dim3(const Problem&, const Config&)> groups{};
   std::function<std::vector<Define>(const Problem&, const Config&)> constants = shape_constants;
   bool takes_policies = true;
+  bool takes_list = false;
 };
 std::vector<Pass> forward_passes(const AttentionSlots& slots, const ForwardKernel& kernel);
 // A variant of that kernel; the caller adds what it needs, its space and what it rejects.
@@ -97,7 +107,8 @@ Variant forward_variant(const AttentionSlots& slots, std::string name, std::stri
 bool folds_into_exponent(double factor);
 
 // The kernels count elements of operands and floats of the scratch buffer in 32 bits.
-Refusal rejects_long_offsets(const Problem& problem, std::uint64_t scratch_bytes);
+Refusal rejects_long_offsets(const Problem& problem, const DeviceProfile& profile,
+                             std::uint64_t scratch_bytes);
 
 // What a work-group of a device with Feature::kWgmma may have. OpenCL reports less: its number is
 // for local arguments.

@@ -5,6 +5,7 @@
 #include "operations/attention_core/launch.hpp"
 #include "operations/attention_core/rows_args.h"
 #include "operations/attention_core/weights_args.h"
+#include "operations/attention_core/work.h"
 
 namespace tessera::operations::attention {
 namespace {
@@ -116,6 +117,25 @@ Pass map_pass(const AttentionSlots& slots, const Tiling& tiling) {
   return pass;
 }
 
+Pass work_pass(const AttentionSlots& slots, const Tiling& tiling) {
+  Pass pass = helper_pass("work");
+  pass.axes = {};
+  pass.vulkan = {};
+  pass.bindings = {kScratch, slots.cum_seqlens_q};
+  pass.groups = [tiling](const Problem& problem, const Config& config) {
+    return tiling(problem, config).listed > 0 ? Dim3{1, 1, 1} : kNothing;
+  };
+  pass.args = [tiling](const Problem& problem, const Config& config) {
+    const AttentionTiling cut = tiling(problem, config);
+    return argument_bytes(
+        abi::AttentionWorkArgs{.rows = rows_arguments(problem),
+                               .pack = cut.pack,
+                               .tile = cut.listed,
+                               .list = static_cast<abi::u32>(scratch_of(problem, cut).map / 16)});
+  };
+  return pass;
+}
+
 Pass weights_pass(const AttentionSlots& slots, const Tiling& tiling) {
   Pass pass = helper_pass("weights");
   pass.bindings = {slots.query, slots.key, slots.log_sum_exp, slots.weights};
@@ -209,6 +229,7 @@ std::vector<Pass> forward_passes(const AttentionSlots& slots, const ForwardKerne
                            combine_pass(slots, kernel.tiling, false),
                            combine_pass(slots, kernel.tiling, true)};
   if (!kernel.takes_policies) passes = {forward(false)};
+  if (kernel.takes_list) passes.insert(passes.begin() + 1, work_pass(slots, kernel.tiling));
   if (slots.weights != kNoOperand) passes.push_back(weights_pass(slots, kernel.tiling));
   return passes;
 }

@@ -129,7 +129,8 @@ std::string make_key(const Problem& problem, const AttentionProblem& call) {
                     ";cap=" + (call.soft_cap > 0 ? "1" : "0");
   if (call.policies) key += ";policies=" + std::to_string(call.features);
   if (call.chunk > 0) key += ";chunk=" + bucket(call.chunk);
-  if (call.sequences > 0) key += call.packed ? ";packed" : ";padded";
+  if (call.sequences > 0)
+    key += call.packed ? ";packed=" + bucket(call.sequences) : std::string(";padded");
   if (call.splits > 0) key += ";splits=" + std::to_string(call.splits);
   return key;
 }
@@ -226,6 +227,13 @@ TensorSpec with_pair_axes(TensorSpec spec) {
 
 double AttentionProblem::visible_pairs() const {
   double pairs = 0;
+  if (packed && sequences > 1) {  // where they begin is on the device: the average
+    AttentionProblem one = *this;
+    one.sequences = 1;
+    one.q_len = std::max<std::int64_t>(q_len / sequences, 1);
+    one.kv_len = std::max<std::int64_t>(kv_len / sequences, 1);
+    return static_cast<double>(std::min(q_len, sequences)) * one.visible_pairs();
+  }
   const std::int64_t shift = bottom_right && policies ? kv_len - q_len : 0;
   for (std::int64_t row = 0; row < q_len; ++row) {
     std::int64_t first = first_key(row + shift), last = last_key(row + shift);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operations/common/launch.hpp"
 
+#include <numeric>
 #include <string>
 
 #include "abi/storage.h"
@@ -34,15 +35,45 @@ std::vector<Define> dtype_axes(const Problem& problem, const DeviceProfile& /*pr
   return {{"DTYPE", dtype_axis(problem.dtype)}};
 }
 
-Refusal rejects_long_operands(const Problem& problem) {
-  constexpr std::int64_t kMostElements = std::int64_t{1} << 31;
-  for (std::size_t slot = 0; slot < problem.operands.size(); ++slot) {
-    if (!problem.has(slot) || problem.spec(slot).last_element() < kMostElements) continue;
-    return problem.operation->operands[slot].name + " " + problem.spec(slot).to_string() +
-           " reaches element " + std::to_string(problem.spec(slot).last_element()) +
-           "; its kernels count to 2^31";
+namespace {
+
+// An axis, or the offset, that is no number of 32 bits.
+Refusal rejects_long_strides(const std::string& name, const TensorSpec& spec) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 32;
+  if (spec.offset >= kMost)
+    return name + " starts at element " + std::to_string(spec.offset) + "; offsets count to 2^32";
+  for (std::size_t axis = 0; axis < spec.shape.size(); ++axis) {
+    if (spec.shape[axis] <= 1 || spec.strides[axis] < kMost) continue;
+    return name + " has stride " + std::to_string(spec.strides[axis]) + " along axis " +
+           std::to_string(axis) + "; strides count to 2^32";
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+Refusal rejects_long_operands(const Problem& problem, const DeviceProfile& profile,
+                              std::span<const std::size_t> wide) {
+  constexpr std::int64_t kMostElements = std::int64_t{1} << 31;
+  for (std::size_t slot = 0; slot < problem.operands.size(); ++slot) {
+    if (!problem.has(slot)) continue;
+    const TensorSpec& spec = problem.spec(slot);
+    const std::string name = problem.operation->operands[slot].name + " " + spec.to_string();
+    const bool is_wide = profile.backend == Backend::kOpenCL && std::ranges::count(wide, slot) != 0;
+    if (is_wide) {
+      if (Refusal no = rejects_long_strides(name, spec)) return no;
+    } else if (spec.last_element() >= kMostElements) {
+      return name + " reaches element " + std::to_string(spec.last_element()) +
+             "; its kernels count to 2^31";
+    }
+  }
+  return std::nullopt;
+}
+
+Refusal rejects_long_operands(const Problem& problem, const DeviceProfile& profile) {
+  std::vector<std::size_t> all(problem.operands.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return rejects_long_operands(problem, profile, all);
 }
 
 Requirements opencl_cpu() { return {.backends = {Backend::kOpenCL}, .kinds = {DeviceKind::kCpu}}; }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "tessera/record.hpp"
@@ -23,8 +24,13 @@ inline std::uint32_t splits_of(const Config& config) {
   return std::max(config.get("SPLITS", 1), 1U);
 }
 
-// Kernels that count the elements of operands in 32 bits.
-Refusal rejects_long_operands(const Problem& problem);
+// Why kernels can't count the elements of the operands. OpenCL's form the addresses of `wide`
+// operands in 64 bits, from offsets and strides of 32; Vulkan's, and those of other operands, are
+// numbers of 32 bits.
+Refusal rejects_long_operands(const Problem& problem, const DeviceProfile& profile,
+                              std::span<const std::size_t> wide);
+// The same where every operand is wide.
+Refusal rejects_long_operands(const Problem& problem, const DeviceProfile& profile);
 
 // What kernels for CPUs through OpenCL share. Their private memory lies on the stack of PoCL's
 // worker threads; near 8 MiB the process crashes.

@@ -24,10 +24,28 @@ Options named(const NormOptions& options) {
   return {{"epsilon", static_cast<double>(options.epsilon)}};
 }
 
+// A forward call, whose output may be quantised.
+Tensors run_forward(const Executor& on, const std::string& name, const Tensor& input,
+                    const NormOptions& options, const std::vector<std::string>& wanted) {
+  Options all = named(options);
+  if (options.quantise) all.emplace("quantise", std::string(to_string(*options.quantise)));
+  return on.run(name, operands(input, options), std::move(all), wanted);
+}
+
 NormForward forward(const Executor& on, const std::string& name, const Tensor& input,
                     const NormOptions& options) {
-  Tensors results = on.run(name, operands(input, options), named(options), {"output", "sum"});
-  return {.output = std::move(results.at("output")), .sum = std::move(results.at("sum"))};
+  Tensors results = run_forward(on, name, input, options, {"output", "sum"});
+  return {.output = std::move(results.at("output")),
+          .sum = std::move(results.at("sum")),
+          .scale = options.quantise ? std::move(results.at("scale")) : Tensor{}};
+}
+
+Tensor output_of(const Executor& on, const std::string& name, const Tensor& input,
+                 const NormOptions& options) {
+  if (options.quantise)
+    throw InvalidArgument(name + ": a quantised output needs its scale: " + name +
+                          "_forward() gives both");
+  return run_forward(on, name, input, options, {}).at("output");
 }
 
 // A residual in the shape of input has the gradient of input: one tensor for both.
@@ -37,6 +55,7 @@ NormGradients backward(const Executor& on, const std::string& name, const Tensor
   Tensors tensors = operands(input, options);
   tensors.emplace("grad_output", grad_output);
   if (wanted.grad_sum) tensors.emplace("grad_sum", wanted.grad_sum);
+  if (options.quantise) throw InvalidArgument(name + ": codes have no gradient");
   std::vector<std::string> outputs{"grad_input"};
   const bool shared = options.residual && options.residual.shape() == input.shape();
   if (wanted.weight && options.weight) outputs.emplace_back("grad_weight");
@@ -58,7 +77,7 @@ NormGradients backward(const Executor& on, const std::string& name, const Tensor
 }  // namespace
 
 Tensor rms_norm(const Executor& on, const Tensor& input, const NormOptions& options) {
-  return on.run("rms_norm", operands(input, options), named(options)).at("output");
+  return output_of(on, "rms_norm", input, options);
 }
 
 NormForward rms_norm_forward(const Executor& on, const Tensor& input, const NormOptions& options) {
@@ -71,7 +90,7 @@ NormGradients rms_norm_backward(const Executor& on, const Tensor& input, const T
 }
 
 Tensor layer_norm(const Executor& on, const Tensor& input, const NormOptions& options) {
-  return on.run("layer_norm", operands(input, options), named(options)).at("output");
+  return output_of(on, "layer_norm", input, options);
 }
 
 NormForward layer_norm_forward(const Executor& on, const Tensor& input,
@@ -99,6 +118,7 @@ struct NormPullback::State {
 struct NormMaker {
   static NormResult make(const Executor& on, const std::string& name, const Tensor& input,
                          const NormOptions& options) {
+    if (options.quantise) throw InvalidArgument("vjp::" + name + ": codes have no gradient");
     NormForward result = forward(on, name, input, options);
     auto state = std::make_shared<NormPullback::State>(
         NormPullback::State{on, name + "_backward", input, options});

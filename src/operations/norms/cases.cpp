@@ -205,6 +205,47 @@ std::vector<Case> edge_cases(bool backward, DType dtype, const Config& config) {
   return cases;
 }
 
+namespace {
+
+std::vector<Case> quantise(const StorageTypes& types, const std::vector<NormCase>& shapes) {
+  std::vector<Case> cases;
+  for (const NormCase& from : shapes) {
+    cases.push_back(make(false, types, from));
+    cases.back().options["quantise"] = std::string(to_string(types.of("output")));
+  }
+  return cases;
+}
+
+}  // namespace
+
+std::vector<Case> quantised_cases(const StorageTypes& types) {
+  return quantise(types, {{.name = "quantised",
+                           .why = "rows that end within a word",
+                           .shape = {7, 131},
+                           .has = kHasWeight},
+                          {.name = "quantised_wild",
+                           .why = "NaN is no largest magnitude and stays in its row",
+                           .shape = {9, 68},
+                           .data = "wild"},
+                          {.name = "quantised_all",
+                           .why = "everything that a call may have, a residual that broadcasts",
+                           .shape = {3, 5, 70},
+                           .has = kAll | kWide,
+                           .data = "shifted",
+                           .residual = {5, 70}},
+                          {.name = "quantised_constant",
+                           .why = "rows without a largest magnitude under layer_norm",
+                           .shape = {4, 96},
+                           .data = "constant"}});
+}
+
+std::vector<Case> quantised_benchmarks(const StorageTypes& types) {
+  return quantise(types, {{.name = "r8192_d4096_quantised",
+                           .why = "rows of a language model, for a product in 8 bits",
+                           .shape = {8192, 4096},
+                           .has = kHasWeight}});
+}
+
 std::vector<Case> benchmark_cases(bool backward, DType dtype) {
   return {make(backward, dtype,
                {.name = "r8192_d4096",

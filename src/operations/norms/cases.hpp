@@ -12,6 +12,10 @@ std::vector<Case> conformance_cases(bool backward, DType dtype);
 std::vector<Case> edge_cases(bool backward, DType dtype, const Config& config);
 std::vector<Case> benchmark_cases(bool backward, DType dtype);
 
+// Of forward calls whose output is quantised.
+std::vector<Case> quantised_cases(const StorageTypes& types);
+std::vector<Case> quantised_benchmarks(const StorageTypes& types);
+
 // Writes the inputs of a case. Kinds of data: "normal"; "shifted", a mean of 1000 and a deviation
 // of 1; "constant", equal elements in a row; "large", near half's largest number; "tiny", whose
 // squares are below the smallest float; "wild", a NaN and infinities in the second and third row.

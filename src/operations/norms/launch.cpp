@@ -241,7 +241,7 @@ abi::NormCombineArgs combine_arguments(const Problem& problem, const Dealing& de
 Refusal rejects_norm(const Problem& problem, const DeviceProfile& profile) {
   if (problem.dtype != DType::kF32 && !has(profile.features, Feature::kStorage16))
     return std::string(to_string(problem.dtype)) + " needs storage16, which this device lacks";
-  if (Refusal no = rejects_long_operands(problem)) return no;
+  if (Refusal no = rejects_long_operands(problem, profile)) return no;
   if (!row_axes(problem))
     return "takes at most three leading axes that do not lie one behind the other";
   return std::nullopt;

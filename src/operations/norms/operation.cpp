@@ -51,10 +51,24 @@ Operation forward(bool centered) {
       centered
           ? "s = input + residual; output = (s - mean(s)) / sqrt(var(s) + epsilon) * weight + bias"
           : "s = input + residual; output = s / sqrt(mean(s^2) + epsilon) * weight + bias";
-  operation.operands.push_back(
-      operand("output", Role::kOutput, false, "[..., dim]", "in the shape and dtype of input"));
+  operation.operands.push_back(operand("output", Role::kOutput, false, "[..., dim]",
+                                       "in the shape and dtype of input, or quantised"));
+  operation.operands.back().dtypes.insert(operation.operands.back().dtypes.end(),
+                                          {DType::kI8, DType::kE4M3FN, DType::kE5M2});
   operation.operands.push_back(operand("sum", Role::kOutput, true, "[..., dim]",
                                        "input + residual, which output is not rounded from"));
+  operation.operands.push_back(
+      {.name = "scale",
+       .role = Role::kOutput,
+       .optional = true,
+       .shape = "[..., 1]",
+       .dtypes = {DType::kF32},
+       .doc = "of each row of a quantised output, which times this is meant"});
+  operation.options.push_back({.name = "quantise",
+                               .fallback = std::string("none"),
+                               .type = "one of none, i8, e4m3fn, e5m2",
+                               .doc = "output in that type, divided by the scale of its row"});
+  operation.types = norm_types();
   operation.validate = [centered](Problem& problem) { validate_norm(problem, centered); };
   operation.reference = reference_norm;
   return operation;

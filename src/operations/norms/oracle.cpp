@@ -119,6 +119,33 @@ NormOracle::Forward NormOracle::forward() const {
   return result;
 }
 
+NormOracle::Quantised NormOracle::quantised(DType dtype) const {
+  const auto dim = static_cast<std::size_t>(call_.dim);
+  const double most = largest_code(dtype);
+  Forward plain = forward();
+  Quantised result{.codes = std::move(plain.output), .scale = {}, .sum = std::move(plain.sum)};
+  for (std::size_t first = 0; first < result.codes.values.size(); first += dim) {
+    double largest = 0, error = 0;
+    for (std::size_t i = first; i < first + dim; ++i) {
+      if (std::isnan(result.codes.values[i])) continue;  // is no largest
+      largest = std::max(largest, std::fabs(result.codes.values[i]));
+      error = std::max(error, result.codes.bounds[i]);
+    }
+    const double scale = std::max(largest, kLeastLargest) / most;
+    const double scale_error = error / most + 4 * kUnit * scale;
+    result.scale.values.push_back(scale);
+    result.scale.bounds.push_back(scale_error);
+    for (std::size_t i = first; i < first + dim; ++i) {
+      double& value = result.codes.values[i];
+      if (std::isnan(value) && dtype == DType::kI8) value = 0;  // which has no NaN
+      value /= scale;
+      result.codes.bounds[i] =
+          result.codes.bounds[i] / scale + std::fabs(value) * (scale_error / scale + 4 * kUnit);
+    }
+  }
+  return result;
+}
+
 // With g = dy w, a = mean(g) and b = mean(g n): ds = (g - a - n b) scale.
 NormOracle::Backward NormOracle::backward() const {
   const auto dim = static_cast<std::size_t>(call_.dim);
@@ -197,6 +224,14 @@ NormOracle::Backward NormOracle::backward() const {
 // ---- the reference ------------------------------------------------------------------------------
 
 void reference_norm(const Problem& problem, std::span<HostTensor> tensors) {
+  if (problem.has(kScale)) {
+    const NormOracle::Quantised result =
+        NormOracle(problem, tensors).quantised(problem.spec(kOutput).dtype);
+    tensors[kOutput].write(result.codes.values);
+    tensors[kScale].write(result.scale.values);
+    if (problem.has(kSum)) tensors[kSum].write(result.sum.values);
+    return;
+  }
   const NormOracle::Forward result = NormOracle(problem, tensors).forward();
   tensors[kOutput].write(result.output.values);
   if (problem.has(kSum)) tensors[kSum].write(result.sum.values);

@@ -29,6 +29,11 @@ class NormOracle {
     Bounded input, weight, bias, residual;
   };
   Forward forward() const;
+  // The same with codes for output, before they are rounded, and a scale for each row.
+  struct Quantised {
+    Bounded codes, scale, sum;
+  };
+  Quantised quantised(DType dtype) const;
   Backward backward() const;
 
  private:

@@ -64,7 +64,12 @@ Variant norm_variant(bool backward, const Deal& deal) {
   variant.rejects = [](const Problem& problem, const Config&, const DeviceProfile& profile) {
     return rejects_norm(problem, profile);
   };
-  if (!backward) return variant;
+  if (!backward) {
+    for (const StorageTypes& types : norm_types()) {
+      if (!is_quantised(types.of("output"))) variant.types.push_back(types.name());
+    }
+    return variant;
+  }
   variant.scratch_bytes = [deal](const Problem& problem, const Config& config) {
     return 4 * scratch_of(problem, deal(problem, config)).floats;
   };

@@ -21,9 +21,10 @@ enum Slot : std::size_t {
   kResidual,
   kOutput,
   kSum,
+  kScale,  // of quantised outputs
   kGradOutput = kOutput,
   kGradSum = kSum,
-  kGradInput,
+  kGradInput = kScale,
   kGradWeight,
   kGradBias,
   kGradResidual,
@@ -48,9 +49,18 @@ void reference_norm(const Problem& problem, std::span<HostTensor> tensors);
 void reference_norm_backward(const Problem& problem, std::span<HostTensor> tensors);
 Workload norm_workload(bool backward);
 
+// The dtypes of input and output in forward calls: equal ones by their own names, and every storage
+// type with the 8-bit ones that an output may be quantised to, such as "f16_i8".
+const std::vector<StorageTypes>& norm_types();
+bool is_quantised(DType output);
+double largest_code(DType output);  // of a quantised one
+// A row's scale is its largest magnitude, or this where all are smaller, over the largest code.
+inline constexpr double kLeastLargest = 0x1p-100;
+
 // The ways to compute a norm, in the order in which their rules are asked when nothing is tuned.
 std::vector<Way> norm_ways(bool backward);
 Way cpu_way(bool backward);
 Way rows_way(bool backward);
+Way quantised_way();
 
 }  // namespace tessera::operations::norms

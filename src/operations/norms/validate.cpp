@@ -2,6 +2,7 @@
 #include "operations/common/validate.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "kernel/option_access.hpp"
@@ -55,7 +56,10 @@ std::string make_key(const Problem& problem, const NormProblem& call) {
   return "dtype=" + std::string(to_string(problem.dtype)) + ";dim=" + bucket(call.dim) +
          ";rows=" + bucket(call.rows) +
          ";residual=" + std::to_string(problem.has(kResidual) ? 1 : 0) +
-         ";sum=" + std::to_string(problem.has(kSum) ? 1 : 0);
+         ";sum=" + std::to_string(problem.has(kSum) ? 1 : 0) +
+         (!call.backward && problem.has(kScale)
+              ? ";quantise=" + std::string(to_string(problem.spec(kOutput).dtype))
+              : "");
 }
 
 NormProblem begin(Problem& problem, bool centered, bool backward) {
@@ -76,6 +80,16 @@ NormProblem begin(Problem& problem, bool centered, bool backward) {
   call.epsilon = *kernel::number_option(problem, "epsilon");
   if (call.epsilon < 0) kernel::bad_option(problem, "epsilon", "a finite number, not negative");
   return call;
+}
+
+// What the option asks for; nothing = the dtype of input.
+std::optional<DType> quantised_dtype(const Problem& problem) {
+  const auto& name = std::get<std::string>(problem.option("quantise"));
+  if (name == "none") return std::nullopt;
+  for (const DType dtype : {DType::kI8, DType::kE4M3FN, DType::kE5M2}) {
+    if (name == to_string(dtype)) return dtype;
+  }
+  kernel::bad_option(problem, "quantise", "one of none, i8, e4m3fn, e5m2");
 }
 
 void finish(Problem& problem, NormProblem call) {
@@ -102,7 +116,16 @@ std::int64_t NormProblem::residual_row(std::int64_t row) const {
 
 void validate_norm(Problem& problem, bool centered) {
   NormProblem call = begin(problem, centered, false);
-  problem.infer_output(kOutput, problem.dtype, problem.spec(kInput).shape);
+  const std::optional<DType> codes = quantised_dtype(problem);
+  problem.infer_output(kOutput, codes.value_or(problem.dtype), problem.spec(kInput).shape);
+  require(problem, codes || !problem.requested[kScale],
+          "scale belongs to an output that is quantised");
+  if (codes) {
+    problem.requested[kScale] = true;
+    Shape rows = call.leading;
+    rows.push_back(1);
+    problem.infer_output(kScale, DType::kF32, std::move(rows));
+  }
   problem.infer_output(kSum, problem.dtype, problem.spec(kInput).shape);
   finish(problem, std::move(call));
 }

@@ -27,11 +27,18 @@ void add(std::vector<Expectation>& to, const Problem& problem, std::size_t slot,
 // operands, the default.
 Workload norm_workload(bool backward) {
   Workload workload;
-  workload.cases = [backward](DType dtype) { return conformance_cases(backward, dtype); };
-  workload.edge_cases = [backward](DType dtype, const Config& config) {
-    return edge_cases(backward, dtype, config);
+  workload.cases = [backward](const StorageTypes& types) {
+    if (is_quantised(types.of("output"))) return quantised_cases(types);
+    return conformance_cases(backward, types);
   };
-  workload.benchmarks = [backward](DType dtype) { return benchmark_cases(backward, dtype); };
+  workload.edge_cases = [backward](const StorageTypes& types, const Config& config) {
+    if (is_quantised(types.of("output"))) return std::vector<Case>{};
+    return edge_cases(backward, types, config);
+  };
+  workload.benchmarks = [backward](const StorageTypes& types) {
+    if (is_quantised(types.of("output"))) return quantised_benchmarks(types);
+    return benchmark_cases(backward, types);
+  };
   workload.fill = fill_norm;
   workload.expect = [backward](
                         const Problem& problem, std::span<HostTensor> tensors, const Arithmetic&,
@@ -44,6 +51,11 @@ Workload norm_workload(bool backward) {
       add(expected, problem, kGradWeight, std::move(result.weight));
       add(expected, problem, kGradBias, std::move(result.bias));
       add(expected, problem, kGradResidual, std::move(result.residual));
+    } else if (problem.has(kScale)) {
+      NormOracle::Quantised result = oracle.quantised(problem.spec(kOutput).dtype);
+      add(expected, problem, kOutput, std::move(result.codes));
+      add(expected, problem, kScale, std::move(result.scale));
+      add(expected, problem, kSum, std::move(result.sum));
     } else {
       NormOracle::Forward result = oracle.forward();
       add(expected, problem, kOutput, std::move(result.output));

@@ -56,7 +56,7 @@ Refusal rejects_problem(const Problem& problem, const DeviceProfile& profile) {
   if (problem.dtype != DType::kF32 && !has(profile.features, Feature::kStorage16)) {
     return std::string(to_string(problem.dtype)) + " needs storage16, which this device lacks";
   }
-  return rejects_long_operands(problem);
+  return rejects_long_operands(problem, profile);
 }
 
 std::vector<Define> shape_constants(const Problem& problem, const Config& /*config*/) {

@@ -36,6 +36,28 @@ Problem problem_of(const std::string& name, const Specs& specs, Options options 
   return make_problem(operation, std::move(operands), std::move(options));
 }
 
+// ---- quantised outputs
+// ---------------------------------------------------------------------------
+
+TEST(NormQuantised, CodesTimesScaleAreTheOutput) {
+  const Context context = Context::open({.device = "host", .cache_directory = ""});
+  const Tensor x = context.upload(std::vector<float>{1, -2, 3, 0.5F, 0, 0, 0, 0}, {2, 4});
+  const auto plain = context.download<float>(rms_norm(context, x));
+  const NormForward i8 = rms_norm_forward(context, x, {.quantise = DType::kI8});
+  EXPECT_EQ(i8.scale.shape(), (Shape{2, 1}));
+  const auto scale = context.download<float>(i8.scale);
+  const auto codes = context.download<std::int8_t>(i8.output);
+  EXPECT_EQ(codes[2], 127);
+  for (std::size_t i = 0; i < codes.size(); ++i)
+    EXPECT_NEAR(codes[i] * scale[i / 4], plain[i], 0.5 * scale[i / 4]) << i;
+  const NormForward e4m3 = rms_norm_forward(context, x, {.quantise = DType::kE4M3FN});
+  const auto floats = context.download<Float8E4M3FN>(e4m3.output);
+  EXPECT_EQ(static_cast<float>(floats[2]), 448.0F);
+  EXPECT_THROW(rms_norm(context, x, {.quantise = DType::kI8}), InvalidArgument);
+  EXPECT_THROW(vjp::rms_norm(context, x, {.quantise = DType::kI8}), InvalidArgument);
+  EXPECT_THROW(rms_norm_forward(context, x, {.quantise = DType::kF16}), InvalidArgument);
+}
+
 // ---- refusals -----------------------------------------------------------------------------------
 
 TEST(NormRefusals, SayWhatIsWrong) {
@@ -56,6 +78,14 @@ TEST(NormRefusals, SayWhatIsWrong) {
       {"rms_norm", {{"input", f32({})}}, {}, "rms_norm: input f32[] must have a last axis"},
       {"rms_norm", {{"input", f32({3, 0})}}, {}, "input f32[3, 0] has rows of no elements"},
       {"layer_norm", {{"input", spread}}, {}, "input must be contiguous along its last axis"},
+      {"rms_norm",
+       {{"input", f32({2, 4})}},
+       {{"quantise", std::string("i9")}},
+       "one of none, i8, e4m3fn, e5m2"},
+      {"rms_norm",
+       {{"input", f32({2, 4})}, {"scale", f32({2, 1})}},
+       {},
+       "scale belongs to an output that is quantised"},
       {"layer_norm",
        {{"input", f32({2, 4})}, {"weight", f32({3})}},
        {},

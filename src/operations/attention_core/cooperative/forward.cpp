@@ -183,7 +183,7 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
            "(operations/attention_core/cooperative/forward.h)";
   }
   if (const Refusal no = rejects_splits(problem, config)) return no;
-  return rejects_long_offsets(problem, scratch_of(problem, tiling(problem, config)).end);
+  return rejects_long_offsets(problem, profile, scratch_of(problem, tiling(problem, config)).end);
 }
 
 Variant cooperative(const AttentionSlots& slots, std::string name, std::string idea,

@@ -96,13 +96,14 @@ BackwardTiling tiling(const Problem& problem, const Config& config) {
           .partial_floats = cut.packed_floats + splits_of(config) * cut.partial_floats};
 }
 
-Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& /*profile*/) {
+Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
   const CpuBackwardGeometry cut = geometry(problem, config);
   if (!call_of(problem).normalize) return "takes outputs that are divided by their weights' sum";
   if (!cut.valid)
     return "has blocks that are not whole tiles (operations/attention_core/cpu/backward.h)";
   if (const Refusal no = rejects_private_bytes(cut.private_bytes)) return no;
-  return rejects_long_offsets(problem, backward_scratch_bytes(problem, tiling(problem, config)));
+  return rejects_long_offsets(problem, profile,
+                              backward_scratch_bytes(problem, tiling(problem, config)));
 }
 
 // One work-group for ATTN_CPU_ROW_BLOCK rows of a head, with policies or without.

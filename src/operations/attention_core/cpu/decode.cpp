@@ -50,10 +50,11 @@ std::uint32_t default_splits(const Problem& problem, const DeviceProfile& profil
                              std::uint32_t heads) {
   const AttentionProblem& call = call_of(problem);
   if (call.splits > 0) return static_cast<std::uint32_t>(call.splits);
-  const std::int64_t groups = std::max<std::int64_t>(call.batch * call.kv_heads / heads, 1);
+  const std::int64_t sequences = call.packed ? call.sequences : call.batch;
+  const std::int64_t groups = std::max<std::int64_t>(sequences * call.kv_heads / heads, 1);
   const std::int64_t units = std::max<std::int64_t>(profile.compute_units, 1);
   if (groups >= 4 * units) return 1;
-  const std::int64_t most = std::max<std::int64_t>(call.kv_len / 256, 1);
+  const std::int64_t most = std::max<std::int64_t>(keys_of_sequence(problem) / 256, 1);
   const std::int64_t items = groups < units ? units : 2 * units;
   return static_cast<std::uint32_t>(std::min<std::int64_t>(ceil_div(items, groups), most));
 }
@@ -97,7 +98,7 @@ std::uint32_t heads_of(const Problem& problem, std::int64_t rows, std::uint32_t 
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
   const AttentionProblem& call = call_of(problem);
   const std::uint32_t width = vector_width(profile);
-  const std::int64_t rows = std::max<std::int64_t>(call.group() * call.q_len, 1);
+  const std::int64_t rows = std::max<std::int64_t>(call.group() * rows_of_sequence(problem), 1);
   Config config = config_of(rows, heads_of(problem, rows, width), width);
   if (!decode_geometry(config, problem).valid) return {};
   config.set("SPLITS", default_splits(problem, profile, config.at("HEADS")));
@@ -108,27 +109,34 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   return configs;
 }
 
-AttentionTiling tiling(const Problem& /*problem*/, const Config& config) {
-  return {.splits = splits_of(config), .maps = false};
+AttentionTiling tiling(const Problem& problem, const Config& config) {
+  const AttentionProblem& call = call_of(problem);
+  AttentionTiling cut{.splits = splits_of(config), .maps = false};
+  if (!call.packed) return cut;
+  cut.pack = narrow(call.group());
+  cut.listed = config.at("ROWS");
+  return cut;
 }
 
-Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& /*profile*/) {
+Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
   const DecodeGeometry geometry = decode_geometry(config, problem);
   if (!geometry.valid)
     return "has blocks that are not whole tiles (operations/attention_core/cpu/decode.h)";
   if (const Refusal no = rejects_private_bytes(geometry.private_bytes)) return no;
-  if (call_of(problem).q_len > kMostRows) {
+  if (rows_of_sequence(problem) > kMostRows) {
     return "is for few query rows, " + std::to_string(kMostRows) +
            " at most; variant cpu is for more";
   }
   if (const Refusal no = rejects_splits(problem, config)) return no;
-  return rejects_long_offsets(problem, scratch_of(problem, tiling(problem, config)).end);
+  return rejects_long_offsets(problem, profile, scratch_of(problem, tiling(problem, config)).end);
 }
 
 Dim3 groups(const Problem& problem, const Config& config) {
   const AttentionProblem& call = call_of(problem);
   if (call.q_len == 0) return {0, 1, 1};
-  return {1, static_cast<std::uint32_t>(call.kv_heads) / config.at("HEADS"),
+  const AttentionTiling cut = tiling(problem, config);
+  return {cut.listed > 0 ? listed_items(problem, cut) : 1,
+          static_cast<std::uint32_t>(call.kv_heads) / config.at("HEADS"),
           static_cast<std::uint32_t>(call.batch)};
 }
 
@@ -140,7 +148,8 @@ Variant cpu_decode_variant(const AttentionSlots& slots) {
        .entry = "attention_cpu_decode",
        .tiling = tiling,
        .axes = dtype_axes,
-       .groups = groups});
+       .groups = groups,
+       .takes_list = true});
   variant.needs = opencl_cpu();
   variant.space = space;
   variant.rejects = rejects;
@@ -151,7 +160,8 @@ bool prefers_cpu_decode(const Problem& problem, const DeviceProfile& profile) {
   // Below 16 rows it was faster than attention/cpu/forward for groups of 1 and of 4 (Zen 4).
   const AttentionProblem& call = call_of(problem);
   return is_opencl_cpu(profile) &&
-         (call.splits > 1 || call.q_len < static_cast<std::int64_t>(vector_width(profile)));
+         (call.splits > 1 ||
+          rows_of_sequence(problem) < static_cast<std::int64_t>(vector_width(profile)));
 }
 
 Config default_cpu_decode_config(const Problem& problem, const DeviceProfile& profile) {

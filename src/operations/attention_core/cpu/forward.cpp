@@ -112,13 +112,15 @@ AttentionTiling tiling(const Problem& problem, const Config& config, Products pr
   return {.rows = geometry_of(problem, config, products).panel_rows, .keys = config.at("BLOCK_K")};
 }
 
-Refusal rejects(const Problem& problem, const Config& config, Products products) {
+Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile,
+                Products products) {
   const CpuGeometry geometry = geometry_of(problem, config, products);
   if (!geometry.valid)
     return "has blocks that are not whole tiles (operations/attention_core/cpu/forward.h)";
   if (const Refusal no = rejects_private_bytes(geometry.private_bytes)) return no;
   if (call_of(problem).splits > 1) return "never splits the keys of a row";
-  return rejects_long_offsets(problem, scratch_of(problem, tiling(problem, config, products)).end);
+  return rejects_long_offsets(problem, profile,
+                              scratch_of(problem, tiling(problem, config, products)).end);
 }
 
 Variant variant_of(const AttentionSlots& slots, std::string name, std::string idea,
@@ -136,8 +138,9 @@ Variant variant_of(const AttentionSlots& slots, std::string name, std::string id
   variant.space = [products](const Problem& problem, const DeviceProfile& profile) {
     return space(problem, profile, products);
   };
-  variant.rejects = [products](const Problem& problem, const Config& config, const DeviceProfile&) {
-    return rejects(problem, config, products);
+  variant.rejects = [products](const Problem& problem, const Config& config,
+                               const DeviceProfile& profile) {
+    return rejects(problem, config, profile, products);
   };
   return variant;
 }

@@ -56,19 +56,24 @@ std::vector<Define> axes(const Problem& problem, const DeviceProfile& profile) {
           {"PTX", has(profile.features, Feature::kNvidiaPtx) ? 1U : 0U}};
 }
 
+// Of a kv head and a sequence.
 std::uint32_t packed_rows(const Problem& problem) {
-  const AttentionProblem& call = call_of(problem);
-  return narrow(call.group() * call.q_len);
+  return narrow(call_of(problem).group() * rows_of_sequence(problem));
 }
 
 AttentionTiling tiling(const Problem& problem, const Config& config) {
-  return {.pack = narrow(call_of(problem).group()), .splits = splits_of(config), .maps = false};
+  return {.pack = narrow(call_of(problem).group()),
+          .splits = splits_of(config),
+          .maps = false,
+          .listed = call_of(problem).packed ? config.at("ROWS") : 0};
 }
 
 Dim3 groups(const Problem& problem, const Config& config) {
   const AttentionProblem& call = call_of(problem);
-  return {ceil_div(packed_rows(problem), config.at("ROWS")), narrow(call.kv_heads),
-          narrow(call.batch)};
+  const AttentionTiling cut = tiling(problem, config);
+  return {cut.listed > 0 ? listed_items(problem, cut)
+                         : ceil_div(packed_rows(problem), config.at("ROWS")),
+          narrow(call.kv_heads), narrow(call.batch)};
 }
 
 bool fits(const Problem& problem, const Config& config, const DeviceProfile& profile) {
@@ -94,7 +99,7 @@ std::uint32_t default_splits(const Problem& problem, const Config& config,
   constexpr std::uint32_t kFew = 2, kMany = 16;                  // groups of a compute unit
   constexpr std::uint32_t kShortSplit = 256, kLongSplit = 1024;  // keys
   const std::uint32_t have = group_count(problem, config), units = units_of(profile);
-  const auto keys = narrow(call_of(problem).kv_len);
+  const auto keys = narrow(keys_of_sequence(problem));
   const std::uint32_t filled = std::min(ceil_div(kFew * units, have), keys / kShortSplit);
   const std::uint32_t even = std::min(ceil_div(kMany * units, have), keys / kLongSplit);
   return std::max({filled, even, 1U});
@@ -136,7 +141,7 @@ std::vector<Config> short_configs(const Problem& problem, const DeviceProfile& p
   constexpr std::int64_t kShort = 1536;
   const AttentionProblem& call = call_of(problem);
   std::vector<Config> configs;
-  if (!is_gpu(profile) || call.splits > 0 || call.kv_len > kShort) return configs;
+  if (!is_gpu(profile) || call.splits > 0 || keys_of_sequence(problem) > kShort) return configs;
   for (const std::uint32_t rows : {1U, 2U}) {
     const std::uint32_t loads = profile.vendor_id == kVendorIntel ? 4 : 8;
     const Config config = make_config(problem, 256, rows, loads / rows);
@@ -181,17 +186,17 @@ Refusal rejects_strides(const Problem& problem) {
   return std::nullopt;
 }
 
-Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& /*profile*/) {
+Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
   const DecodeGeometry geometry = decode_geometry(config, problem);
   if (!geometry.valid)
     return "has items that do not divide into streams (operations/attention_core/decode/decode.h)";
-  if (call_of(problem).q_len > kMostRows) {
+  if (rows_of_sequence(problem) > kMostRows) {
     return "is for few query rows, " + std::to_string(kMostRows) +
            " at most; variant tile is for more";
   }
   if (const Refusal no = rejects_strides(problem)) return no;
   if (const Refusal no = rejects_splits(problem, config)) return no;
-  return rejects_long_offsets(problem, scratch_of(problem, tiling(problem, config)).end);
+  return rejects_long_offsets(problem, profile, scratch_of(problem, tiling(problem, config)).end);
 }
 
 Variant decode_variant(const AttentionSlots& slots) {
@@ -203,7 +208,8 @@ Variant decode_variant(const AttentionSlots& slots) {
        .tiling = tiling,
        .axes = axes,
        .groups = groups,
-       .constants = constants});
+       .constants = constants,
+       .takes_list = true});
   variant.needs = {.backends = {Backend::kOpenCL}, .features = Feature::kStorage16};
   variant.space = space;
   variant.local_bytes = [](const Problem& problem, const Config& config) -> std::uint64_t {
@@ -215,7 +221,7 @@ Variant decode_variant(const AttentionSlots& slots) {
 
 bool prefers_decode(const Problem& problem, const DeviceProfile& profile) {
   return profile.backend == Backend::kOpenCL && is_gpu(profile) &&
-         call_of(problem).q_len < kFewRows;
+         rows_of_sequence(problem) < kFewRows;
 }
 
 Config default_decode_config(const Problem& problem, const DeviceProfile& profile) {

@@ -184,7 +184,7 @@ Pass queries_pass(const AttentionSlots& slots) {
   return pass;
 }
 
-Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& /*profile*/) {
+Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
   const AttentionProblem& call = call_of(problem);
   const AttentionSlots& slots = call.slots;
   if (const Refusal no = rejects_policies(problem)) return no;
@@ -200,7 +200,8 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   const HopperBackwardGeometry geometry = geometry_of(problem, config);
   if (!geometry.valid) return "has no such tiles (operations/attention_core/hopper/backward.h)";
   if (const Refusal no = rejects_local_bytes(geometry.local_bytes)) return no;
-  return rejects_long_offsets(problem, backward_scratch_bytes(problem, tiling(problem, config)));
+  return rejects_long_offsets(problem, profile,
+                              backward_scratch_bytes(problem, tiling(problem, config)));
 }
 
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {

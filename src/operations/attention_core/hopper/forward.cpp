@@ -173,7 +173,7 @@ Pass forward_pass(const AttentionSlots& slots, bool policies) {
   return pass;
 }
 
-Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& /*profile*/) {
+Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
   const AttentionProblem& call = call_of(problem);
   const AttentionSlots& slots = call.slots;
   if (head_dim(problem) > kMostColumns || value_dim(problem) > kMostColumns) {
@@ -193,7 +193,7 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   }
   if (const Refusal no = rejects_local_bytes(geometry.local_bytes)) return no;
   if (const Refusal no = rejects_splits(problem, config)) return no;
-  return rejects_long_offsets(problem, scratch_bytes(problem, config));
+  return rejects_long_offsets(problem, profile, scratch_bytes(problem, config));
 }
 
 Config two_warpgroups(std::uint32_t block_k) {

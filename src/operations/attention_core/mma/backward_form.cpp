@@ -82,7 +82,8 @@ Refusal rejects(const MmaBackwardForm& form, const Problem& problem, const Confi
     return "needs " + std::to_string(geometry.local_bytes) + " bytes of work-group memory, and " +
            std::to_string(most_local_bytes) + " are there";
   }
-  return rejects_long_offsets(problem, backward_scratch_bytes(problem, tiling(problem, config)));
+  return rejects_long_offsets(problem, profile,
+                              backward_scratch_bytes(problem, tiling(problem, config)));
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ std::vector<Define> constants(const Problem& problem, const Config& /*config*/) 
           {"GENERAL_SCORE", general ? 1U : 0U}};
 }
 
-Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& /*profile*/) {
+Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
   if (head_dim(problem) > kMostColumns || value_dim(problem) > kMostColumns) {
     return "takes dims up to 256, not " + std::to_string(head_dim(problem)) + " and " +
            std::to_string(value_dim(problem));
@@ -75,7 +75,7 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
            std::to_string(ATTN_MMA_MOST_LOCAL_BYTES) + " are everywhere";
   }
   if (const Refusal no = rejects_splits(problem, config)) return no;
-  return rejects_long_offsets(problem, scratch_of(problem, tiling(problem, config)).end);
+  return rejects_long_offsets(problem, profile, scratch_of(problem, tiling(problem, config)).end);
 }
 
 Config make_config(std::uint32_t items, std::uint32_t block_q, std::uint32_t block_k,

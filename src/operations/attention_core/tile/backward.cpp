@@ -188,11 +188,12 @@ Pass queries_pass(const AttentionSlots& slots, bool policies) {
   return pass;
 }
 
-Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& /*profile*/) {
+Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
   if (!geometry(problem, config).valid)
     return "has a work-group that does not divide into tiles "
            "(operations/attention_core/tile/backward.h)";
-  return rejects_long_offsets(problem, backward_scratch_bytes(problem, tiling(problem, config)));
+  return rejects_long_offsets(problem, profile,
+                              backward_scratch_bytes(problem, tiling(problem, config)));
 }
 
 Variant tile_backward_variant(const AttentionSlots& slots) {

@@ -158,13 +158,13 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   return configs;
 }
 
-Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& /*profile*/) {
+Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
   const TileGeometry geometry = tile_geometry(config, head_dim(problem), value_dim(problem));
   if (!geometry.valid)
     return "has a work-group that does not divide into tiles "
            "(operations/attention_core/tile/forward.h)";
   if (const Refusal no = rejects_splits(problem, config)) return no;
-  return rejects_long_offsets(problem, scratch_of(problem, tiling(problem, config)).end);
+  return rejects_long_offsets(problem, profile, scratch_of(problem, tiling(problem, config)).end);
 }
 
 Variant tile(const AttentionSlots& slots, std::string name, std::string idea, bool subgroups) {
