@@ -111,6 +111,7 @@ class ContextState {
   void set_event_sink(EventSink sink);
 
  private:
+  std::shared_ptr<const Plan> plan_that_builds(const Problem& problem, const Choice& choice);
   Policy policy_of(const CallOptions& call) const;
   selection::Request request(const Problem& problem, const CallOptions& call) const;
   std::unique_ptr<device::BlobStore> open_caches(const ContextOptions& options);
