@@ -109,11 +109,11 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   if (is_cpu(profile)) return {processor_config(problem)};
   // On an H200, rows of 4096: 256 items with 4 vectors each are ahead. Backward, 16-bit rows are
   // asked for ahead; of floats that takes so many registers that one group is on a unit, not two.
-  std::vector<Cut> cuts{{256, 4}, {128, 8}, {256, 8}, {256, 16}};
+  std::vector<Cut> cuts{{256, 4}, {128, 8}, {256, 8}, {512, 8}, {1024, 8}};
   if (problem.as<NormProblem>().backward) {
     const bool ahead = problem.dtype != DType::kF32;
     cuts = {{256, 4, ahead, 512}, {256, 4, !ahead, 512}, {128, 8, false, 512},
-            {256, 8, false, 256}, {512, 4, false, 512},  {1024, 4, false, 1024}};
+            {512, 4, ahead, 512}, {256, 8, false, 256},  {1024, 4, false, 1024}};
   }
   // Intel's OpenCL compiler spills of the 4 vectors backward, with 128 registers to an item.
   if (problem.as<NormProblem>().backward && profile.vendor_id == kVendorIntel)
@@ -123,10 +123,11 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
     Config config = config_of(problem, profile, cut);
     if (std::ranges::find(result, config) == result.end()) result.push_back(std::move(config));
   }
-  // Rows that no work-group holds are last.
+  // Groups that hold a row are first, then the larger ones.
   const std::int64_t dim = problem.as<NormProblem>().dim;
-  std::ranges::stable_partition(result, [dim](const Config& config) {
-    return std::int64_t{4} * config.at("VECTORS") * config.at("WG_X") >= dim;
+  std::ranges::stable_sort(result, {}, [dim](const Config& config) {
+    const std::int64_t held = std::int64_t{4} * config.at("VECTORS") * config.at("WG_X");
+    return held >= dim ? std::int64_t{0} : dim - held;
   });
   return result;
 }
