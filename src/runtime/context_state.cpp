@@ -11,6 +11,7 @@
 #include "base/log.hpp"
 #include "base/thread_state.hpp"
 #include "device/clock.hpp"
+#include "device/no_store.hpp"
 #include "kernel/precision.hpp"
 #include "selection/asked.hpp"
 #include "selection/overlay.hpp"
@@ -22,13 +23,6 @@ namespace {
 // More distinct calls than this and the cache starts over: plans are small, but an application with
 // ever-changing lengths must not grow without end.
 constexpr std::size_t kMaxPlans = 4096;
-
-class NoBlobStore final : public device::BlobStore {
- public:
-  std::vector<std::byte> get(std::string_view /*key*/) override { return {}; }
-  void put(std::string_view /*key*/, std::span<const std::byte> /*blob*/) override {}
-  bool keeps() const override { return false; }
-};
 
 // Opening tries what probing only expects of a device.
 device::DevicePtr open_as(const device::Route& route, DeviceProfile& profile) {
@@ -183,7 +177,7 @@ std::unique_ptr<device::BlobStore> ContextState::open_caches(const ContextOption
   if (directory.path.empty()) {
     why_no_cache_ = "no persistent cache: " + directory.why_not;
     log(LogLevel::kInfo, why_no_cache_);
-    return std::make_unique<NoBlobStore>();
+    return std::make_unique<device::NoStore>();
   }
   persistent_ =
       std::make_unique<selection::PersistentCache>(directory.path, fingerprint_, profile_);

@@ -60,8 +60,7 @@ void check_device(const tessera::DeviceInfo& device, const Arguments& arguments,
         "  quick table: a fifth of the cases of other dtypes and of variants that are not chosen "
         "here\n"
         "  (--full for all)\n");
-  // With the store of programs: what is checked is the machine code that applications get, which
-  // on some platforms is not what comes straight from the compiler.
+  // With the store of programs: what is checked is the machine code that applications get.
   const auto context = tessera::Context::open({.device = std::to_string(device.index)});
   std::map<std::string, tessera::testing::Ledger> ledgers;     // by family
   std::map<std::string, tessera::conformance::Shared> shared;  // likewise

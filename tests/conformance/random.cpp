@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -27,6 +28,25 @@ extern "C" void say_last_words(int signal_number) {
   std::raise(signal_number);
 }
 
+// A line every ten seconds, of runs that may be stopped from outside.
+class Progress {
+ public:
+  void take(const RandomResult& each) {
+    ++(!each.skipped.empty() ? skipped_ : each.failure.empty() ? passed_ : failed_);
+    std::fflush(stdout);
+    const auto now = std::chrono::steady_clock::now();
+    if (now < next_) return;
+    next_ = now + kInterval;
+    std::fprintf(stderr, "  %zu passed, %zu failed, %zu skipped; at seed %llu\n", passed_, failed_,
+                 skipped_, static_cast<unsigned long long>(each.seed));
+  }
+
+ private:
+  static constexpr std::chrono::seconds kInterval{10};
+  std::size_t passed_ = 0, failed_ = 0, skipped_ = 0;
+  std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now() + kInterval;
+};
+
 int run_on(const std::string& selector, std::uint64_t count, std::uint64_t seed) {
   const auto device = first_device(selector);
   if (!device) return kNoDevice;
@@ -41,13 +61,16 @@ int run_on(const std::string& selector, std::uint64_t count, std::uint64_t seed)
                   static_cast<unsigned long long>(next), selector.c_str());
   };
   prepare(seed);
+  Progress progress;
   const RandomSummary result =
       check_random_attention(context, seed, count, [&](const RandomResult& each) {
         prepare(each.seed + 1);
-        if (each.failure.empty()) return;
-        std::printf("FAILED %s: %s\n  replay: tessera_conformance --random 1 --seed %llu %s\n",
-                    each.name.c_str(), each.failure.c_str(),
-                    static_cast<unsigned long long>(each.seed), selector.c_str());
+        if (!each.failure.empty()) {
+          std::printf("FAILED %s: %s\n  replay: tessera_conformance --random 1 --seed %llu %s\n",
+                      each.name.c_str(), each.failure.c_str(),
+                      static_cast<unsigned long long>(each.seed), selector.c_str());
+        }
+        progress.take(each);
       });
   for (const auto& [variant, runs] : result.variants)
     std::printf("  %zu of %s\n", runs, variant.c_str());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -119,6 +120,44 @@ TEST_F(OpenClTiles, VectorFunctionsKeepTheirBounds) {
     EXPECT_NEAR(powers.values[i], exact, bound) << x.values[i];
     const double curve = std::tanh(x.values[i]);
     EXPECT_NEAR(tangents.values[i], curve, 8 * kFloat * std::fabs(curve)) << x.values[i];
+  }
+}
+
+// NaN with any bits stays NaN, also those that an integer sum would carry out of the exponent.
+TEST_F(OpenClTiles, VectorFunctionsTakeAnyBits) {
+  open(probe_opencl(), Feature::kNone, true);
+  if (IsSkipped()) return;
+  std::vector<std::uint32_t> bits;
+  for (const std::uint32_t sign : {0U, 0x80000000U})
+    for (std::uint32_t high = 0; high < 0x800000; high += 0x1fe00)
+      for (std::uint32_t low = 0; low < 0x200; ++low)
+        if ((high | low) != 0) bits.push_back(sign | 0x7f800000 | high | low);
+  const std::size_t nans = bits.size();
+  for (const std::uint32_t sign : {0U, 0x80000000U})
+    for (const std::uint32_t number : {0x7f800000U, 0x7f7fffffU, 0x00800000U, 0x007fffffU, 1U, 0U})
+      bits.push_back(sign | number);
+  while (bits.size() % 4 != 0) bits.push_back(0);
+  const BufferPtr power = output(bits.size()), tangent = output(bits.size());
+  run(request("cpu_panels.cl", "functions", 1, 3,
+              {{"DTYPE", 0}, {"VECTOR_WIDTH", 4}, {"VECTORS", 2}, {"FEATURES", 13}}, 0),
+      {buffer(std::as_bytes(std::span(bits))), power, tangent}, {},
+      {static_cast<std::uint32_t>(bits.size() / 4), 1, 1});
+  const Matrix powers = read(power, 1), tangents = read(tangent, 1);
+  for (std::size_t i = 0; i < bits.size(); ++i) {
+    const auto x = std::bit_cast<float>(bits[i]);
+    SCOPED_TRACE(testing::Message() << std::hex << bits[i]);
+    if (i < nans) {
+      ASSERT_TRUE(std::isnan(powers.values[i]));
+      ASSERT_TRUE(std::isnan(tangents.values[i]));
+      continue;
+    }
+    if (std::isinf(x)) {
+      EXPECT_TRUE(std::isnan(powers.values[i]));
+    } else if (std::fabs(x) < 1) {
+      EXPECT_EQ(powers.values[i], 1);
+    }
+    const double curve = std::tanh(x);
+    EXPECT_NEAR(tangents.values[i], curve, 8 * kFloat * std::fabs(curve) + 0x1p-126);
   }
 }
 

@@ -4,9 +4,6 @@
 // Memory   o and do once.
 // Numerics Float; a lane takes every DELTA_LANES-th vector of features, lanes in order.
 // Assumes  DELTA_LANES divides WG_X; lengths below 2^30; ALIGNED is no lie.
-//
-// Where o is 0 its gradient does not count: rows that see nothing have no delta, though their
-// gradient may hold NaN.
 #include "lib/prelude.clh"
 #include "operations/attention_core/backward_args.h"
 #include "operations/attention_core/delta.h"
@@ -28,15 +25,13 @@ KERNEL void attention_delta(const global scalar* restrict output,
     for (uint d = lane * 4; d < VALUE_DIM; d += 4 * DELTA_LANES) {
       if (ALIGNED) {
         const float4 o = load_scalar4(output, d), g = load_scalar4(output_gradient, d);
-        if (o.s0 != 0.0f) sum = fma(o.s0, g.s0, sum);
-        if (o.s1 != 0.0f) sum = fma(o.s1, g.s1, sum);
-        if (o.s2 != 0.0f) sum = fma(o.s2, g.s2, sum);
-        if (o.s3 != 0.0f) sum = fma(o.s3, g.s3, sum);
+        sum = fma(o.s0, g.s0, sum);
+        sum = fma(o.s1, g.s1, sum);
+        sum = fma(o.s2, g.s2, sum);
+        sum = fma(o.s3, g.s3, sum);
       } else {
-        for (uint i = d; i < min(d + 4, (uint)VALUE_DIM); ++i) {
-          const float o = load_scalar(output, i);
-          if (o != 0.0f) sum = fma(o, load_scalar(output_gradient, i), sum);
-        }
+        for (uint i = d; i < min(d + 4, (uint)VALUE_DIM); ++i)
+          sum = fma(load_scalar(output, i), load_scalar(output_gradient, i), sum);
       }
     }
   }

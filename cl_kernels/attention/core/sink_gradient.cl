@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // What     dsink[h,n] = -sum p[i] delta[i], i over the rows of all batches and heads that share the
-//          sink. p[i] = exp(sink[h,n] - lse[i]); where weights aren't divided by their sum, 1 for
-//          rows whose largest score this sink is, else 0.
+//          sink and see a key. p[i] = exp(sink[h,n] - lse[i]); where weights aren't divided by their
+//          sum, 1 for rows whose largest score this sink is, else 0.
 // Who      Group (x, y): sink n, head h of the sinks.
-// Memory   log_sum_exp and delta once per sink.
+// Memory   The table of peaks and delta once per sink.
 // Numerics Float; an item takes every WG_X-th row in order, in runs; items in order; one rounding.
 // Assumes  batch * group * q_len below 2^32 - WG_X.
 #include "lib/prelude.clh"
 #include "operations/attention_core/bias_gradient_args.h"
 #include "operations/attention_core/score.h"
 
-KERNEL void attention_sink_gradient(const global float* restrict log_sum_exp,
-                                    const global void* restrict sinks,
+KERNEL void attention_sink_gradient(const global void* restrict sinks,
                                     const global float* restrict scratch,
                                     global void* restrict sink_gradient,
                                     const struct AttentionSinkGradientArgs a) {
@@ -28,16 +27,11 @@ KERNEL void attention_sink_gradient(const global float* restrict log_sum_exp,
     for (uint i = 0; i < REDUCTION_RUN && row < rows; ++i, row += WG_X) {
       const uint index = row % a.q_len, line = row / a.q_len;
       const size_t head = sink_head * a.group + line % a.group, batch = line / a.group;
-      const float lse = log_sum_exp[a.lse_offset + batch * a.lse_stride_batch +
-                                    head * a.lse_stride_head + index];
       const size_t at = (batch * a.heads + head) * a.q_len + index;
-      if (as_uint(lse) == as_uint(-INFINITY)) continue;  // not even a sink has a weight
-      float p = exp2((sink - lse) * LOG2_E);
-      if (a.peaks != 0) {
-        const int4 peak = ((const global int4*)scratch)[a.peaks + at];
-        p = exp2(exponent_of_score(sink) - as_float(peak.s0) - as_float(peak.s2));
-        if (!a.normalize) p = peak.s1 == (int)(a.kv_len + n) ? 1.0f : 0.0f;
-      }
+      const int4 peak = ((const global int4*)scratch)[a.peaks + at];
+      if (peak.s3 == 0) continue;  // its output is 0, whatever is in memory
+      float p = exp2(exponent_of_score(sink) - as_float(peak.s0) - as_float(peak.s2));
+      if (!a.normalize) p = peak.s1 == (int)(a.kv_len + n) ? 1.0f : 0.0f;
       run += p * scratch[a.delta + at];
     }
     sum += run;

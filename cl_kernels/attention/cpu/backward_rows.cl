@@ -63,8 +63,7 @@ KERNEL void attention_backward_pack_cpu(const global scalar* restrict query, con
     floatv sum = 0.0f;
     for (int d = 0; d < VALUE_DIM; d += VECTOR_WIDTH) {
       const floatv o = load_part(panel_row(outputs, row) + d, VALUE_DIM - d);
-      const floatv product = o * load_part(panel_row(gradients, row) + d, VALUE_DIM - d);
-      sum += o == 0.0f ? (floatv)(0.0f) : product;  // as attention/delta has it
+      sum = fma(o, load_part(panel_row(gradients, row) + d, VALUE_DIM - d), sum);
     }
     float lanes[VECTOR_WIDTH], total = 0.0f;
     vstorev(sum, 0, lanes);

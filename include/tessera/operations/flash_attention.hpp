@@ -147,8 +147,9 @@ struct FlashAttentionGradients {
 // row has its largest score only, be it a key's or a sink's (the first of equals).
 //
 // `forward` is what flash_attention_forward returned for the same operands and options; p is
-// recomputed from its log_sum_exp. With a bias, where log_sum_exp is beyond 4096 in magnitude and
-// float does not hold the number of keys beside it, p is made from the scores alone.
+// recomputed from its log_sum_exp. With a bias or slopes, where log_sum_exp is beyond 4096 in
+// magnitude and float does not hold the number of keys beside it, p is made from the scores alone.
+// What forward's results and output_gradient hold in rows that see no key counts for nothing.
 // output_gradient has the output's shape and dtype. Key and value gradients are summed over the
 // query heads of a group. Errors are those of flash_attention; InvalidArgument also where a wanted
 // gradient's operand is missing.

@@ -5,9 +5,6 @@
 // Numerics Float; a lane takes every DELTA_LANES-th vector of features, lanes in order.
 // Assumes  DELTA_LANES divides WG_X; lengths below 2^30; ALIGNED is no lie; operands below 2^32
 //          elements.
-//
-// Where o is 0 its gradient does not count: rows that see nothing have no delta, though their
-// gradient may hold NaN.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "lib/prelude.glsl"
@@ -38,13 +35,10 @@ void main() {
     for (uint d = lane * 4u; d < VALUE_DIM; d += 4u * DELTA_LANES) {
       if (ALIGNED != 0u) {
         const vec4 x = load_scalar4(o4[(o_at + d) / 4u]), y = load_scalar4(g4[(g_at + d) / 4u]);
-        [[unroll]] for (uint i = 0u; i < 4u; ++i)
-          if (x[i] != 0.0) sum = fma(x[i], y[i], sum);
+        [[unroll]] for (uint i = 0u; i < 4u; ++i) sum = fma(x[i], y[i], sum);
       } else {
-        for (uint i = d; i < min(d + 4u, VALUE_DIM); ++i) {
-          const float x = load_scalar(o[o_at + i]);
-          if (x != 0.0) sum = fma(x, load_scalar(g[g_at + i]), sum);
-        }
+        for (uint i = d; i < min(d + 4u, VALUE_DIM); ++i)
+          sum = fma(load_scalar(o[o_at + i]), load_scalar(g[g_at + i]), sum);
       }
     }
   }

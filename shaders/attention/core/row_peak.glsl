@@ -42,6 +42,20 @@ float sink_score(PeakRow row, uint n) {
       SINK_VALUE(first + n * RULE(sinks_stride), RULE(features) & POLICY_WIDE_SINKS));
 }
 
+// Whether the row sees a key, for every item; without sinks nobody asks, and the answer is no.
+bool sees_key(PeakRow row, uint item) {
+  const int end = sinks_of(row) > 0u ? row.policy.end : row.policy.first;
+  bool seen = false;
+  for (int key = row.policy.first + int(item); key < end && !seen; key += int(WG_X))
+    seen = policy_sees(row.policy, key) && policy_score(row.policy, key, 0.0).x != MASKED_SCORE;
+  peak_keys[item] = seen ? 1 : 0;
+  barrier();
+  int any_found = 0;
+  for (uint i = 0u; i < WG_X; ++i) any_found |= peak_keys[i];
+  barrier();
+  return any_found != 0;
+}
+
 // Every item gets the same.
 RowPeak find_peak(PeakRow row, uint item) {
   RowPeak peak = RowPeak(0.0, -1, 0.0);
@@ -79,10 +93,13 @@ RowPeak find_peak(PeakRow row, uint item) {
   return peak;
 }
 
+// isinf() may be compiled away.
+bool is_infinite(float x) { return (FLOAT_BITS(x) & 0x7fffffffu) == 0x7f800000u; }
+
 // Whether weights are not made from this log_sum_exp.
 bool is_coarse(float log_sum_exp) {
-  return (RULE(features) & POLICY_BIAS) != 0u && abs(log_sum_exp) > COARSE_LOG_SUM_EXP &&
-         (FLOAT_BITS(log_sum_exp) & 0x7fffffffu) < 0x7f800000u;
+  return (RULE(features) & POLICY_ADDS) != 0u && abs(log_sum_exp) > COARSE_LOG_SUM_EXP &&
+         !is_infinite(log_sum_exp);
 }
 
 #endif  // TESSERA_ATTENTION_ROW_PEAK_GLSL

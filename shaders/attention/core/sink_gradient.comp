@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What     dsink[h,n] = -sum p[i] delta[i], i over the rows of all batches and heads that share the
-//          sink. p[i] = exp(sink[h,n] - lse[i]); where weights aren't divided by their sum, 1 for
-//          rows whose largest score this sink is, else 0.
+//          sink and see a key. p[i] = exp(sink[h,n] - lse[i]); where weights aren't divided by their
+//          sum, 1 for rows whose largest score this sink is, else 0.
 // Who      Group (x, y): sink n, head h of the sinks.
-// Memory   log_sum_exp and delta once per sink.
+// Memory   The table of peaks and delta once per sink.
 // Numerics Float; an item takes every WG_X-th row in order, in runs; items in order; one rounding.
 // Assumes  batch * group * q_len below 2^32 - WG_X.
 #version 450
@@ -12,13 +12,12 @@
 #include "operations/attention_core/bias_gradient_args.h"
 #include "operations/attention_core/score.h"
 
-layout(std430, binding = 0) readonly buffer LogSumExp { float log_sum_exp[]; };
-layout(std430, binding = 1) readonly buffer Sinks { scalar sinks[]; };
-layout(std430, binding = 1) readonly buffer WideSinks { float wide_sinks[]; };
-layout(std430, binding = 2) readonly buffer Scratch { float scratch[]; };
-layout(std430, binding = 2) readonly buffer ScratchEntries { ivec4 scratch_entries[]; };
-layout(std430, binding = 3) writeonly buffer SinkGradient { scalar sink_gradient[]; };
-layout(std430, binding = 3) writeonly buffer WideSinkGradient { float wide_sink_gradient[]; };
+layout(std430, binding = 0) readonly buffer Sinks { scalar sinks[]; };
+layout(std430, binding = 0) readonly buffer WideSinks { float wide_sinks[]; };
+layout(std430, binding = 1) readonly buffer Scratch { float scratch[]; };
+layout(std430, binding = 1) readonly buffer ScratchEntries { ivec4 scratch_entries[]; };
+layout(std430, binding = 2) writeonly buffer SinkGradient { scalar sink_gradient[]; };
+layout(std430, binding = 2) writeonly buffer WideSinkGradient { float wide_sink_gradient[]; };
 PUSH_ARGS(AttentionSinkGradientArgs);
 
 shared float partial[WG_X];
@@ -40,16 +39,11 @@ void main() {
     for (uint i = 0u; i < REDUCTION_RUN && row < rows; ++i, row += WG_X) {
       const uint index = row % args.q_len, line = row / args.q_len;
       const uint head = sink_head * args.group + line % args.group, batch = line / args.group;
-      const float lse = log_sum_exp[args.lse_offset + batch * args.lse_stride_batch +
-                                    head * args.lse_stride_head + index];
       const uint at = (batch * args.heads + head) * args.q_len + index;
-      if (floatBitsToUint(lse) == 0xff800000u) continue;  // not even a sink has a weight
-      float p = exp2((sink - lse) * LOG2_E);
-      if (args.peaks != 0u) {
-        const ivec4 peak = scratch_entries[args.peaks + at];
-        p = exp2(exponent_of_score(sink) - intBitsToFloat(peak.x) - intBitsToFloat(peak.z));
-        if (args.normalize == 0u) p = peak.y == int(args.kv_len + n) ? 1.0 : 0.0;
-      }
+      const ivec4 peak = scratch_entries[args.peaks + at];
+      if (peak.w == 0) continue;  // its output is 0, whatever is in memory
+      float p = exp2(exponent_of_score(sink) - intBitsToFloat(peak.x) - intBitsToFloat(peak.z));
+      if (args.normalize == 0u) p = peak.y == int(args.kv_len + n) ? 1.0 : 0.0;
       run += p * scratch[args.delta + at];
     }
     sum += run;

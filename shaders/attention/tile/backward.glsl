@@ -203,7 +203,7 @@ Row load_row(int index) {
   row.peak = -1;
   row.peak_delta = 0.0;
   const uint features = args.policy.features;
-  if (counts && (features & (POLICY_UNNORMALIZED | POLICY_BIAS)) != 0u) {
+  if (counts && (features & (POLICY_UNNORMALIZED | POLICY_ADDS)) != 0u) {
     const ivec4 peak =
         policy_rows[args.gradient.peaks + (batch * args.core.heads + head) * args.core.q_len +
                     uint(index)];

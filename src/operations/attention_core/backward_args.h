@@ -11,7 +11,8 @@ struct AttentionGradientArgs {
   u32 delta;     // [batch, heads, q_len]: sum over d of do[i,d] o[i,d]
   u32 partials;  // the kernels' own partial sums
   u32 peaks;     // [batch, heads, q_len], in entries of four ints: see attention/core/peaks.cl;
-                 // where weights aren't divided by their sum, or there is a bias
+                 // where weights aren't divided by their sum, there are biases, slopes or
+                 // gradients of sinks
   u32 ds;        // [batch, heads, q_len, kv_len]: gradient of every bias element
   u32 write_ds;  // 1 = ds is wanted
   u32 do_offset;

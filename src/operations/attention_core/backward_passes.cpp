@@ -17,8 +17,10 @@ struct BackwardScratch {
   std::uint64_t delta = 0, peaks = 0, ds = 0, partials = 0, end = 0;
 };
 
-bool has_peaks(const AttentionProblem& call) {
-  return !call.normalize || (call.features & POLICY_BIAS) != 0;
+bool has_peaks(const Problem& problem) {
+  const AttentionProblem& call = call_of(problem);
+  return !call.normalize || (call.features & POLICY_ADDS) != 0 ||
+         problem.has(call.slots.sinks_gradient);
 }
 
 BackwardScratch scratch_of(const Problem& problem, const BackwardTiling& tiling) {
@@ -33,7 +35,7 @@ BackwardScratch scratch_of(const Problem& problem, const BackwardTiling& tiling)
   };
   const auto rows = static_cast<std::uint64_t>(call.batch * call.heads * call.q_len);
   scratch.delta = reserve(rows);
-  if (has_peaks(call)) scratch.peaks = reserve(4 * rows);
+  if (has_peaks(problem)) scratch.peaks = reserve(4 * rows);
   if (problem.has(call.slots.bias_gradient))
     scratch.ds = reserve(rows * static_cast<std::uint64_t>(call.kv_len));
   scratch.partials = reserve(tiling.partial_floats);
@@ -83,7 +85,6 @@ abi::AttentionSinkGradientArgs sink_gradient_arguments(const Problem& problem,
   const AttentionSlots& slots = call.slots;
   const TensorSpec sinks = with_rank(problem.spec(slots.sinks), 2),
                    gradient = with_rank(problem.spec(slots.sinks_gradient), 2);
-  const abi::AttentionArgs core = core_arguments(problem, tiling.map);
   abi::AttentionSinkGradientArgs args{};
   args.delta = narrow(static_cast<std::int64_t>(scratch_of(problem, tiling).delta / 4));
   args.peaks = narrow(static_cast<std::int64_t>(scratch_of(problem, tiling).peaks / 16));
@@ -94,9 +95,6 @@ abi::AttentionSinkGradientArgs sink_gradient_arguments(const Problem& problem,
   args.kv_len = narrow(call.kv_len);
   args.group = narrow(call.heads / sinks.shape[0]);
   args.wide = sinks.dtype == DType::kF32 ? 1 : 0;
-  args.lse_offset = core.lse_offset;
-  args.lse_stride_batch = core.lse_stride_batch;
-  args.lse_stride_head = core.lse_stride_head;
   args.sinks_offset = narrow(sinks.offset);
   args.sinks_stride_head = narrow(sinks.strides[0]);
   args.sinks_stride = narrow(sinks.strides[1]);
@@ -183,7 +181,7 @@ Pass peaks_pass(const AttentionSlots& slots, const BackwardTilingOf& tiling) {
   pass.bindings = {slots.query, slots.key, slots.log_sum_exp};
   for (const std::size_t slot : policy_bindings(slots)) pass.bindings.push_back(slot);
   pass.groups = [](const Problem& problem, const Config&) {
-    return has_peaks(call_of(problem)) ? row_groups(problem, 1) : kNothing;
+    return has_peaks(problem) ? row_groups(problem, 1) : kNothing;
   };
   pass.args = [tiling](const Problem& problem, const Config& config) {
     return argument_bytes(backward_arguments(problem, tiling(problem, config)));
@@ -207,7 +205,7 @@ std::vector<Pass> policy_gradient_passes(const AttentionSlots& slots,
   };
 
   Pass sinks = helper_pass("sink_gradient");
-  sinks.bindings = {slots.log_sum_exp, slots.sinks, kScratch, slots.sinks_gradient};
+  sinks.bindings = {slots.sinks, kScratch, slots.sinks_gradient};
   sinks.groups = [](const Problem& problem, const Config&) {
     const std::size_t slot = call_of(problem).slots.sinks_gradient;
     if (!problem.has(slot)) return kNothing;

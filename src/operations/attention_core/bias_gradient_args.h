@@ -36,7 +36,7 @@ struct AttentionBiasGradientArgs {
 
 struct AttentionSinkGradientArgs {
   u32 delta;      // [batch, heads, q_len], where it begins in the scratch buffer, in floats
-  u32 peaks;      // of AttentionGradientArgs; 0 = there are none
+  u32 peaks;      // of AttentionGradientArgs
   u32 normalize;  // 1 = weights are divided by their sum
   u32 batch;
   u32 heads;
@@ -44,9 +44,6 @@ struct AttentionSinkGradientArgs {
   u32 kv_len;
   u32 group;  // query heads that share the sinks of one head
   u32 wide;   // 1 = sinks and their gradient are float, not the storage type
-  u32 lse_offset;
-  u32 lse_stride_batch;
-  u32 lse_stride_head;
   u32 sinks_offset;
   u32 sinks_stride_head;
   u32 sinks_stride;

@@ -26,7 +26,7 @@
 #define POLICY_FAR (POLICY_BIAS | POLICY_SINKS)
 
 // A log_sum_exp of a larger magnitude is too coarse to make weights from: float holds it to 2^-12
-// at best. With a bias, weights of such rows are made from the row's own maximum and sum.
+// at best. With POLICY_ADDS, weights of such rows are made from the row's own maximum and sum.
 #define COARSE_LOG_SUM_EXP 4096.0f
 
 TESSERA_ABI_BEGIN

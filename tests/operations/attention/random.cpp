@@ -208,7 +208,8 @@ class Maker {
     const bool vague = shape_.options.contains("dropout_prob") ||
                        (scale != shape_.options.end() && scale->second == OptionValue(0.0));
     if (shape_.data == "some_nan" && vague) shape_.data = "hidden_nan";
-    if (has(kBias | kSharedBias) && draw_.chance(0.4)) shape_.data += "+masking";
+    if (has(kBias | kSharedBias | kSinks | kHeadSinks) && draw_.chance(0.4))
+      shape_.data += "+masking";
     if (has(kPacked | kPadded) && draw_.chance(0.4)) shape_.data += "+unordered";
     if (has(kPositions) && draw_.chance(0.5)) shape_.data += "+far";
   }

@@ -48,8 +48,7 @@ class Filler {
       return std::exp2(-8.0 * static_cast<double>(n % static_cast<std::size_t>(call_.heads) + 1) /
                        static_cast<double>(call_.heads));
     });
-    each(slots.sinks,
-         [](auto& random, std::size_t) { return 2 * std::normal_distribution()(random); });
+    fill_sinks(slots.sinks);
     fill_sequences(slots.cum_seqlens_q, call_.q_len);
     fill_sequences(slots.cum_seqlens_k, call_.kv_len);
     fill_lengths(slots.q_lengths, call_.q_len);
@@ -161,6 +160,18 @@ class Filler {
       if (kind == 2 || (kind != 4 && chance == 0)) return -largest;
       if (kind == 4 || chance == 1) return -kInfinity;
       return kind == 6 && chance == 2 ? largest : value;
+    });
+  }
+
+  // "+masking": all sinks of every other head are the dtype's lowest number, and every other one of
+  // the rest.
+  void fill_sinks(std::size_t slot) {
+    if (!problem_.has(slot)) return;
+    const auto per_head = static_cast<std::size_t>(problem_.spec(slot).shape.back());
+    each(slot, [&](auto& random, std::size_t n) -> double {
+      const double value = 2 * std::normal_distribution()(random);
+      const bool lowest = also("masking") && (n / per_head % 2 == 0 || n % 2 == 0);
+      return lowest ? -largest_number(problem_.spec(slot).dtype) : value;
     });
   }
 

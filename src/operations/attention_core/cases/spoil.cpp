@@ -19,6 +19,8 @@ double wild(std::size_t n) {
   constexpr std::array kWild{std::numeric_limits<double>::quiet_NaN(), kInfinity, -kInfinity};
   return kWild[(n + n / 3) % kWild.size()];
 }
+// What may be in memory where nobody looks: a number, too.
+double leftover(std::size_t n) { return n % 5 == 4 ? 12345 : wild(n); }
 
 class Spoiler {
  public:
@@ -45,15 +47,14 @@ class Spoiler {
     spoil_rows(slots.value, call_.kv_len, call_.kv_heads, keys_, 3);
     spoil_bias();
   }
-  // What the forward pass left of rows that see nothing counts for the gradients of sinks only.
+  // What the forward pass left of rows that see nothing counts for no gradient, not even of sinks.
   void forward_results() {
     const AttentionSlots& slots = call_.slots;
     spoil_rows(slots.output_gradient, call_.q_len, call_.heads, rows_, 2);
-    if (problem_.has(slots.sinks)) return;
     spoil_rows(slots.output, call_.q_len, call_.heads, rows_, 0);
     std::vector<double> values = tensors_[slots.log_sum_exp].read();
     for (std::size_t n = 0; n < values.size(); ++n)
-      if (!rows_[n]) values[n] = wild(n);
+      if (!rows_[n]) values[n] = leftover(n);
     tensors_[slots.log_sum_exp].write(values);
   }
 
@@ -82,7 +83,7 @@ class Spoiler {
     for (std::size_t n = 0; n < values.size(); ++n) {
       const auto line = static_cast<std::int64_t>(n) / dim;
       const std::int64_t h = line % heads, i = line / heads % length, b = line / heads / length;
-      if (!seen[static_cast<std::size_t>((b * heads + h) * length + i)]) values[n] = wild(n);
+      if (!seen[static_cast<std::size_t>((b * heads + h) * length + i)]) values[n] = leftover(n);
     }
     // Those of later rows first: under a causal mask fewer rows see them.
     for (std::int64_t head = 0; some_ && length > 0 && head < call_.batch * heads; ++head) {
@@ -115,7 +116,7 @@ class Spoiler {
     std::vector<bool> seen(values.size());
     each_visible([&](auto b, auto h, auto i, auto j) { seen[index(b, h, i, j)] = true; });
     for (std::size_t n = 0; n < values.size(); ++n)
-      if (!seen[n] && values[n] != -kInfinity) values[n] = wild(n);  // -infinity is what hides
+      if (!seen[n] && values[n] != -kInfinity) values[n] = leftover(n);  // -infinity is what hides
     tensors_[slot].write(values);
   }
 

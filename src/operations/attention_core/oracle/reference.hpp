@@ -83,10 +83,9 @@ class AttentionGradients {
   void find_peaks();
   bool sees_any(std::int64_t line, std::int64_t row) const;  // line: batch * heads + head
   Element sink(std::int64_t batch, std::int64_t head, std::int64_t row, std::size_t sink) const;
-  // Of a weight's exponent: what the score and what it is compared with are summed up from.
-  double exponent_magnitude(const Pair& pair, std::size_t at) const {
-    return pair.magnitude + shift_magnitude_[at];
-  }
+  // What a weight moves by, in units of kUnitF32 * kExpRoundings, where its score and what that is
+  // compared with are off by their magnitudes.
+  double moved_weight(double score, double magnitude, std::size_t at) const;
   double weight(const Pair& pair, std::int64_t batch, std::int64_t head, std::int64_t row) const;
   std::size_t index_of(std::int64_t batch, std::int64_t head, std::int64_t row) const {
     const AttentionProblem& call = pairs_.call();
@@ -106,6 +105,7 @@ class AttentionGradients {
   // largest score and the sum of the row; or, where nothing is divided by the sum, the largest
   // score and 1, and its key gets the gradient of all others' shift.
   std::vector<double> log_sum_exp_, shift_, sum_, shift_magnitude_, delta_, delta_magnitude_;
+  std::vector<bool> counts_;  // rows that see a key
   std::vector<std::int64_t> peak_;
 };
 

@@ -2,24 +2,25 @@
 // The definition of attention's gradients, double precision:
 //
 //   delta[i] = sum_d do[i,d] o[i,d]              p[i,j] = exp(score[i,j] - log_sum_exp[i])
-//              (0 for rows that see no key: their output is 0 whatever anything is)
+//              (of rows that see no key nothing counts: their output is 0 whatever is in memory)
 //   dp[i,j]  = keep[i,j] sum_d do[i,d] v[j,d]    ds[i,j] = p[i,j] (dp[i,j] - delta[i])
 //   du[i,j]  = ds[i,j] slope of the cap          dq[i] = scale sum_j du[i,j] k[j]
 //   dk[j]    = scale sum_i du[i,j] q[i]          dv[j] = sum_i keep[i,j] p[i,j] do[i]
 //   dbias    = du, or ds where the bias comes after the cap, summed over broadcast axes
-//   dsink[n] = -sum_i exp(sink[n] - log_sum_exp[i]) delta[i]
+//   dsink[n] = -sum_i exp(sink[n] - log_sum_exp[i]) delta[i], i over the rows that see a key
 //
 // Without normalize_output, with m[i] the largest score of the row, a key's or a sink's:
 //
 //   p[i,j]  = exp(score[i,j] - m[i])             ds[i,j] = p[i,j] dp[i,j] - (m[i] is j's) delta[i]
 //   dsink[n] = -sum_i (m[i] is n's) delta[i]
 //
-// With a bias, float may not hold log_sum_exp to a part of 1. Where its magnitude is above
-// COARSE_LOG_SUM_EXP, p[i,j] = exp(score[i,j] - m[i]) / (sum of that over keys and sinks).
+// With biases or slopes, float may not hold log_sum_exp to a part of 1. Where its magnitude is
+// above COARSE_LOG_SUM_EXP, p[i,j] = exp(score[i,j] - m[i]) / (sum of that over keys and sinks).
 #include <cmath>
 
 #include "base/parallel.hpp"
 #include "operations/attention_core/oracle/reference.hpp"
+#include "operations/attention_core/oracle/thresholds.hpp"
 #include "operations/attention_core/policy_args.h"
 
 namespace tessera::operations::attention {
@@ -47,6 +48,7 @@ AttentionGradients::AttentionGradients(const Problem& problem, std::span<const H
   for (std::size_t at = 0; at < gradient_.size(); ++at) {
     for (Eigen::Index row = 0; row < gradient_[at].rows(); ++row) {
       const bool counts = sees_any(static_cast<std::int64_t>(at), row);
+      counts_.push_back(counts);
       const auto g = gradient_[at].row(row);
       const auto o = output[at].row(row);
       delta_.push_back(counts ? g.dot(o) : 0);
@@ -65,7 +67,7 @@ bool AttentionGradients::sees_any(std::int64_t line, std::int64_t row) const {
 bool AttentionGradients::has_peak(std::size_t at) const {
   const AttentionProblem& call = pairs_.call();
   if (!call.normalize) return true;
-  return (call.features & POLICY_BIAS) != 0 && std::isfinite(log_sum_exp_[at]) &&
+  return (call.features & POLICY_ADDS) != 0 && std::isfinite(log_sum_exp_[at]) &&
          std::fabs(log_sum_exp_[at]) > COARSE_LOG_SUM_EXP;
 }
 
@@ -92,6 +94,20 @@ double AttentionGradients::weight(const Pair& pair, std::int64_t batch, std::int
   return std::isinf(log_sum_exp_[at]) ? 0 : std::exp(pair.score - shift_[at]) / sum_[at];
 }
 
+double AttentionGradients::moved_weight(double score, double magnitude, std::size_t at) const {
+  const double exponent = score - shift_[at] - std::log(sum_[at]);
+  magnitude += shift_magnitude_[at];
+  if (std::fabs(log_sum_exp_[at]) <= COARSE_LOG_SUM_EXP || !has_peak(at))
+    return std::exp(exponent) * magnitude;
+  // Of weights from the row's own maximum, which are at most 1: exp(x) moved by `off` is no longer
+  // a straight line.
+  constexpr double kUnit = kUnitF32 * kExpRoundings;
+  const double off = kUnit * magnitude;
+  return std::max(std::exp(std::min(exponent + off, 0.0)) - std::exp(exponent),
+                  -std::exp(exponent) * std::expm1(-off)) /
+         kUnit;
+}
+
 AttentionGradients::Element AttentionGradients::element(std::int64_t batch, std::int64_t head,
                                                         std::int64_t row, std::int64_t key) const {
   const AttentionProblem& call = pairs_.call();
@@ -104,18 +120,19 @@ AttentionGradients::Element AttentionGradients::element(std::int64_t batch, std:
   // What the gradients of the shift leave of delta here.
   const double share = call.normalize ? p : peak_[at] == key ? 1 : 0;
   const double kept = p * keep * g.dot(v), ds = kept - share * delta_[at];
+  const double of_weight = keep * g.dot(v) - (call.normalize ? delta_[at] : 0);
   return {.logit = ds * pair.slope,
           .bias = call.bias_after_cap ? ds : ds * pair.slope,
           .magnitude = (p + kFlushedWeight) * keep * g.cwiseAbs().dot(v.cwiseAbs()) +
                        (share + kFlushedWeight) * delta_magnitude_[at],
-          .moved = std::fabs(call.normalize ? ds : kept) * exponent_magnitude(pair, at)};
+          .moved = std::fabs(of_weight) * moved_weight(pair.score, pair.magnitude, at)};
 }
 
 AttentionGradients::Element AttentionGradients::sink(std::int64_t batch, std::int64_t head,
                                                      std::int64_t row, std::size_t sink) const {
   const AttentionProblem& call = pairs_.call();
   const std::size_t at = index_of(batch, head, row);
-  if (std::isinf(log_sum_exp_[at])) return {};
+  if (!counts_[at] || std::isinf(log_sum_exp_[at])) return {};
   const double logit = pairs_.sinks(head)[sink];
   const double p = call.normalize ? std::exp(logit - shift_[at]) / sum_[at]
                    : peak_[at] == call.kv_len + static_cast<std::int64_t>(sink) ? 1
@@ -123,7 +140,9 @@ AttentionGradients::Element AttentionGradients::sink(std::int64_t batch, std::in
   return {.logit = -p * delta_[at],
           .bias = -p * delta_[at],
           .magnitude = (p + kFlushedWeight) * delta_magnitude_[at],
-          .moved = std::fabs(p * delta_[at]) * (std::fabs(logit) + shift_magnitude_[at])};
+          .moved = call.normalize
+                       ? std::fabs(delta_[at]) * moved_weight(logit, std::fabs(logit), at)
+                       : std::fabs(p * delta_[at]) * (std::fabs(logit) + shift_magnitude_[at])};
 }
 
 void AttentionGradients::add_rounding(Row& row, double factor, const Eigen::VectorXd& of) const {
@@ -188,7 +207,8 @@ AttentionGradients::Row AttentionGradients::value(std::int64_t batch, std::int64
     const auto g = gradient(batch, head).row(row).transpose();
     result.value += p * g;
     result.magnitude += (p + kFlushedWeight) * g.cwiseAbs();
-    result.moved += p * exponent_magnitude(pair, index_of(batch, head, row)) * g.cwiseAbs();
+    const double moved = moved_weight(pair.score, pair.magnitude, index_of(batch, head, row));
+    result.moved += moved * pairs_.keep(batch, head, row, key) * g.cwiseAbs();
     add_rounding(result, p, g);
     ++result.terms;
   });
