@@ -27,39 +27,73 @@ KERNEL void norm_backward_cpu(const global scalar* restrict dy, const global sca
   global float* weight_sums = scratch + (size_t)share * a.columns;
   global float* bias_sums = weight_sums + (size_t)a.shares * a.columns;
   for (uint n = first; n < last; ++n) {
-    const NormRow row = {
-        x + row_place(a.x, a.rows1, a.rows2, n),
-        (features & NORM_RESIDUAL) != 0 ? residual + row_place(a.residual, a.rows1, a.rows2, n) : 0, dim};
+    const uint after = min(n + 1, a.rows - 1);
+    const NormRow row = norm_row(x, a.x, residual, a.residual, features, a.rows1, a.rows2, n, dim);
+    const NormRow next = norm_row(x, a.x, residual, a.residual, features, a.rows1, a.rows2, after, dim);
     const global scalar* from = dy + row_place(a.dy, a.rows1, a.rows2, n);
+    const global scalar* from_next = dy + row_place(a.dy, a.rows1, a.rows2, after);
     const float mean = (features & NORM_CENTERED) != 0 ? row_mean(row, a.mean_factor) : 0.0f;
 
-    floatv squares = 0.0f, sum = 0.0f, product = 0.0f;
-    for (int d = 0; d < dim; d += VECTOR_WIDTH) {
+    floatv squares[2] = {0.0f, 0.0f}, sum[2] = {0.0f, 0.0f}, product[2] = {0.0f, 0.0f};
+    int d = 0;
+    for (; d + NORM_PAIR <= dim; d += NORM_PAIR) {
+      ask_for_row(row, d + NORM_AHEAD);
+      ask_for_pair(from + d + NORM_AHEAD);
+      UNROLL for (int i = 0; i < 2; ++i) {
+        const int at = d + i * VECTOR_WIDTH;
+        const floatv c = row_vector(row, at) - mean;
+        floatv g = load_vector(from + at);
+        if ((features & NORM_WEIGHT) != 0) g *= load_any_vector(weight, a.weight_offset + at, wide);
+        squares[i] = fma(c, c, squares[i]);
+        sum[i] += g;
+        product[i] = fma(g, c, product[i]);
+      }
+    }
+    for (; d < dim; d += VECTOR_WIDTH) {
       const floatv c = part_of(row_part(row, d) - mean, dim - d);
       floatv g = load_part(from + d, dim - d);
       if ((features & NORM_WEIGHT) != 0) g *= load_any_part(weight, a.weight_offset + d, dim - d, wide);
-      squares = fma(c, c, squares);
-      sum += g;
-      product = fma(g, c, product);
+      squares[0] = fma(c, c, squares[0]);
+      sum[0] += g;
+      product[0] = fma(g, c, product[0]);
     }
-    const float scale = rsqrt(lanes_sum(squares) * a.mean_factor + a.epsilon);
-    const float along = lanes_sum(product) * a.mean_factor * scale;
-    const float level = (features & NORM_CENTERED) != 0 ? lanes_sum(sum) * a.mean_factor : 0.0f;
+    const float scale = rsqrt(lanes_sum(squares[0] + squares[1]) * a.mean_factor + a.epsilon);
+    const float along = lanes_sum(product[0] + product[1]) * a.mean_factor * scale;
+    const float level = (features & NORM_CENTERED) != 0 ? lanes_sum(sum[0] + sum[1]) * a.mean_factor : 0.0f;
 
+    const global scalar* more = dsum + row_place(a.dsum, a.rows1, a.rows2, n);
     global scalar* to = dx + row_place(a.dx, a.rows1, a.rows2, n);
-    for (int d = 0; d < dim; d += VECTOR_WIDTH) {
+    global scalar* to_residual = dresidual + row_place(a.dresidual, a.rows1, a.rows2, n);
+    global float* kept = scratch + a.kept + (size_t)n * a.columns;
+    for (d = 0; d + NORM_PAIR <= dim; d += NORM_PAIR) {
+      ask_for_row(next, d);
+      ask_for_pair(from_next + d);
+      floatv pair[2];
+      UNROLL for (int i = 0; i < 2; ++i) {
+        const int at = d + i * VECTOR_WIDTH;
+        const floatv normal = (row_vector(row, at) - mean) * scale, before = load_vector(from + at);
+        floatv g = before;
+        if ((features & NORM_WEIGHT) != 0) g *= load_any_vector(weight, a.weight_offset + at, wide);
+        g = (g - level - normal * along) * scale;
+        if ((features & NORM_SUM) != 0) g += load_vector(more + at);
+        if ((features & NORM_KEEP_GRADIENT) != 0) vstorev(g, 0, kept + at);
+        if ((features & NORM_GRAD_WEIGHT) != 0) add_part(before * normal, weight_sums + at, n == first);
+        if ((features & NORM_GRAD_BIAS) != 0) add_part(before, bias_sums + at, n == first);
+        pair[i] = g;
+      }
+      store_output_pair(pair, to + d, stream);
+      if ((features & NORM_GRAD_RESIDUAL) != 0) store_output_pair(pair, to_residual + d, stream);
+    }
+    for (; d < dim; d += VECTOR_WIDTH) {
       const floatv normal = part_of(row_part(row, d) - mean, dim - d) * scale;
       const floatv before = load_part(from + d, dim - d);
       floatv g = before;
       if ((features & NORM_WEIGHT) != 0) g *= load_any_part(weight, a.weight_offset + d, dim - d, wide);
       g = (g - level - normal * along) * scale;
-      if ((features & NORM_SUM) != 0)
-        g += load_part(dsum + row_place(a.dsum, a.rows1, a.rows2, n) + d, dim - d);
+      if ((features & NORM_SUM) != 0) g += load_part(more + d, dim - d);
       store_output(g, to + d, dim - d, stream);
-      if ((features & NORM_GRAD_RESIDUAL) != 0)
-        store_output(g, dresidual + row_place(a.dresidual, a.rows1, a.rows2, n) + d, dim - d, stream);
-      if ((features & NORM_KEEP_GRADIENT) != 0)
-        vstorev(g, 0, scratch + a.kept + (size_t)n * a.columns + d);
+      if ((features & NORM_GRAD_RESIDUAL) != 0) store_output(g, to_residual + d, dim - d, stream);
+      if ((features & NORM_KEEP_GRADIENT) != 0) vstorev(g, 0, kept + d);
       if ((features & NORM_GRAD_WEIGHT) != 0) add_part(before * normal, weight_sums + d, n == first);
       if ((features & NORM_GRAD_BIAS) != 0) add_part(before, bias_sums + d, n == first);
     }
