@@ -50,6 +50,11 @@
 #define FULL(i) (barriers + 8 * (i))
 #define FREE(i) (barriers + 8 * (STAGES + (i)))
 
+#define STORE_IN_ROUND(its_round, at, x, y)                                                                         \
+  asm volatile("{ .reg .pred p; setp.eq.s32 p, %3, %4; @p st.shared.v2.f32 [%0], {%1, %2}; }" ::"r"(at), "f"(x), "f"(y), \
+               "r"(its_round), "r"(round)                                                                           \
+               : "memory")
+
 typedef struct {
   int row, column;   // of the first element
   int inner, outer;  // numbers of the batch along its axes
@@ -168,15 +173,17 @@ KERNEL void matmul_hopper(global float* restrict scratch, MATMUL_FINISH_PARAMETE
       }
     }
 #else
-    // 64 columns at a time as floats, rows of 16 vectors whose places are exchanged by twice the row's number.
-    UNROLL for (int round = 0; round < BLOCK_N / 64; ++round) {
+    // 64 columns at a time as floats, rows of 16 vectors whose places are exchanged by twice the row's number. One round of
+    // code for all columns: sums can't be looked up, and read under a branch they would stop the matrix unit, so every
+    // round has the stores of all, and a predicate.
+    ROLLED for (int round = 0; round < BLOCK_N / 64; ++round) {
       const uint to = own + round % 2 * HOPPER_BUFFER_BYTES;
       const int own_row = warp * 16 + lane / 4;
-      UNROLL for (int i = 0; i < 8; ++i) {
-        const int j = 32 * round + 4 * i;
+      UNROLL for (int j = 0; j < BLOCK_N / 2; j += 4) {
+        const int i = j / 4 % 8;
         const uint at = to + own_row * 256 + ((2 * i + lane % 4 / 2) ^ (2 * (own_row % 8))) * 16 + lane % 2 * 8;
-        asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(at), "f"(sum[j]), "f"(sum[j + 1]) : "memory");
-        asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(at + 8 * 256), "f"(sum[j + 2]), "f"(sum[j + 3]) : "memory");
+        STORE_IN_ROUND(j / 32, at, sum[j], sum[j + 1]);
+        STORE_IN_ROUND(j / 32, at + 8 * 256, sum[j + 2], sum[j + 3]);
       }
       GROUP_SYNC(1 + warpgroup, 128);
       ROLLED for (int i = t; i < 64 * 16; i += 128) {
