@@ -12,6 +12,27 @@ INLINE void add_part(floatv x, global float* sums, bool begin) {
   vstorev(begin ? x : vloadv(0, sums) + x, 0, sums);
 }
 
+// The same for a pair, in the order that its elements have.
+INLINE void add_pair(floatv x, floatv y, global float* sums, bool begin) {
+  add_part(x, sums, begin);
+  add_part(y, sums + VECTOR_WIDTH, begin);
+}
+
+// Puts the sums of whole pairs in the order of their elements.
+INLINE void order_pairs(global float* sums, int dim) {
+#if PAIRS_ARE_WORDS
+  for (int d = 0; d + PAIR_WIDTH <= dim; d += PAIR_WIDTH) {
+    const FloatPair x = {vloadv(0, sums + d), vloadv(0, sums + d + VECTOR_WIDTH)};
+    store_float_pair(x, sums + d);
+  }
+#endif
+}
+
+// The gradient of s, without dsum.
+INLINE floatv gradient_of(floatv g, floatv normal, float level, float along, float scale) {
+  return (g - level - normal * along) * scale;
+}
+
 KERNEL void norm_backward_cpu(const global scalar* restrict dy, const global scalar* restrict x,
                               const global scalar* restrict weight,
                               const global scalar* restrict residual,
@@ -36,18 +57,22 @@ KERNEL void norm_backward_cpu(const global scalar* restrict dy, const global sca
 
     floatv squares[2] = {0.0f, 0.0f}, sum[2] = {0.0f, 0.0f}, product[2] = {0.0f, 0.0f};
     int d = 0;
-    for (; d + NORM_PAIR <= dim; d += NORM_PAIR) {
+    for (; d + PAIR_WIDTH <= dim; d += PAIR_WIDTH) {
       ask_for_row(row, d + NORM_AHEAD);
       ask_for_pair(from + d + NORM_AHEAD);
-      UNROLL for (int i = 0; i < 2; ++i) {
-        const int at = d + i * VECTOR_WIDTH;
-        const floatv c = row_vector(row, at) - mean;
-        floatv g = load_vector(from + at);
-        if ((features & NORM_WEIGHT) != 0) g *= load_any_vector(weight, a.weight_offset + at, wide);
-        squares[i] = fma(c, c, squares[i]);
-        sum[i] += g;
-        product[i] = fma(g, c, product[i]);
+      const FloatPair s = row_pair(row, d);
+      FloatPair g = load_pair(from + d);
+      if ((features & NORM_WEIGHT) != 0) {
+        const FloatPair w = load_any_pair(weight, a.weight_offset + d, wide);
+        g.a *= w.a;
+        g.b *= w.b;
       }
+      squares[0] = fma(s.a - mean, s.a - mean, squares[0]);
+      squares[1] = fma(s.b - mean, s.b - mean, squares[1]);
+      sum[0] += g.a;
+      sum[1] += g.b;
+      product[0] = fma(g.a, s.a - mean, product[0]);
+      product[1] = fma(g.b, s.b - mean, product[1]);
     }
     for (; d < dim; d += VECTOR_WIDTH) {
       const floatv c = part_of(row_part(row, d) - mean, dim - d);
@@ -65,31 +90,37 @@ KERNEL void norm_backward_cpu(const global scalar* restrict dy, const global sca
     global scalar* to = dx + row_place(a.dx, a.rows1, a.rows2, n);
     global scalar* to_residual = dresidual + row_place(a.dresidual, a.rows1, a.rows2, n);
     global float* kept = scratch + a.kept + (size_t)n * a.columns;
-    for (d = 0; d + NORM_PAIR <= dim; d += NORM_PAIR) {
-      ask_for_row(next, d);
-      ask_for_pair(from_next + d);
-      floatv pair[2];
-      UNROLL for (int i = 0; i < 2; ++i) {
-        const int at = d + i * VECTOR_WIDTH;
-        const floatv normal = (row_vector(row, at) - mean) * scale, before = load_vector(from + at);
-        floatv g = before;
-        if ((features & NORM_WEIGHT) != 0) g *= load_any_vector(weight, a.weight_offset + at, wide);
-        g = (g - level - normal * along) * scale;
-        if ((features & NORM_SUM) != 0) g += load_vector(more + at);
-        if ((features & NORM_KEEP_GRADIENT) != 0) vstorev(g, 0, kept + at);
-        if ((features & NORM_GRAD_WEIGHT) != 0) add_part(before * normal, weight_sums + at, n == first);
-        if ((features & NORM_GRAD_BIAS) != 0) add_part(before, bias_sums + at, n == first);
-        pair[i] = g;
+    for (d = 0; d + PAIR_WIDTH <= dim; d += PAIR_WIDTH) {
+      ask_early_for_row(next, d);
+      ask_early_for_pair(from_next + d);
+      const FloatPair s = row_pair(row, d), before = load_pair(from + d);
+      const FloatPair normal = {(s.a - mean) * scale, (s.b - mean) * scale};
+      FloatPair g = before;
+      if ((features & NORM_WEIGHT) != 0) {
+        const FloatPair w = load_any_pair(weight, a.weight_offset + d, wide);
+        g.a *= w.a;
+        g.b *= w.b;
       }
-      store_output_pair(pair, to + d, stream);
-      if ((features & NORM_GRAD_RESIDUAL) != 0) store_output_pair(pair, to_residual + d, stream);
+      g.a = gradient_of(g.a, normal.a, level, along, scale);
+      g.b = gradient_of(g.b, normal.b, level, along, scale);
+      if ((features & NORM_SUM) != 0) {
+        const FloatPair x = load_pair(more + d);
+        g.a += x.a;
+        g.b += x.b;
+      }
+      store_output_pair(g, to + d, stream);
+      if ((features & NORM_GRAD_RESIDUAL) != 0) store_output_pair(g, to_residual + d, stream);
+      if ((features & NORM_KEEP_GRADIENT) != 0) store_float_pair(g, kept + d);
+      if ((features & NORM_GRAD_WEIGHT) != 0)
+        add_pair(before.a * normal.a, before.b * normal.b, weight_sums + d, n == first);
+      if ((features & NORM_GRAD_BIAS) != 0) add_pair(before.a, before.b, bias_sums + d, n == first);
     }
     for (; d < dim; d += VECTOR_WIDTH) {
       const floatv normal = part_of(row_part(row, d) - mean, dim - d) * scale;
       const floatv before = load_part(from + d, dim - d);
       floatv g = before;
       if ((features & NORM_WEIGHT) != 0) g *= load_any_part(weight, a.weight_offset + d, dim - d, wide);
-      g = (g - level - normal * along) * scale;
+      g = gradient_of(g, normal, level, along, scale);
       if ((features & NORM_SUM) != 0) g += load_part(more + d, dim - d);
       store_output(g, to + d, dim - d, stream);
       if ((features & NORM_GRAD_RESIDUAL) != 0) store_output(g, to_residual + d, dim - d, stream);
@@ -98,6 +129,8 @@ KERNEL void norm_backward_cpu(const global scalar* restrict dy, const global sca
       if ((features & NORM_GRAD_BIAS) != 0) add_part(before, bias_sums + d, n == first);
     }
   }
+  if ((features & NORM_GRAD_WEIGHT) != 0) order_pairs(weight_sums, dim);
+  if ((features & NORM_GRAD_BIAS) != 0) order_pairs(bias_sums, dim);
 }
 
 KERNEL void norm_combine_cpu(const global float* restrict scratch, global scalar* restrict result,

@@ -26,10 +26,11 @@ KERNEL void norm_forward_cpu(const global scalar* restrict x, const global scala
     UNROLL for (int i = 0; i < CHAINS; ++i) squares[i] = 0.0f;
     int d = 0;
     for (; d + STEP <= dim; d += STEP) {
-      UNROLL for (int i = 0; i < STEP; i += NORM_PAIR) ask_for_row(row, d + NORM_AHEAD + i);
-      UNROLL for (int i = 0; i < CHAINS; ++i) {
-        const floatv c = row_vector(row, d + i * VECTOR_WIDTH) - mean;
-        squares[i] = fma(c, c, squares[i]);
+      UNROLL for (int i = 0; i < STEP; i += PAIR_WIDTH) ask_for_row(row, d + NORM_AHEAD + i);
+      UNROLL for (int i = 0; i < CHAINS; i += 2) {
+        const FloatPair x = row_pair(row, d + i * VECTOR_WIDTH);
+        squares[i] = fma(x.a - mean, x.a - mean, squares[i]);
+        squares[i + 1] = fma(x.b - mean, x.b - mean, squares[i + 1]);
       }
     }
     for (; d < dim; d += VECTOR_WIDTH) {
@@ -41,23 +42,26 @@ KERNEL void norm_forward_cpu(const global scalar* restrict x, const global scala
 
     if ((features & NORM_SUM) != 0) {
       global scalar* to = sum + row_place(a.sum, a.rows1, a.rows2, n);
-      for (d = 0; d + NORM_PAIR <= dim; d += NORM_PAIR) {
-        const floatv pair[2] = {row_vector(row, d), row_vector(row, d + VECTOR_WIDTH)};
-        store_output_pair(pair, to + d, stream);
-      }
+      for (d = 0; d + PAIR_WIDTH <= dim; d += PAIR_WIDTH) store_output_pair(row_pair(row, d), to + d, stream);
       for (; d < dim; d += VECTOR_WIDTH) store_output(row_part(row, d), to + d, dim - d, stream);
     }
     global scalar* to = y + row_place(a.y, a.rows1, a.rows2, n);
-    for (d = 0; d + NORM_PAIR <= dim; d += NORM_PAIR) {
-      ask_for_row(next, d);
-      floatv pair[2];
-      UNROLL for (int i = 0; i < 2; ++i) {
-        const int at = d + i * VECTOR_WIDTH;
-        pair[i] = (row_vector(row, at) - mean) * scale;
-        if ((features & NORM_WEIGHT) != 0) pair[i] *= load_any_vector(weight, a.weight_offset + at, wide_weight);
-        if ((features & NORM_BIAS) != 0) pair[i] += load_any_vector(bias, a.bias_offset + at, wide_bias);
+    for (d = 0; d + PAIR_WIDTH <= dim; d += PAIR_WIDTH) {
+      ask_early_for_row(next, d);
+      FloatPair x = row_pair(row, d);
+      x.a = (x.a - mean) * scale;
+      x.b = (x.b - mean) * scale;
+      if ((features & NORM_WEIGHT) != 0) {
+        const FloatPair w = load_any_pair(weight, a.weight_offset + d, wide_weight);
+        x.a *= w.a;
+        x.b *= w.b;
       }
-      store_output_pair(pair, to + d, stream);
+      if ((features & NORM_BIAS) != 0) {
+        const FloatPair w = load_any_pair(bias, a.bias_offset + d, wide_bias);
+        x.a += w.a;
+        x.b += w.b;
+      }
+      store_output_pair(x, to + d, stream);
     }
     for (; d < dim; d += VECTOR_WIDTH) {
       floatv value = (row_part(row, d) - mean) * scale;
