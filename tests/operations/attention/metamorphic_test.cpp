@@ -447,7 +447,8 @@ TEST_F(Metamorphic, AHighCapIsNone) {
   expect_close(run(on, q_, k_, v_, {.logits_soft_cap = 1e5F}), run(on, q_, k_, v_), q_, k_, v_);
 }
 
-// Far from 0 the roundings of two scores differ by far more than 1, and a weight is still at most 1.
+// Far from 0 the roundings of two scores differ by far more than 1, and a weight is still at
+// most 1.
 TEST_F(Metamorphic, FarScoresGiveNoWeightAboveOne) {
   Rows q = Rows::random(1, 70, 4, 1);
   const Rows k = Rows::random(1, 3, 4, 2);
@@ -460,10 +461,10 @@ TEST_F(Metamorphic, FarScoresGiveNoWeightAboveOne) {
   const FlashAttentionOptions options{.bias = context().upload(bias, {1, 4, 70, 3})};
   const FlashAttentionForward forward =
       flash_attention_forward(context(), upload(q), upload(k), upload(k), options);
-  const Values dv = context().download<float>(
-      flash_attention_backward(context(), upload(q), upload(k), upload(k), forward,
-                               upload(gradient), options)
-          .value);
+  const Values dv =
+      context().download<float>(flash_attention_backward(context(), upload(q), upload(k), upload(k),
+                                                         forward, upload(gradient), options)
+                                    .value);
   for (std::size_t n = 0; n < dv.size(); ++n) ASSERT_LE(dv[n], 1) << n;
 }
 
