@@ -60,8 +60,7 @@ void check_device(const tessera::DeviceInfo& device, const Arguments& arguments,
         "  quick table: a fifth of the cases of other dtypes and of variants that are not chosen "
         "here\n"
         "  (--full for all)\n");
-  // With the store of programs: what is checked is the machine code that applications get, which
-  // on some platforms is not what comes straight from the compiler.
+  // With the store of programs: what is checked is the machine code that applications get.
   const auto context = tessera::Context::open({.device = std::to_string(device.index)});
   std::map<std::string, tessera::testing::Ledger> ledgers;     // by family
   std::map<std::string, tessera::conformance::Shared> shared;  // likewise
@@ -109,12 +108,12 @@ void check_device(const tessera::DeviceInfo& device, const Arguments& arguments,
     tessera::testing::Ledger& ledger = ledgers[family];
     ledger.family = family;
     ledger.backend = device.profile.backend;
-    ledger.programs = shared[family].programs.size();
+    ledger.programs = shared[family].built.programs.size();
     ledger.spent += summary.spent;
   }
   if (arguments.list) {
     for (const auto& [family, known] : shared)
-      for (const std::string& key : known.programs) std::printf("  builds %s\n", key.c_str());
+      for (const std::string& key : known.built.programs) std::printf("  builds %s\n", key.c_str());
   }
   settle(ledgers, quick && arguments.operation.empty() && arguments.variant.empty(), arguments,
          totals);

@@ -3,8 +3,13 @@
 """`tessera cache`."""
 import json
 import os
+import struct
 
 from tool_test_case import ToolTest, main
+
+# Of the program that a test writes, under the key "key".
+KEY = "a4bdf4e564564cf8bbea0d63a05165e3"
+DIGEST = b"2c379e24c2959243a181c02e30e6a124"
 
 
 class Cache(ToolTest):
@@ -105,25 +110,37 @@ class Cache(ToolTest):
         listed = json.loads(self.succeeds("cache", "list", "--json", environment={
             "TESSERA_CACHE_LIMIT": "512M"}).stdout)
         self.assertEqual((listed["bytes"], listed["limit"]), (0, 512 << 20))
-        devices = json.loads(self.succeeds("devices", "--json").stdout)["devices"]
-        device = next((d for d in devices if d["backend"] == "opencl"), None)
-        if device is None:
-            self.skipTest("no OpenCL device")
-        words = ["check", "sequence_mean", "--device", str(device["index"]), "--dtype", "f32",
-                 "--quick", "--only", "single"]
-        for _ in range(2):
-            self.run_tool(*words)
+        folder = os.path.join(self.cache, "programs")
+        os.makedirs(folder, 0o700)
+        # As Tessera writes it: magic, format, length of key, length of program, hits, digest, key, program.
+        program = (struct.pack("=8sIIQQ", b"tessprg\n", 2, 3, 100, 3) + DIGEST + b"key" + bytes([7]) * 100)
+        self.write(os.path.join(folder, KEY + ".bin"), program)
         files = json.loads(self.succeeds("cache", "list", "--json").stdout)["files"]
-        programs = [f for f in files if f["kind"] == "program"]
-        self.assertTrue(programs)
-        self.assertTrue(all(f["hits"] >= 1 and f["last_use"] for f in programs), programs)
+        self.assertEqual([(f["kind"], f["hits"], f["bytes"]) for f in files], [("program", 3, len(program))])
+        self.assertTrue(files[0]["last_use"])
         self.assertIn("hits", self.succeeds("cache", "list").stdout)
-        total = sum(f["bytes"] for f in files)
-        small = {"TESSERA_CACHE_LIMIT": str(total // 2)}
-        self.succeeds("cache", "clear")
-        self.run_tool(*words, environment=small)
-        listed = json.loads(self.succeeds("cache", "list", "--json", environment=small).stdout)
-        self.assertLessEqual(listed["bytes"], total // 2)
+
+    def test_programs_of_a_device_and_their_limit(self):
+        for device in json.loads(self.succeeds("devices", "--json").stdout)["devices"]:
+            if device["backend"] == "host":
+                continue
+            words = ["check", "sequence_mean", "--device", str(device["index"]), "--dtype", "f32",
+                     "--quick", "--only", "single"]
+            for _ in range(2):
+                self.run_tool(*words)
+            files = json.loads(self.succeeds("cache", "list", "--json").stdout)["files"]
+            programs = [f for f in files if f["kind"] == "program"]
+            if not programs:
+                continue
+            self.assertTrue(all(f["hits"] >= 1 and f["last_use"] for f in programs), programs)
+            total = sum(f["bytes"] for f in files)
+            small = {"TESSERA_CACHE_LIMIT": str(total // 2)}
+            self.succeeds("cache", "clear")
+            self.run_tool(*words, environment=small)
+            listed = json.loads(self.succeeds("cache", "list", "--json", environment=small).stdout)
+            self.assertLessEqual(listed["bytes"], total // 2)
+            return
+        self.skipTest("no driver here leaves its programs to Tessera: PoCL keeps its own, lavapipe none")
 
     def test_without_a_cache(self):
         for action in ["list", "verify", "clear"]:

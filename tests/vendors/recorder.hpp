@@ -12,13 +12,6 @@
 
 namespace tessera::vendors {
 
-// Keeps nothing: everything is compiled.
-struct NoStore final : device::BlobStore {
-  std::vector<std::byte> get(std::string_view /*key*/) override { return {}; }
-  void put(std::string_view /*key*/, std::span<const std::byte> /*blob*/) override {}
-  bool keeps() const override { return false; }
-};
-
 // Hands requests on to `real`, or where that is null writes their OpenCL C to `directory`.
 class Recorder final : public device::Device {
  public:

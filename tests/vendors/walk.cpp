@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vendors/walk.hpp"
 
+#include "device/no_store.hpp"
 #include "runtime/plan.hpp"
 #include "runtime/program_cache.hpp"
 #include "selection/heuristics.hpp"
@@ -88,7 +89,7 @@ class Walk {
   Recorder& recorder_;
   const Wanted& wanted_;
   int level_ = 0;
-  NoStore store_;
+  device::NoStore store_;
   runtime::ProgramCache programs_;
 };
 

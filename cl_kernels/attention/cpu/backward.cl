@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // What     dv[j] = sum_i p[i,j] do[i]; dq[i] = scale sum_j ds[i,j] k[j]; dk[j] = scale sum_i ds[i,j] q[i], where
 //          ds[i,j] = p[i,j] (do[i] . v[j] - delta[i]) score'(i,j), delta[i] = do[i] . o[i]; p comes back from lse.
-// Who      A work-group is one item. It owns every splits-th block of BLOCK_KEYS keys of one (batch, kv head), as panels
-//          with a key in every lane.
-// Memory   k, v, dk, dv once; packed q and do, partial dq once per block of keys; CPU_PRIVATE_BYTES on the stack.
+// Who      A work-group is one item. It owns every splits-th block of ATTN_BLOCK_KEYS keys of one (batch, kv head), as
+//          panels with a key in every lane.
+// Memory   k, v, dk, dv once; packed q and do, partial dq once per block of keys; ATTN_CPU_PRIVATE_BYTES on the stack.
 // Numerics Float; queries and splits in order, no atomics: the same bits on any number of threads. One rounding.
-// Assumes  CPU_VALID, contiguous features, lengths below 2^30, a compiler that does not reassociate (no -cl flags).
+// Assumes  ATTN_CPU_VALID, contiguous features, lengths below 2^30, a compiler that does not reassociate (no -cl
+//          flags).
 //
 //   Grid: splits, kv heads, batch. In the scratch buffer, attention/cpu/backward_rows leaves packed rows and delta before,
 //   and makes dq of the partial sums afterwards; ds is there if it is wanted.
 //
-//                    LANES keys                             LANES keys                      features
+//                    ATTN_LANES keys                             ATTN_LANES keys                      features
 //                 +--------------+                       +--------------+               +--------------+
 //     QUERY_ROWS  |  q k -> p    |             FEATURES  |  p do -> dv  |   QUERY_ROWS  |   ds k       |
 //       queries   |  do v -> ds  |             features  |  ds q -> dk  |     queries   |    -> dq     |
@@ -44,31 +45,32 @@ KERNEL void attention_backward_cpu(const global scalar* restrict k, const global
   const PanelRows values = {v + a.v_offset + batch * a.v_stride_batch + kv_head * a.v_stride_head, a.v_stride_row};
   dk += g.dk_offset + batch * g.dk_stride_batch + kv_head * g.dk_stride_head;
   dv += g.dv_offset + batch * g.dv_stride_batch + kv_head * g.dv_stride_head;
-  const size_t padded_rows = CPU_PADDED_ROWS((size_t)q_len);
-  global float* partials = scratch + g.partials + CPU_PACKED_FLOATS(batches, a.heads, (size_t)q_len);
+  const size_t padded_rows = ATTN_CPU_PADDED_ROWS((size_t)q_len);
+  global float* partials = scratch + g.partials + ATTN_CPU_PACKED_FLOATS(batches, a.heads, (size_t)q_len);
   const float key_factor = a.soft_cap > 0.0f ? a.scale / a.soft_cap : a.scale * M_LOG2E_F;
   Panel panels[KEY_PANELS];
-  floatv key_rows[BLOCK_KEYS][KEY_STRIDE / VECTOR_WIDTH];
+  floatv key_rows[ATTN_BLOCK_KEYS][ATTN_KEY_STRIDE / VECTOR_WIDTH];
   Block block;
 
   // The splits take the blocks of keys in turns, and every other round backwards: under a causal mask, where early keys
   // have more rows, all of them get about the same work.
-  for (int round = 0; round == 0 || round * splits * BLOCK_KEYS < kv_len; ++round) {
-    const int first_key = (round * splits + (round % 2 == 0 ? split : splits - 1 - split)) * BLOCK_KEYS;
-    const int end_key = min(first_key + BLOCK_KEYS, kv_len), panel_count = (end_key - first_key + LANES - 1) / LANES;
+  for (int round = 0; round == 0 || round * splits * ATTN_BLOCK_KEYS < kv_len; ++round) {
+    const int first_key = (round * splits + (round % 2 == 0 ? split : splits - 1 - split)) * ATTN_BLOCK_KEYS;
+    const int end_key = min(first_key + ATTN_BLOCK_KEYS, kv_len),
+        panel_count = (end_key - first_key + ATTN_LANES - 1) / ATTN_LANES;
     bool wild = false;
     for (int p = 0; p < panel_count; ++p) {
       Panel* panel = &panels[p];
-      panel->first = first_key + p * LANES;
-      panel->end = min(panel->first + LANES, kv_len);
+      panel->first = first_key + p * ATTN_LANES;
+      panel->end = min(panel->first + ATTN_LANES, kv_len);
       load_panel(keys, panel->first, kv_len - 1, HEAD_DIM, key_factor, panel->key);
       load_panel(values, panel->first, kv_len - 1, VALUE_DIM, 1.0f, panel->value);
-      clear_panel(panel->dk, HEAD_SPAN);
-      clear_panel(panel->dv, VALUE_SPAN);
+      clear_panel(panel->dk, ATTN_HEAD_SPAN);
+      clear_panel(panel->dv, ATTN_VALUE_SPAN);
       floatv not_finite = 0.0f;
       for (int key = panel->first; key < panel->end; ++key) {
         floatv* row = key_rows[key - first_key];
-        for (int d = HEAD_DIM / VECTOR_WIDTH; d < DQ_WIDTH; ++d) row[d] = 0.0f;
+        for (int d = HEAD_DIM / VECTOR_WIDTH; d < ATTN_DQ_WIDTH; ++d) row[d] = 0.0f;
         not_finite += convert_row(panel_row(keys, key), HEAD_DIM, row);
         not_finite += wildness(panel_row(values, key), VALUE_DIM);
       }
@@ -90,8 +92,8 @@ KERNEL void attention_backward_cpu(const global scalar* restrict k, const global
       head.lse = log_sum_exp + a.lse_offset + batch * a.lse_stride_batch + number * a.lse_stride_head;
       const size_t line = batch * a.heads + number;
       head.delta = scratch + g.delta + line * q_len;
-      head.packed = scratch + g.partials + line * padded_rows * PACKED_STRIDE;
-      head.dq = partials + (split * batches * a.heads + line) * padded_rows * DQ_WIDTH * VECTOR_WIDTH;
+      head.packed = scratch + g.partials + line * padded_rows * ATTN_PACKED_STRIDE;
+      head.dq = partials + (split * batches * a.heads + line) * padded_rows * ATTN_DQ_WIDTH * VECTOR_WIDTH;
       head.ds = g.write_ds ? scratch + g.ds + line * q_len * kv_len : 0;
 #if POLICY
       head.policies = &policies;
@@ -102,9 +104,9 @@ KERNEL void attention_backward_cpu(const global scalar* restrict k, const global
       for (int first = round == 0 ? 0 : first_block; first < end_row; first += BLOCK_Q) {
         block.first = first;
         block.rows = min(BLOCK_Q, q_len - first);
-        global float* dq = head.dq + (size_t)first * DQ_WIDTH * VECTOR_WIDTH;
+        global float* dq = head.dq + (size_t)first * ATTN_DQ_WIDTH * VECTOR_WIDTH;
         if (round == 0)
-          for (int i = 0; i < block.rows * DQ_WIDTH; ++i) vstorev((floatv)(0.0f), i, dq);
+          for (int i = 0; i < block.rows * ATTN_DQ_WIDTH; ++i) vstorev((floatv)(0.0f), i, dq);
         if (!find_keys(&block, &head, first_key, end_key) && head.ds == 0) continue;
         load_block(&block, &head);
         for (int p = 0; p < panel_count; ++p) {

@@ -39,7 +39,7 @@ INLINE floatv load_words(const global scalar* row, int n) {
 // As load_panel() does, but without the factor.
 INLINE void load_queries(PanelRows rows, int first, int last, float factor, floatv (*panel)[VECTORS]) {
   for (int j = 0; j < VECTORS; ++j) {
-    for (int n = 0; n < HEAD_WORDS; n += VECTOR_WIDTH) {
+    for (int n = 0; n < ATTN_HEAD_WORDS; n += VECTOR_WIDTH) {
       floatv x[VECTOR_WIDTH];
       UNROLL for (int i = 0; i < VECTOR_WIDTH; ++i) {
         const int row = first + j * VECTOR_WIDTH + i;
@@ -53,7 +53,7 @@ INLINE void load_queries(PanelRows rows, int first, int last, float factor, floa
 }
 
 INLINE void convert_key(const global scalar* row, floatv* to) {
-  for (int n = 0; n < HEAD_WORDS; n += VECTOR_WIDTH) to[n / VECTOR_WIDTH] = load_words(row, n);
+  for (int n = 0; n < ATTN_HEAD_WORDS; n += VECTOR_WIDTH) to[n / VECTOR_WIDTH] = load_words(row, n);
 }
 
 // Two rows from `row` on, or `last` if it comes before: pairs of a feature. Returns zeros, or a NaN where a feature is

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // What     Attention of few query rows per kv head over many keys: o and lse, or the partial results of a split.
 // Who      A work-group is one item: split x, HEADS kv heads from y * HEADS on, batch z, all rows of their query heads.
-// Memory   k and v once per ROWS rows of a kv head, AHEAD bytes asked for ahead; DECODE_PRIVATE_BYTES on the stack.
+// Memory   k and v once per ROWS rows of a kv head, AHEAD bytes asked for ahead; ATTN_DECODE_PRIVATE_BYTES on the
+//          stack.
 // Numerics Float, blocks of keys in order; base-2 softmax over the running maximum; one rounding.
-// Assumes  DECODE_VALID, HEADS divides the kv heads, a grid of exactly a.splits x kv heads / HEADS x batch, contiguous
-//          features, lengths below 2^30, a compiler that does not reassociate (no -cl flags).
+// Assumes  ATTN_DECODE_VALID, HEADS divides the kv heads, a grid of exactly a.splits x kv heads / HEADS x batch,
+//          contiguous features, lengths below 2^30, a compiler that does not reassociate (no -cl flags).
 //
 //   Features lie in the lanes. Row r of a kv head is query row r / group of its query head r % group, so a key is read
 //   once for all of them. A tile of scores is VECTOR_WIDTH dot products of TILE_HEADS heads, whose lanes are summed up
 //   in one go.
 //
-//                  TILE_KEYS keys                                   TILE_COLUMNS vectors of features
+//                  TILE_KEYS keys                                   ATTN_TILE_COLUMNS vectors of features
 //              +--------------------+                                   +--------------------+
-//   TILE_ROWS  | sum over d of      |  -> mask, exp2 ->      TILE_ROWS  | sum over j of      |
+//   ATTN_TILE_ROWS  | sum over d of      |  -> mask, exp2 ->      ATTN_TILE_ROWS  | sum over j of      |
 //     rows     | q[i,d] k[j,d]      |  weights p[i,j]          rows     | p[i,j] v[j,d]      |
 //              +--------------------+                                   +--------------------+
 //
@@ -72,7 +73,7 @@ INLINE uint query_head(const Work* work, uint head, uint r) {
 INLINE void begin_pass(Pass* pass, const Work* work, const global scalar* q, uint first, uint rows, Interval share) {
   const struct AttentionArgs* a = work->args;
   const float factor = scored_by_key(work) ? a->scale : a->soft_cap > 0.0f ? a->scale / a->soft_cap : a->scale * LOG2_E;
-  pass->rows = (min(rows - first, (uint)ROWS) + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS;
+  pass->rows = (min(rows - first, (uint)ROWS) + ATTN_TILE_ROWS - 1) / ATTN_TILE_ROWS * ATTN_TILE_ROWS;
   Interval some = {0, 0}, every = share;
   for (int i = 0; i < pass->rows; ++i) {
     const uint r = min(first + i, rows - 1), row = query_row(work, r);
@@ -84,8 +85,8 @@ INLINE void begin_pass(Pass* pass, const Work* work, const global scalar* q, uin
       const uint head = query_head(work, h, r);
       const global scalar* query = q + a->q_offset + (size_t)work->batch * a->q_stride_batch +
                                    (size_t)head * a->q_stride_head + (size_t)row * a->q_stride_row;
-      for (int n = 0; n < HEAD_VECTORS; ++n) to->queries[i][n] = load_new_features(query, n, HEAD_DIM) * factor;
-      for (int n = 0; n < VALUE_SPAN; ++n) to->sums[i][n] = 0.0f;
+      for (int n = 0; n < ATTN_HEAD_VECTORS; ++n) to->queries[i][n] = load_new_features(query, n, HEAD_DIM) * factor;
+      for (int n = 0; n < ATTN_VALUE_SPAN; ++n) to->sums[i][n] = 0.0f;
       to->top[i] = LOWEST_MAXIMUM;
       to->total[i] = 0.0f;
 #if POLICY
@@ -130,7 +131,7 @@ INLINE void store_partial(const Head* from, uint i, const Work* work, global flo
   const size_t lines = (size_t)get_num_groups(2) * a->heads * a->q_len;
   const size_t line = work->split * lines + ((size_t)work->batch * a->heads + query_head(work, h, r)) * a->q_len +
                       query_row(work, r);
-  for (int n = 0; n < VALUE_VECTORS; ++n)
+  for (int n = 0; n < ATTN_VALUE_VECTORS; ++n)
     store_floats(from->sums[i][n], partials + line * VALUE_DIM + feature_of(n, VALUE_DIM));
   vstore2((float2)(from->top[i], sum_of(from->total[i])), line, partials + a->splits * lines * VALUE_DIM);
 }
@@ -150,7 +151,7 @@ INLINE void store_result(const Head* from, uint i, const Work* work, global scal
   const float2 result = row_result(from->top[i], end.s0, end.s1, normalize, far, -INFINITY);
   output += a->o_offset + (size_t)work->batch * a->o_stride_batch + (size_t)head * a->o_stride_head +
             (size_t)row * a->o_stride_row;
-  for (int n = 0; n < VALUE_VECTORS; ++n)  // of a row that saw nothing, sums may be no numbers
+  for (int n = 0; n < ATTN_VALUE_VECTORS; ++n)  // of a row that saw nothing, sums may be no numbers
     store_part(total == 0.0f ? (floatv)(0.0f) : from->sums[i][n] * result.s0, output + feature_of(n, VALUE_DIM),
                VALUE_DIM);
   if (a->write_lse)

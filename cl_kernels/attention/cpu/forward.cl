@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What     o[i] = sum_j p[i,j] v[j]; p[i,:] = softmax of score(q[i] . k[j]) over the visible j; lse[i] = ln sum exp.
-// Who      A work-group is one item. It owns BLOCK_Q rows of one (batch, head): PANELS panels with a row in every lane.
-// Memory   k and v once per BLOCK_Q rows, q once; CPU_PRIVATE_BYTES on the stack, which should fit the second cache.
+// Who      A work-group is one item. It owns BLOCK_Q rows of one (batch, head): ATTN_PANELS panels with a row in every
+//          lane.
+// Memory   k and v once per BLOCK_Q rows, q once; ATTN_CPU_PRIVATE_BYTES on the stack, which should fit the second
+//          cache.
 // Numerics Float, keys in order; softmax in base 2 over a whole number per row, so moving it is exact; one rounding.
-// Assumes  CPU_VALID, contiguous features, lengths below 2^30, a compiler that does not reassociate (no -cl flags).
+// Assumes  ATTN_CPU_VALID, contiguous features, lengths below 2^30, a compiler that does not reassociate (no -cl
+//          flags).
 #define BF16_DOT 0
 #include "lib/cpu/panels.clh"
 #include "operations/attention_core/cpu/forward.h"

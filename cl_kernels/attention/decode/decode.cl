@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // What     Attention of few query rows per kv head over many keys: o and lse, or the partial results of a split.
 // Who      Group (x, y, z): ROWS rows and a split of their keys; kv head; batch.
-// Memory   k and v once per ROWS rows, 16 bytes per item and load, keys a step ahead; DECODE_LOCAL_BYTES.
+// Memory   k and v once per ROWS rows, 16 bytes per item and load, keys a step ahead; ATTN_DECODE_LOCAL_BYTES.
 // Numerics Float; each stream has a softmax over its own keys in order, base 2, running maximum; the streams are merged
 //          in order; one rounding to DTYPE.
-// Assumes  DECODE_VALID; a grid of exactly (tiles of rows x splits) x kv heads x batch; lengths below 2^30; VECTOR is no
-//          lie.
+// Assumes  ATTN_DECODE_VALID; a grid of exactly (tiles of rows x splits) x kv heads x batch; lengths below 2^30;
+//          VECTOR is no lie.
 //
 //   Row r of a kv head is query row r / pack of its query head r % pack, so a key is read once for all of them. LANES
-//   items share a row of features, and STREAMS such rows are under way at a time. The products of the lanes cross local
-//   memory to be added up, so that each score is added up, masked and changed by one lane; it comes back to all of them:
+//   items share a row of features, and ATTN_STREAMS such rows are under way at a time. The products of the lanes cross
+//   local memory to be added up, so that each score is added up, masked and changed by one lane; it comes back to all
+//   of them:
 //
-//     q k, KEYS keys  ->  products  ->  lane v: the sum of score v, policies  ->  scores  ->  maximum, weights, p v
+//     q k, ATTN_KEYS keys  ->  products  ->  lane v: the sum of score v, policies  ->  scores
+//     ->  maximum, weights, p v
 //
 //   Only lanes of one stream meet there. Where PTX can say so they wait for their warp, elsewhere for the group.
 //   A value that is not finite reaches the rows that see its key, and no others.
@@ -29,14 +31,14 @@
 // Part of a row, as it lies in memory; zeros behind the last feature.
 INLINE uint4 load_part(const global scalar* row, uint feature, uint features) {
   uint4 part = (uint4)(0);
-#if VECTOR >= PART
+#if VECTOR >= ATTN_PART
   if (feature < features) part = *(const global uint4*)(row + feature);
 #elif VECTOR == 4
   if (feature < features) part.lo = *(const global uint2*)(row + feature);
   if (feature + 4 < features) part.hi = *(const global uint2*)(row + feature + 4);
 #else
   uint words[4] = {0, 0, 0, 0};
-  UNROLL for (uint i = 0; i < PART; ++i) {
+  UNROLL for (uint i = 0; i < ATTN_PART; ++i) {
     if (feature + i >= features) continue;
 #if DTYPE == DTYPE_F32
     words[i] = as_uint(row[feature + i]);
@@ -89,11 +91,11 @@ INLINE Rows rows_at(const global scalar* data, size_t offset, uint stride) {
 // A stream's keys of the step at `first`. Nothing may be read that no row sees: keys past the last one repeat it, and
 // their scores are masked.
 #define FETCH(to, rows, first, last, parts, features)                                                      \
-  UNROLL for (uint c = 0; c < KEYS; ++c) {                                                                \
-    const uint index = (uint)min((first) + (int)(stream + STREAMS * c), last);                            \
+  UNROLL for (uint c = 0; c < ATTN_KEYS; ++c) {                                                                \
+    const uint index = (uint)min((first) + (int)(stream + ATTN_STREAMS * c), last);                            \
     const global scalar* row = (const global scalar*)(rows.data + (size_t)index * rows.stride);           \
     UNROLL for (uint n = 0; n < parts; ++n)                                                               \
-      to[c * parts + n] = load_part(row, (n * LANES + lane) * PART, features);                            \
+      to[c * parts + n] = load_part(row, (n * LANES + lane) * ATTN_PART, features);                            \
   }
 
 // Keys [first, end) are seen by some of a tile's rows, [common_first, common_end) by all of them.
@@ -180,34 +182,34 @@ INLINE float score_of(const Work* work, const ScoredRow* row, int key, float dot
 
 // The scores of a step that a lane adds up: number n is score i of the stream.
 #define FOR_LANE_SCORES(n, i)                                                     \
-  UNROLL for (uint n = 0, i = lane; n < LANE_SCORES; ++n, i += LANES)             \
-    if (SCORES % LANES == 0 || i < SCORES)
-#define KEY_OF(i) (first + (int)(stream + STREAMS * ((i) % KEYS)))
+  UNROLL for (uint n = 0, i = lane; n < ATTN_LANE_SCORES; ++n, i += LANES)             \
+    if (ATTN_SCORES % LANES == 0 || i < ATTN_SCORES)
+#define KEY_OF(i) (first + (int)(stream + ATTN_STREAMS * ((i) % ATTN_KEYS)))
 
 // The weight of a key that its row does not see. Others are not negative.
 #define HIDDEN (-1.0f)
 
 // sums += weights x values, where `visible` holds.
 #define ADD_VALUES(visible)                                                                 \
-  UNROLL for (uint c = 0; c < KEYS; ++c)                                                    \
-    UNROLL for (uint n = 0; n < VALUE_PARTS; ++n) {                                         \
-      float x[PART];                                                                        \
-      unpack(value_part[c * VALUE_PARTS + n], x);                                           \
+  UNROLL for (uint c = 0; c < ATTN_KEYS; ++c)                                                    \
+    UNROLL for (uint n = 0; n < ATTN_VALUE_PARTS; ++n) {                                         \
+      float x[ATTN_PART];                                                                        \
+      unpack(value_part[c * ATTN_VALUE_PARTS + n], x);                                           \
       UNROLL for (uint r = 0; r < ROWS; ++r)                                                \
         if (visible)                                                                        \
-          UNROLL for (uint i = 0; i < PART; ++i)                                            \
-            sum[r][n * PART + i] = fma(score[r * KEYS + c], x[i], sum[r][n * PART + i]);    \
+          UNROLL for (uint i = 0; i < ATTN_PART; ++i)                                            \
+            sum[r][n * ATTN_PART + i] = fma(score[r * ATTN_KEYS + c], x[i], sum[r][n * ATTN_PART + i]);    \
     }
 
 KERNEL void attention_decode(const global scalar* restrict q, const global scalar* restrict k,
                              const global scalar* restrict v, global scalar* restrict output,
                              global float* restrict log_sum_exp, global float* scratch, CALL_PARAMETERS) {
-  local float4 memory[DECODE_VECTORS];
+  local float4 memory[ATTN_DECODE_VECTORS];
   const uint item = get_local_id(0), lane = item % LANES, stream = item / LANES;
-  local float* products = (local float*)memory + stream * PRODUCTS;
-  local float* scores = (local float*)memory + STREAMS * PRODUCTS + stream * SCORES;
-  local float* all_weights = (local float*)memory + DECODE_SHARED_FLOATS;
-  local float* weights = all_weights + stream * WEIGHTS;
+  local float* products = (local float*)memory + stream * ATTN_PRODUCTS;
+  local float* scores = (local float*)memory + ATTN_STREAMS * ATTN_PRODUCTS + stream * ATTN_SCORES;
+  local float* all_weights = (local float*)memory + ATTN_DECODE_SHARED_FLOATS;
+  local float* weights = all_weights + stream * ATTN_WEIGHTS;
 #if POLICY
   const struct AttentionArgs a = call.core;
   const Policies policies = MAKE_POLICIES(call, scratch);
@@ -228,48 +230,48 @@ KERNEL void attention_decode(const global scalar* restrict q, const global scala
       k, a.k_offset + (size_t)batch * a.k_stride_batch + (size_t)kv_head * a.k_stride_head, a.k_stride_row);
   const Rows values = rows_at(
       v, a.v_offset + (size_t)batch * a.v_stride_batch + (size_t)kv_head * a.v_stride_head, a.v_stride_row);
-  uint4 key_part[KEYS * HEAD_PARTS], value_part[KEYS * VALUE_PARTS];
-  if (at.first < at.end) FETCH(key_part, keys, at.first, at.end - 1, HEAD_PARTS, HEAD_DIM)
+  uint4 key_part[ATTN_KEYS * ATTN_HEAD_PARTS], value_part[ATTN_KEYS * ATTN_VALUE_PARTS];
+  if (at.first < at.end) FETCH(key_part, keys, at.first, at.end - 1, ATTN_HEAD_PARTS, HEAD_DIM)
 
-  float query[ROWS][HEAD_PARTS * PART], sum[ROWS][VALUE_PARTS * PART];
+  float query[ROWS][ATTN_HEAD_PARTS * ATTN_PART], sum[ROWS][ATTN_VALUE_PARTS * ATTN_PART];
   UNROLL for (uint r = 0; r < ROWS; ++r) {
     const uint row = min(first_row + r, work.end_row - 1);
     const global scalar* from = q + a.q_offset + (size_t)batch * a.q_stride_batch +
                                 (size_t)query_head(&work, row) * a.q_stride_head +
                                 (size_t)query_row(&work, row) * a.q_stride_row;
-    UNROLL for (uint n = 0; n < HEAD_PARTS; ++n)
-      unpack(load_part(from, (n * LANES + lane) * PART, HEAD_DIM), &query[r][n * PART]);
-    UNROLL for (uint i = 0; i < VALUE_PARTS * PART; ++i) sum[r][i] = 0.0f;
+    UNROLL for (uint n = 0; n < ATTN_HEAD_PARTS; ++n)
+      unpack(load_part(from, (n * LANES + lane) * ATTN_PART, HEAD_DIM), &query[r][n * ATTN_PART]);
+    UNROLL for (uint i = 0; i < ATTN_VALUE_PARTS * ATTN_PART; ++i) sum[r][i] = 0.0f;
   }
-  ScoredRow scored[LANE_SCORES];
-  float top[LANE_SCORES], total[LANE_SCORES];
-  UNROLL for (uint n = 0; n < LANE_SCORES; ++n) {
-    scored[n] = scored_row(&work, first_row + (lane + n * LANES) / KEYS);
+  ScoredRow scored[ATTN_LANE_SCORES];
+  float top[ATTN_LANE_SCORES], total[ATTN_LANE_SCORES];
+  UNROLL for (uint n = 0; n < ATTN_LANE_SCORES; ++n) {
+    scored[n] = scored_row(&work, first_row + (lane + n * LANES) / ATTN_KEYS);
     top[n] = LOWEST_MAXIMUM;
     total[n] = 0.0f;
   }
 
   for (int first = at.first; first < at.end; first += BLOCK_K) {
-    FETCH(value_part, values, first, at.end - 1, VALUE_PARTS, VALUE_DIM)
+    FETCH(value_part, values, first, at.end - 1, ATTN_VALUE_PARTS, VALUE_DIM)
 
-    float score[SCORES];  // this lane's products; later the weights
-    UNROLL for (uint i = 0; i < SCORES; ++i) score[i] = 0.0f;
-    UNROLL for (uint c = 0; c < KEYS; ++c) {
-      UNROLL for (uint n = 0; n < HEAD_PARTS; ++n) {
-        float x[PART];
-        unpack(key_part[c * HEAD_PARTS + n], x);
+    float score[ATTN_SCORES];  // this lane's products; later the weights
+    UNROLL for (uint i = 0; i < ATTN_SCORES; ++i) score[i] = 0.0f;
+    UNROLL for (uint c = 0; c < ATTN_KEYS; ++c) {
+      UNROLL for (uint n = 0; n < ATTN_HEAD_PARTS; ++n) {
+        float x[ATTN_PART];
+        unpack(key_part[c * ATTN_HEAD_PARTS + n], x);
         UNROLL for (uint r = 0; r < ROWS; ++r)
-          UNROLL for (uint i = 0; i < PART; ++i)
-            score[r * KEYS + c] = fma(x[i], query[r][n * PART + i], score[r * KEYS + c]);
+          UNROLL for (uint i = 0; i < ATTN_PART; ++i)
+            score[r * ATTN_KEYS + c] = fma(x[i], query[r][n * ATTN_PART + i], score[r * ATTN_KEYS + c]);
       }
     }
-    UNROLL for (uint i = 0; i < SCORES; ++i) products[i * PRODUCT_STRIDE + lane] = score[i];
+    UNROLL for (uint i = 0; i < ATTN_SCORES; ++i) products[i * ATTN_PRODUCT_STRIDE + lane] = score[i];
     if (first + (int)BLOCK_K < at.end)
-      FETCH(key_part, keys, first + (int)BLOCK_K, at.end - 1, HEAD_PARTS, HEAD_DIM)
+      FETCH(key_part, keys, first + (int)BLOCK_K, at.end - 1, ATTN_HEAD_PARTS, HEAD_DIM)
     STREAM_SYNC();
 
     FOR_LANE_SCORES(n, i) {
-      const local float4* from = (const local float4*)(products + i * PRODUCT_STRIDE);
+      const local float4* from = (const local float4*)(products + i * ATTN_PRODUCT_STRIDE);
       float4 part = from[0];
       UNROLL for (uint j = 1; j < LANES / 4; ++j) part += from[j];
       scores[i] = score_of(&work, &scored[n], KEY_OF(i), (part.s0 + part.s1) + (part.s2 + part.s3));
@@ -278,7 +280,7 @@ KERNEL void attention_decode(const global scalar* restrict q, const global scala
 
     FOR_LANE_SCORES(n, i) {
       float largest = top[n];
-      UNROLL for (uint c = 0; c < KEYS; ++c) largest = fmax(largest, scores[i / KEYS * KEYS + c]);
+      UNROLL for (uint c = 0; c < ATTN_KEYS; ++c) largest = fmax(largest, scores[i / ATTN_KEYS * ATTN_KEYS + c]);
       const float score = scores[i], decay = exp2(top[n] - largest);
       float weight = exp2(score - largest);
       total[n] = fma(total[n], decay, weight);
@@ -287,21 +289,21 @@ KERNEL void attention_decode(const global scalar* restrict q, const global scala
       weight *= policy_keep(&policies, scored[n], KEY_OF(i));
 #endif
       weights[i] = score == MASKED_SCORE ? HIDDEN : weight;
-      if (i % KEYS == 0) weights[SCORES + i / KEYS] = decay;
+      if (i % ATTN_KEYS == 0) weights[ATTN_SCORES + i / ATTN_KEYS] = decay;
     }
     STREAM_SYNC();
 
     bool decays = false;
-    UNROLL for (uint r = 0; r < ROWS; ++r) decays = decays || weights[SCORES + r] != 1.0f;
+    UNROLL for (uint r = 0; r < ROWS; ++r) decays = decays || weights[ATTN_SCORES + r] != 1.0f;
     if (decays) {
       UNROLL for (uint r = 0; r < ROWS; ++r)
-        UNROLL for (uint i = 0; i < VALUE_PARTS * PART; ++i) sum[r][i] *= weights[SCORES + r];
+        UNROLL for (uint i = 0; i < ATTN_VALUE_PARTS * ATTN_PART; ++i) sum[r][i] *= weights[ATTN_SCORES + r];
     }
-    UNROLL for (uint i = 0; i < SCORES; i += 4) vstore4(((const local float4*)weights)[i / 4], 0, &score[i]);
+    UNROLL for (uint i = 0; i < ATTN_SCORES; i += 4) vstore4(((const local float4*)weights)[i / 4], 0, &score[i]);
     if (!hides && first >= at.common_first && first + (int)BLOCK_K <= min(at.end, at.common_end)) {
       ADD_VALUES(true)
     } else {
-      ADD_VALUES(score[r * KEYS + c] != HIDDEN)
+      ADD_VALUES(score[r * ATTN_KEYS + c] != HIDDEN)
     }
   }
 
@@ -310,31 +312,32 @@ KERNEL void attention_decode(const global scalar* restrict q, const global scala
   barrier(CLK_LOCAL_MEM_FENCE);
   FOR_LANE_SCORES(n, i) {
     weights[i] = total[n];
-    if (i % KEYS == 0) weights[SCORES + i / KEYS] = top[n];
+    if (i % ATTN_KEYS == 0) weights[ATTN_SCORES + i / ATTN_KEYS] = top[n];
   }
   UNROLL for (uint r = 0; r < ROWS; ++r)
-    UNROLL for (uint n = 0; n < VALUE_PARTS; ++n)
-      UNROLL for (uint i = 0; i < PART; i += 4)
-        ((local float4*)sums)[((stream * ROWS + r) * VALUE_SPAN + (n * LANES + lane) * PART + i) / 4] =
-            vload4(0, &sum[r][n * PART + i]);
+    UNROLL for (uint n = 0; n < ATTN_VALUE_PARTS; ++n)
+      UNROLL for (uint i = 0; i < ATTN_PART; i += 4)
+        ((local float4*)sums)[((stream * ROWS + r) * ATTN_VALUE_SPAN + (n * LANES + lane) * ATTN_PART + i) / 4] =
+            vload4(0, &sum[r][n * ATTN_PART + i]);
   STREAM_SYNC();
   FOR_LANE_SCORES(n, i) {
-    if (i % KEYS != 0) continue;
-    UNROLL for (uint c = 1; c < KEYS; ++c) total[n] += weights[i + c];
+    if (i % ATTN_KEYS != 0) continue;
+    UNROLL for (uint c = 1; c < ATTN_KEYS; ++c) total[n] += weights[i + c];
     weights[i] = total[n];  // of the row
   }
   barrier(CLK_LOCAL_MEM_FENCE);
 
   const size_t lines = (size_t)get_num_groups(2) * a.heads * a.q_len;
-  for (uint n = item; n < ROWS * VALUE_SPAN; n += WG_X) {
-    const uint r = n / VALUE_SPAN, column = n % VALUE_SPAN;
+  for (uint n = item; n < ROWS * ATTN_VALUE_SPAN; n += WG_X) {
+    const uint r = n / ATTN_VALUE_SPAN, column = n % ATTN_VALUE_SPAN;
     if (first_row + r >= work.end_row || column >= VALUE_DIM) continue;
     float largest = LOWEST_MAXIMUM, all = 0.0f, o = 0.0f;
-    UNROLL for (uint s = 0; s < STREAMS; ++s) largest = fmax(largest, all_weights[s * WEIGHTS + SCORES + r]);
-    UNROLL for (uint s = 0; s < STREAMS; ++s) {
-      const float factor = exp2(all_weights[s * WEIGHTS + SCORES + r] - largest);
-      all = fma(all_weights[s * WEIGHTS + r * KEYS], factor, all);
-      o = fma(sums[(s * ROWS + r) * VALUE_SPAN + column], factor, o);
+    UNROLL for (uint s = 0; s < ATTN_STREAMS; ++s)
+      largest = fmax(largest, all_weights[s * ATTN_WEIGHTS + ATTN_SCORES + r]);
+    UNROLL for (uint s = 0; s < ATTN_STREAMS; ++s) {
+      const float factor = exp2(all_weights[s * ATTN_WEIGHTS + ATTN_SCORES + r] - largest);
+      all = fma(all_weights[s * ATTN_WEIGHTS + r * ATTN_KEYS], factor, all);
+      o = fma(sums[(s * ROWS + r) * ATTN_VALUE_SPAN + column], factor, o);
     }
     const uint row = query_row(&work, first_row + r), head = query_head(&work, first_row + r);
     if (a.splits > 1) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What     dk and dv; sums of ds k, which attention/hopper/backward_queries makes dq of.
-// Who      Groups that stay, one per multiprocessor; a counter deals (BLOCK_K keys, head, batch).
+// Who      Groups that stay, one per multiprocessor; a counter deals (ATTN_BLOCK_K keys, head, batch).
 // Memory   k and v once, q and do once per key tile, by tensor copies; dq by bulk additions.
 // Numerics Float sums of products of f16 or bf16; weights and ds are rounded to the storage type.
 //          Every sum has one order.
-// Assumes  sm_90a (ptx_promotion.hpp), HOPPER_BACKWARD_VALID, hopper_backward_maps before it.
+// Assumes  sm_90a (ptx_promotion.hpp), ATTN_HOPPER_BACKWARD_VALID, hopper_backward_maps before it.
 //
 // Two warpgroups multiply, 64 keys each; keys are the rows of what they hold. The third copies: a
 // warp brings tiles, one the rows' log-sum-exps and deltas, two take away a half of dq each.
@@ -53,8 +53,8 @@
     WGMMA_FENCE();                                                                  \
     WGMMA_SS_FIRST(BLOCK_Q, d, keys, queries);                                      \
     UNROLL for (uint i = 1; i < DIM / 16; ++i)                                      \
-      WGMMA_SS(BLOCK_Q, d, (keys) + (i / 4 * KEY_BLOCK_BYTES + i % 4 * 32) / 16,    \
-               (queries) + (i / 4 * QUERY_BLOCK_BYTES + i % 4 * 32) / 16);          \
+      WGMMA_SS(BLOCK_Q, d, (keys) + (i / 4 * ATTN_KEY_BLOCK_BYTES + i % 4 * 32) / 16,    \
+               (queries) + (i / 4 * ATTN_QUERY_BLOCK_BYTES + i % 4 * 32) / 16);          \
     WGMMA_COMMIT();                                                                 \
   } while (0)
 // dv and dk, 16 rows of the step at a time: weights are in registers, ds is in local memory.
@@ -63,15 +63,15 @@
     WGMMA_FENCE();                                                                            \
     UNROLL for (uint i = 0; i < BLOCK_Q / 16; ++i)                                            \
       WGMMA_RS(DIM, sum_v, weight[4 * i], weight[4 * i + 1], weight[4 * i + 2],               \
-               weight[4 * i + 3], gradients + (stage) * (Q_BYTES / 16) + i * 2048 / 16);      \
+               weight[4 * i + 3], gradients + (stage) * (ATTN_Q_BYTES / 16) + i * 2048 / 16);      \
     WGMMA_COMMIT();                                                                           \
   } while (0)
 #define ISSUE_KEYS(stage)                                                                     \
   do {                                                                                        \
     WGMMA_FENCE();                                                                            \
     UNROLL for (uint i = 0; i < BLOCK_Q / 16; ++i)                                            \
-      WGMMA_ST(DIM, sum_k, own_pairs + (i / 4 * KEY_BLOCK_BYTES + i % 4 * 32) / 16,           \
-               queries + (stage) * (Q_BYTES / 16) + i * 2048 / 16);                           \
+      WGMMA_ST(DIM, sum_k, own_pairs + (i / 4 * ATTN_KEY_BLOCK_BYTES + i % 4 * 32) / 16,           \
+               queries + (stage) * (ATTN_Q_BYTES / 16) + i * 2048 / 16);                           \
     WGMMA_COMMIT();                                                                           \
   } while (0)
 // Query gradients, in steps of 16 keys.
@@ -79,13 +79,13 @@
   do {                                                                          \
     WGMMA_FENCE();                                                              \
     WGMMA_TS_FIRST(DQ_ROWS, d, keys_across, ds_across);                         \
-    UNROLL for (uint i = 1; i < BLOCK_K / 16; ++i)                              \
+    UNROLL for (uint i = 1; i < ATTN_BLOCK_K / 16; ++i)                              \
       WGMMA_TS(DQ_ROWS, d, keys_across + i * 2048 / 16, ds_across + i * 2048 / 16); \
     WGMMA_COMMIT();                                                             \
   } while (0)
 
-#define ISSUE_SCORES(stage) ISSUE_PRODUCTS(score, keys, queries + (stage) * (Q_BYTES / 16))
-#define ISSUE_GRADIENTS(stage) ISSUE_PRODUCTS(ds, values, gradients + (stage) * (Q_BYTES / 16))
+#define ISSUE_SCORES(stage) ISSUE_PRODUCTS(score, keys, queries + (stage) * (ATTN_Q_BYTES / 16))
+#define ISSUE_GRADIENTS(stage) ISSUE_PRODUCTS(ds, values, gradients + (stage) * (ATTN_Q_BYTES / 16))
 #define STAGE_AFTER (stage + 1 == STAGES ? 0 : stage + 1)
 #define PARITY_AFTER (parity ^ (stage + 1 == STAGES))
 
@@ -114,8 +114,8 @@ KERNEL void attention_hopper_backward(const global scalar* restrict q,
                                       global scalar* restrict dk, global scalar* restrict dv,
                                       global uchar* restrict all_scratch,
                                       const struct HopperBackwardCall call) {
-  local uchar memory[HOPPER_BACKWARD_LOCAL_BYTES] __attribute__((aligned(1024)));
-  const uint local_memory = LOCAL_ADDRESS(memory), barriers = local_memory + BARRIERS_START;
+  local uchar memory[ATTN_HOPPER_BACKWARD_LOCAL_BYTES] __attribute__((aligned(1024)));
+  const uint local_memory = LOCAL_ADDRESS(memory), barriers = local_memory + ATTN_BARRIERS_START;
   const struct HopperBackwardCall* a = &call;
   global uchar* scratch = all_scratch + (size_t)a->gradient.partials * 4;
   const int item = (int)get_local_id(0), lane = item % 32;
@@ -153,20 +153,20 @@ KERNEL void attention_hopper_backward(const global scalar* restrict q,
   const int warpgroup = uniform(item / 128), t = item % 128;
   const int own_key = warpgroup * 64 + t / 32 * 16 + lane / 4;
   const ulong keys = wgmma_matrix(local_memory + warpgroup * 8192, 16);
-  const ulong values = wgmma_matrix(local_memory + V_START + warpgroup * 8192, 16);
-  const ulong queries = wgmma_matrix(local_memory + Q_START, QUERY_BLOCK_BYTES);
-  const ulong gradients = wgmma_matrix(local_memory + DO_START, QUERY_BLOCK_BYTES);
+  const ulong values = wgmma_matrix(local_memory + ATTN_V_START + warpgroup * 8192, 16);
+  const ulong queries = wgmma_matrix(local_memory + ATTN_Q_START, ATTN_QUERY_BLOCK_BYTES);
+  const ulong gradients = wgmma_matrix(local_memory + ATTN_DO_START, ATTN_QUERY_BLOCK_BYTES);
   const ulong keys_across =
-      wgmma_matrix(local_memory + (DIM == 128 ? warpgroup * KEY_BLOCK_BYTES : 0), KEY_BLOCK_BYTES);
+      wgmma_matrix(local_memory + (DIM == 128 ? warpgroup * ATTN_KEY_BLOCK_BYTES : 0), ATTN_KEY_BLOCK_BYTES);
   const ulong ds_across = wgmma_matrix(
-      local_memory + DS_START + (DIM == 128 ? 0 : warpgroup * KEY_BLOCK_BYTES), KEY_BLOCK_BYTES);
-  const ulong own_pairs = wgmma_matrix(local_memory + DS_START + warpgroup * 8192, 16);
+      local_memory + ATTN_DS_START + (DIM == 128 ? 0 : warpgroup * ATTN_KEY_BLOCK_BYTES), ATTN_KEY_BLOCK_BYTES);
+  const ulong own_pairs = wgmma_matrix(local_memory + ATTN_DS_START + warpgroup * 8192, 16);
   // Where this item's row of ds begins, and the chunk that it writes there: store_matrices().
-  const uint own_ds = local_memory + DS_START +
+  const uint own_ds = local_memory + ATTN_DS_START +
                       (warpgroup * 64 + t / 32 * 16 + lane / 8 % 2 * 8 + lane % 8) * 128;
   const uint own_chunk = (lane / 16 ^ lane % 8) * 16;
-  const uint own_dq = local_memory + DQ_START + warpgroup * DQ_HALF_BYTES + t * 16;
-  const uint own_rows = local_memory + ROWS_START + lane % 4 * 8;
+  const uint own_dq = local_memory + ATTN_DQ_START + warpgroup * ATTN_DQ_HALF_BYTES + t * 16;
+  const uint own_rows = local_memory + ATTN_ROWS_START + lane % 4 * 8;
   const float inner = a->core.soft_cap > 0.0f ? a->core.scale / a->core.soft_cap
                                               : a->core.scale * LOG2_E;
   const float scale = GENERAL_SCORE ? 1.0f : inner, outer = a->core.soft_cap * LOG2_E;
@@ -183,10 +183,10 @@ KERNEL void attention_hopper_backward(const global scalar* restrict q,
   do {                                                                            \
     WGMMA_WAIT(BLOCK_Q, 1, score);                                                \
     if (GENERAL_SCORE) finish_scores(score, inner, outer, capped);                \
-    const int key = work.tile * (int)BLOCK_K, row = tile * (int)BLOCK_Q;          \
+    const int key = work.tile * (int)ATTN_BLOCK_K, row = tile * (int)BLOCK_Q;          \
     if (is_masked(a, key, row))                                                   \
       mask_scores(a, score, key + own_key, row + lane % 4 * 2);                   \
-    if (!GENERAL_SCORE) take_exponentials(score, scale, own_rows + stage * ROW_BYTES); \
+    if (!GENERAL_SCORE) take_exponentials(score, scale, own_rows + stage * ATTN_ROW_BYTES); \
     if (!GENERAL_SCORE) pack_pairs(weight, score);                                \
     WGMMA_WAIT(BLOCK_Q, 0, ds);                                                   \
   } while (0)
@@ -194,14 +194,14 @@ KERNEL void attention_hopper_backward(const global scalar* restrict q,
 #define ISSUE_STEP()                                                                \
   do {                                                                              \
     if (!GENERAL_SCORE) ISSUE_VALUES(stage);                                        \
-    take_gradients(ds, score, own_rows + stage * ROW_BYTES, capped, outer);         \
+    take_gradients(ds, score, own_rows + stage * ATTN_ROW_BYTES, capped, outer);         \
     if (GENERAL_SCORE) {                                                            \
       pack_pairs(weight, score);                                                    \
       ISSUE_VALUES(stage);                                                          \
     }                                                                               \
     GROUP_SYNC(DS_FREE(warpgroup), 256);                                            \
     UNROLL for (uint j = 0; j < SCORES; j += 8)                                     \
-      store_matrices(own_ds + j / 32 * KEY_BLOCK_BYTES + (j % 32 * 4 ^ own_chunk),  \
+      store_matrices(own_ds + j / 32 * ATTN_KEY_BLOCK_BYTES + (j % 32 * 4 ^ own_chunk),  \
                      pack_scalars(ds[j], ds[j + 1]), pack_scalars(ds[j + 2], ds[j + 3]),  \
                      pack_scalars(ds[j + 4], ds[j + 5]), pack_scalars(ds[j + 6], ds[j + 7])); \
     FENCE_LOCAL();                                                                  \
@@ -261,7 +261,7 @@ KERNEL void attention_hopper_backward(const global scalar* restrict q,
       RELEASE(FREE_KV);
     }
 
-    const int key = work.tile * (int)BLOCK_K + own_key;
+    const int key = work.tile * (int)ATTN_BLOCK_K + own_key;
     UNROLL for (int i = 0; i < 2; ++i) {
       if (key + 8 * i >= (int)a->core.kv_len) break;
       global scalar* to_k = dk + a->gradient.dk_offset +

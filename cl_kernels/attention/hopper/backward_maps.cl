@@ -16,7 +16,7 @@ KERNEL void attention_hopper_backward_maps(const global scalar* q, const global 
   local uint maps[4 * HOPPER_MAP_BYTES / 4] __attribute__((aligned(128)));
   global uint* scratch = all_scratch + a.gradient.partials;
   const uint item = get_global_id(0);
-  for (uint i = HOPPER_BACKWARD_COUNTER / 4 + item; i < a.dq - a.gradient.partials;
+  for (uint i = ATTN_HOPPER_BACKWARD_COUNTER / 4 + item; i < a.dq - a.gradient.partials;
        i += get_global_size(0))
     scratch[i] = 0;
   if (item >= 4) return;
@@ -45,7 +45,7 @@ KERNEL void attention_hopper_backward_maps(const global scalar* q, const global 
                     : is_key   ? a.core.k_stride_batch
                     : is_value ? a.core.v_stride_batch
                                : a.gradient.do_stride_batch;
-  tensor.box_rows = is_keys ? BLOCK_K : BLOCK_Q;
+  tensor.box_rows = is_keys ? ATTN_BLOCK_K : BLOCK_Q;
   make_tensor_map(&tensor, LOCAL_ADDRESS(maps) + item * HOPPER_MAP_BYTES,
            scratch + item * HOPPER_MAP_BYTES / 4);
 }

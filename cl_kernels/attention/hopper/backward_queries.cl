@@ -43,7 +43,7 @@ KERNEL void attention_hopper_backward_queries(const global scalar* restrict q,
                                               const struct HopperBackwardCall a) {
   const uint tile = get_group_id(0), head = get_group_id(1), batch = get_group_id(2);
   const uint number = (batch * a.core.heads + head) * get_num_groups(0) + tile;
-  const global float* sums = scratch + a.dq + (size_t)number * DQ_FLOATS;
+  const global float* sums = scratch + a.dq + (size_t)number * ATTN_DQ_FLOATS;
   dq += a.gradient.dq_offset + (size_t)batch * a.gradient.dq_stride_batch +
         (size_t)head * a.gradient.dq_stride_head;
   local uint odd[BLOCK_Q / 32];  // a bit for each row
@@ -55,7 +55,7 @@ KERNEL void attention_hopper_backward_queries(const global scalar* restrict q,
     const uint row = tile * BLOCK_Q + (DIM == 128 ? 0 : half_tile * HALF_ROWS) + rows8 * 8 + pair * 2;
     const int column = (DIM == 128 ? half_tile * 64 : 0) + warp * 16;
     const global float4* from =
-        (const global float4*)(sums + half_tile * (DQ_FLOATS / 2)) + rows8 * 128 + warp * 32 + pair;
+        (const global float4*)(sums + half_tile * (ATTN_DQ_FLOATS / 2)) + rows8 * 128 + warp * 32 + pair;
     float x[16], y[16];
     UNROLL for (int i = 0; i < 8; ++i) {
       const float4 sum = from[i * 4] * a.core.scale;

@@ -4,7 +4,7 @@
 // Memory   k and v once per query tile, q once, by tensor copies; o by tensor copies.
 // Numerics Float sums of products of f16 or bf16; base-2 softmax with running maximum; keys from
 //          the last to the first; weights are rounded to the storage type, their sum is not.
-// Assumes  sm_90a (ptx_promotion.hpp), HOPPER_VALID, hopper_maps before it, at least one key.
+// Assumes  sm_90a (ptx_promotion.hpp), ATTN_HOPPER_VALID, hopper_maps before it, at least one key.
 //
 // The last warpgroup copies: one of its items fills the queries, and a ring of STAGES tiles of keys
 // and of values. The others multiply, 64 query rows each, with the weights in registers throughout.
@@ -63,8 +63,8 @@
     WGMMA_FENCE();                                                                             \
     WGMMA_SS_FIRST(BLOCK_K, score, queries, (keys));                                           \
     UNROLL for (uint i = 1; i < HEAD_DIM / 16; ++i)                                            \
-      WGMMA_SS(BLOCK_K, score, queries + (i / 4 * Q_BLOCK_BYTES + i % 4 * 32) / 16,            \
-               (keys) + (i / 4 * KEY_BLOCK_BYTES + i % 4 * 32) / 16);                          \
+      WGMMA_SS(BLOCK_K, score, queries + (i / 4 * ATTN_Q_BLOCK_BYTES + i % 4 * 32) / 16,            \
+               (keys) + (i / 4 * ATTN_KEY_BLOCK_BYTES + i % 4 * 32) / 16);                          \
     WGMMA_COMMIT();                                                                            \
   } while (0)
 // Outputs, in steps of 16 keys.
@@ -83,7 +83,7 @@
 #define PARITY_AFTER (parity ^ (stage + 1 == STAGES))
 #if TURNS
 #define TURN_BEGIN() GROUP_SYNC(1 + warpgroup, 256)
-#define TURN_END() GROUP_ARRIVE(warpgroup == (int)WARPGROUPS - 1 ? 1 : 2 + warpgroup, 256)
+#define TURN_END() GROUP_ARRIVE(warpgroup == (int)ATTN_WARPGROUPS - 1 ? 1 : 2 + warpgroup, 256)
 #else
 #define TURN_BEGIN()
 #define TURN_END()
@@ -122,19 +122,19 @@ KERNEL void attention_hopper(const global scalar* restrict q, const global scala
   const Policies policy_operands = MAKE_POLICIES(call, scratch), *policies = &policy_operands;
 #endif
   const global uchar* maps = scratch + (size_t)a.maps * HOPPER_ALIGNMENT;
-  local uchar memory[HOPPER_LOCAL_BYTES] __attribute__((aligned(1024)));
-  const uint local_memory = LOCAL_ADDRESS(memory), barriers = local_memory + BARRIERS_START;
+  local uchar memory[ATTN_HOPPER_LOCAL_BYTES] __attribute__((aligned(1024)));
+  const uint local_memory = LOCAL_ADDRESS(memory), barriers = local_memory + ATTN_BARRIERS_START;
   const int item = (int)get_local_id(0);
   const int total = ((int)a.core.q_len + (int)BLOCK_Q - 1) / (int)BLOCK_Q *
                     (int)(a.core.heads * a.batch);
   if (item == 0) {
     UNROLL for (int i = 0; i < STAGES; ++i) {
-      barrier_init(FULL_K(i), 1), barrier_init(FREE_K(i), WARPGROUPS * 4);
-      barrier_init(FULL_V(i), 1), barrier_init(FREE_V(i), WARPGROUPS * 4);
+      barrier_init(FULL_K(i), 1), barrier_init(FREE_K(i), ATTN_WARPGROUPS * 4);
+      barrier_init(FULL_V(i), 1), barrier_init(FREE_V(i), ATTN_WARPGROUPS * 4);
     }
-    barrier_init(FULL_Q, 1), barrier_init(FREE_Q, WARPGROUPS * 4);
+    barrier_init(FULL_Q, 1), barrier_init(FREE_Q, ATTN_WARPGROUPS * 4);
     for (int i = 0; i < 2; ++i)
-      barrier_init(FULL_WORK(i), 1), barrier_init(FREE_WORK(i), WARPGROUPS * 4 + (POLICY ? 1 : 0));
+      barrier_init(FULL_WORK(i), 1), barrier_init(FREE_WORK(i), ATTN_WARPGROUPS * 4 + (POLICY ? 1 : 0));
 #if POLICY
     barrier_init(WANT_WORK, 1);
     for (int i = 0; i < STAGES; ++i) barrier_init(LOADED_V(i), 1);
@@ -143,17 +143,17 @@ KERNEL void attention_hopper(const global scalar* restrict q, const global scala
   }
   barrier(CLK_LOCAL_MEM_FENCE);
 
-  if (item >= (int)WARPGROUPS * 128) {
+  if (item >= (int)ATTN_WARPGROUPS * 128) {
     PTX("//@ setmaxnreg.dec.sync.aligned.u32 " COPIER_REGISTERS ";");
     volatile global int* counter = (volatile global int*)(maps + HOPPER_COUNTER);
 #if POLICY
-    const int lane = item % 32, warp = uniform(item / 32) - (int)WARPGROUPS * 4;
+    const int lane = item % 32, warp = uniform(item / 32) - (int)ATTN_WARPGROUPS * 4;
     if (warp == 1) deal_work(&a, policies, counter, local_memory, barriers, total, lane);
     if (warp == 2) clear_values(&a, policies, local_memory, barriers, total, lane);
-    if (item == (int)WARPGROUPS * 128)
+    if (item == (int)ATTN_WARPGROUPS * 128)
       copy_tiles(&a, policies, maps, counter, local_memory, barriers, total);
 #else
-    if (item == (int)WARPGROUPS * 128)
+    if (item == (int)ATTN_WARPGROUPS * 128)
       copy_tiles(&a, maps, counter, local_memory, barriers, total);
 #endif
     return;
@@ -162,10 +162,10 @@ KERNEL void attention_hopper(const global scalar* restrict q, const global scala
   PTX("//@ setmaxnreg.inc.sync.aligned.u32 " MULTIPLIER_REGISTERS ";");
   const int warpgroup = uniform(item / 128), t = item % 128, lane = item % 32;
   const int own_row = t / 32 * 16 + lane / 4;
-  const ulong queries = wgmma_matrix(local_memory + warpgroup * (int)Q_STRIDE, 16);
-  const ulong keys = wgmma_matrix(local_memory + K_START, 16);
-  const ulong values = wgmma_matrix(local_memory + V_START, KEY_BLOCK_BYTES);
-  const uint own_outputs = local_memory + O_START + warpgroup * (int)O_STRIDE;
+  const ulong queries = wgmma_matrix(local_memory + warpgroup * (int)ATTN_Q_STRIDE, 16);
+  const ulong keys = wgmma_matrix(local_memory + ATTN_K_START, 16);
+  const ulong values = wgmma_matrix(local_memory + ATTN_V_START, ATTN_KEY_BLOCK_BYTES);
+  const uint own_outputs = local_memory + ATTN_O_START + warpgroup * (int)ATTN_O_STRIDE;
   const float inner = a.core.soft_cap > 0.0f ? a.core.scale / a.core.soft_cap
                                              : a.core.scale * LOG2_E;
   const float outer = a.core.soft_cap * LOG2_E;
@@ -175,7 +175,7 @@ KERNEL void attention_hopper(const global scalar* restrict q, const global scala
   int stage = 0, slot = 0;  // stage: of the tile whose keys are next
   uint parity = 0, work_parity = 0, q_parity = 0;
 #if TURNS
-  if (warpgroup == (int)WARPGROUPS - 1) GROUP_ARRIVE(1, 256);  // warpgroup 0 goes first
+  if (warpgroup == (int)ATTN_WARPGROUPS - 1) GROUP_ARRIVE(1, 256);  // warpgroup 0 goes first
 #endif
 #define START(tile) ((tile) * (int)BLOCK_K + 2 * (lane % 4))  // of the keys of an item
 #if POLICY
@@ -290,7 +290,7 @@ KERNEL void attention_hopper(const global scalar* restrict q, const global scala
     }
 #endif
     barrier_wait(FULL_K(stage), parity);
-    ISSUE_SCORES(keys + stage * (K_BYTES / 16));
+    ISSUE_SCORES(keys + stage * (ATTN_K_BYTES / 16));
     WGMMA_WAIT(BLOCK_K, 0, score);
     RELEASE(FREE_K(stage));
     SOFTMAX(tile, POLICY ? CROSSES(tile) : (BAND & ~HOPPER_NO_ROWS) || a.keys % BLOCK_K);
@@ -307,10 +307,10 @@ KERNEL void attention_hopper(const global scalar* restrict q, const global scala
     NEXT_STAGE();                                                                 \
     if (!OWN_OVERLAP) barrier_wait(FULL_K(stage), parity);                        \
     TURN_BEGIN();                                                                 \
-    ISSUE_SCORES(keys + stage * (K_BYTES / 16));                                  \
+    ISSUE_SCORES(keys + stage * (ATTN_K_BYTES / 16));                                  \
     if (LATE_RESCALE) rescale(output, &rows);                                     \
     barrier_wait(FULL_V(v_stage), v_parity);                                      \
-    ISSUE_OUTPUTS(values + v_stage * (V_BYTES / 16));                             \
+    ISSUE_OUTPUTS(values + v_stage * (ATTN_V_BYTES / 16));                             \
     TURN_END();                                                                   \
     WGMMA_WAIT(BLOCK_K, 1, score);                                                \
     RELEASE(FREE_K(stage));                                                       \
@@ -338,7 +338,7 @@ KERNEL void attention_hopper(const global scalar* restrict q, const global scala
     if (LATE_RESCALE) rescale(output, &rows);
     if (!SHARE_Q) RELEASE(FREE_Q);
     barrier_wait(FULL_V(stage), parity);
-    ISSUE_OUTPUTS(values + stage * (V_BYTES / 16));
+    ISSUE_OUTPUTS(values + stage * (ATTN_V_BYTES / 16));
 
     // A row that saw nothing has the sum 0; a NaN in the sum must show in both results.
     Total all = {rows.most * scale, quad_sum(rows.sum), 1.0f};
@@ -363,7 +363,7 @@ KERNEL void attention_hopper(const global scalar* restrict q, const global scala
     GROUP_SYNC(8 + warpgroup, 128);
     UNROLL for (uint j = 0; j < OUTPUTS; j += 4) {
       const uint chunk = j / 4;
-      const uint to = own_outputs + chunk / 8 * Q_BLOCK_BYTES + own_row * 128 +
+      const uint to = own_outputs + chunk / 8 * ATTN_Q_BLOCK_BYTES + own_row * 128 +
                       ((chunk % 8) ^ (own_row % 8)) * 16 + lane % 4 * 4;
       store_local(to, pack_scalars(output[j] * norm, output[j + 1] * norm));
       store_local(to + 8 * 128, pack_scalars(output[j + 2] * norm8, output[j + 3] * norm8));
@@ -404,7 +404,7 @@ KERNEL void attention_hopper(const global scalar* restrict q, const global scala
         const float factor = norm_of(exact_total);
         UNROLL for (int c = 0; c < (int)EXACT_COLUMNS; ++c) {
           const int column = lane + 32 * c, chunk = column / 8;
-          store_local_short(own_outputs + chunk / 8 * Q_BLOCK_BYTES + local_row * 128 +
+          store_local_short(own_outputs + chunk / 8 * ATTN_Q_BLOCK_BYTES + local_row * 128 +
                                 ((chunk % 8) ^ (local_row % 8)) * 16 + column % 8 * 2,
                             pack_scalars(row_sums[c] * factor, 0.0f));
         }
@@ -415,7 +415,7 @@ KERNEL void attention_hopper(const global scalar* restrict q, const global scala
     if (t == 0) {
       UNROLL for (int c = 0; c < VALUE_DIM / 64; ++c)
         tensor_store(maps + 3 * HOPPER_MAP_BYTES, c * 64, work.head, row0, work.batch,
-                     own_outputs + c * Q_BLOCK_BYTES);
+                     own_outputs + c * ATTN_Q_BLOCK_BYTES);
       PTX("cp.async.bulk.commit_group;");
     }
 #if SHARE_Q

@@ -5,7 +5,7 @@
 // Memory   q and do once per tile of keys, k and v once, by asynchronous copies.
 // Numerics Float sums of products of f16 or bf16; rows in order, the heads of a group one after the
 //          other; weights and gradients of logits are rounded to the storage type.
-// Assumes  sm_80, MMA_BACKWARD_VALID; enough groups in x; lengths below 2^30; ALIGNED is no lie;
+// Assumes  sm_80, ATTN_MMA_BACKWARD_VALID; enough groups in x; lengths below 2^30; ALIGNED is no lie;
 //          delta (and the table of rows, POLICY=1) in the scratch buffer.
 //
 // mma_backward.clh draws it. A row of queries that is not finite makes the sums of all keys of a group
@@ -16,8 +16,8 @@
 #define STEP KEY_STEP
 #include "attention/mma/backward.clh"
 #include "attention/mma/backward_exact.clh"
-MMA_STORE_ROWS(store_keys, OWN_TILES, HEAD_STEPS, HEAD_DIM)
-MMA_STORE_ROWS(store_values, OWN_TILES, VALUE_STEPS, VALUE_DIM)
+MMA_STORE_ROWS(store_keys, OWN_TILES, ATTN_HEAD_STEPS, HEAD_DIM)
+MMA_STORE_ROWS(store_values, OWN_TILES, ATTN_VALUE_STEPS, VALUE_DIM)
 
 KERNEL void attention_mma_backward_keys(
     const global scalar* restrict q, const global scalar* restrict k,
@@ -28,7 +28,7 @@ KERNEL void attention_mma_backward_keys(
     POLICY_KERNEL_PARAMETERS,
 #endif
     const struct AttentionBackwardCall a) {
-  local uchar memory[MMA_BACKWARD_BYTES(KEY_TILES, KEY_STEP)] __attribute__((aligned(128)));
+  local uchar memory[ATTN_MMA_BACKWARD_BYTES(KEY_TILES, KEY_STEP)] __attribute__((aligned(128)));
   const uint local_memory = LOCAL_ADDRESS(memory);
   const uint item = get_local_id(0), lane = item % 32, warp = (uint)uniform((int)(item / 32));
   const int first_key = (int)(get_group_id(0) * GROUP_OWN);
@@ -45,21 +45,21 @@ KERNEL void attention_mma_backward_keys(
   const int2 rows = find_rows((local int*)memory, &pairs, first_key, end_key, item);
   const int begin = rows.s0, end = rows.s1;
 
-  const uint own_k = local_memory, own_v = own_k + GROUP_OWN * HEAD_PITCH;
-  const uint stages = own_v + GROUP_OWN * VALUE_PITCH;
+  const uint own_k = local_memory, own_v = own_k + GROUP_OWN * ATTN_HEAD_PITCH;
+  const uint stages = own_v + GROUP_OWN * ATTN_VALUE_PITCH;
   // In a stage.
-  const uint gradients_at = STEP * HEAD_PITCH, numbers_at = STEP * MMA_PAIR_PITCH;
+  const uint gradients_at = STEP * ATTN_HEAD_PITCH, numbers_at = STEP * ATTN_MMA_PAIR_PITCH;
   const MmaMatrix keys = MATRIX(k, a.core, k, kv_head, 0, end_key, 0);
   const MmaMatrix values = MATRIX(v, a.core, v, kv_head, 0, end_key, 0);
-  mma_copy_rows(own_k, keys, first_key, GROUP_OWN, HEAD_DIM, HEAD_PITCH, item);
-  mma_copy_rows(own_v, values, first_key, GROUP_OWN, VALUE_DIM, VALUE_PITCH, item);
-  const uint k_at = own_k + warp * WARP_OWN * HEAD_PITCH + mma_place_of_a(lane, HEAD_PITCH);
-  const uint v_at = own_v + warp * WARP_OWN * VALUE_PITCH + mma_place_of_a(lane, VALUE_PITCH);
+  mma_copy_rows(own_k, keys, first_key, GROUP_OWN, HEAD_DIM, ATTN_HEAD_PITCH, item);
+  mma_copy_rows(own_v, values, first_key, GROUP_OWN, VALUE_DIM, ATTN_VALUE_PITCH, item);
+  const uint k_at = own_k + warp * WARP_OWN * ATTN_HEAD_PITCH + mma_place_of_a(lane, ATTN_HEAD_PITCH);
+  const uint v_at = own_v + warp * WARP_OWN * ATTN_VALUE_PITCH + mma_place_of_a(lane, ATTN_VALUE_PITCH);
 
   float weight[ROWS * PAIRS], gradient[ROWS * PAIRS];
-  float key_sum[ROWS * HEAD_STEPS * 4], value_sum[ROWS * VALUE_STEPS * 4];
-  UNROLL for (uint i = 0; i < ROWS * HEAD_STEPS * 4; ++i) key_sum[i] = 0.0f;
-  UNROLL for (uint i = 0; i < ROWS * VALUE_STEPS * 4; ++i) value_sum[i] = 0.0f;
+  float key_sum[ROWS * ATTN_HEAD_STEPS * 4], value_sum[ROWS * ATTN_VALUE_STEPS * 4];
+  UNROLL for (uint i = 0; i < ROWS * ATTN_HEAD_STEPS * 4; ++i) key_sum[i] = 0.0f;
+  UNROLL for (uint i = 0; i < ROWS * ATTN_VALUE_STEPS * 4; ++i) value_sum[i] = 0.0f;
 
   uint stage = 0;
   for (uint g = 0; g < a.core.group; ++g) {
@@ -68,29 +68,29 @@ KERNEL void attention_mma_backward_keys(
     const MmaMatrix queries = MATRIX(q, a.core, q, head, begin, end, ROWS_THAT_COUNT);
     const MmaMatrix gradients =
         MATRIX(output_gradient, a.gradient, do, head, begin, end, ROWS_THAT_COUNT);
-    if (begin < end) COPY_STEP(begin, stages + stage * MMA_STAGE_BYTES(STEP));
+    if (begin < end) COPY_STEP(begin, stages + stage * ATTN_MMA_STAGE_BYTES(STEP));
     for (int row = begin; row < end; row += STEP) {
-      const uint here = stages + stage * MMA_STAGE_BYTES(STEP);
+      const uint here = stages + stage * ATTN_MMA_STAGE_BYTES(STEP);
       mma_copy_wait();
       barrier(CLK_LOCAL_MEM_FENCE);
       stage ^= 1;
       if (row + (int)STEP < end)
-        COPY_STEP(row + (int)STEP, stages + stage * MMA_STAGE_BYTES(STEP));
+        COPY_STEP(row + (int)STEP, stages + stage * ATTN_MMA_STAGE_BYTES(STEP));
       CLEAR_STEP(row, here);
       const Interval at = step_interval(&pairs, row, lane);
       const int last_key = warp_key + (int)WARP_OWN;
       if (at.first >= last_key || at.end <= warp_key) continue;
 
       const uint queries_at = here, rows_at = here + gradients_at;
-      take_head_products(weight, k_at, queries_at + mma_place_of_b(lane, HEAD_PITCH));
-      take_value_products(gradient, v_at, rows_at + mma_place_of_b(lane, VALUE_PITCH));
+      take_head_products(weight, k_at, queries_at + mma_place_of_b(lane, ATTN_HEAD_PITCH));
+      take_value_products(gradient, v_at, rows_at + mma_place_of_b(lane, ATTN_VALUE_PITCH));
       // Behind the last row stand zeros, and zero times a key that is NaN is NaN.
       const bool ends = row + (int)STEP > (int)a.core.q_len;
       const bool hides = ends || warp_key < at.common_first || last_key > at.common_end;
       differentiate_tile(weight, gradient, &pairs, here + numbers_at + lane % 4 * 8, key,
                          row + (int)(lane % 4 * 2), !hides);
-      add_value_rows(value_sum, weight, rows_at + mma_place_of_a(lane, VALUE_PITCH));
-      add_head_rows(key_sum, gradient, queries_at + mma_place_of_a(lane, HEAD_PITCH));
+      add_value_rows(value_sum, weight, rows_at + mma_place_of_a(lane, ATTN_VALUE_PITCH));
+      add_head_rows(key_sum, gradient, queries_at + mma_place_of_a(lane, ATTN_HEAD_PITCH));
     }
     barrier(CLK_LOCAL_MEM_FENCE);
   }
@@ -106,8 +106,8 @@ KERNEL void attention_mma_backward_keys(
 
   bool not_finite[ROWS];
   UNROLL for (uint r = 0; r < ROWS; ++r)
-    not_finite[r] = isnan(mma_zero_of(key_sum + r * HEAD_STEPS * 4, HEAD_STEPS * 4) +
-                          mma_zero_of(value_sum + r * VALUE_STEPS * 4, VALUE_STEPS * 4));
+    not_finite[r] = isnan(mma_zero_of(key_sum + r * ATTN_HEAD_STEPS * 4, ATTN_HEAD_STEPS * 4) +
+                          mma_zero_of(value_sum + r * ATTN_VALUE_STEPS * 4, ATTN_VALUE_STEPS * 4));
   const uint odd = mma_odd_rows(not_finite, ROWS);
   if (odd == 0) return;
   WARP_SYNC();  // what is stored now comes after what the warp has stored

@@ -5,7 +5,7 @@
 // Memory   k and v once per tile of queries, q and do once, by asynchronous copies.
 // Numerics Float sums of products of f16 or bf16; keys in order; gradients of logits are rounded to
 //          the storage type.
-// Assumes  sm_80, MMA_BACKWARD_VALID; enough groups in x; lengths below 2^30; ALIGNED is no lie;
+// Assumes  sm_80, ATTN_MMA_BACKWARD_VALID; enough groups in x; lengths below 2^30; ALIGNED is no lie;
 //          delta (and the table of rows, POLICY=1) in the scratch buffer.
 //
 // mma_backward.clh draws it. A key that is not finite makes the sums of all rows of a group NaN whose
@@ -16,7 +16,7 @@
 #define STEP QUERY_STEP
 #include "attention/mma/backward.clh"
 #include "attention/mma/backward_exact.clh"
-MMA_STORE_ROWS(store_queries, OWN_TILES, HEAD_STEPS, HEAD_DIM)
+MMA_STORE_ROWS(store_queries, OWN_TILES, ATTN_HEAD_STEPS, HEAD_DIM)
 
 KERNEL void attention_mma_backward_queries(
     const global scalar* restrict q, const global scalar* restrict k,
@@ -27,7 +27,7 @@ KERNEL void attention_mma_backward_queries(
     POLICY_KERNEL_PARAMETERS,
 #endif
     const struct AttentionBackwardCall a) {
-  local uchar memory[MMA_BACKWARD_BYTES(QUERY_TILES, QUERY_STEP)] __attribute__((aligned(128)));
+  local uchar memory[ATTN_MMA_BACKWARD_BYTES(QUERY_TILES, QUERY_STEP)] __attribute__((aligned(128)));
   const uint local_memory = LOCAL_ADDRESS(memory);
   const uint item = get_local_id(0), lane = item % 32, warp = (uint)uniform((int)(item / 32));
   // Under a causal mask the last tiles take longest, so they start first.
@@ -48,23 +48,23 @@ KERNEL void attention_mma_backward_queries(
   const int2 seen = find_keys((local int*)memory, &pairs, own, first_row, end_row, item);
   const int begin = seen.s0, end = seen.s1;
 
-  const uint own_q = local_memory, own_gradients = own_q + GROUP_OWN * HEAD_PITCH;
-  const uint stages = own_gradients + GROUP_OWN * VALUE_PITCH;
-  const uint values_at = STEP * HEAD_PITCH;  // in a stage
+  const uint own_q = local_memory, own_gradients = own_q + GROUP_OWN * ATTN_HEAD_PITCH;
+  const uint stages = own_gradients + GROUP_OWN * ATTN_VALUE_PITCH;
+  const uint values_at = STEP * ATTN_HEAD_PITCH;  // in a stage
   const MmaMatrix queries = MATRIX(q, a.core, q, head, 0, end_row, ROWS_THAT_COUNT);
   const MmaMatrix gradients =
       MATRIX(output_gradient, a.gradient, do, head, 0, end_row, ROWS_THAT_COUNT);
   const MmaMatrix keys = MATRIX(k, a.core, k, kv_head, begin, end, 0);
   const MmaMatrix values = MATRIX(v, a.core, v, kv_head, begin, end, 0);
-  mma_copy_rows(own_q, queries, first_row, GROUP_OWN, HEAD_DIM, HEAD_PITCH, item);
-  mma_copy_rows(own_gradients, gradients, first_row, GROUP_OWN, VALUE_DIM, VALUE_PITCH, item);
-  const uint q_at = own_q + warp * WARP_OWN * HEAD_PITCH + mma_place_of_a(lane, HEAD_PITCH);
+  mma_copy_rows(own_q, queries, first_row, GROUP_OWN, HEAD_DIM, ATTN_HEAD_PITCH, item);
+  mma_copy_rows(own_gradients, gradients, first_row, GROUP_OWN, VALUE_DIM, ATTN_VALUE_PITCH, item);
+  const uint q_at = own_q + warp * WARP_OWN * ATTN_HEAD_PITCH + mma_place_of_a(lane, ATTN_HEAD_PITCH);
   const uint gradient_at =
-      own_gradients + warp * WARP_OWN * VALUE_PITCH + mma_place_of_a(lane, VALUE_PITCH);
+      own_gradients + warp * WARP_OWN * ATTN_VALUE_PITCH + mma_place_of_a(lane, ATTN_VALUE_PITCH);
 
-  float score[ROWS * PAIRS], gradient[ROWS * PAIRS], sum[ROWS * HEAD_STEPS * 4];
+  float score[ROWS * PAIRS], gradient[ROWS * PAIRS], sum[ROWS * ATTN_HEAD_STEPS * 4];
   float shift[ROWS], delta[ROWS];
-  UNROLL for (uint i = 0; i < ROWS * HEAD_STEPS * 4; ++i) sum[i] = 0.0f;
+  UNROLL for (uint i = 0; i < ROWS * ATTN_HEAD_STEPS * 4; ++i) sum[i] = 0.0f;
   UNROLL for (uint r = 0; r < ROWS; ++r) {
     const int at = min(row + 8 * (int)r, (int)a.core.q_len - 1);
     shift[r] = shift_of(pairs.log_sum_exp[at]);
@@ -74,21 +74,21 @@ KERNEL void attention_mma_backward_queries(
   uint stage = 0;
   if (begin < end) COPY_STEP(begin, stages);
   for (int first = begin; first < end; first += STEP) {
-    const uint here = stages + stage * MMA_STAGE_BYTES(STEP);
+    const uint here = stages + stage * ATTN_MMA_STAGE_BYTES(STEP);
     mma_copy_wait();
     barrier(CLK_LOCAL_MEM_FENCE);
     stage ^= 1;
     if (first + (int)STEP < end)
-      COPY_STEP(first + (int)STEP, stages + stage * MMA_STAGE_BYTES(STEP));
+      COPY_STEP(first + (int)STEP, stages + stage * ATTN_MMA_STAGE_BYTES(STEP));
     CLEAR_STEP(first, here);
     if (first >= own.end || first + (int)STEP <= own.first) continue;
 
-    take_head_products(score, q_at, here + mma_place_of_b(lane, HEAD_PITCH));
-    take_value_products(gradient, gradient_at, here + values_at + mma_place_of_b(lane, VALUE_PITCH));
+    take_head_products(score, q_at, here + mma_place_of_b(lane, ATTN_HEAD_PITCH));
+    take_value_products(gradient, gradient_at, here + values_at + mma_place_of_b(lane, ATTN_VALUE_PITCH));
     const bool hides = first < own.common_first || first + (int)STEP > own.common_end;
     differentiate_tile(score, gradient, &pairs, shift, delta, row, first + (int)(lane % 4 * 2),
                        !hides);
-    add_head_rows(sum, gradient, here + mma_place_of_a(lane, HEAD_PITCH));
+    add_head_rows(sum, gradient, here + mma_place_of_a(lane, ATTN_HEAD_PITCH));
   }
 
   global scalar* to = query_gradient + a.gradient.dq_offset + batch * a.gradient.dq_stride_batch +
@@ -97,7 +97,7 @@ KERNEL void attention_mma_backward_queries(
 
   bool not_finite[ROWS];
   UNROLL for (uint r = 0; r < ROWS; ++r)
-    not_finite[r] = isnan(mma_zero_of(sum + r * HEAD_STEPS * 4, HEAD_STEPS * 4));
+    not_finite[r] = isnan(mma_zero_of(sum + r * ATTN_HEAD_STEPS * 4, ATTN_HEAD_STEPS * 4));
   const uint odd = mma_odd_rows(not_finite, ROWS);
   if (odd == 0) return;
   WARP_SYNC();  // what is stored now comes after what the warp has stored

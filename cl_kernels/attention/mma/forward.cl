@@ -5,15 +5,15 @@
 // Numerics Float sums of products of f16 or bf16, or of floats as lib/mma/float_products.clh has it;
 //          base-2 softmax with running maximum; keys in order; weights are rounded to the storage
 //          type, their sum is not.
-// Assumes  sm_80, MMA_VALID; ceil(q_len / BLOCK_Q) groups in x; lengths below 2^30; ALIGNED is
+// Assumes  sm_80, ATTN_MMA_VALID; ceil(q_len / BLOCK_Q) groups in x; lengths below 2^30; ALIGNED is
 //          no lie.
 //
-// A warp has WARP_ROWS query rows, 16 to a tile of the matrix instruction. What one product leaves
+// A warp has ATTN_WARP_ROWS query rows, 16 to a tile of the matrix instruction. What one product leaves
 // in an item's registers is what the other takes, so weights never leave them.
 //
 //                      BLOCK_K keys                              value columns
 //                +----------------------+                   +----------------------+
-//     WARP_ROWS  | scores: q and k from | mask, softmax,    | output: weights in   | warp 0
+//     ATTN_WARP_ROWS  | scores: q and k from | mask, softmax,    | output: weights in   | warp 0
 //     queries    | local memory         | weights packed    | registers, v from    |
 //                |                      | where scores were | local memory         |
 //                +----------------------+ ................. +----------------------+ warp 1
@@ -30,9 +30,9 @@
 
 // An item has rows lane / 4 + 8 r of its warp. In local arrays, row r comes at r * SCORES and at
 // r * OUTPUTS, in pairs of columns 8 n + 2 (lane % 4) + {0, 1}.
-#define ROWS (2 * ROW_TILES)
+#define ROWS (2 * ATTN_ROW_TILES)
 #define SCORES (BLOCK_K / 4)
-#define OUTPUTS (VALUE_STEPS * 4)
+#define OUTPUTS (ATTN_VALUE_STEPS * 4)
 
 #include "attention/mma/forward_products.clh"
 #include "attention/mma/softmax.clh"
@@ -71,13 +71,13 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
   const Policies policy_operands = MAKE_POLICIES(call, scratch), *policies = &policy_operands;
   const struct AttentionArgs a = call.core;
 #endif
-  local uchar memory[MMA_LOCAL_BYTES] __attribute__((aligned(128)));
+  local uchar memory[ATTN_MMA_LOCAL_BYTES] __attribute__((aligned(128)));
   const uint local_memory = LOCAL_ADDRESS(memory);
   const uint item = get_local_id(0), lane = item % 32, warp = (uint)uniform((int)(item / 32));
   // Under a causal mask the last tiles take longest, so they start first.
   const uint tiles = get_num_groups(0) / a.splits, split = get_group_id(0) / tiles;
   const int first_row = (int)(tiles - 1 - get_group_id(0) % tiles) * (int)BLOCK_Q;
-  const int warp_row = first_row + (int)(warp * WARP_ROWS), row = warp_row + (int)(lane / 4);
+  const int warp_row = first_row + (int)(warp * ATTN_WARP_ROWS), row = warp_row + (int)(lane / 4);
   const uint head = get_group_id(1), kv_head = head / a.group;
   const size_t batch = get_group_id(2);
 
@@ -93,7 +93,7 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
   barrier(CLK_LOCAL_MEM_FENCE);
 #else
   const int last_row = (int)a.q_len - 1;
-  const Interval own = band_interval(&a, warp_row, min(warp_row + (int)WARP_ROWS - 1, last_row));
+  const Interval own = band_interval(&a, warp_row, min(warp_row + (int)ATTN_WARP_ROWS - 1, last_row));
   const Interval all = band_interval(&a, first_row, min(first_row + (int)BLOCK_Q - 1, last_row));
   const int begin = all.first, all_end = all.end;
 #endif
@@ -130,29 +130,29 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
       .stride = a.v_stride_row,
       .begin = begin,
       .end = end};
-  const uint key_tiles = local_memory + K_START, value_tiles = local_memory + V_START;
+  const uint key_tiles = local_memory + ATTN_K_START, value_tiles = local_memory + ATTN_V_START;
 #define COPY_KEYS(tile, stage) \
-  mma_copy_rows(key_tiles + (stage)*K_BYTES, keys, tile, BLOCK_K, HEAD_DIM, HEAD_PITCH, item)
+  mma_copy_rows(key_tiles + (stage)*ATTN_K_BYTES, keys, tile, BLOCK_K, HEAD_DIM, ATTN_HEAD_PITCH, item)
 #define COPY_VALUES(tile, stage) \
-  mma_copy_rows(value_tiles + (stage)*V_BYTES, values, tile, BLOCK_K, VALUE_DIM, VALUE_PITCH, item)
+  mma_copy_rows(value_tiles + (stage)*ATTN_V_BYTES, values, tile, BLOCK_K, VALUE_DIM, ATTN_VALUE_PITCH, item)
 
   const uint query_at =
-      local_memory + warp * WARP_ROWS * HEAD_PITCH + mma_place_of_a(lane, HEAD_PITCH);
-  const uint key_at = key_tiles + mma_place_of_b(lane, HEAD_PITCH);
+      local_memory + warp * ATTN_WARP_ROWS * ATTN_HEAD_PITCH + mma_place_of_a(lane, ATTN_HEAD_PITCH);
+  const uint key_at = key_tiles + mma_place_of_b(lane, ATTN_HEAD_PITCH);
   const uint value_at = value_tiles + place_of_values(lane);
 
   const float scale = GENERAL_SCORE ? 1.0f : a.scale * LOG2_E;  // of the scores
   float score[ROWS * SCORES], sums[ROWS * OUTPUTS], most[ROWS], sum[ROWS];
-  uint query[(KEEP_Q + 1) * ROW_TILES * 4];
+  uint query[(KEEP_Q + 1) * ATTN_ROW_TILES * 4];
   UNROLL for (uint r = 0; r < ROWS; ++r) most[r] = NO_MAXIMUM, sum[r] = 0.0f;
   UNROLL for (uint i = 0; i < ROWS * OUTPUTS; ++i) sums[i] = 0.0f;
 
-  mma_copy_rows(local_memory, queries, first_row, BLOCK_Q, HEAD_DIM, HEAD_PITCH, item);
+  mma_copy_rows(local_memory, queries, first_row, BLOCK_Q, HEAD_DIM, ATTN_HEAD_PITCH, item);
   if (KEEP_Q > 0) {
     mma_copy_wait();
     barrier(CLK_LOCAL_MEM_FENCE);
     UNROLL for (uint step = 0; step < KEEP_Q; ++step)
-      load_queries(query + step * ROW_TILES * 4, query_at, step);
+      load_queries(query + step * ATTN_ROW_TILES * 4, query_at, step);
   }
   if (tile < end) {
     COPY_KEYS(tile, 0);
@@ -175,7 +175,7 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
     const bool seen = tile < own.end && tile + (int)BLOCK_K > own.first;
     const int key = tile + (int)(lane % 4 * 2);  // of this item, the first
     if (seen) {
-      take_scores(score, query, query_at, key_at + stage * K_BYTES);
+      take_scores(score, query, query_at, key_at + stage * ATTN_K_BYTES);
       const bool all_visible = tile >= own.common_first && tile + (int)BLOCK_K <= own.common_end;
 #if POLICY
       const uint features = call.policy.features;
@@ -217,7 +217,7 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
         tile_state(policies, batch, head, first_row, tile) != MAP_ALL) {
 #define ASKED(key)                                                                         \
   is_seen(policies, batch, head, first_row, min(first_row + (int)BLOCK_Q, (int)a.q_len), key, lane)
-      CLEAR_UNSEEN(value_tiles + stage * V_BYTES, BLOCK_K, VALUE_PITCH, tile, ASKED);
+      CLEAR_UNSEEN(value_tiles + stage * ATTN_V_BYTES, BLOCK_K, ATTN_VALUE_PITCH, tile, ASKED);
       barrier(CLK_LOCAL_MEM_FENCE);
     }
 #endif
@@ -227,7 +227,7 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
       if ((call.policy.features & POLICY_DROPOUT) != 0)
         drop_weights(score, policies, batch, head, row, key);
 #endif
-      add_outputs(sums, score, value_at + stage * V_BYTES);
+      add_outputs(sums, score, value_at + stage * ATTN_V_BYTES);
     }
     if (STAGES == 2) stage ^= 1;
     tile = next;
@@ -277,8 +277,8 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
       UNROLL for (uint i = 0; i < OUTPUTS; i += 2) {
         const float low = sums[r * OUTPUTS + i] * norm, high = sums[r * OUTPUTS + i + 1] * norm;
 #if ALIGNED
-        const uint local_row = warp * WARP_ROWS + lane / 4 + 8 * r;
-        store_local(local_memory + local_row * VALUE_PITCH + (i / 2 ^ lane / 4) * 16 + lane % 4 * 4,
+        const uint local_row = warp * ATTN_WARP_ROWS + lane / 4 + 8 * r;
+        store_local(local_memory + local_row * ATTN_VALUE_PITCH + (i / 2 ^ lane / 4) * 16 + lane % 4 * 4,
                     pack_scalars(low, high));
 #else
         if (own_row >= (int)a.q_len) continue;
@@ -295,11 +295,11 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
 #if ALIGNED && DTYPE != DTYPE_F32
     WARP_SYNC();
     const uint chunks = VALUE_DIM / 8;
-    for (uint i = lane; i < WARP_ROWS * chunks; i += 32) {
+    for (uint i = lane; i < ATTN_WARP_ROWS * chunks; i += 32) {
       const uint warp_local_row = i / chunks, chunk = i % chunks;
       const int own_row = warp_row + (int)warp_local_row;
       if (own_row >= (int)a.q_len) break;
-      const uint4 x = load_local4(local_memory + (warp * WARP_ROWS + warp_local_row) * VALUE_PITCH +
+      const uint4 x = load_local4(local_memory + (warp * ATTN_WARP_ROWS + warp_local_row) * ATTN_VALUE_PITCH +
                                   (chunk ^ (warp_local_row & 7)) * 16);
       *(global uint4*)(to + (size_t)own_row * a.o_stride_row + chunk * 8) = x;
     }
@@ -308,7 +308,7 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
 
   if (odd == 0) return;
   WARP_SYNC();  // what is stored now comes after what the warp has stored
-  ROLLED for (uint n = 0; n < WARP_ROWS; ++n) {
+  ROLLED for (uint n = 0; n < ATTN_WARP_ROWS; ++n) {
     const int own_row = warp_row + (int)n;
     if ((odd >> n & 1) == 0 || own_row >= (int)a.q_len) continue;
     ExactRow exact = {.query = queries.data + (size_t)own_row * queries.stride,

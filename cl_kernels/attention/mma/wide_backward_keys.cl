@@ -5,7 +5,7 @@
 // Memory   q and do once per tile of keys, k and v once, by asynchronous copies.
 // Numerics Float sums of products of f16 or bf16; rows in order, the heads of a group one after the
 //          other; weights and gradients of logits are rounded to the storage type.
-// Assumes  sm_80, MMA_WIDE_VALID; enough groups in x; lengths below 2^30; ALIGNED is no lie;
+// Assumes  sm_80, ATTN_MMA_WIDE_VALID; enough groups in x; lengths below 2^30; ALIGNED is no lie;
 //          delta (and the table of rows, POLICY=1) in the scratch buffer.
 //
 // mma_wide_backward.clh draws it. Warps 0 to 3 add up dk, the others dv. A row of queries that
@@ -15,7 +15,7 @@
 #define OWN KEYS
 #define STEP KEY_STEP
 #define SUM_ROWS KEYS
-#define SUM_PITCH MMA_MOST_PITCH
+#define SUM_PITCH ATTN_MMA_MOST_PITCH
 #include "attention/mma/wide_backward.clh"
 #include "attention/mma/backward_exact.clh"
 
@@ -28,7 +28,7 @@ KERNEL void attention_mma_wide_backward_keys(
     POLICY_KERNEL_PARAMETERS,
 #endif
     const struct AttentionBackwardCall a) {
-  local uchar memory[MMA_WIDE_BYTES(OWN, STEP)] __attribute__((aligned(128)));
+  local uchar memory[ATTN_MMA_WIDE_BYTES(OWN, STEP)] __attribute__((aligned(128)));
   const uint local_memory = LOCAL_ADDRESS(memory);
   const uint item = get_local_id(0), lane = item % 32, warp = (uint)uniform((int)(item / 32));
   const int first_key = (int)(get_group_id(0) * OWN);
@@ -44,27 +44,27 @@ KERNEL void attention_mma_wide_backward_keys(
   const int2 rows = find_rows((local int*)memory, &pairs, first_key, end_key, item);
   const int begin = rows.s0, end = rows.s1;
 
-  const uint own_k = local_memory, own_v = own_k + OWN * HEAD_PITCH;
-  const uint weights = own_v + OWN * VALUE_PITCH;
-  const uint stages = weights + MMA_WEIGHT_BYTES(OWN, STEP);
+  const uint own_k = local_memory, own_v = own_k + OWN * ATTN_HEAD_PITCH;
+  const uint weights = own_v + OWN * ATTN_VALUE_PITCH;
+  const uint stages = weights + ATTN_MMA_WEIGHT_BYTES(OWN, STEP);
   // In a stage.
-  const uint gradients_at = STEP * HEAD_PITCH, numbers_at = STEP * MMA_PAIR_PITCH;
+  const uint gradients_at = STEP * ATTN_HEAD_PITCH, numbers_at = STEP * ATTN_MMA_PAIR_PITCH;
   const MmaMatrix keys = MATRIX(k, a.core, k, kv_head, 0, end_key, 0);
   const MmaMatrix values = MATRIX(v, a.core, v, kv_head, 0, end_key, 0);
-  mma_copy_rows(own_k, keys, first_key, OWN, HEAD_DIM, HEAD_PITCH, item);
-  mma_copy_rows(own_v, values, first_key, OWN, VALUE_DIM, VALUE_PITCH, item);
+  mma_copy_rows(own_k, keys, first_key, OWN, HEAD_DIM, ATTN_HEAD_PITCH, item);
+  mma_copy_rows(own_v, values, first_key, OWN, VALUE_DIM, ATTN_VALUE_PITCH, item);
 
   const Tile tile = tile_of(warp, lane, weights);
   const int tile_key = first_key + (int)tile.own, key = tile_key + (int)(lane / 4);
-  const uint own_pitch = tile.second ? VALUE_PITCH : HEAD_PITCH;
+  const uint own_pitch = tile.second ? ATTN_VALUE_PITCH : ATTN_HEAD_PITCH;
   const uint own_at =
       (tile.second ? own_v : own_k) + tile.own * own_pitch + mma_place_of_a(lane, own_pitch);
   const uint step_at = (tile.second ? gradients_at : 0) + tile.step * own_pitch +
                        mma_place_of_b(lane, own_pitch);
 
   const bool of_values = warp >= 4;
-  const uint quarter = warp % 4, sum_pitch = of_values ? VALUE_PITCH : HEAD_PITCH;
-  const uint weight_at = weights + mma_place_of_a(lane, MMA_WEIGHT_PITCH);
+  const uint quarter = warp % 4, sum_pitch = of_values ? ATTN_VALUE_PITCH : ATTN_HEAD_PITCH;
+  const uint weight_at = weights + mma_place_of_a(lane, ATTN_MMA_WEIGHT_PITCH);
   const uint factors_at = of_values ? weight_at : GRADIENT_OF(weight_at);
   const uint rows_at =
       (of_values ? gradients_at : 0) + (mma_place_of_a(lane, sum_pitch) ^ quarter * 32);
@@ -78,15 +78,15 @@ KERNEL void attention_mma_wide_backward_keys(
     const MmaMatrix queries = MATRIX(q, a.core, q, head, begin, end, ROWS_THAT_COUNT);
     const MmaMatrix gradients =
         MATRIX(output_gradient, a.gradient, do, head, begin, end, ROWS_THAT_COUNT);
-    if (begin < end) COPY_STEP(begin, stages + stage * MMA_STAGE_BYTES(STEP));
+    if (begin < end) COPY_STEP(begin, stages + stage * ATTN_MMA_STAGE_BYTES(STEP));
     for (int row = begin; row < end; row += STEP) {
-      const uint here = stages + stage * MMA_STAGE_BYTES(STEP);
+      const uint here = stages + stage * ATTN_MMA_STAGE_BYTES(STEP);
       const int next = row + (int)STEP;
       mma_copy_wait();
       barrier(CLK_LOCAL_MEM_FENCE);
       if (STAGES == 2) {
         stage ^= 1;
-        if (next < end) COPY_STEP(next, stages + stage * MMA_STAGE_BYTES(STEP));
+        if (next < end) COPY_STEP(next, stages + stage * ATTN_MMA_STAGE_BYTES(STEP));
       }
       CLEAR_STEP(row, here);
       const Interval at = step_interval(&pairs, row, lane);

@@ -5,7 +5,7 @@
 // Memory   k and v once per tile of queries, q and do once, by asynchronous copies.
 // Numerics Float sums of products of f16 or bf16; keys in order; gradients of logits are rounded to
 //          the storage type.
-// Assumes  sm_80, MMA_WIDE_VALID; enough groups in x; lengths below 2^30; ALIGNED is no lie;
+// Assumes  sm_80, ATTN_MMA_WIDE_VALID; enough groups in x; lengths below 2^30; ALIGNED is no lie;
 //          delta (and the table of rows, POLICY=1) in the scratch buffer.
 //
 // mma_wide_backward.clh draws it. Warps 0 to 3 add up the first half of the rows, the others the
@@ -15,7 +15,7 @@
 #define OWN QUERIES
 #define STEP QUERY_STEP
 #define SUM_ROWS (QUERIES / 2)
-#define SUM_PITCH HEAD_PITCH
+#define SUM_PITCH ATTN_HEAD_PITCH
 #include "attention/mma/wide_backward.clh"
 #include "attention/mma/backward_exact.clh"
 
@@ -28,7 +28,7 @@ KERNEL void attention_mma_wide_backward_queries(
     POLICY_KERNEL_PARAMETERS,
 #endif
     const struct AttentionBackwardCall a) {
-  local uchar memory[MMA_WIDE_BYTES(OWN, STEP)] __attribute__((aligned(128)));
+  local uchar memory[ATTN_MMA_WIDE_BYTES(OWN, STEP)] __attribute__((aligned(128)));
   const uint local_memory = LOCAL_ADDRESS(memory);
   const uint item = get_local_id(0), lane = item % 32, warp = (uint)uniform((int)(item / 32));
   // Under a causal mask the last tiles take longest, so they start first.
@@ -40,10 +40,10 @@ KERNEL void attention_mma_wide_backward_queries(
   choose_head(&pairs, log_sum_exp, scratch, batch, head);
   set_logits(&pairs);
 
-  const uint own_q = local_memory, own_gradients = own_q + OWN * HEAD_PITCH;
-  const uint weights = own_gradients + OWN * VALUE_PITCH;
-  const uint stages = weights + MMA_WEIGHT_BYTES(OWN, STEP);
-  const uint values_at = STEP * HEAD_PITCH;  // in a stage
+  const uint own_q = local_memory, own_gradients = own_q + OWN * ATTN_HEAD_PITCH;
+  const uint weights = own_gradients + OWN * ATTN_VALUE_PITCH;
+  const uint stages = weights + ATTN_MMA_WEIGHT_BYTES(OWN, STEP);
+  const uint values_at = STEP * ATTN_HEAD_PITCH;  // in a stage
   const Tile tile = tile_of(warp, lane, weights);
   const int tile_row = first_row + (int)tile.own, row = tile_row + (int)(lane / 4);
 
@@ -60,18 +60,18 @@ KERNEL void attention_mma_wide_backward_queries(
       MATRIX(output_gradient, a.gradient, do, head, 0, end_row, ROWS_THAT_COUNT);
   const MmaMatrix keys = MATRIX(k, a.core, k, kv_head, begin, end, 0);
   const MmaMatrix values = MATRIX(v, a.core, v, kv_head, begin, end, 0);
-  mma_copy_rows(own_q, queries, first_row, OWN, HEAD_DIM, HEAD_PITCH, item);
-  mma_copy_rows(own_gradients, gradients, first_row, OWN, VALUE_DIM, VALUE_PITCH, item);
+  mma_copy_rows(own_q, queries, first_row, OWN, HEAD_DIM, ATTN_HEAD_PITCH, item);
+  mma_copy_rows(own_gradients, gradients, first_row, OWN, VALUE_DIM, ATTN_VALUE_PITCH, item);
 
-  const uint own_pitch = tile.second ? VALUE_PITCH : HEAD_PITCH;
+  const uint own_pitch = tile.second ? ATTN_VALUE_PITCH : ATTN_HEAD_PITCH;
   const uint own_at = (tile.second ? own_gradients : own_q) + tile.own * own_pitch +
                       mma_place_of_a(lane, own_pitch);
   const uint step_at =
       (tile.second ? values_at : 0) + tile.step * own_pitch + mma_place_of_b(lane, own_pitch);
   const uint quarter = warp % 4, sum_row = warp / 4 * SUM_ROWS;
-  const uint factors_at = GRADIENT_OF(weights + sum_row * MMA_WEIGHT_PITCH +
-                                      mma_place_of_a(lane, MMA_WEIGHT_PITCH));
-  const uint rows_at = mma_place_of_a(lane, HEAD_PITCH) ^ quarter * 32;
+  const uint factors_at = GRADIENT_OF(weights + sum_row * ATTN_MMA_WEIGHT_PITCH +
+                                      mma_place_of_a(lane, ATTN_MMA_WEIGHT_PITCH));
+  const uint rows_at = mma_place_of_a(lane, ATTN_HEAD_PITCH) ^ quarter * 32;
   float sum[SUMS], shift[ROWS], delta[ROWS];
   UNROLL for (uint i = 0; i < SUMS; ++i) sum[i] = 0.0f;
   UNROLL for (uint r = 0; r < ROWS; ++r) {
@@ -83,13 +83,13 @@ KERNEL void attention_mma_wide_backward_queries(
   uint stage = 0;
   if (begin < end) COPY_STEP(begin, stages);
   for (int first = begin; first < end; first += STEP) {
-    const uint here = stages + stage * MMA_STAGE_BYTES(STEP);
+    const uint here = stages + stage * ATTN_MMA_STAGE_BYTES(STEP);
     const int next = first + (int)STEP;
     mma_copy_wait();
     barrier(CLK_LOCAL_MEM_FENCE);
     if (STAGES == 2) {
       stage ^= 1;
-      if (next < end) COPY_STEP(next, stages + stage * MMA_STAGE_BYTES(STEP));
+      if (next < end) COPY_STEP(next, stages + stage * ATTN_MMA_STAGE_BYTES(STEP));
     }
     CLEAR_STEP(first, here);
     float product[ROWS * 2 * PAIRS], score[ROWS * PAIRS], gradient[ROWS * PAIRS];
@@ -100,7 +100,7 @@ KERNEL void attention_mma_wide_backward_queries(
                        first + (int)(tile.column + lane % 4 * 2), !hides);
     store_pairs(score, gradient, &tile);
     barrier(CLK_LOCAL_MEM_FENCE);
-    add_rows(sum, factors_at, here + rows_at, HEAD_PITCH);
+    add_rows(sum, factors_at, here + rows_at, ATTN_HEAD_PITCH);
     if (STAGES == 1) {
       barrier(CLK_LOCAL_MEM_FENCE);
       if (next < end) COPY_STEP(next, here);

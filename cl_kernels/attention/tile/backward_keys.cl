@@ -4,15 +4,15 @@
 // Who      Group (x, y, z): BLOCK_K keys, key/value head, batch. tile_backward.clh draws it.
 // Memory   q and do once per tile of keys and again for each of the two sums; k and v per step.
 // Numerics Float; rows in order, the heads of a group one after the other; one rounding to DTYPE.
-// Assumes  TILE_BACKWARD_VALID; ceil(kv_len / BLOCK_K) groups in x; lengths below 2^30; ALIGNED is no lie;
+// Assumes  ATTN_TILE_BACKWARD_VALID; ceil(kv_len / BLOCK_K) groups in x; lengths below 2^30; ALIGNED is no lie;
 //          delta (and the table of rows, POLICY=1) in the scratch buffer.
 //
 // A row of queries whose memory is not finite reaches the keys that it gives a weight.
 #define BLOCK_OWN BLOCK_K
 #define BLOCK_STEP BLOCK_Q
 #include "attention/tile/backward.clh"
-STORE_ROWS(store_keys, ITEM_HEADS, HEAD_DIM)
-STORE_ROWS(store_values, ITEM_VALUES, VALUE_DIM)
+STORE_ROWS(store_keys, ATTN_ITEM_HEADS, HEAD_DIM)
+STORE_ROWS(store_values, ATTN_ITEM_VALUES, VALUE_DIM)
 
 // The query rows that may see keys [first_key, end_key).
 #if POLICY
@@ -54,13 +54,13 @@ INLINE void differentiate(float* weight, float* gradient, local uint* seen, cons
     g[i] = gradient[i];
   }
   bool hidden = false;
-  EACH_PAIR for (uint c = 0; c < ITEM_STEPS; ++c) {
-    const uint column = (item % LANES_STEP + c / 4 * LANES_STEP) * 4 + c % 4;
+  EACH_PAIR for (uint c = 0; c < ATTN_ITEM_STEPS; ++c) {
+    const uint column = (item % ATTN_LANES_STEP + c / 4 * ATTN_LANES_STEP) * 4 + c % 4;
     const Row row = load_row(pairs, first_row + (int)column);
     bool found = false;
     EACH_PAIR for (uint r = 0; r < ITEM_ROWS; ++r) {
-      const uint i = r * ITEM_STEPS + c;
-      const int key = first_key + (int)(item / LANES_STEP + LANES_OWN * r);
+      const uint i = r * ATTN_ITEM_STEPS + c;
+      const int key = first_key + (int)(item / ATTN_LANES_STEP + ATTN_LANES_OWN * r);
       const Pair pair = pair_of(pairs, &row, key, w[i], g[i]);
       w[i] = pair.weight;
       g[i] = pair.logit;
@@ -85,7 +85,7 @@ KERNEL void attention_tile_backward_keys(
     POLICY_KERNEL_PARAMETERS,
 #endif
     const struct AttentionBackwardCall a) {
-  local float4 memory[TILE_BACKWARD_VECTORS];
+  local float4 memory[ATTN_TILE_BACKWARD_VECTORS];
   local uint seen[BLOCK_STEP + 1];  // rows of the step that see a key of this group
   local int range[2];
 
@@ -107,10 +107,10 @@ KERNEL void attention_tile_backward_keys(
 
   find_rows(range, &pairs, first_key, end_key, item);
   const int begin_row = range[0], end_row = range[1];
-  float weight[ITEM_ROWS * ITEM_STEPS], gradient[ITEM_ROWS * ITEM_STEPS];
-  float4 key_sum[ITEM_ROWS * ITEM_HEADS], value_sum[ITEM_ROWS * ITEM_VALUES];
-  UNROLL for (uint i = 0; i < ITEM_ROWS * ITEM_HEADS; ++i) key_sum[i] = (float4)(0.0f);
-  UNROLL for (uint i = 0; i < ITEM_ROWS * ITEM_VALUES; ++i) value_sum[i] = (float4)(0.0f);
+  float weight[ITEM_ROWS * ATTN_ITEM_STEPS], gradient[ITEM_ROWS * ATTN_ITEM_STEPS];
+  float4 key_sum[ITEM_ROWS * ATTN_ITEM_HEADS], value_sum[ITEM_ROWS * ATTN_ITEM_VALUES];
+  UNROLL for (uint i = 0; i < ITEM_ROWS * ATTN_ITEM_HEADS; ++i) key_sum[i] = (float4)(0.0f);
+  UNROLL for (uint i = 0; i < ITEM_ROWS * ATTN_ITEM_VALUES; ++i) value_sum[i] = (float4)(0.0f);
 
   for (uint g = 0; g < a.core.group; ++g) {
     const size_t head = kv_head * a.core.group + g;
@@ -127,8 +127,8 @@ KERNEL void attention_tile_backward_keys(
                             a.gradient.do_stride_row, VALUE_DIM, end_row};
     for (int first_row = begin_row; first_row < end_row; first_row += BLOCK_Q) {
       for (uint i = item; i <= SOME_HIDDEN; i += WG_X) seen[i] = 0;
-      multiply(weight, memory, keys, first_key, queries, first_row, HEAD_SLICES, item);
-      multiply(gradient, memory, values, first_key, gradients, first_row, VALUE_SLICES, item);
+      multiply(weight, memory, keys, first_key, queries, first_row, ATTN_HEAD_SLICES, item);
+      multiply(gradient, memory, values, first_key, gradients, first_row, ATTN_VALUE_SLICES, item);
       differentiate(weight, gradient, seen, &pairs, first_key, first_row, item);
       store_weights(memory, weight, item);
       add_value_rows(value_sum, memory, seen, gradients, first_row, item);

@@ -4,14 +4,14 @@
 // Who      Group (x, y, z): BLOCK_Q rows, the last first; head; batch. tile_backward.clh draws it.
 // Memory   v once per tile of queries, k twice; q and do per step.
 // Numerics Float; keys in order; one rounding to DTYPE. Bias gradients stay float.
-// Assumes  TILE_BACKWARD_VALID; ceil(q_len / BLOCK_Q) groups in x; lengths below 2^30; ALIGNED is no lie;
+// Assumes  ATTN_TILE_BACKWARD_VALID; ceil(q_len / BLOCK_Q) groups in x; lengths below 2^30; ALIGNED is no lie;
 //          delta (and the table of rows, POLICY=1) in the scratch buffer.
 //
 // A key whose memory is not finite reaches the rows that give it a weight.
 #define BLOCK_OWN BLOCK_Q
 #define BLOCK_STEP BLOCK_K
 #include "attention/tile/backward.clh"
-STORE_ROWS(store_queries, ITEM_HEADS, HEAD_DIM)
+STORE_ROWS(store_queries, ATTN_ITEM_HEADS, HEAD_DIM)
 
 // The keys that rows [first_row, end_row) may see.
 #if POLICY
@@ -59,11 +59,11 @@ INLINE void differentiate(const float* score, float* gradient, local uint* seen,
   uint found = 0;
   bool hidden = false;
   EACH_PAIR for (uint r = 0; r < ITEM_ROWS; ++r) {
-    const int index = first_row + (int)(item / LANES_STEP + LANES_OWN * r);
+    const int index = first_row + (int)(item / ATTN_LANES_STEP + ATTN_LANES_OWN * r);
     const Row row = load_row(pairs, index);
-    EACH_PAIR for (uint c = 0; c < ITEM_STEPS; ++c) {
-      const uint i = r * ITEM_STEPS + c;
-      const int key = first_key + (int)((item % LANES_STEP + c / 4 * LANES_STEP) * 4 + c % 4);
+    EACH_PAIR for (uint c = 0; c < ATTN_ITEM_STEPS; ++c) {
+      const uint i = r * ATTN_ITEM_STEPS + c;
+      const int key = first_key + (int)((item % ATTN_LANES_STEP + c / 4 * ATTN_LANES_STEP) * 4 + c % 4);
       const Pair pair = pair_of(pairs, &row, key, s[i], g[i]);
       g[i] = pair.logit;
       found |= pair.seen ? 1u << c : 0u;
@@ -76,8 +76,8 @@ INLINE void differentiate(const float* score, float* gradient, local uint* seen,
     }
   }
   UNROLL for (uint i = 0; i < PAIRS; ++i) gradient[i] = g[i];
-  UNROLL for (uint c = 0; c < ITEM_STEPS; ++c)  // all that write a word write the same
-    if (found >> c & 1) seen[(item % LANES_STEP + c / 4 * LANES_STEP) * 4 + c % 4] = 1;
+  UNROLL for (uint c = 0; c < ATTN_ITEM_STEPS; ++c)  // all that write a word write the same
+    if (found >> c & 1) seen[(item % ATTN_LANES_STEP + c / 4 * ATTN_LANES_STEP) * 4 + c % 4] = 1;
   if (hidden) seen[SOME_HIDDEN] = 1;
 }
 
@@ -90,7 +90,7 @@ KERNEL void attention_tile_backward_queries(
     POLICY_KERNEL_PARAMETERS,
 #endif
     const struct AttentionBackwardCall a) {
-  local float4 memory[TILE_BACKWARD_VECTORS];
+  local float4 memory[ATTN_TILE_BACKWARD_VECTORS];
   local uint seen[BLOCK_STEP + 1];  // keys of the step that a row of this group sees
   local int range[2];
 
@@ -128,14 +128,14 @@ KERNEL void attention_tile_backward_queries(
       v + a.core.v_offset + batch * a.core.v_stride_batch + kv_head * a.core.v_stride_head,
       a.core.v_stride_row, VALUE_DIM, end_key};
 
-  float score[ITEM_ROWS * ITEM_STEPS], gradient[ITEM_ROWS * ITEM_STEPS];
-  float4 sum[ITEM_ROWS * ITEM_HEADS];
-  UNROLL for (uint i = 0; i < ITEM_ROWS * ITEM_HEADS; ++i) sum[i] = (float4)(0.0f);
+  float score[ITEM_ROWS * ATTN_ITEM_STEPS], gradient[ITEM_ROWS * ATTN_ITEM_STEPS];
+  float4 sum[ITEM_ROWS * ATTN_ITEM_HEADS];
+  UNROLL for (uint i = 0; i < ITEM_ROWS * ATTN_ITEM_HEADS; ++i) sum[i] = (float4)(0.0f);
   int first_key = begin_key;
   for (; first_key < end_key; first_key += BLOCK_K) {
     for (uint i = item; i <= SOME_HIDDEN; i += WG_X) seen[i] = 0;
-    multiply(score, memory, queries, first_row, keys, first_key, HEAD_SLICES, item);
-    multiply(gradient, memory, gradients, first_row, values, first_key, VALUE_SLICES, item);
+    multiply(score, memory, queries, first_row, keys, first_key, ATTN_HEAD_SLICES, item);
+    multiply(gradient, memory, gradients, first_row, values, first_key, ATTN_VALUE_SLICES, item);
     differentiate(score, gradient, seen, ds, &pairs, first_row, first_key, item);
     store_weights(memory, gradient, item);
     add_head_rows(sum, memory, seen, keys, first_key, item);

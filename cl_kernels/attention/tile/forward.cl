@@ -3,9 +3,9 @@
 // Who      Group (x, y, z): BLOCK_Q rows, the last first, and a share of their keys; head; batch.
 // Memory   k and v once per query tile, q once (KEEP_Q) or with every BLOCK_K keys.
 // Numerics Float; base-2 softmax with running maximum; keys in order; one rounding to DTYPE.
-// Assumes  TILE_VALID; ceil(q_len / BLOCK_Q) groups in x; lengths below 2^30; ALIGNED is no lie.
+// Assumes  ATTN_TILE_VALID; ceil(q_len / BLOCK_Q) groups in x; lengths below 2^30; ALIGNED is no lie.
 //
-// One step takes BLOCK_K keys. LANES_Q x LANES_K items lie over both products in the same way, so
+// One step takes BLOCK_K keys. ATTN_LANES_Q x ATTN_LANES_K items lie over both products in the same way, so
 // the rows, with their maxima, sums and outputs, never leave their items; only the weights p cross
 // lanes, through local memory, where the slices of q, k and v are staged too (as float).
 //
@@ -14,14 +14,14 @@
 //  BLOCK_Q  | scores, added up by  | mask, softmax,       | output, added up by  |
 //  queries  | SLICE_D features     | p to local memory    | SLICE_K keys         |
 //           +----------------------+                      +----------------------+
-//  Item (lane_q, lane_k): rows lane_q + LANES_Q r, columns 4 (lane_k + LANES_K g) + 0..3 of both.
+//  Item (lane_q, lane_k): rows lane_q + ATTN_LANES_Q r, columns 4 (lane_k + ATTN_LANES_K g) + 0..3 of both.
 //
-// Registers hold ITEM_ROWS x ITEM_KEYS scores and ITEM_ROWS x 4 ITEM_VALUES outputs, where
-//   LANES_K = WG_X ITEM_ROWS / BLOCK_Q, ITEM_KEYS = BLOCK_K / LANES_K,
-//   ITEM_VALUES = ceil(VALUE_DIM / (4 LANES_K)); TILE_REGISTERS estimates the whole.
-// Local memory is TILE_LOCAL_BYTES = 16 (Q + max(K, P + V)) if KEEP_Q else 16 max(Q + K, P + V),
+// Registers hold ITEM_ROWS x ATTN_ITEM_KEYS scores and ITEM_ROWS x 4 ATTN_ITEM_VALUES outputs, where
+//   ATTN_LANES_K = WG_X ITEM_ROWS / BLOCK_Q, ATTN_ITEM_KEYS = BLOCK_K / ATTN_LANES_K,
+//   ATTN_ITEM_VALUES = ceil(VALUE_DIM / (4 ATTN_LANES_K)); ATTN_TILE_REGISTERS estimates the whole.
+// Local memory is ATTN_TILE_LOCAL_BYTES = 16 (Q + max(K, P + V)) if KEEP_Q else 16 max(Q + K, P + V),
 //   Q = BLOCK_Q odd(KEEP_Q ? SLICE_D / 4 ceil(HEAD_DIM / SLICE_D) : SLICE_D / 4),
-//   K = BLOCK_K odd(SLICE_D / 4), P = BLOCK_Q odd(BLOCK_K / 4), V = SLICE_K LANES_K ITEM_VALUES,
+//   K = BLOCK_K odd(SLICE_D / 4), P = BLOCK_Q odd(BLOCK_K / 4), V = SLICE_K ATTN_LANES_K ATTN_ITEM_VALUES,
 //   odd(n) = n | 1.
 // A value that is not finite reaches the rows that give its key a weight.
 //
@@ -87,13 +87,13 @@ KERNEL void attention_tile(const global scalar* restrict q, const global scalar*
   const Policies policy_operands = MAKE_POLICIES(call, scratch), *policies = &policy_operands;
   const struct AttentionArgs a = call.core;
 #endif
-  local float4 memory[TILE_VECTORS];
+  local float4 memory[ATTN_TILE_VECTORS];
   local float4* query_tile = memory;
-  local float4* key_tile = memory + Q_AREA;
-  local float4* weight_tile = memory + (KEEP_Q ? Q_AREA : 0);
-  local float4* value_tile = weight_tile + P_AREA;
+  local float4* key_tile = memory + ATTN_Q_AREA;
+  local float4* weight_tile = memory + (KEEP_Q ? ATTN_Q_AREA : 0);
+  local float4* value_tile = weight_tile + ATTN_P_AREA;
 
-  const uint item = get_local_id(0), lane_q = item / LANES_K, lane_k = item % LANES_K;
+  const uint item = get_local_id(0), lane_q = item / ATTN_LANES_K, lane_k = item % ATTN_LANES_K;
   // Under a causal mask the last tiles take longest, so they start first.
   const uint tiles = get_num_groups(0) / a.splits, split = get_group_id(0) / tiles;
   const int first_row = (int)(tiles - 1 - get_group_id(0) % tiles) * (int)BLOCK_Q;
@@ -118,16 +118,16 @@ KERNEL void attention_tile(const global scalar* restrict q, const global scalar*
   const bool capped = a.soft_cap > 0.0f;
   const float inner = capped ? a.scale / a.soft_cap : a.scale * LOG2_E, outer = a.soft_cap * LOG2_E;
 #endif
-  float4 copies[TILE_COPIES], sum[ITEM_ROWS * ITEM_VALUES];
-  float score[ITEM_ROWS * ITEM_KEYS], statistic[ITEM_ROWS], row_max[ITEM_ROWS], row_sum[ITEM_ROWS];
+  float4 copies[ATTN_TILE_COPIES], sum[ITEM_ROWS * ATTN_ITEM_VALUES];
+  float score[ITEM_ROWS * ATTN_ITEM_KEYS], statistic[ITEM_ROWS], row_max[ITEM_ROWS], row_sum[ITEM_ROWS];
   UNROLL for (uint r = 0; r < ITEM_ROWS; ++r) {
     row_max[r] = LOWEST_MAXIMUM;
     row_sum[r] = 0.0f;
   }
-  UNROLL for (uint i = 0; i < ITEM_ROWS * ITEM_VALUES; ++i) sum[i] = (float4)(0.0f);
+  UNROLL for (uint i = 0; i < ITEM_ROWS * ATTN_ITEM_VALUES; ++i) sum[i] = (float4)(0.0f);
 
   if (KEEP_Q)
-    for (uint slice = 0; slice < HEAD_SLICES; ++slice) {
+    for (uint slice = 0; slice < ATTN_HEAD_SLICES; ++slice) {
       fetch_queries(copies, queries, first_row, slice, item);
       store_queries(query_tile, copies, slice, item);
     }
@@ -144,8 +144,8 @@ KERNEL void attention_tile(const global scalar* restrict q, const global scalar*
       continue;
     }
 #endif
-    UNROLL for (uint i = 0; i < ITEM_ROWS * ITEM_KEYS; ++i) score[i] = 0.0f;
-    for (uint slice = 0; slice < HEAD_SLICES; ++slice) {
+    UNROLL for (uint i = 0; i < ITEM_ROWS * ATTN_ITEM_KEYS; ++i) score[i] = 0.0f;
+    for (uint slice = 0; slice < ATTN_HEAD_SLICES; ++slice) {
       if (!PREFETCH) {
         fetch_keys(copies, keys, first, slice, item);
         if (!KEEP_Q) fetch_queries(copies, queries, first_row, slice, item);
@@ -154,15 +154,15 @@ KERNEL void attention_tile(const global scalar* restrict q, const global scalar*
       if (!KEEP_Q) store_queries(query_tile, copies, 0, item);
       barrier(CLK_LOCAL_MEM_FENCE);
       if (PREFETCH) {
-        if (slice + 1 < HEAD_SLICES) {
+        if (slice + 1 < ATTN_HEAD_SLICES) {
           fetch_keys(copies, keys, first, slice + 1, item);
           if (!KEEP_Q) fetch_queries(copies, queries, first_row, slice + 1, item);
         } else {
           fetch_values(copies, values, first, 0, item);
         }
       }
-      add_scores(score, query_tile + lane_q * Q_STRIDE + (KEEP_Q ? slice * SLICE_VECTORS : 0),
-                 key_tile + lane_k * K_STRIDE);
+      add_scores(score, query_tile + lane_q * ATTN_Q_STRIDE + (KEEP_Q ? slice * ATTN_SLICE_VECTORS : 0),
+                 key_tile + lane_k * ATTN_K_STRIDE);
       barrier(CLK_LOCAL_MEM_FENCE);
     }
 
@@ -174,16 +174,16 @@ KERNEL void attention_tile(const global scalar* restrict q, const global scalar*
                        ((features & POLICY_HIDES) == 0 || state == MAP_ALL);
     const bool plain = every && (features & POLICY_ADDS) == 0 && a.soft_cap == 0.0f;
     if (plain) {
-      UNROLL for (uint i = 0; i < ITEM_ROWS * ITEM_KEYS; ++i) score[i] *= a.scale * LOG2_E;
+      UNROLL for (uint i = 0; i < ITEM_ROWS * ATTN_ITEM_KEYS; ++i) score[i] *= a.scale * LOG2_E;
     } else {
       ROLLED for (uint r = 0; r < ITEM_ROWS; ++r) {
-        const uint row = first_row + lane_q + LANES_Q * r;
+        const uint row = first_row + lane_q + ATTN_LANES_Q * r;
         if ((int)row >= end_row) continue;
         const RowPolicy policy =
             policy_row(policies, batch, first_head + row % a.pack, row / a.pack);
-        ROLLED for (uint c = 0; c < ITEM_KEYS; ++c) {
-          const int key = first + (int)((lane_k + c / 4 * LANES_K) * 4 + c % 4);
-          const uint i = r * ITEM_KEYS + c;
+        ROLLED for (uint c = 0; c < ATTN_ITEM_KEYS; ++c) {
+          const int key = first + (int)((lane_k + c / 4 * ATTN_LANES_K) * 4 + c % 4);
+          const uint i = r * ATTN_ITEM_KEYS + c;
           score[i] = policy_sees(policies, policy, key)
                          ? policy_score(policies, policy, key, score[i] * a.scale).s0
                          : MASKED_SCORE;
@@ -192,20 +192,20 @@ KERNEL void attention_tile(const global scalar* restrict q, const global scalar*
     }
 #else
     const bool every = all_visible;
-    UNROLL for (uint i = 0; i < ITEM_ROWS * ITEM_KEYS; ++i) score[i] *= inner;
+    UNROLL for (uint i = 0; i < ITEM_ROWS * ATTN_ITEM_KEYS; ++i) score[i] *= inner;
     if (capped) {
-      UNROLL for (uint i = 0; i < ITEM_ROWS * ITEM_KEYS; ++i)
+      UNROLL for (uint i = 0; i < ITEM_ROWS * ATTN_ITEM_KEYS; ++i)
         score[i] = outer * saturating_tanh(score[i]);
     }
     if (!all_visible) {
       const int key = first + (int)(lane_k * 4);
       UNROLL for (uint r = 0; r < ITEM_ROWS; ++r) {
-        const int row = (first_row + (int)(lane_q + LANES_Q * r)) / (int)a.pack;
-        UNROLL for (uint c = 0; c < ITEM_KEYS; ++c) {
-          const int step = (int)(c / 4 * LANES_K * 4 + c % 4), away = key + step - row;
+        const int row = (first_row + (int)(lane_q + ATTN_LANES_Q * r)) / (int)a.pack;
+        UNROLL for (uint c = 0; c < ATTN_ITEM_KEYS; ++c) {
+          const int step = (int)(c / 4 * ATTN_LANES_K * 4 + c % 4), away = key + step - row;
           const bool visible =
               away >= a.band_low && away <= a.band_high && key + step < (int)a.kv_len;
-          if (!visible) score[r * ITEM_KEYS + c] = MASKED_SCORE;
+          if (!visible) score[r * ATTN_ITEM_KEYS + c] = MASKED_SCORE;
         }
       }
     }
@@ -213,26 +213,26 @@ KERNEL void attention_tile(const global scalar* restrict q, const global scalar*
 
     UNROLL for (uint r = 0; r < ITEM_ROWS; ++r) {
       statistic[r] = row_max[r];
-      UNROLL for (uint c = 0; c < ITEM_KEYS; ++c)
-        statistic[r] = fmax(statistic[r], score[r * ITEM_KEYS + c]);
+      UNROLL for (uint c = 0; c < ATTN_ITEM_KEYS; ++c)
+        statistic[r] = fmax(statistic[r], score[r * ATTN_ITEM_KEYS + c]);
     }
     reduce_rows(statistic, false, weight_tile, lane_q, lane_k);
     UNROLL for (uint r = 0; r < ITEM_ROWS; ++r) {
       const float rescale = exp2(row_max[r] - statistic[r]);
       row_max[r] = statistic[r];
       row_sum[r] *= rescale;
-      UNROLL for (uint i = 0; i < ITEM_VALUES; ++i) sum[r * ITEM_VALUES + i] *= rescale;
-      UNROLL for (uint g = 0; g < ITEM_KEYS / 4; ++g) {
-        const float* s = score + r * ITEM_KEYS + g * 4;
+      UNROLL for (uint i = 0; i < ATTN_ITEM_VALUES; ++i) sum[r * ATTN_ITEM_VALUES + i] *= rescale;
+      UNROLL for (uint g = 0; g < ATTN_ITEM_KEYS / 4; ++g) {
+        const float* s = score + r * ATTN_ITEM_KEYS + g * 4;
         float4 weight = exp2((float4)(s[0], s[1], s[2], s[3]) - row_max[r]);
         row_sum[r] += (weight.s0 + weight.s1) + (weight.s2 + weight.s3);
 #if POLICY
-        const uint row = first_row + lane_q + LANES_Q * r;
+        const uint row = first_row + lane_q + ATTN_LANES_Q * r;
         if ((features & POLICY_DROPOUT) != 0 && (int)row < end_row)
           weight *= keep_of(policies, batch, first_head + row % a.pack, row / a.pack,
-                            first + (int)((lane_k + LANES_K * g) * 4));
+                            first + (int)((lane_k + ATTN_LANES_K * g) * 4));
 #endif
-        weight_tile[(lane_q + LANES_Q * r) * P_STRIDE + lane_k + LANES_K * g] = weight;
+        weight_tile[(lane_q + ATTN_LANES_Q * r) * ATTN_P_STRIDE + lane_k + ATTN_LANES_K * g] = weight;
       }
     }
 
@@ -251,7 +251,7 @@ KERNEL void attention_tile(const global scalar* restrict q, const global scalar*
           if (!KEEP_Q) fetch_queries(copies, queries, first_row, 0, item);
         }
       }
-      const local float4* weights = weight_tile + lane_q * P_STRIDE + slice * (SLICE_K / 4);
+      const local float4* weights = weight_tile + lane_q * ATTN_P_STRIDE + slice * (SLICE_K / 4);
       if (every) {
         add_values(sum, weights, value_tile + lane_k);
       } else {
@@ -267,14 +267,14 @@ KERNEL void attention_tile(const global scalar* restrict q, const global scalar*
   global float* sums = scratch + a.partials;
   global float* totals = sums + a.splits * rows * VALUE_DIM;
   UNROLL for (uint r = 0; r < ITEM_ROWS; ++r) {
-    const int packed_row = first_row + (int)(lane_q + LANES_Q * r);
+    const int packed_row = first_row + (int)(lane_q + ATTN_LANES_Q * r);
     if (packed_row >= end_row) continue;
     const uint row = packed_row / a.pack, head = first_head + packed_row % a.pack;
     if (a.splits > 1) {
       const size_t part = split * rows + (batch * a.heads + head) * a.q_len + row;
-      UNROLL for (uint i = 0; i < ITEM_VALUES; ++i) {
-        const uint column = (lane_k + LANES_K * i) * 4;
-        const float4 o = sum[r * ITEM_VALUES + i];
+      UNROLL for (uint i = 0; i < ATTN_ITEM_VALUES; ++i) {
+        const uint column = (lane_k + ATTN_LANES_K * i) * 4;
+        const float4 o = sum[r * ATTN_ITEM_VALUES + i];
         if (column + 0 < VALUE_DIM) sums[part * VALUE_DIM + column + 0] = o.s0;
         if (column + 1 < VALUE_DIM) sums[part * VALUE_DIM + column + 1] = o.s1;
         if (column + 2 < VALUE_DIM) sums[part * VALUE_DIM + column + 2] = o.s2;
@@ -300,9 +300,9 @@ KERNEL void attention_tile(const global scalar* restrict q, const global scalar*
 #endif
     global scalar* to = output + a.o_offset + batch * a.o_stride_batch + head * a.o_stride_head +
                         (size_t)row * a.o_stride_row;
-    UNROLL for (uint i = 0; i < ITEM_VALUES; ++i) {
-      const uint column = (lane_k + LANES_K * i) * 4;
-      const float4 o = sum[r * ITEM_VALUES + i] * norm;
+    UNROLL for (uint i = 0; i < ATTN_ITEM_VALUES; ++i) {
+      const uint column = (lane_k + ATTN_LANES_K * i) * 4;
+      const float4 o = sum[r * ATTN_ITEM_VALUES + i] * norm;
       if (ALIGNED) {
         if (column < VALUE_DIM) store_scalar4(o, to, column);
       } else {

@@ -8,7 +8,7 @@
 #define TESSERA_ATTENTION_COOPERATIVE_EXACT_GLSL
 #include "attention/cooperative/tiles.glsl"
 
-#define EXACT_COLUMNS MATRICES(VALUE_DIM, LANES)
+#define EXACT_COLUMNS ATTN_MATRICES(VALUE_DIM, LANES)
 
 // A visible key's weight in units of the largest: above 0 wherever double has it, so that small ones
 // still take infinities along.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What     o[i] = sum_j p[i,j] v[j], p[i,:] = softmax of score(q[i] . k[j]), visible j; lse.
-// Who      Group (x, y, z): BLOCK_Q rows, the last first; head; batch. Each sub-group ROWS of them.
+// Who      Group (x, y, z): ATTN_BLOCK_Q rows, the last first; head; batch. Each sub-group ROWS of them.
 // Memory   k and v once per query tile, q once.
 // Numerics Products of DTYPE, sums in float; base-2 softmax with running maximum; weights are
 //          rounded to DTYPE for their product with v; one rounding of the output to DTYPE.
-// Assumes  COOPERATIVE_VALID; full sub-groups of LANES; the device has the shape MATRIX_M x
+// Assumes  ATTN_COOPERATIVE_VALID; full sub-groups of LANES; the device has the shape MATRIX_M x
 //          MATRIX_N x MATRIX_K for sub-groups with float sums; lengths below 2^30; ALIGNED is no
 //          lie; operands below 2^32 elements.
 //
@@ -43,11 +43,11 @@
 void main() {
   lane = gl_SubgroupInvocationID;
   item = gl_SubgroupID * LANES + lane;
-  own = OWN_BEGIN + gl_SubgroupID * OWN_AREA;
+  own = ATTN_OWN_BEGIN + gl_SubgroupID * ATTN_OWN_AREA;
   // Under a causal mask the last tiles take longest, so they start first.
-  first_row = int((gl_NumWorkGroups.x - 1u - gl_WorkGroupID.x) * BLOCK_Q);
+  first_row = int((gl_NumWorkGroups.x - 1u - gl_WorkGroupID.x) * ATTN_BLOCK_Q);
   own_row = first_row + int(gl_SubgroupID * ROWS);
-  end_row = min(first_row + int(BLOCK_Q), int(CALL.q_len));
+  end_row = min(first_row + int(ATTN_BLOCK_Q), int(CALL.q_len));
   head = gl_WorkGroupID.y;
   batch = gl_WorkGroupID.z;
   const uint kv_head = head / CALL.group;
@@ -59,7 +59,7 @@ void main() {
 
   load_queries();
   barrier();
-  [[unroll]] for (uint i = 0u; i < ROW_TILES * VALUE_TILES; ++i) total[i] = COOPERATIVE_SUM(0.0);
+  [[unroll]] for (uint i = 0u; i < ATTN_ROW_TILES * ATTN_VALUE_TILES; ++i) total[i] = COOPERATIVE_SUM(0.0);
   attend();
   store_outputs();
 }

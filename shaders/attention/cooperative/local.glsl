@@ -6,11 +6,11 @@
 #define TESSERA_ATTENTION_COOPERATIVE_LOCAL_GLSL
 #include "attention/cooperative/products.glsl"
 
-shared float factors[BLOCK_Q];  // one number per row, on its way to a matrix
+shared float factors[ATTN_BLOCK_Q];  // one number per row, on its way to a matrix
 
-// Rows row_at + LANES i of the sub-group, keys 8 (part + PARTS g) + 0..7 of the step.
+// Rows row_at + LANES i of the sub-group, keys 8 (part + ATTN_PARTS g) + 0..7 of the step.
 uint row_at, part;
-float row_max[ITEM_ROWS], row_sum[ITEM_ROWS];
+float row_max[ATTN_ITEM_ROWS], row_sum[ATTN_ITEM_ROWS];
 
 #if DTYPE == DTYPE_F16
 uint narrow_weights(vec2 x) { return packFloat2x16(f16vec2(x)); }
@@ -24,7 +24,7 @@ uint tile_state(int first) {
   if ((RULE(features) & POLICY_MAP) == 0u) return MAP_SOME;
   return map_words[RULE(map) + batch * RULE(map_stride_batch) +
                    head / RULE(mask.group) * RULE(map_stride_head) +
-                   uint(first_row) / BLOCK_Q * RULE(map_stride_row) + uint(first) / BLOCK_K];
+                   uint(first_row) / ATTN_BLOCK_Q * RULE(map_stride_row) + uint(first) / BLOCK_K];
 }
 #else
 #define MAP_SOME 1u
@@ -41,7 +41,7 @@ int next_step(int first) {
 void start_rows() {
   row_at = lane % ROWS;
   part = lane / ROWS;
-  [[unroll]] for (uint i = 0u; i < ITEM_ROWS; ++i) {
+  [[unroll]] for (uint i = 0u; i < ATTN_ITEM_ROWS; ++i) {
     row_max[i] = LOWEST_MAXIMUM;
     row_sum[i] = 0.0;
   }
@@ -49,16 +49,16 @@ void start_rows() {
 
 // Products become weights, and outputs follow the maximum.
 void weigh(int first, bool all_visible) {
-  [[unroll]] for (uint r = 0u; r < ROW_TILES; ++r) {
-    [[unroll]] for (uint n = 0u; n < KEY_TILES; ++n)
-        coopMatStore(product[r * KEY_TILES + n], memory,
-                     own + r * MATRIX_M * S_STRIDE + n * MATRIX_N / 4u, S_STRIDE, kRowMajor);
+  [[unroll]] for (uint r = 0u; r < ATTN_ROW_TILES; ++r) {
+    [[unroll]] for (uint n = 0u; n < ATTN_KEY_TILES; ++n)
+        coopMatStore(product[r * ATTN_KEY_TILES + n], memory,
+                     own + r * MATRIX_M * ATTN_S_STRIDE + n * MATRIX_N / 4u, ATTN_S_STRIDE, kRowMajor);
   }
   subgroupBarrier();
   bool rose = false;
-  vec4 part_score[ITEM_ROWS * ITEM_GROUPS * 2u];
-  [[unroll]] for (uint i = 0u; i < ITEM_ROWS; ++i) {
-    const uint line = own + (row_at + LANES * i) * S_STRIDE;
+  vec4 part_score[ATTN_ITEM_ROWS * ATTN_ITEM_GROUPS * 2u];
+  [[unroll]] for (uint i = 0u; i < ATTN_ITEM_ROWS; ++i) {
+    const uint line = own + (row_at + LANES * i) * ATTN_S_STRIDE;
     const int row = own_row + int(row_at + LANES * i);
     float top = row_max[i];
 #if POLICY
@@ -68,8 +68,8 @@ void weigh(int first, bool all_visible) {
     RowPolicy policy;
     if (row < end_row) policy = policy_row(batch, head, uint(row));
 #endif
-    [[unroll]] for (uint g = 0u; g < ITEM_GROUPS * 2u; ++g) {
-      const uint column = (part + PARTS * (g / 2u)) * 8u + g % 2u * 4u;
+    [[unroll]] for (uint g = 0u; g < ATTN_ITEM_GROUPS * 2u; ++g) {
+      const uint column = (part + ATTN_PARTS * (g / 2u)) * 8u + g % 2u * 4u;
       vec4 x = uintBitsToFloat(memory[line + column / 4u]);
 #if POLICY
       if (plain) {
@@ -95,7 +95,7 @@ void weigh(int first, bool all_visible) {
       }
 #endif
       top = max(top, max(max(x.x, x.y), max(x.z, x.w)));
-      part_score[i * ITEM_GROUPS * 2u + g] = x;
+      part_score[i * ATTN_ITEM_GROUPS * 2u + g] = x;
     }
     [[unroll]] for (uint away = ROWS; away < LANES; away *= 2u) top =
         max(top, subgroupShuffleXor(top, away));
@@ -111,10 +111,10 @@ void weigh(int first, bool all_visible) {
   }
   // Weights lie where scores did: all lanes must have read theirs.
   subgroupBarrier();
-  [[unroll]] for (uint i = 0u; i < ITEM_ROWS; ++i) {
-    const uint line = own + (row_at + LANES * i) * S_STRIDE;
-    [[unroll]] for (uint g = 0u; g < ITEM_GROUPS; ++g) {
-      const uint from = (i * ITEM_GROUPS + g) * 2u;
+  [[unroll]] for (uint i = 0u; i < ATTN_ITEM_ROWS; ++i) {
+    const uint line = own + (row_at + LANES * i) * ATTN_S_STRIDE;
+    [[unroll]] for (uint g = 0u; g < ATTN_ITEM_GROUPS; ++g) {
+      const uint from = (i * ATTN_ITEM_GROUPS + g) * 2u;
       vec4 low = exp2(part_score[from] - row_max[i]);
       vec4 high = exp2(part_score[from + 1u] - row_max[i]);
       row_sum[i] += ((low.x + low.y) + (low.z + low.w)) + ((high.x + high.y) + (high.z + high.w));
@@ -122,31 +122,31 @@ void weigh(int first, bool all_visible) {
       const uint row = uint(own_row) + row_at + LANES * i;
       if ((args.policy.features & POLICY_DROPOUT) != 0u && int(row) < end_row) {
         const RowPolicy policy = policy_row(batch, head, row);
-        const int key = first + int((part + PARTS * g) * 8u);
+        const int key = first + int((part + ATTN_PARTS * g) * 8u);
         [[unroll]] for (int c = 0; c < 4; ++c) {
           low[c] *= policy_keep(policy, key + c);
           high[c] *= policy_keep(policy, key + 4 + c);
         }
       }
 #endif
-      memory[line + part + PARTS * g] = uvec4(narrow_weights(low.xy), narrow_weights(low.zw),
+      memory[line + part + ATTN_PARTS * g] = uvec4(narrow_weights(low.xy), narrow_weights(low.zw),
                                               narrow_weights(high.xy), narrow_weights(high.zw));
     }
   }
   subgroupBarrier();
   if (subgroupAny(rose)) {
-    [[unroll]] for (uint r = 0u; r < ROW_TILES; ++r) {
+    [[unroll]] for (uint r = 0u; r < ATTN_ROW_TILES; ++r) {
       COOPERATIVE_SUM rescale;
       coopMatLoad(rescale, factors, gl_SubgroupID * ROWS + r * MATRIX_M, 0u, kColumnMajor);
-      [[unroll]] for (uint n = 0u; n < VALUE_TILES; ++n) total[r * VALUE_TILES + n] =
-          total[r * VALUE_TILES + n] * rescale;
+      [[unroll]] for (uint n = 0u; n < ATTN_VALUE_TILES; ++n) total[r * ATTN_VALUE_TILES + n] =
+          total[r * ATTN_VALUE_TILES + n] * rescale;
     }
   }
 }
 
 COOPERATIVE_LEFT weights(uint r, uint j) {
   COOPERATIVE_LEFT weight;
-  coopMatLoad(weight, memory, own + r * MATRIX_M * S_STRIDE + j * MATRIX_K / 8u, S_STRIDE,
+  coopMatLoad(weight, memory, own + r * MATRIX_M * ATTN_S_STRIDE + j * MATRIX_K / 8u, ATTN_S_STRIDE,
               kRowMajor);
   return weight;
 }
@@ -154,7 +154,7 @@ COOPERATIVE_LEFT weights(uint r, uint j) {
 // Outputs are divided by the sums of weights. A row that saw nothing has row_sum 0; a NaN in
 // row_sum must show in both results.
 void finish_rows() {
-  [[unroll]] for (uint i = 0u; i < ITEM_ROWS; ++i) {
+  [[unroll]] for (uint i = 0u; i < ATTN_ITEM_ROWS; ++i) {
     [[unroll]] for (uint away = ROWS; away < LANES; away *= 2u) row_sum[i] +=
         subgroupShuffleXor(row_sum[i], away);
     const int row = own_row + int(row_at + LANES * i);
@@ -178,11 +178,11 @@ void finish_rows() {
           all.y == 0.0 ? uintBitsToFloat(0xff800000u) : lse;
   }
   subgroupBarrier();
-  [[unroll]] for (uint r = 0u; r < ROW_TILES; ++r) {
+  [[unroll]] for (uint r = 0u; r < ATTN_ROW_TILES; ++r) {
     COOPERATIVE_SUM norm;
     coopMatLoad(norm, factors, gl_SubgroupID * ROWS + r * MATRIX_M, 0u, kColumnMajor);
-    [[unroll]] for (uint n = 0u; n < VALUE_TILES; ++n) total[r * VALUE_TILES + n] =
-        total[r * VALUE_TILES + n] * norm;
+    [[unroll]] for (uint n = 0u; n < ATTN_VALUE_TILES; ++n) total[r * ATTN_VALUE_TILES + n] =
+        total[r * ATTN_VALUE_TILES + n] * norm;
   }
 }
 
@@ -209,7 +209,7 @@ void attend() {
     weigh(first, first >= at.common_first && first + int(BLOCK_K) <= at.common_end);
     add_values(buffer_at);
     if (BUFFERS == 1u) barrier();
-    if (BUFFERS == 2u) buffer_at = K_AREA + V_AREA - buffer_at;
+    if (BUFFERS == 2u) buffer_at = ATTN_K_AREA + ATTN_V_AREA - buffer_at;
     if (next < end_key) {
       if (PREFETCH == 0u) {
         fetch_keys(next);

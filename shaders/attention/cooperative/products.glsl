@@ -5,16 +5,16 @@
 #define TESSERA_ATTENTION_COOPERATIVE_PRODUCTS_GLSL
 #include "attention/cooperative/exact.glsl"
 
-COOPERATIVE_LEFT query[ROW_TILES * HEAD_STEPS];
-COOPERATIVE_SUM product[ROW_TILES * KEY_TILES];  // q k of a step
-COOPERATIVE_SUM total[ROW_TILES * VALUE_TILES];  // outputs
+COOPERATIVE_LEFT query[ATTN_ROW_TILES * ATTN_HEAD_STEPS];
+COOPERATIVE_SUM product[ATTN_ROW_TILES * ATTN_KEY_TILES];  // q k of a step
+COOPERATIVE_SUM total[ATTN_ROW_TILES * ATTN_VALUE_TILES];  // outputs
 
 // The sub-group's query rows from vector `first` on, as much as its own place holds.
 void stage_queries(uint first) {
-  for (uint at = lane; at < ROWS * S_VECTORS; at += LANES) {
-    const int row = own_row + int(at / S_VECTORS);
-    const uint vector = at % S_VECTORS;
-    memory[own + at / S_VECTORS * S_STRIDE + vector] =
+  for (uint at = lane; at < ROWS * ATTN_S_VECTORS; at += LANES) {
+    const int row = own_row + int(at / ATTN_S_VECTORS);
+    const uint vector = at % ATTN_S_VECTORS;
+    memory[own + at / ATTN_S_VECTORS * ATTN_S_STRIDE + vector] =
         row < end_row
             ? load_query(q_base + uint(row) * CALL.q_stride_row, (first + vector) * 8u, HEAD_DIM)
             : uvec4(0u);
@@ -22,25 +22,27 @@ void stage_queries(uint first) {
 }
 
 void load_queries() {
-  const uint steps = 8u * S_VECTORS / MATRIX_K;  // of the features that this place holds at a time
-  [[unroll]] for (uint d = 0u; d < HEAD_STEPS; ++d) {
+  const uint steps = 8u * ATTN_S_VECTORS / MATRIX_K;  // of the features that this place holds at a time
+  [[unroll]] for (uint d = 0u; d < ATTN_HEAD_STEPS; ++d) {
     if (d % steps == 0u) {
       subgroupBarrier();
       stage_queries(d * MATRIX_K / 8u);
       subgroupBarrier();
     }
-    [[unroll]] for (uint r = 0u; r < ROW_TILES; ++r)
-        coopMatLoad(query[r * HEAD_STEPS + d], memory,
-                    own + r * MATRIX_M * S_STRIDE + d % steps * MATRIX_K / 8u, S_STRIDE, kRowMajor);
+    [[unroll]] for (uint r = 0u; r < ATTN_ROW_TILES; ++r)
+        coopMatLoad(query[r * ATTN_HEAD_STEPS + d], memory,
+                    own + r * MATRIX_M * ATTN_S_STRIDE + d % steps * MATRIX_K / 8u, ATTN_S_STRIDE, kRowMajor);
   }
 }
 
-COOPERATIVE_TAKE_PRODUCTS(multiply_keys, memory, query, product, ROW_TILES, KEY_TILES, HEAD_STEPS, K_STRIDE)
+COOPERATIVE_TAKE_PRODUCTS(multiply_keys, memory, query, product, ATTN_ROW_TILES, ATTN_KEY_TILES, ATTN_HEAD_STEPS,
+                          ATTN_K_STRIDE)
 
 COOPERATIVE_LEFT weights(uint r, uint j);  // of row tile r and key tile j
 
-COOPERATIVE_ADD_PRODUCTS(add_weighted, memory, weights, total, ROW_TILES, VALUE_TILES, KEY_STEPS, V_STRIDE)
-void add_values(uint buffer_at) { add_weighted(buffer_at + K_AREA); }
+COOPERATIVE_ADD_PRODUCTS(add_weighted, memory, weights, total, ATTN_ROW_TILES, ATTN_VALUE_TILES, ATTN_KEY_STEPS,
+                         ATTN_V_STRIDE)
+void add_values(uint buffer_at) { add_weighted(buffer_at + ATTN_K_AREA); }
 
 bool is_odd(uvec4 floats) {
   const uint exponents = 0x7f800000u;
@@ -52,12 +54,12 @@ bool is_odd(uvec4 floats) {
 uint write_outputs(uint first_column) {
   uint odd = 0u;
   const uint base = CALL.o_offset + batch * CALL.o_stride_batch + head * CALL.o_stride_head;
-  for (uint at = lane; at < ROWS * S_VECTORS / 2u; at += LANES) {
-    const uint line = at / (S_VECTORS / 2u), group = at % (S_VECTORS / 2u);
+  for (uint at = lane; at < ROWS * ATTN_S_VECTORS / 2u; at += LANES) {
+    const uint line = at / (ATTN_S_VECTORS / 2u), group = at % (ATTN_S_VECTORS / 2u);
     const int row = own_row + int(line);
     const uint column = first_column + group * 8u;
     if (row >= end_row || column >= VALUE_DIM) continue;
-    const uint from = own + line * S_STRIDE + group * 2u;
+    const uint from = own + line * ATTN_S_STRIDE + group * 2u;
     const vec4 low = uintBitsToFloat(memory[from]), high = uintBitsToFloat(memory[from + 1u]);
     if (is_odd(memory[from]) || is_odd(memory[from + 1u])) odd |= 1u << line;
     const uint to = base + uint(row) * CALL.o_stride_row + column;
@@ -76,12 +78,12 @@ uint write_outputs(uint first_column) {
 // By way of local memory, BLOCK_K columns at a time: only there is known which element is where.
 void store_outputs() {
   uint odd = 0u;
-  [[unroll]] for (uint n = 0u; n < VALUE_TILES; ++n) {
-    const uint tile = n % KEY_TILES;
-    [[unroll]] for (uint r = 0u; r < ROW_TILES; ++r)
-        coopMatStore(total[r * VALUE_TILES + n], memory,
-                     own + r * MATRIX_M * S_STRIDE + tile * MATRIX_N / 4u, S_STRIDE, kRowMajor);
-    if (tile + 1u == KEY_TILES || n + 1u == VALUE_TILES) {
+  [[unroll]] for (uint n = 0u; n < ATTN_VALUE_TILES; ++n) {
+    const uint tile = n % ATTN_KEY_TILES;
+    [[unroll]] for (uint r = 0u; r < ATTN_ROW_TILES; ++r)
+        coopMatStore(total[r * ATTN_VALUE_TILES + n], memory,
+                     own + r * MATRIX_M * ATTN_S_STRIDE + tile * MATRIX_N / 4u, ATTN_S_STRIDE, kRowMajor);
+    if (tile + 1u == ATTN_KEY_TILES || n + 1u == ATTN_VALUE_TILES) {
       subgroupBarrier();
       odd |= write_outputs((n - tile) * MATRIX_N);
       subgroupBarrier();

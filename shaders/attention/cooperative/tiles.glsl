@@ -36,7 +36,7 @@ layout(std430, binding = SCRATCH_BINDING) readonly buffer Map { uint map_words[]
 // The running maximum of a row follows when it lags by more: a weight is at most exp2(LAG), which
 // both types hold, and most steps rescale nothing. Outputs that are not normalised would show it.
 #define LAG 8.0
-shared uvec4 memory[COOPERATIVE_VECTORS];
+shared uvec4 memory[ATTN_COOPERATIVE_VECTORS];
 
 uint item, lane, own;         // own: this sub-group's place in memory
 uint q_base, k_base, v_base;  // element 0 of this (batch, head)
@@ -45,7 +45,7 @@ int first_row, own_row;       // of the group, of the sub-group
 int end_row, end_key;
 uint head, batch;
 float inner, outer;  // a score in base 2 is inner x, or outer tanh(inner x) where it is capped
-uvec4 copies[K_COPIES + V_COPIES];  // this item's share of the step on its way
+uvec4 copies[ATTN_K_COPIES + ATTN_V_COPIES];  // this item's share of the step on its way
 
 COOPERATIVE_LOAD_EIGHT(load_query, q, q8)
 COOPERATIVE_LOAD_EIGHT(load_key, k, k8)
@@ -76,40 +76,40 @@ uvec4 without_unseen(uvec4 x, int key) {
 
 // fetch: this item's share of a step, to registers. store: from there to a buffer.
 void fetch_keys(int first) {
-  [[unroll]] for (uint n = 0u; n < K_COPIES; ++n) {
+  [[unroll]] for (uint n = 0u; n < ATTN_K_COPIES; ++n) {
     const uint at = item + n * WG_X;
-    const int key = first + int(at / K_VECTORS);
+    const int key = first + int(at / ATTN_K_VECTORS);
     copies[n] = key < end_key ? load_key(k_base + uint(key) * CALL.k_stride_row,
-                                         at % K_VECTORS * 8u, HEAD_DIM)
+                                         at % ATTN_K_VECTORS * 8u, HEAD_DIM)
                               : uvec4(0u);
   }
 }
 
 void fetch_values(int first) {
-  [[unroll]] for (uint n = 0u; n < V_COPIES; ++n) {
+  [[unroll]] for (uint n = 0u; n < ATTN_V_COPIES; ++n) {
     const uint at = item + n * WG_X;
-    const int key = first + int(at / V_VECTORS);
-    copies[K_COPIES + n] = uvec4(0u);
+    const int key = first + int(at / ATTN_V_VECTORS);
+    copies[ATTN_K_COPIES + n] = uvec4(0u);
     if (key < end_key)
-      copies[K_COPIES + n] = without_unseen(
-          load_value(v_base + uint(key) * CALL.v_stride_row, at % V_VECTORS * 8u, VALUE_DIM), key);
+      copies[ATTN_K_COPIES + n] = without_unseen(
+          load_value(v_base + uint(key) * CALL.v_stride_row, at % ATTN_V_VECTORS * 8u, VALUE_DIM), key);
   }
 }
 
 void store_keys(uint buffer_at) {
-  [[unroll]] for (uint n = 0u; n < K_COPIES; ++n) {
+  [[unroll]] for (uint n = 0u; n < ATTN_K_COPIES; ++n) {
     const uint at = item + n * WG_X;
-    if (at < BLOCK_K * K_VECTORS)
-      memory[buffer_at + at / K_VECTORS * K_STRIDE + at % K_VECTORS] = copies[n];
+    if (at < BLOCK_K * ATTN_K_VECTORS)
+      memory[buffer_at + at / ATTN_K_VECTORS * ATTN_K_STRIDE + at % ATTN_K_VECTORS] = copies[n];
   }
 }
 
 void store_values(uint buffer_at) {
-  [[unroll]] for (uint n = 0u; n < V_COPIES; ++n) {
+  [[unroll]] for (uint n = 0u; n < ATTN_V_COPIES; ++n) {
     const uint at = item + n * WG_X;
-    if (at < BLOCK_K * V_VECTORS)
-      memory[buffer_at + K_AREA + at / V_VECTORS * V_STRIDE + at % V_VECTORS] =
-          copies[K_COPIES + n];
+    if (at < BLOCK_K * ATTN_V_VECTORS)
+      memory[buffer_at + ATTN_K_AREA + at / ATTN_V_VECTORS * ATTN_V_STRIDE + at % ATTN_V_VECTORS] =
+          copies[ATTN_K_COPIES + n];
   }
 }
 

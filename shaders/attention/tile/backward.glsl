@@ -10,8 +10,8 @@
 //  rows      | SLICE_D features: q.k and do.v   | to      | rows, added up by    |
 //            | weights, gradients of logits     | shared  | SLICE_STEP rows      |
 //            +----------------------------------+  memory +----------------------+
-//  Item (lane_own, lane_step): rows lane_own + LANES_OWN r of both, columns
-//  4 (lane_step + LANES_STEP g) + 0..3 of both.
+//  Item (lane_own, lane_step): rows lane_own + ATTN_LANES_OWN r of both, columns
+//  4 (lane_step + ATTN_LANES_STEP g) + 0..3 of both.
 #ifndef TESSERA_ATTENTION_TILE_BACKWARD_GLSL
 #define TESSERA_ATTENTION_TILE_BACKWARD_GLSL
 #include "lib/tiles/products.glsl"
@@ -37,7 +37,7 @@ layout(std430, binding = 3) readonly buffer OutputGradientVectors { scalar4 g4[]
 layout(std430, binding = 4) readonly buffer LogSumExp { float log_sum_exp[]; };
 layout(std430, binding = SCRATCH_BINDING) buffer Scratch { float scratch[]; };
 
-shared vec4 memory[TILE_BACKWARD_VECTORS];
+shared vec4 memory[ATTN_TILE_BACKWARD_VECTORS];
 // seen[c]: a row of this group sees row c of the step; seen[SOME_HIDDEN]: some pair is hidden.
 #define SOME_HIDDEN BLOCK_STEP
 shared uint seen[BLOCK_STEP + 1u];
@@ -48,8 +48,8 @@ uint batch, head;
 uint q_base, k_base, v_base, g_base, lse_base, delta_base;  // element 0 of this (batch, head)
 // Rows from there on are never read: memory may hold NaN there.
 int end_row, end_key;
-float weight[ITEM_ROWS * ITEM_STEPS];    // q.k, then p with dropout
-float gradient[ITEM_ROWS * ITEM_STEPS];  // do.v, then du
+float weight[ITEM_ROWS * ATTN_ITEM_STEPS];    // q.k, then p with dropout
+float gradient[ITEM_ROWS * ATTN_ITEM_STEPS];  // do.v, then du
 
 // Four features of a row; zero where there is none.
 #define LOAD_ROWS(name, elements, vectors, base, stride, features, end) \
@@ -70,97 +70,97 @@ LOAD_ROWS(load_gradient, g, g4, g_base, args.gradient.do_stride_row, VALUE_DIM, 
 // item. They go to rows i, i + BLOCK_STEP / 4, ... of the tile: so lanes read neighbouring rows.
 //
 // name(...): product[r][c] = own row r . row c of the step. Begins after a barrier, ends with one.
-#define MULTIPLY(name, stage, add, product, load_own, load_step, slices)                          \
-  void stage(int own_first, int step_first, uint slice) {                                         \
-    const uint copy_row = item / SLICE_VECTORS, vector = item % SLICE_VECTORS;                    \
-    const uint feature = slice * SLICE_D + vector * 4u;                                           \
-    vec4 copies[OWN_COPIES + STEP_COPIES];                                                        \
-    [[unroll]] for (uint n = 0u; n < OWN_COPIES; ++n)                                             \
-      copies[n] = load_own(own_first + int(copy_row + n * COPY_ROWS), feature);                   \
-    [[unroll]] for (uint n = 0u; n < STEP_COPIES; ++n)                                            \
-      copies[OWN_COPIES + n] = load_step(step_first + int(copy_row + n * COPY_ROWS), feature);    \
-    [[unroll]] for (uint n = 0u; n < OWN_COPIES; ++n) {                                           \
-      const uint row = copy_row + n * COPY_ROWS;                                                  \
-      if (row < BLOCK_OWN) memory[row * SLICE_STRIDE + vector] = copies[n];                       \
-    }                                                                                             \
-    [[unroll]] for (uint n = 0u; n < STEP_COPIES; ++n) {                                          \
-      const uint row = copy_row + n * COPY_ROWS, slot = row % 4u * (BLOCK_STEP / 4u) + row / 4u;  \
-      if (row < BLOCK_STEP)                                                                       \
-        memory[OWN_AREA + slot * SLICE_STRIDE + vector] = copies[OWN_COPIES + n];                 \
-    }                                                                                             \
-  }                                                                                               \
-  TILE_ADD_DOTS(add, memory, product, ITEM_ROWS, ITEM_STEPS, SLICE_VECTORS, LANES_OWN,            \
-                SLICE_STRIDE, LANES_STEP, SLICE_STRIDE, BLOCK_STEP / 4u)                          \
-  void name(int own_first, int step_first) {                                                      \
-    [[unroll]] for (uint i = 0u; i < ITEM_ROWS * ITEM_STEPS; ++i) product[i] = 0.0;               \
-    for (uint slice = 0u; slice < slices; ++slice) {                                              \
-      stage(own_first, step_first, slice);                                                        \
-      barrier();                                                                                  \
-      add(lane_own * SLICE_STRIDE, OWN_AREA + lane_step * SLICE_STRIDE);                          \
-      barrier();                                                                                  \
-    }                                                                                             \
+#define MULTIPLY(name, stage, add, product, load_own, load_step, slices)                                 \
+  void stage(int own_first, int step_first, uint slice) {                                                \
+    const uint copy_row = item / ATTN_SLICE_VECTORS, vector = item % ATTN_SLICE_VECTORS;                 \
+    const uint feature = slice * SLICE_D + vector * 4u;                                                  \
+    vec4 copies[ATTN_OWN_COPIES + ATTN_STEP_COPIES];                                                     \
+    [[unroll]] for (uint n = 0u; n < ATTN_OWN_COPIES; ++n)                                               \
+      copies[n] = load_own(own_first + int(copy_row + n * ATTN_COPY_ROWS), feature);                     \
+    [[unroll]] for (uint n = 0u; n < ATTN_STEP_COPIES; ++n)                                              \
+      copies[ATTN_OWN_COPIES + n] = load_step(step_first + int(copy_row + n * ATTN_COPY_ROWS), feature); \
+    [[unroll]] for (uint n = 0u; n < ATTN_OWN_COPIES; ++n) {                                             \
+      const uint row = copy_row + n * ATTN_COPY_ROWS;                                                    \
+      if (row < BLOCK_OWN) memory[row * ATTN_SLICE_STRIDE + vector] = copies[n];                         \
+    }                                                                                                    \
+    [[unroll]] for (uint n = 0u; n < ATTN_STEP_COPIES; ++n) {                                            \
+      const uint row = copy_row + n * ATTN_COPY_ROWS, slot = row % 4u * (BLOCK_STEP / 4u) + row / 4u;    \
+      if (row < BLOCK_STEP)                                                                              \
+        memory[ATTN_OWN_AREA + slot * ATTN_SLICE_STRIDE + vector] = copies[ATTN_OWN_COPIES + n];         \
+    }                                                                                                    \
+  }                                                                                                      \
+  TILE_ADD_DOTS(add, memory, product, ITEM_ROWS, ATTN_ITEM_STEPS, ATTN_SLICE_VECTORS, ATTN_LANES_OWN,    \
+                ATTN_SLICE_STRIDE, ATTN_LANES_STEP, ATTN_SLICE_STRIDE, BLOCK_STEP / 4u)                  \
+  void name(int own_first, int step_first) {                                                             \
+    [[unroll]] for (uint i = 0u; i < ITEM_ROWS * ATTN_ITEM_STEPS; ++i) product[i] = 0.0;                 \
+    for (uint slice = 0u; slice < slices; ++slice) {                                                     \
+      stage(own_first, step_first, slice);                                                               \
+      barrier();                                                                                         \
+      add(lane_own * ATTN_SLICE_STRIDE, ATTN_OWN_AREA + lane_step * ATTN_SLICE_STRIDE);                  \
+      barrier();                                                                                         \
+    }                                                                                                    \
   }
 
-#define STORE_WEIGHTS(name, weights)                                             \
-  void name() {                                                                  \
-    const uint to = lane_own * WEIGHT_STRIDE + lane_step;                        \
-    [[unroll]] for (uint r = 0u; r < ITEM_ROWS; ++r) {                           \
-      [[unroll]] for (uint h = 0u; h < ITEM_STEPS / 4u; ++h) {                   \
-        const uint w = r * ITEM_STEPS + h * 4u;                                  \
-        memory[to + LANES_OWN * r * WEIGHT_STRIDE + LANES_STEP * h] =            \
-            vec4(weights[w], weights[w + 1u], weights[w + 2u], weights[w + 3u]); \
-      }                                                                          \
-    }                                                                            \
+#define STORE_WEIGHTS(name, weights)                                                 \
+  void name() {                                                                      \
+    const uint to = lane_own * ATTN_WEIGHT_STRIDE + lane_step;                       \
+    [[unroll]] for (uint r = 0u; r < ITEM_ROWS; ++r) {                               \
+      [[unroll]] for (uint h = 0u; h < ATTN_ITEM_STEPS / 4u; ++h) {                  \
+        const uint w = r * ATTN_ITEM_STEPS + h * 4u;                                 \
+        memory[to + ATTN_LANES_OWN * r * ATTN_WEIGHT_STRIDE + ATTN_LANES_STEP * h] = \
+            vec4(weights[w], weights[w + 1u], weights[w + 2u], weights[w + 3u]);     \
+      }                                                                              \
+    }                                                                                \
   }
 
 // name(...): sum[r] += weight[r][c] row c of the step, for the weights in shared memory. A row that
 // nobody in the group saw counts as zeros, for it may hold NaN; one that some saw reaches those that
 // give it a weight. 16 ITEM_ROWS VECTORS multiply-adds for ITEM_ROWS + 4 VECTORS reads. Begins and
 // ends with a barrier.
-#define ADD_ROWS(name, sum, VECTORS, STRIDE, load, end)                                           \
-  TILE_ADD_ROWS(name##_slice, tile_add_product, memory, sum, ITEM_ROWS, VECTORS, SLICE_STEP,      \
-                LANES_OWN, WEIGHT_STRIDE, LANES_STEP, STRIDE)                                     \
-  TILE_ADD_ROWS(name##_seen_slice, tile_add_seen_product, memory, sum, ITEM_ROWS, VECTORS,        \
-                SLICE_STEP, LANES_OWN, WEIGHT_STRIDE, LANES_STEP, STRIDE)                         \
-  void name(int step_first) {                                                                     \
-    uint weight_at = lane_own * WEIGHT_STRIDE;                                                    \
-    const uint tile = WEIGHT_AREA + lane_step;                                                    \
-    const uint slices =                                                                           \
-        min((uint(end - step_first) + SLICE_STEP - 1u) / SLICE_STEP, BLOCK_STEP / SLICE_STEP);    \
-    barrier();                                                                                    \
-    const bool every = seen[SOME_HIDDEN] == 0u;                                                   \
-    for (uint slice = 0u; slice < slices; ++slice, weight_at += SLICE_STEP / 4u) {                \
-      vec4 copies[ROW_COPIES * VECTORS];                                                          \
-      [[unroll]] for (uint n = 0u; n < ROW_COPIES * VECTORS; ++n) {                               \
-        const uint row = lane_own + n / VECTORS * LANES_OWN, column = slice * SLICE_STEP + row;   \
-        copies[n] = vec4(0.0);                                                                    \
-        if (row < SLICE_STEP && seen[column] != 0u)                                               \
-          copies[n] =                                                                             \
-              load(step_first + int(column), (lane_step + n % VECTORS * LANES_STEP) * 4u);        \
-      }                                                                                           \
-      [[unroll]] for (uint n = 0u; n < ROW_COPIES * VECTORS; ++n) {                               \
-        const uint row = lane_own + n / VECTORS * LANES_OWN;                                      \
-        if (row < SLICE_STEP) memory[tile + row * STRIDE + n % VECTORS * LANES_STEP] = copies[n]; \
-      }                                                                                           \
-      barrier();                                                                                  \
-      if (every) {                                                                                \
-        name##_slice(weight_at, tile);                                                            \
-      } else {                                                                                    \
-        name##_seen_slice(weight_at, tile);                                                       \
-      }                                                                                           \
-      barrier();                                                                                  \
-    }                                                                                             \
+#define ADD_ROWS(name, sum, VECTORS, STRIDE, load, end)                                                \
+  TILE_ADD_ROWS(name##_slice, tile_add_product, memory, sum, ITEM_ROWS, VECTORS, SLICE_STEP,           \
+                ATTN_LANES_OWN, ATTN_WEIGHT_STRIDE, ATTN_LANES_STEP, STRIDE)                           \
+  TILE_ADD_ROWS(name##_seen_slice, tile_add_seen_product, memory, sum, ITEM_ROWS, VECTORS,             \
+                SLICE_STEP, ATTN_LANES_OWN, ATTN_WEIGHT_STRIDE, ATTN_LANES_STEP, STRIDE)               \
+  void name(int step_first) {                                                                          \
+    uint weight_at = lane_own * ATTN_WEIGHT_STRIDE;                                                    \
+    const uint tile = ATTN_WEIGHT_AREA + lane_step;                                                    \
+    const uint slices =                                                                                \
+        min((uint(end - step_first) + SLICE_STEP - 1u) / SLICE_STEP, BLOCK_STEP / SLICE_STEP);         \
+    barrier();                                                                                         \
+    const bool every = seen[SOME_HIDDEN] == 0u;                                                        \
+    for (uint slice = 0u; slice < slices; ++slice, weight_at += SLICE_STEP / 4u) {                     \
+      vec4 copies[ATTN_ROW_COPIES * VECTORS];                                                          \
+      [[unroll]] for (uint n = 0u; n < ATTN_ROW_COPIES * VECTORS; ++n) {                               \
+        const uint row = lane_own + n / VECTORS * ATTN_LANES_OWN, column = slice * SLICE_STEP + row;   \
+        copies[n] = vec4(0.0);                                                                         \
+        if (row < SLICE_STEP && seen[column] != 0u)                                                    \
+          copies[n] =                                                                                  \
+              load(step_first + int(column), (lane_step + n % VECTORS * ATTN_LANES_STEP) * 4u);        \
+      }                                                                                                \
+      [[unroll]] for (uint n = 0u; n < ATTN_ROW_COPIES * VECTORS; ++n) {                               \
+        const uint row = lane_own + n / VECTORS * ATTN_LANES_OWN;                                      \
+        if (row < SLICE_STEP) memory[tile + row * STRIDE + n % VECTORS * ATTN_LANES_STEP] = copies[n]; \
+      }                                                                                                \
+      barrier();                                                                                       \
+      if (every) {                                                                                     \
+        name##_slice(weight_at, tile);                                                                 \
+      } else {                                                                                         \
+        name##_seen_slice(weight_at, tile);                                                            \
+      }                                                                                                \
+      barrier();                                                                                       \
+    }                                                                                                  \
   }
 
 // name(to, ...): the group's rows of a gradient, factor times the sums.
 #define STORE_ROWS(name, elements, vectors, sum, VECTORS, FEATURES)                    \
   void name(uint to, uint stride, float factor, int first, int end) {                  \
     [[unroll]] for (uint r = 0u; r < ITEM_ROWS; ++r) {                                 \
-      const int row = first + int(lane_own + LANES_OWN * r);                           \
+      const int row = first + int(lane_own + ATTN_LANES_OWN * r);                      \
       if (row >= end) continue;                                                        \
       const uint at = to + uint(row) * stride;                                         \
       [[unroll]] for (uint i = 0u; i < VECTORS; ++i) {                                 \
-        const uint column = (lane_step + LANES_STEP * i) * 4u;                         \
+        const uint column = (lane_step + ATTN_LANES_STEP * i) * 4u;                    \
         const vec4 x = sum[r * VECTORS + i] * factor;                                  \
         if (ALIGNED != 0u) {                                                           \
           if (column < FEATURES) vectors[(at + column) / 4u] = store_scalar4(x);       \
@@ -275,12 +275,12 @@ Pair pair_of(Row row, int key, float q_dot_k, float weight_gradient) {
 #else
 #define EACH_PAIR [[unroll]]
 #endif
-#define PAIRS (ITEM_ROWS * ITEM_STEPS)
+#define PAIRS (ITEM_ROWS * ATTN_ITEM_STEPS)
 
 void place_item() {
   item = gl_LocalInvocationIndex;
-  lane_own = item / LANES_STEP;
-  lane_step = item % LANES_STEP;
+  lane_own = item / ATTN_LANES_STEP;
+  lane_step = item % ATTN_LANES_STEP;
   batch = gl_WorkGroupID.z;
 }
 

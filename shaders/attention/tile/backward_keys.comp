@@ -4,7 +4,7 @@
 // Who      Group (x, y, z): BLOCK_K keys, key/value head, batch. tile_backward.glsl draws it.
 // Memory   q and do once per tile of keys and again for each of the two sums; k and v per step.
 // Numerics Float; rows in order, the heads of a group one after the other; one rounding to DTYPE.
-// Assumes  TILE_BACKWARD_VALID; ceil(kv_len / BLOCK_K) groups in x; lengths below 2^30; ALIGNED is no lie;
+// Assumes  ATTN_TILE_BACKWARD_VALID; ceil(kv_len / BLOCK_K) groups in x; lengths below 2^30; ALIGNED is no lie;
 //          operands below 2^32 elements; delta (and the table of rows, POLICY=1) in scratch.
 //
 // A row of queries whose memory is not finite reaches the keys that it gives a weight.
@@ -20,16 +20,16 @@ layout(std430, binding = 5) writeonly buffer KeyGradientVectors { scalar4 dk4[];
 layout(std430, binding = 6) writeonly buffer ValueGradient { scalar dv[]; };
 layout(std430, binding = 6) writeonly buffer ValueGradientVectors { scalar4 dv4[]; };
 
-vec4 key_sum[ITEM_ROWS * ITEM_HEADS], value_sum[ITEM_ROWS * ITEM_VALUES];
-MULTIPLY(multiply_heads, stage_heads, add_heads, weight, load_key, load_query, HEAD_SLICES)
+vec4 key_sum[ITEM_ROWS * ATTN_ITEM_HEADS], value_sum[ITEM_ROWS * ATTN_ITEM_VALUES];
+MULTIPLY(multiply_heads, stage_heads, add_heads, weight, load_key, load_query, ATTN_HEAD_SLICES)
 MULTIPLY(multiply_values, stage_values, add_values, gradient, load_value, load_gradient,
-         VALUE_SLICES)
+         ATTN_VALUE_SLICES)
 STORE_WEIGHTS(store_weights, weight)
 STORE_WEIGHTS(store_gradients, gradient)
-ADD_ROWS(add_value_rows, value_sum, ITEM_VALUES, VALUE_STRIDE, load_gradient, end_row)
-ADD_ROWS(add_head_rows, key_sum, ITEM_HEADS, HEAD_STRIDE, load_query, end_row)
-STORE_ROWS(store_keys, dk, dk4, key_sum, ITEM_HEADS, HEAD_DIM)
-STORE_ROWS(store_values, dv, dv4, value_sum, ITEM_VALUES, VALUE_DIM)
+ADD_ROWS(add_value_rows, value_sum, ATTN_ITEM_VALUES, ATTN_VALUE_STRIDE, load_gradient, end_row)
+ADD_ROWS(add_head_rows, key_sum, ATTN_ITEM_HEADS, ATTN_HEAD_STRIDE, load_query, end_row)
+STORE_ROWS(store_keys, dk, dk4, key_sum, ATTN_ITEM_HEADS, HEAD_DIM)
+STORE_ROWS(store_values, dv, dv4, value_sum, ATTN_ITEM_VALUES, VALUE_DIM)
 
 // The query rows that may see keys [first_key, end_key).
 #if POLICY
@@ -69,13 +69,13 @@ void differentiate(int first_key, int first_row) {
     g[i] = gradient[i];
   }
   bool hidden = false;
-  EACH_PAIR for (uint c = 0u; c < ITEM_STEPS; ++c) {
-    const uint column = (lane_step + c / 4u * LANES_STEP) * 4u + c % 4u;
+  EACH_PAIR for (uint c = 0u; c < ATTN_ITEM_STEPS; ++c) {
+    const uint column = (lane_step + c / 4u * ATTN_LANES_STEP) * 4u + c % 4u;
     const Row row = load_row(first_row + int(column));
     bool found = false;
     EACH_PAIR for (uint r = 0u; r < ITEM_ROWS; ++r) {
-      const uint i = r * ITEM_STEPS + c;
-      const int key = first_key + int(lane_own + LANES_OWN * r);
+      const uint i = r * ATTN_ITEM_STEPS + c;
+      const int key = first_key + int(lane_own + ATTN_LANES_OWN * r);
       const Pair pair = pair_of(row, key, w[i], g[i]);
       w[i] = pair.weight;
       g[i] = pair.logit;
@@ -100,8 +100,8 @@ void main() {
   find_rows(first_key);
   const int begin_row = range[0];
   end_row = range[1];
-  [[unroll]] for (uint i = 0u; i < ITEM_ROWS * ITEM_HEADS; ++i) key_sum[i] = vec4(0.0);
-  [[unroll]] for (uint i = 0u; i < ITEM_ROWS * ITEM_VALUES; ++i) value_sum[i] = vec4(0.0);
+  [[unroll]] for (uint i = 0u; i < ITEM_ROWS * ATTN_ITEM_HEADS; ++i) key_sum[i] = vec4(0.0);
+  [[unroll]] for (uint i = 0u; i < ITEM_ROWS * ATTN_ITEM_VALUES; ++i) value_sum[i] = vec4(0.0);
 
   for (uint n = 0u; n < args.core.group; ++n) {
     enter_head(kv_head * args.core.group + n);

@@ -4,7 +4,7 @@
 // Who      Group (x, y, z): BLOCK_Q rows, the last first; head; batch. tile_backward.glsl draws it.
 // Memory   v once per tile of queries, k twice; q and do per step.
 // Numerics Float; keys in order; one rounding to DTYPE. Bias gradients stay float.
-// Assumes  TILE_BACKWARD_VALID; ceil(q_len / BLOCK_Q) groups in x; lengths below 2^30; ALIGNED is no lie;
+// Assumes  ATTN_TILE_BACKWARD_VALID; ceil(q_len / BLOCK_Q) groups in x; lengths below 2^30; ALIGNED is no lie;
 //          operands below 2^32 elements; delta (and the table of rows, POLICY=1) in scratch.
 //
 // A key whose memory is not finite reaches the rows that give it a weight.
@@ -18,13 +18,13 @@
 layout(std430, binding = 5) writeonly buffer QueryGradient { scalar dq[]; };
 layout(std430, binding = 5) writeonly buffer QueryGradientVectors { scalar4 dq4[]; };
 
-vec4 query_sum[ITEM_ROWS * ITEM_HEADS];
-MULTIPLY(multiply_heads, stage_heads, add_heads, weight, load_query, load_key, HEAD_SLICES)
+vec4 query_sum[ITEM_ROWS * ATTN_ITEM_HEADS];
+MULTIPLY(multiply_heads, stage_heads, add_heads, weight, load_query, load_key, ATTN_HEAD_SLICES)
 MULTIPLY(multiply_values, stage_values, add_values, gradient, load_gradient, load_value,
-         VALUE_SLICES)
+         ATTN_VALUE_SLICES)
 STORE_WEIGHTS(store_gradients, gradient)
-ADD_ROWS(add_head_rows, query_sum, ITEM_HEADS, HEAD_STRIDE, load_key, end_key)
-STORE_ROWS(store_queries, dq, dq4, query_sum, ITEM_HEADS, HEAD_DIM)
+ADD_ROWS(add_head_rows, query_sum, ATTN_ITEM_HEADS, ATTN_HEAD_STRIDE, load_key, end_key)
+STORE_ROWS(store_queries, dq, dq4, query_sum, ATTN_ITEM_HEADS, HEAD_DIM)
 
 // The keys that rows [first_row, end_row) may see.
 #if POLICY
@@ -69,11 +69,11 @@ void differentiate(uint ds, int first_row, int first_key) {
   uint found = 0u;
   bool hidden = false;
   EACH_PAIR for (uint r = 0u; r < ITEM_ROWS; ++r) {
-    const int index = first_row + int(lane_own + LANES_OWN * r);
+    const int index = first_row + int(lane_own + ATTN_LANES_OWN * r);
     const Row row = load_row(index);
-    EACH_PAIR for (uint c = 0u; c < ITEM_STEPS; ++c) {
-      const uint i = r * ITEM_STEPS + c;
-      const int key = first_key + int((lane_step + c / 4u * LANES_STEP) * 4u + c % 4u);
+    EACH_PAIR for (uint c = 0u; c < ATTN_ITEM_STEPS; ++c) {
+      const uint i = r * ATTN_ITEM_STEPS + c;
+      const int key = first_key + int((lane_step + c / 4u * ATTN_LANES_STEP) * 4u + c % 4u);
       const Pair pair = pair_of(row, key, s[i], g[i]);
       g[i] = pair.logit;
       found |= pair.seen ? 1u << c : 0u;
@@ -86,9 +86,9 @@ void differentiate(uint ds, int first_row, int first_key) {
     }
   }
   [[unroll]] for (uint i = 0u; i < PAIRS; ++i) gradient[i] = g[i];
-  [[unroll]] for (uint c = 0u; c < ITEM_STEPS; ++c)  // all that write a word write the same
+  [[unroll]] for (uint c = 0u; c < ATTN_ITEM_STEPS; ++c)  // all that write a word write the same
     if ((found >> c & 1u) != 0u)
-      seen[(lane_step + c / 4u * LANES_STEP) * 4u + c % 4u] = 1u;
+      seen[(lane_step + c / 4u * ATTN_LANES_STEP) * 4u + c % 4u] = 1u;
   if (hidden) seen[SOME_HIDDEN] = 1u;
 }
 
@@ -104,7 +104,7 @@ void main() {
   find_keys(first_row);
   const int begin_key = range[0];
   end_key = range[1];
-  [[unroll]] for (uint i = 0u; i < ITEM_ROWS * ITEM_HEADS; ++i) query_sum[i] = vec4(0.0);
+  [[unroll]] for (uint i = 0u; i < ITEM_ROWS * ATTN_ITEM_HEADS; ++i) query_sum[i] = vec4(0.0);
   int first_key = begin_key;
   for (; first_key < end_key; first_key += int(BLOCK_K)) {
     for (uint i = item; i <= SOME_HIDDEN; i += WG_X) seen[i] = 0u;

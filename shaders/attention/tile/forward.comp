@@ -3,10 +3,10 @@
 // Who      Group (x, y, z): BLOCK_Q rows, the last first, and a share of their keys; head; batch.
 // Memory   k and v once per query tile, q once (KEEP_Q) or with every BLOCK_K keys.
 // Numerics Float; base-2 softmax with running maximum; keys in order; one rounding to DTYPE.
-// Assumes  TILE_VALID; ceil(q_len / BLOCK_Q) groups in x; lengths below 2^30; ALIGNED is no lie;
+// Assumes  ATTN_TILE_VALID; ceil(q_len / BLOCK_Q) groups in x; lengths below 2^30; ALIGNED is no lie;
 //          operands below 2^32 elements; with SUBGROUP=1 full sub-groups of a power-of-two size.
 //
-// One step takes BLOCK_K keys. LANES_Q x LANES_K items lie over both products in the same way, so
+// One step takes BLOCK_K keys. ATTN_LANES_Q x ATTN_LANES_K items lie over both products in the same way, so
 // the rows, with their maxima, sums and outputs, never leave their items; only the weights p cross
 // lanes, through shared memory, where the slices of q, k and v are staged too (as float).
 //
@@ -15,14 +15,14 @@
 //  BLOCK_Q  | scores, added up by  | mask, softmax,       | output, added up by  |
 //  queries  | SLICE_D features     | p to shared memory   | SLICE_K keys         |
 //           +----------------------+                      +----------------------+
-//  Item (lane_q, lane_k): rows lane_q + LANES_Q r, columns 4 (lane_k + LANES_K g) + 0..3 of both.
+//  Item (lane_q, lane_k): rows lane_q + ATTN_LANES_Q r, columns 4 (lane_k + ATTN_LANES_K g) + 0..3 of both.
 //
-// Registers hold ITEM_ROWS x ITEM_KEYS scores and ITEM_ROWS x 4 ITEM_VALUES outputs, where
-//   LANES_K = WG_X ITEM_ROWS / BLOCK_Q, ITEM_KEYS = BLOCK_K / LANES_K,
-//   ITEM_VALUES = ceil(VALUE_DIM / (4 LANES_K)); TILE_REGISTERS estimates the whole.
-// Shared memory is TILE_LOCAL_BYTES = 16 (Q + max(K, P + V)) if KEEP_Q else 16 max(Q + K, P + V),
+// Registers hold ITEM_ROWS x ATTN_ITEM_KEYS scores and ITEM_ROWS x 4 ATTN_ITEM_VALUES outputs, where
+//   ATTN_LANES_K = WG_X ITEM_ROWS / BLOCK_Q, ATTN_ITEM_KEYS = BLOCK_K / ATTN_LANES_K,
+//   ATTN_ITEM_VALUES = ceil(VALUE_DIM / (4 ATTN_LANES_K)); ATTN_TILE_REGISTERS estimates the whole.
+// Shared memory is ATTN_TILE_LOCAL_BYTES = 16 (Q + max(K, P + V)) if KEEP_Q else 16 max(Q + K, P + V),
 //   Q = BLOCK_Q odd(KEEP_Q ? SLICE_D / 4 ceil(HEAD_DIM / SLICE_D) : SLICE_D / 4),
-//   K = BLOCK_K odd(SLICE_D / 4), P = BLOCK_Q odd(BLOCK_K / 4), V = SLICE_K LANES_K ITEM_VALUES,
+//   K = BLOCK_K odd(SLICE_D / 4), P = BLOCK_Q odd(BLOCK_K / 4), V = SLICE_K ATTN_LANES_K ATTN_ITEM_VALUES,
 //   odd(n) = n | 1.
 // A value that is not finite reaches the rows that give its key a weight.
 //
@@ -64,19 +64,19 @@ layout(std430, binding = SCRATCH_BINDING) buffer Parts { float parts[]; };
 layout(std430, binding = SCRATCH_BINDING) readonly buffer Map { uint map_words[]; };
 #endif
 
-shared vec4 memory[TILE_VECTORS];
-const uint kKeyTile = Q_AREA;
-const uint kWeightTile = KEEP_Q != 0u ? Q_AREA : 0u;
-const uint kValueTile = kWeightTile + P_AREA;
+shared vec4 memory[ATTN_TILE_VECTORS];
+const uint kKeyTile = ATTN_Q_AREA;
+const uint kWeightTile = KEEP_Q != 0u ? ATTN_Q_AREA : 0u;
+const uint kValueTile = kWeightTile + ATTN_P_AREA;
 
 uint item, lane_q, lane_k;
 uint q_base, k_base, v_base;  // element 0 of this (batch, head)
 // Rows from there on are never read: memory may hold NaN there, and 0 * NaN would show.
 int end_row, end_key;
 uint first_head, batch;
-vec4 copies[TILE_COPIES];  // this item's share of the slice on its way
-float score[ITEM_ROWS * ITEM_KEYS];
-vec4 sum[ITEM_ROWS * ITEM_VALUES];
+vec4 copies[ATTN_TILE_COPIES];  // this item's share of the slice on its way
+float score[ITEM_ROWS * ATTN_ITEM_KEYS];
+vec4 sum[ITEM_ROWS * ATTN_ITEM_VALUES];
 float row_max[ITEM_ROWS], row_sum[ITEM_ROWS];
 float statistic[ITEM_ROWS];  // one number per row, for reduce_rows
 
@@ -144,8 +144,8 @@ void main() {
   subgroup_lanes = WG_X / gl_NumSubgroups;
   item = gl_SubgroupID * subgroup_lanes + gl_SubgroupInvocationID;
 #endif
-  lane_q = item / LANES_K;
-  lane_k = item % LANES_K;
+  lane_q = item / ATTN_LANES_K;
+  lane_k = item % ATTN_LANES_K;
   // Under a causal mask the last tiles take longest, so they start first.
   const uint tiles = gl_NumWorkGroups.x / CALL.splits, split = gl_WorkGroupID.x / tiles;
   const int first_row = int((tiles - 1u - gl_WorkGroupID.x % tiles) * BLOCK_Q);
@@ -170,10 +170,10 @@ void main() {
     row_max[r] = LOWEST_MAXIMUM;
     row_sum[r] = 0.0;
   }
-  [[unroll]] for (uint i = 0u; i < ITEM_ROWS * ITEM_VALUES; ++i) sum[i] = vec4(0.0);
+  [[unroll]] for (uint i = 0u; i < ITEM_ROWS * ATTN_ITEM_VALUES; ++i) sum[i] = vec4(0.0);
 
   if (KEEP_Q != 0u)
-    for (uint slice = 0u; slice < HEAD_SLICES; ++slice) {
+    for (uint slice = 0u; slice < ATTN_HEAD_SLICES; ++slice) {
       fetch_queries(first_row, slice);
       store_queries(slice);
     }
@@ -190,8 +190,8 @@ void main() {
       continue;
     }
 #endif
-    [[unroll]] for (uint i = 0u; i < ITEM_ROWS * ITEM_KEYS; ++i) score[i] = 0.0;
-    for (uint slice = 0u; slice < HEAD_SLICES; ++slice) {
+    [[unroll]] for (uint i = 0u; i < ITEM_ROWS * ATTN_ITEM_KEYS; ++i) score[i] = 0.0;
+    for (uint slice = 0u; slice < ATTN_HEAD_SLICES; ++slice) {
       if (PREFETCH == 0u) {
         fetch_keys(first, slice);
         if (KEEP_Q == 0u) fetch_queries(first_row, slice);
@@ -200,15 +200,15 @@ void main() {
       if (KEEP_Q == 0u) store_queries(0u);
       barrier();
       if (PREFETCH != 0u) {
-        if (slice + 1u < HEAD_SLICES) {
+        if (slice + 1u < ATTN_HEAD_SLICES) {
           fetch_keys(first, slice + 1u);
           if (KEEP_Q == 0u) fetch_queries(first_row, slice + 1u);
         } else {
           fetch_values(first, 0u);
         }
       }
-      add_scores(lane_q * Q_STRIDE + (KEEP_Q != 0u ? slice * SLICE_VECTORS : 0u),
-                 kKeyTile + lane_k * K_STRIDE);
+      add_scores(lane_q * ATTN_Q_STRIDE + (KEEP_Q != 0u ? slice * ATTN_SLICE_VECTORS : 0u),
+                 kKeyTile + lane_k * ATTN_K_STRIDE);
       barrier();
     }
 
@@ -220,15 +220,15 @@ void main() {
                        ((features & POLICY_HIDES) == 0u || state == MAP_ALL);
     const bool plain = every && (features & POLICY_ADDS) == 0u && CALL.soft_cap == 0.0;
     if (plain) {
-      [[unroll]] for (uint i = 0u; i < ITEM_ROWS * ITEM_KEYS; ++i) score[i] *= CALL.scale * LOG2_E;
+      [[unroll]] for (uint i = 0u; i < ITEM_ROWS * ATTN_ITEM_KEYS; ++i) score[i] *= CALL.scale * LOG2_E;
     } else {
       [[dont_unroll]] for (uint r = 0u; r < ITEM_ROWS; ++r) {
-        const uint row = uint(first_row) + lane_q + LANES_Q * r;
+        const uint row = uint(first_row) + lane_q + ATTN_LANES_Q * r;
         if (int(row) >= end_row) continue;
         const RowPolicy policy = policy_row(batch, first_head + row % CALL.pack, row / CALL.pack);
-        [[dont_unroll]] for (uint c = 0u; c < ITEM_KEYS; ++c) {
-          const int key = first + int((lane_k + c / 4u * LANES_K) * 4u + c % 4u);
-          const uint i = r * ITEM_KEYS + c;
+        [[dont_unroll]] for (uint c = 0u; c < ATTN_ITEM_KEYS; ++c) {
+          const int key = first + int((lane_k + c / 4u * ATTN_LANES_K) * 4u + c % 4u);
+          const uint i = r * ATTN_ITEM_KEYS + c;
           score[i] = policy_sees(policy, key) ? policy_score(policy, key, score[i] * CALL.scale).x
                                               : MASKED_SCORE;
         }
@@ -236,20 +236,20 @@ void main() {
     }
 #else
     const bool every = all_visible;
-    [[unroll]] for (uint i = 0u; i < ITEM_ROWS * ITEM_KEYS; ++i) score[i] *= inner;
+    [[unroll]] for (uint i = 0u; i < ITEM_ROWS * ATTN_ITEM_KEYS; ++i) score[i] *= inner;
     if (capped) {
-      [[unroll]] for (uint i = 0u; i < ITEM_ROWS * ITEM_KEYS; ++i) score[i] =
+      [[unroll]] for (uint i = 0u; i < ITEM_ROWS * ATTN_ITEM_KEYS; ++i) score[i] =
           outer * saturating_tanh(score[i]);
     }
     if (!all_visible) {
       const int key = first + int(lane_k * 4u);
       [[unroll]] for (uint r = 0u; r < ITEM_ROWS; ++r) {
-        const int row = (first_row + int(lane_q + LANES_Q * r)) / int(args.pack);
-        [[unroll]] for (uint c = 0u; c < ITEM_KEYS; ++c) {
-          const int step = int(c / 4u * LANES_K * 4u + c % 4u), away = key + step - row;
+        const int row = (first_row + int(lane_q + ATTN_LANES_Q * r)) / int(args.pack);
+        [[unroll]] for (uint c = 0u; c < ATTN_ITEM_KEYS; ++c) {
+          const int step = int(c / 4u * ATTN_LANES_K * 4u + c % 4u), away = key + step - row;
           const bool visible =
               away >= args.band_low && away <= args.band_high && key + step < int(args.kv_len);
-          if (!visible) score[r * ITEM_KEYS + c] = MASKED_SCORE;
+          if (!visible) score[r * ATTN_ITEM_KEYS + c] = MASKED_SCORE;
         }
       }
     }
@@ -257,27 +257,27 @@ void main() {
 
     [[unroll]] for (uint r = 0u; r < ITEM_ROWS; ++r) {
       statistic[r] = row_max[r];
-      [[unroll]] for (uint c = 0u; c < ITEM_KEYS; ++c) statistic[r] =
-          max(statistic[r], score[r * ITEM_KEYS + c]);
+      [[unroll]] for (uint c = 0u; c < ATTN_ITEM_KEYS; ++c) statistic[r] =
+          max(statistic[r], score[r * ATTN_ITEM_KEYS + c]);
     }
     reduce_rows(false, subgroup_lanes);
     [[unroll]] for (uint r = 0u; r < ITEM_ROWS; ++r) {
       const float rescale = exp2(row_max[r] - statistic[r]);
       row_max[r] = statistic[r];
       row_sum[r] *= rescale;
-      [[unroll]] for (uint i = 0u; i < ITEM_VALUES; ++i) sum[r * ITEM_VALUES + i] *= rescale;
-      [[unroll]] for (uint g = 0u; g < ITEM_KEYS / 4u; ++g) {
-        const uint c = r * ITEM_KEYS + g * 4u;
+      [[unroll]] for (uint i = 0u; i < ATTN_ITEM_VALUES; ++i) sum[r * ATTN_ITEM_VALUES + i] *= rescale;
+      [[unroll]] for (uint g = 0u; g < ATTN_ITEM_KEYS / 4u; ++g) {
+        const uint c = r * ATTN_ITEM_KEYS + g * 4u;
         vec4 weight =
             exp2(vec4(score[c], score[c + 1u], score[c + 2u], score[c + 3u]) - row_max[r]);
         row_sum[r] += (weight.x + weight.y) + (weight.z + weight.w);
 #if POLICY
-        const uint row = uint(first_row) + lane_q + LANES_Q * r;
+        const uint row = uint(first_row) + lane_q + ATTN_LANES_Q * r;
         if ((features & POLICY_DROPOUT) != 0u && int(row) < end_row)
           weight *= keep_of(first_head + row % CALL.pack, row / CALL.pack,
-                            first + int((lane_k + LANES_K * g) * 4u));
+                            first + int((lane_k + ATTN_LANES_K * g) * 4u));
 #endif
-        memory[kWeightTile + (lane_q + LANES_Q * r) * P_STRIDE + lane_k + LANES_K * g] = weight;
+        memory[kWeightTile + (lane_q + ATTN_LANES_Q * r) * ATTN_P_STRIDE + lane_k + ATTN_LANES_K * g] = weight;
       }
     }
 
@@ -295,7 +295,7 @@ void main() {
           if (KEEP_Q == 0u) fetch_queries(first_row, 0u);
         }
       }
-      const uint weights = kWeightTile + lane_q * P_STRIDE + slice * (SLICE_K / 4u);
+      const uint weights = kWeightTile + lane_q * ATTN_P_STRIDE + slice * (SLICE_K / 4u);
       if (every) {
         add_values(weights, kValueTile + lane_k);
       } else {
@@ -311,16 +311,16 @@ void main() {
   const uint rows = gl_NumWorkGroups.z * CALL.heads * CALL.q_len;
   const uint totals = CALL.partials + CALL.splits * rows * VALUE_DIM;
   [[unroll]] for (uint r = 0u; r < ITEM_ROWS; ++r) {
-    const int packed_row = first_row + int(lane_q + LANES_Q * r);
+    const int packed_row = first_row + int(lane_q + ATTN_LANES_Q * r);
     if (packed_row >= end_row) continue;
     const uint row = uint(packed_row) / CALL.pack, head = first_head + uint(packed_row) % CALL.pack;
     if (CALL.splits > 1u) {
       const uint part = split * rows + (batch * CALL.heads + head) * CALL.q_len + row;
-      [[unroll]] for (uint i = 0u; i < ITEM_VALUES; ++i) {
+      [[unroll]] for (uint i = 0u; i < ATTN_ITEM_VALUES; ++i) {
         [[unroll]] for (uint f = 0u; f < 4u; ++f) {
-          const uint column = (lane_k + LANES_K * i) * 4u + f;
+          const uint column = (lane_k + ATTN_LANES_K * i) * 4u + f;
           if (column < VALUE_DIM)
-            parts[CALL.partials + part * VALUE_DIM + column] = sum[r * ITEM_VALUES + i][f];
+            parts[CALL.partials + part * VALUE_DIM + column] = sum[r * ATTN_ITEM_VALUES + i][f];
         }
       }
       if (lane_k == 0u) {
@@ -343,9 +343,9 @@ void main() {
 #endif
     const uint to = CALL.o_offset + batch * CALL.o_stride_batch + head * CALL.o_stride_head +
                     row * CALL.o_stride_row;
-    [[unroll]] for (uint i = 0u; i < ITEM_VALUES; ++i) {
-      const uint column = (lane_k + LANES_K * i) * 4u;
-      const vec4 result = sum[r * ITEM_VALUES + i] * norm;
+    [[unroll]] for (uint i = 0u; i < ATTN_ITEM_VALUES; ++i) {
+      const uint column = (lane_k + ATTN_LANES_K * i) * 4u;
+      const vec4 result = sum[r * ATTN_ITEM_VALUES + i] * norm;
       if (ALIGNED != 0u) {
         if (column < VALUE_DIM) o4[(to + column) / 4u] = store_scalar4(result);
       } else {

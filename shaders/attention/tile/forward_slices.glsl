@@ -25,27 +25,27 @@ uint query_start(uint row) {
 
 // fetch_x: this item's share of a slice, to registers. store_x: from there to the tile.
 void fetch_queries(int first_row, uint slice) {
-  const uint feature = slice * SLICE_D + item % SLICE_VECTORS * 4u;
-  [[unroll]] for (uint n = 0u; n < Q_COPIES; ++n) {
-    const int row = first_row + int(item / SLICE_VECTORS + n * COPY_ROWS);
-    copies[K_COPIES + n] =
+  const uint feature = slice * SLICE_D + item % ATTN_SLICE_VECTORS * 4u;
+  [[unroll]] for (uint n = 0u; n < ATTN_Q_COPIES; ++n) {
+    const int row = first_row + int(item / ATTN_SLICE_VECTORS + n * ATTN_COPY_ROWS);
+    copies[ATTN_K_COPIES + n] =
         row < end_row ? load_query(query_start(uint(row)), feature, HEAD_DIM) : vec4(0.0);
   }
 }
 
 void fetch_keys(int first, uint slice) {
-  const uint feature = slice * SLICE_D + item % SLICE_VECTORS * 4u;
-  [[unroll]] for (uint n = 0u; n < K_COPIES; ++n) {
-    const int key = first + int(item / SLICE_VECTORS + n * COPY_ROWS);
+  const uint feature = slice * SLICE_D + item % ATTN_SLICE_VECTORS * 4u;
+  [[unroll]] for (uint n = 0u; n < ATTN_K_COPIES; ++n) {
+    const int key = first + int(item / ATTN_SLICE_VECTORS + n * ATTN_COPY_ROWS);
     copies[n] = key < end_key ? load_key(k_base + uint(key) * CALL.k_stride_row, feature, HEAD_DIM)
                               : vec4(0.0);
   }
 }
 
 void fetch_values(int first, uint slice) {
-  [[unroll]] for (uint n = 0u; n < V_COPIES; ++n) {
-    const int key = first + int(slice * SLICE_K + lane_q + n / ITEM_VALUES * LANES_Q);
-    const uint column = (lane_k + n % ITEM_VALUES * LANES_K) * 4u;
+  [[unroll]] for (uint n = 0u; n < ATTN_V_COPIES; ++n) {
+    const int key = first + int(slice * SLICE_K + lane_q + n / ATTN_ITEM_VALUES * ATTN_LANES_Q);
+    const uint column = (lane_k + n % ATTN_ITEM_VALUES * ATTN_LANES_K) * 4u;
     copies[n] = key < end_key
                     ? load_value(v_base + uint(key) * CALL.v_stride_row, column, VALUE_DIM)
                     : vec4(0.0);
@@ -53,28 +53,28 @@ void fetch_values(int first, uint slice) {
 }
 
 void store_queries(uint slice) {
-  [[unroll]] for (uint n = 0u; n < Q_COPIES; ++n) {
-    const uint row = item / SLICE_VECTORS + n * COPY_ROWS;
+  [[unroll]] for (uint n = 0u; n < ATTN_Q_COPIES; ++n) {
+    const uint row = item / ATTN_SLICE_VECTORS + n * ATTN_COPY_ROWS;
     if (row < BLOCK_Q)
-      memory[row * Q_STRIDE + slice * SLICE_VECTORS + item % SLICE_VECTORS] = copies[K_COPIES + n];
+      memory[row * ATTN_Q_STRIDE + slice * ATTN_SLICE_VECTORS + item % ATTN_SLICE_VECTORS] = copies[ATTN_K_COPIES + n];
   }
 }
 
 // Keys 4 i to 4 i + 3 are score columns of one item. They go to rows i, i + BLOCK_K / 4, ... of the
 // tile: so the lanes, each of which reads one such row at a time, read neighbouring rows.
 void store_keys() {
-  [[unroll]] for (uint n = 0u; n < K_COPIES; ++n) {
-    const uint key = item / SLICE_VECTORS + n * COPY_ROWS;
+  [[unroll]] for (uint n = 0u; n < ATTN_K_COPIES; ++n) {
+    const uint key = item / ATTN_SLICE_VECTORS + n * ATTN_COPY_ROWS;
     const uint slot = key % 4u * (BLOCK_K / 4u) + key / 4u;
-    if (key < BLOCK_K) memory[kKeyTile + slot * K_STRIDE + item % SLICE_VECTORS] = copies[n];
+    if (key < BLOCK_K) memory[kKeyTile + slot * ATTN_K_STRIDE + item % ATTN_SLICE_VECTORS] = copies[n];
   }
 }
 
 void store_values() {
-  [[unroll]] for (uint n = 0u; n < V_COPIES; ++n) {
-    const uint key = lane_q + n / ITEM_VALUES * LANES_Q;
+  [[unroll]] for (uint n = 0u; n < ATTN_V_COPIES; ++n) {
+    const uint key = lane_q + n / ATTN_ITEM_VALUES * ATTN_LANES_Q;
     if (key < SLICE_K)
-      memory[kValueTile + key * V_STRIDE + lane_k + n % ITEM_VALUES * LANES_K] = copies[n];
+      memory[kValueTile + key * ATTN_V_STRIDE + lane_k + n % ATTN_ITEM_VALUES * ATTN_LANES_K] = copies[n];
   }
 }
 

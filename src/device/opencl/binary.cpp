@@ -55,13 +55,9 @@ Bytes to_binary(const ClDevice& device, cl::Program& program) {
   return code == CL_SUCCESS ? binary : Bytes{};
 }
 
-// PoCL compiles a kernel's machine code when a binary is asked for, and once more, for the grid at
-// hand, when it is first launched; later processes start from the binary in 0.07 s where the source
-// took 0.18 s (three programs of the CPU's attention backward, PoCL 3.1). Running the binary from
-// the start gives the first process the same code as all later ones.
-bool runs_better_from_binary(const DeviceProfile& profile) { return is_pocl(profile); }
-
 }  // namespace
+
+bool driver_keeps_programs(const DeviceProfile& profile) { return is_pocl(profile); }
 
 std::string blob_key(const ClDevice& device, const ProgramRequest& request,
                      const std::string& options) {
@@ -85,19 +81,12 @@ cl::Program load_binary(const ClDevice& device, BlobStore& store, const std::str
   return from_binary(device, binary, options);
 }
 
-cl::Program keep_binary(const ClDevice& device, BlobStore& store, const std::string& key,
-                        const std::string& options, cl::Program built) {
-  if (!store.keeps()) return built;
+void keep_binary(const ClDevice& device, BlobStore& store, const std::string& key,
+                 cl::Program& built) {
+  if (!store.keeps()) return;
   const Bytes binary = to_binary(device, built);
-  if (binary.empty()) return built;
-
-  if (runs_better_from_binary(device.profile())) {
-    cl::Program same = from_binary(device, binary, options);
-    if (same() == nullptr) return built;  // and not worth keeping either
-    built = std::move(same);
-  }
+  if (binary.empty()) return;
   store.put(key, binary);
-  return built;
 }
 
 cl::Program keep_promoted(const ClDevice& device, BlobStore& store, const std::string& key,

@@ -7,6 +7,8 @@
 
 #include "base/environment.hpp"
 #include "base/log.hpp"
+#include "device/no_store.hpp"
+#include "device/opencl/binary.hpp"
 #include "device/opencl/errors.hpp"
 #include "device/opencl/host_pages.hpp"
 #include "device/opencl/profile.hpp"
@@ -84,7 +86,8 @@ std::unique_ptr<Stream> ClDevice::create_stream() {
 
 ProgramPtr ClDevice::build(const ProgramRequest& request, BlobStore& store) {
   require_usable();
-  return build_program(shared_from_this(), request, store);
+  NoStore none;
+  return build_program(shared_from_this(), request, driver_keeps_programs(profile_) ? none : store);
 }
 
 void ClDevice::check_wait(cl_int code, std::string_view call) const {

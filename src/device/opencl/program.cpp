@@ -145,8 +145,11 @@ ProgramPtr build_program(const std::shared_ptr<const ClDevice>& device,
   }
 
   cl::Program built = build_from_source(*device, request, options);
-  built = request.ptx_target.empty() ? keep_binary(*device, store, key, options, std::move(built))
-                                     : keep_promoted(*device, store, key, options, request, built);
+  if (request.ptx_target.empty()) {
+    keep_binary(*device, store, key, built);
+  } else {
+    built = keep_promoted(*device, store, key, options, request, built);
+  }
   auto program = std::make_shared<ClProgram>(device, std::move(built), request);
   if (log_enabled(LogLevel::kDebug)) {
     log(LogLevel::kDebug,

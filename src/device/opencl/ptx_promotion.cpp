@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/log.hpp"
+#include "device/no_store.hpp"
 #include "device/opencl/device.hpp"
 #include "tessera/error.hpp"
 
@@ -56,13 +57,6 @@ __attribute__((reqd_work_group_size(128, 1, 1))) kernel void wgmma_probe(global 
 }
 )";
 constexpr std::size_t kItems = 128;
-
-class NoStore final : public BlobStore {
- public:
-  std::vector<std::byte> get(std::string_view /*key*/) override { return {}; }
-  void put(std::string_view /*key*/, std::span<const std::byte> /*blob*/) override {}
-  bool keeps() const override { return false; }
-};
 
 bool multiplies_right(const std::shared_ptr<ClDevice>& device) {
   ProgramRequest request;

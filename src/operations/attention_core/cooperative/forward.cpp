@@ -46,11 +46,11 @@ CooperativeGeometry geometry_of(const Problem& problem, const Config& config, bo
   for (const std::uint32_t value : {WG_X, ROWS, BLOCK_K, LANES, MATRIX_M, MATRIX_N, MATRIX_K}) {
     if (value > kMost) return {};
   }
-  if (!(COOPERATIVE_DIVISORS) || !(COOPERATIVE_VALID)) return {};
+  if (!(ATTN_COOPERATIVE_DIVISORS) || !(ATTN_COOPERATIVE_VALID)) return {};
   return {.valid = true,
-          .rows = BLOCK_Q,
-          .local_bytes = COOPERATIVE_LOCAL_BYTES,
-          .registers = COOPERATIVE_REGISTERS};
+          .rows = ATTN_BLOCK_Q,
+          .local_bytes = ATTN_COOPERATIVE_LOCAL_BYTES,
+          .registers = ATTN_COOPERATIVE_REGISTERS};
 }
 
 AttentionTiling tiling(const Problem& problem, const Config& config) {

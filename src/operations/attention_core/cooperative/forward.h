@@ -7,62 +7,63 @@
 #ifndef TESSERA_OPERATIONS_ATTENTION_COOPERATIVE_H
 #define TESSERA_OPERATIONS_ATTENTION_COOPERATIVE_H
 
-#define MATRICES(length, edge) (((length) + (edge)-1u) / (edge))
+#define ATTN_MATRICES(length, edge) (((length) + (edge)-1u) / (edge))
 
-#define SUBGROUPS (WG_X / LANES)
-#define BLOCK_Q (SUBGROUPS * ROWS)
-#define ROW_TILES (ROWS / MATRIX_M)
-#define KEY_TILES (BLOCK_K / MATRIX_N)  // of scores
-#define KEY_STEPS (BLOCK_K / MATRIX_K)  // of weights
-#define HEAD_STEPS MATRICES(HEAD_DIM, MATRIX_K)
-#define VALUE_TILES MATRICES(VALUE_DIM, MATRIX_N)
+#define ATTN_SUBGROUPS (WG_X / LANES)
+#define ATTN_BLOCK_Q (ATTN_SUBGROUPS * ROWS)
+#define ATTN_ROW_TILES (ROWS / MATRIX_M)
+#define ATTN_KEY_TILES (BLOCK_K / MATRIX_N)  // of scores
+#define ATTN_KEY_STEPS (BLOCK_K / MATRIX_K)  // of weights
+#define ATTN_HEAD_STEPS ATTN_MATRICES(HEAD_DIM, MATRIX_K)
+#define ATTN_VALUE_TILES ATTN_MATRICES(VALUE_DIM, MATRIX_N)
 
-#define K_VECTORS (HEAD_STEPS * MATRIX_K / 8u)
-#define V_VECTORS (VALUE_TILES * MATRIX_N / 8u)
-#define S_VECTORS (BLOCK_K / 4u)
-#define K_STRIDE (K_VECTORS | 1u)
-#define V_STRIDE (V_VECTORS | 1u)
-#define S_STRIDE (S_VECTORS | 1u)
+#define ATTN_K_VECTORS (ATTN_HEAD_STEPS * MATRIX_K / 8u)
+#define ATTN_V_VECTORS (ATTN_VALUE_TILES * MATRIX_N / 8u)
+#define ATTN_S_VECTORS (BLOCK_K / 4u)
+#define ATTN_K_STRIDE (ATTN_K_VECTORS | 1u)
+#define ATTN_V_STRIDE (ATTN_V_VECTORS | 1u)
+#define ATTN_S_STRIDE (ATTN_S_VECTORS | 1u)
 
 // Local memory: [keys; values] for each buffer, [a place of each sub-group's own]. Where scores
 // stay in registers, that place is needed before and after the loop only, and lies over the
 // buffers.
-#define K_AREA (BLOCK_K * K_STRIDE)
-#define V_AREA (BLOCK_K * V_STRIDE)
-#define BUFFER_AREA (BUFFERS * (K_AREA + V_AREA))
-#define OWN_AREA (ROWS * S_STRIDE)
-#define OWN_BEGIN (REGISTERS != 0u ? 0u : BUFFER_AREA)
-#define OWN_END (OWN_BEGIN + SUBGROUPS * OWN_AREA)
-#define COOPERATIVE_VECTORS (OWN_END > BUFFER_AREA ? OWN_END : BUFFER_AREA)
-#define COOPERATIVE_LOCAL_BYTES (16u * COOPERATIVE_VECTORS + 4u * BLOCK_Q)
+#define ATTN_K_AREA (BLOCK_K * ATTN_K_STRIDE)
+#define ATTN_V_AREA (BLOCK_K * ATTN_V_STRIDE)
+#define ATTN_BUFFER_AREA (BUFFERS * (ATTN_K_AREA + ATTN_V_AREA))
+#define ATTN_OWN_AREA (ROWS * ATTN_S_STRIDE)
+#define ATTN_OWN_BEGIN (REGISTERS != 0u ? 0u : ATTN_BUFFER_AREA)
+#define ATTN_OWN_END (ATTN_OWN_BEGIN + ATTN_SUBGROUPS * ATTN_OWN_AREA)
+#define ATTN_COOPERATIVE_VECTORS (ATTN_OWN_END > ATTN_BUFFER_AREA ? ATTN_OWN_END : ATTN_BUFFER_AREA)
+#define ATTN_COOPERATIVE_LOCAL_BYTES (16u * ATTN_COOPERATIVE_VECTORS + 4u * ATTN_BLOCK_Q)
 
 // Vectors that one item copies per step.
-#define K_COPIES MATRICES(BLOCK_K* K_VECTORS, WG_X)
-#define V_COPIES MATRICES(BLOCK_K* V_VECTORS, WG_X)
+#define ATTN_K_COPIES ATTN_MATRICES(BLOCK_K* ATTN_K_VECTORS, WG_X)
+#define ATTN_V_COPIES ATTN_MATRICES(BLOCK_K* ATTN_V_VECTORS, WG_X)
 
-// Rows of scores go to the lanes: PARTS lanes share a row, or a lane has ITEM_ROWS of them; of each
-// it has ITEM_GROUPS times eight keys.
-#define PARTS (ROWS < LANES ? LANES / ROWS : 1u)
-#define ITEM_ROWS (ROWS < LANES ? 1u : ROWS / LANES)
-#define ITEM_GROUPS (BLOCK_K / (8u * PARTS))
+// Rows of scores go to the lanes: ATTN_PARTS lanes share a row, or a lane has ATTN_ITEM_ROWS of
+// them; of each it has ATTN_ITEM_GROUPS times eight keys.
+#define ATTN_PARTS (ROWS < LANES ? LANES / ROWS : 1u)
+#define ATTN_ITEM_ROWS (ROWS < LANES ? 1u : ROWS / LANES)
+#define ATTN_ITEM_GROUPS (BLOCK_K / (8u * ATTN_PARTS))
 
 // 32-bit registers that one item needs, about: outputs, scores (with REGISTERS=1 those of the next
 // step, too), queries, the step on its way, addresses. The host says in MATRIX_LANES how many lanes
 // hold a matrix of queries between them once.
-#define COOPERATIVE_REGISTERS                                                        \
-  (ROWS * (VALUE_TILES * MATRIX_N + (REGISTERS != 0u ? 2u : 1u) * BLOCK_K) / LANES + \
-   ROWS * HEAD_STEPS * MATRIX_K / (2u * MATRIX_LANES) +                              \
-   (PREFETCH != 0u ? 4u * (K_COPIES + V_COPIES) : 0u) + 40u)
+#define ATTN_COOPERATIVE_REGISTERS                                                        \
+  (ROWS * (ATTN_VALUE_TILES * MATRIX_N + (REGISTERS != 0u ? 2u : 1u) * BLOCK_K) / LANES + \
+   ROWS * ATTN_HEAD_STEPS * MATRIX_K / (2u * MATRIX_LANES) +                              \
+   (PREFETCH != 0u ? 4u * (ATTN_K_COPIES + ATTN_V_COPIES) : 0u) + 40u)
 
-// What the kernel takes for granted. Evaluate COOPERATIVE_DIVISORS first: the rest divides by them.
-#define COOPERATIVE_DIVISORS                                                                      \
+// What the kernel takes for granted. Evaluate ATTN_COOPERATIVE_DIVISORS first: the rest divides by
+// them.
+#define ATTN_COOPERATIVE_DIVISORS                                                                 \
   (LANES > 0u && WG_X >= LANES && MATRIX_M > 0u && MATRIX_N > 0u && MATRIX_K > 0u && ROWS > 0u && \
    BLOCK_K >= 8u)
-#define COOPERATIVE_VALID                                                                      \
-  (WG_X % LANES == 0u && ROWS % MATRIX_M == 0u && ROWS <= 32u && BLOCK_K % MATRIX_N == 0u &&   \
-   BLOCK_K % MATRIX_K == 0u && MATRIX_N % 8u == 0u && MATRIX_K % 8u == 0u &&                   \
-   (ROWS < LANES ? LANES % ROWS == 0u : ROWS % LANES == 0u) && BLOCK_K % (8u * PARTS) == 0u && \
-   (BUFFERS == 1u || BUFFERS == 2u) && PREFETCH <= 1u &&                                       \
+#define ATTN_COOPERATIVE_VALID                                                                \
+  (WG_X % LANES == 0u && ROWS % MATRIX_M == 0u && ROWS <= 32u && BLOCK_K % MATRIX_N == 0u &&  \
+   BLOCK_K % MATRIX_K == 0u && MATRIX_N % 8u == 0u && MATRIX_K % 8u == 0u &&                  \
+   (ROWS < LANES ? LANES % ROWS == 0u : ROWS % LANES == 0u) &&                                \
+   BLOCK_K % (8u * ATTN_PARTS) == 0u && (BUFFERS == 1u || BUFFERS == 2u) && PREFETCH <= 1u && \
    (REGISTERS == 0u || MATRIX_N == MATRIX_K))
 
 #endif  // TESSERA_OPERATIONS_ATTENTION_COOPERATIVE_H

@@ -40,16 +40,16 @@ CpuBackwardGeometry geometry(const Problem& problem, const Config& config) {
        {VECTOR_WIDTH, BLOCK_Q, KEY_PANELS, VECTORS, QUERY_ROWS, FEATURES, DQ_VECTORS}) {
     if (value == 0 || value > kMost) return {};
   }
-  if (!CPU_VALID) return {};
+  if (!ATTN_CPU_VALID) return {};
   const auto batch = static_cast<std::uint64_t>(call.batch);
   const auto heads = static_cast<std::uint64_t>(call.heads);
   const auto q_len = static_cast<std::uint64_t>(call.q_len);
   return {.valid = true,
-          .private_bytes = CPU_PRIVATE_BYTES,
-          .panel_keys = static_cast<std::uint32_t>(LANES),
-          .packed_floats = CPU_PACKED_FLOATS(batch, heads, q_len),
-          .partial_floats = CPU_PARTIAL_FLOATS(std::uint64_t{1}, batch, heads, q_len),
-          .block_keys = static_cast<std::int64_t>(BLOCK_KEYS)};
+          .private_bytes = ATTN_CPU_PRIVATE_BYTES,
+          .panel_keys = static_cast<std::uint32_t>(ATTN_LANES),
+          .packed_floats = ATTN_CPU_PACKED_FLOATS(batch, heads, q_len),
+          .partial_floats = ATTN_CPU_PARTIAL_FLOATS(std::uint64_t{1}, batch, heads, q_len),
+          .block_keys = static_cast<std::int64_t>(ATTN_BLOCK_KEYS)};
 }
 
 // The fewest that give every core items to balance. From the shape alone, so that bits do not
@@ -105,7 +105,7 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   return rejects_long_offsets(problem, backward_scratch_bytes(problem, tiling(problem, config)));
 }
 
-// One work-group for CPU_ROW_BLOCK rows of a head, with policies or without.
+// One work-group for ATTN_CPU_ROW_BLOCK rows of a head, with policies or without.
 Pass rows_of_head_pass(const std::string& name, std::vector<std::size_t> bindings) {
   Pass pass = backward_pass(name, tiling, false);
   pass.opencl = {.file = "attention/cpu/backward_rows.cl",
@@ -115,7 +115,7 @@ Pass rows_of_head_pass(const std::string& name, std::vector<std::size_t> binding
                          "HEAD_DIM",   "VALUE_DIM", "VECTOR_WIDTH"};
   pass.bindings = std::move(bindings);
   pass.groups = [](const Problem& problem, const Config&) {
-    return row_groups(problem, CPU_ROW_BLOCK);
+    return row_groups(problem, ATTN_CPU_ROW_BLOCK);
   };
   return pass;
 }

@@ -38,9 +38,9 @@ DecodeGeometry decode_geometry(const Config& config, const Problem& problem) {
        {VECTOR_WIDTH, ROWS, BLOCK_K, TILE_KEYS, COLUMNS, HEADS, TILE_HEADS, TURN}) {
     if (value == 0 || value > kMost) return {};
   }
-  if (TILE_KEYS * TILE_HEADS > VECTOR_WIDTH || !DECODE_VALID) return {};
+  if (TILE_KEYS * TILE_HEADS > VECTOR_WIDTH || !ATTN_DECODE_VALID) return {};
   return {.valid = static_cast<std::uint64_t>(call_of(problem).kv_heads) % HEADS == 0,
-          .private_bytes = HEADS * DECODE_PRIVATE_BYTES};
+          .private_bytes = HEADS * ATTN_DECODE_PRIVATE_BYTES};
 }
 
 // As many items as keep every core busy; each split has keys enough to be worth merging. One split

@@ -19,10 +19,10 @@ CpuGeometry cpu_geometry(const Config& config, std::uint32_t head_dim, std::uint
        {VECTOR_WIDTH, BLOCK_Q, BLOCK_K, VECTORS, KEY_ROWS, VALUE_COLUMNS}) {
     if (value == 0 || value > kMost) return {};
   }
-  if (!CPU_VALID) return {};
+  if (!ATTN_CPU_VALID) return {};
   return {.valid = true,
-          .private_bytes = CPU_PRIVATE_BYTES,
-          .panel_rows = static_cast<std::uint32_t>(LANES)};
+          .private_bytes = ATTN_CPU_PRIVATE_BYTES,
+          .panel_rows = static_cast<std::uint32_t>(ATTN_LANES)};
 }
 
 }  // namespace tessera::operations::attention

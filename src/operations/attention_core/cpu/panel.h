@@ -3,11 +3,11 @@
 #ifndef TESSERA_OPERATIONS_ATTENTION_CPU_PANEL_H
 #define TESSERA_OPERATIONS_ATTENTION_CPU_PANEL_H
 
-#define CPU_ROUND_UP(n, multiple) (((n) + (multiple)-1) / (multiple) * (multiple))
+#define ATTN_CPU_ROUND_UP(n, multiple) (((n) + (multiple)-1) / (multiple) * (multiple))
 // A row of n floats or more that is an odd number of 64-byte lines: such rows share few cache sets.
-#define CPU_SPREAD_ROW(n) ((((n) + 15) / 16 | 1) * 16)
+#define ATTN_CPU_SPREAD_ROW(n) ((((n) + 15) / 16 | 1) * 16)
 
-// A panel is LANES rows, one per lane of VECTORS vectors.
-#define LANES (VECTORS * VECTOR_WIDTH)
+// A panel is ATTN_LANES rows, one per lane of VECTORS vectors.
+#define ATTN_LANES (VECTORS * VECTOR_WIDTH)
 
 #endif  // TESSERA_OPERATIONS_ATTENTION_CPU_PANEL_H

@@ -41,8 +41,8 @@ DecodeGeometry decode_geometry(const Config& config, const Problem& problem) {
   for (const std::uint32_t value : {WG_X, ROWS, BLOCK_K, LANES}) {
     if (value == 0 || value > kMost) return {};
   }
-  if (WG_X < LANES || !(DECODE_VALID)) return {};
-  return {.valid = true, .local_bytes = DECODE_LOCAL_BYTES};
+  if (WG_X < LANES || !(ATTN_DECODE_VALID)) return {};
+  return {.valid = true, .local_bytes = ATTN_DECODE_LOCAL_BYTES};
 }
 
 std::vector<Define> constants(const Problem& problem, const Config& /*config*/) {

@@ -44,12 +44,12 @@ HopperBackwardGeometry geometry_of(const Problem& problem, const Config& config)
 #include "kernel/tunable_locals.inc"
 #include "operations/attention_core/hopper/backward.def"
   const std::uint32_t DIM = columns(problem);
-  if (!(HOPPER_BACKWARD_VALID)) return {};
+  if (!(ATTN_HOPPER_BACKWARD_VALID)) return {};
   return {.valid = true,
-          .local_bytes = HOPPER_BACKWARD_LOCAL_BYTES,
-          .block_k = BLOCK_K,
-          .counters = HOPPER_BACKWARD_COUNTERS,
-          .dq_bytes = 4 * DQ_FLOATS};
+          .local_bytes = ATTN_HOPPER_BACKWARD_LOCAL_BYTES,
+          .block_k = ATTN_BLOCK_K,
+          .counters = ATTN_HOPPER_BACKWARD_COUNTERS,
+          .dq_bytes = 4 * ATTN_DQ_FLOATS};
 }
 
 std::uint64_t query_tiles(const Problem& problem, const Config& config) {

@@ -40,11 +40,11 @@ HopperGeometry geometry_of(const Problem& problem, const Config& config) {
 #include "operations/attention_core/hopper/forward.def"
   const std::uint32_t HEAD_DIM = padded_columns(head_dim(problem));
   const std::uint32_t VALUE_DIM = padded_columns(value_dim(problem));
-  if (!(HOPPER_VALID)) return {};
+  if (!(ATTN_HOPPER_VALID)) return {};
   return {.valid = true,
-          .local_bytes = HOPPER_LOCAL_BYTES,
-          .registers = HOPPER_REGISTERS,
-          .most_registers = HOPPER_MOST_REGISTERS};
+          .local_bytes = ATTN_HOPPER_LOCAL_BYTES,
+          .registers = ATTN_HOPPER_REGISTERS,
+          .most_registers = ATTN_HOPPER_MOST_REGISTERS};
 }
 
 std::uint32_t score_of(const AttentionProblem& call) {

@@ -26,15 +26,15 @@ MmaBackwardGeometry geometry_of(const Problem& problem, const Config& config) {
   const std::uint32_t VALUE_DIM = value_dim(problem);
   constexpr std::uint32_t MMA_ELEMENT_BYTES = 2;
   constexpr std::uint32_t kMost = 4096;  // keeps every product below in 32 bits
-  if (KEY_STEP > kMost || QUERY_STEP > kMost || !(MMA_BACKWARD_VALID)) return {};
-  return {
-      .valid = true,
-      .own_keys = MMA_OWN(KEY_TILES),
-      .own_rows = MMA_OWN(QUERY_TILES),
-      .local_bytes = std::max(MMA_BACKWARD_BYTES(KEY_TILES, KEY_STEP),
-                              MMA_BACKWARD_BYTES(QUERY_TILES, QUERY_STEP)),
-      .registers = std::max(MMA_BACKWARD_REGISTERS(KEY_TILES, KEY_STEP, HEAD_STEPS + VALUE_STEPS),
-                            MMA_BACKWARD_REGISTERS(QUERY_TILES, QUERY_STEP, HEAD_STEPS))};
+  if (KEY_STEP > kMost || QUERY_STEP > kMost || !(ATTN_MMA_BACKWARD_VALID)) return {};
+  return {.valid = true,
+          .own_keys = ATTN_MMA_OWN(KEY_TILES),
+          .own_rows = ATTN_MMA_OWN(QUERY_TILES),
+          .local_bytes = std::max(ATTN_MMA_BACKWARD_BYTES(KEY_TILES, KEY_STEP),
+                                  ATTN_MMA_BACKWARD_BYTES(QUERY_TILES, QUERY_STEP)),
+          .registers = std::max(
+              ATTN_MMA_BACKWARD_REGISTERS(KEY_TILES, KEY_STEP, ATTN_HEAD_STEPS + ATTN_VALUE_STEPS),
+              ATTN_MMA_BACKWARD_REGISTERS(QUERY_TILES, QUERY_STEP, ATTN_HEAD_STEPS))};
 }
 
 Config make_config(std::uint32_t items, std::uint32_t key_tiles, std::uint32_t key_step,
@@ -62,7 +62,7 @@ Variant mma_backward_variant(const AttentionSlots& slots) {
       slots, {.name = "mma",
               .kernels = "backward",
               .geometry = geometry_of,
-              .most_local_bytes = [](const DeviceProfile&) { return MMA_MOST_LOCAL_BYTES; }});
+              .most_local_bytes = [](const DeviceProfile&) { return ATTN_MMA_MOST_LOCAL_BYTES; }});
   variant.idea =
       "mma.sync; dk and dv by a group per tile of keys, dq by one per tile of queries, no atomics";
   variant.tunables = tunables();

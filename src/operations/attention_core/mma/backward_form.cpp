@@ -73,9 +73,9 @@ Refusal rejects(const MmaBackwardForm& form, const Problem& problem, const Confi
   const MmaBackwardGeometry geometry = form.geometry(problem, config);
   if (!geometry.valid)
     return "has no such tiles (operations/attention_core/mma/" + form.kernels + ".h)";
-  if (geometry.registers > MMA_MOST_REGISTERS) {
+  if (geometry.registers > ATTN_MMA_MOST_REGISTERS) {
     return "needs " + std::to_string(geometry.registers) + " registers for matrices, and has " +
-           std::to_string(MMA_MOST_REGISTERS);
+           std::to_string(ATTN_MMA_MOST_REGISTERS);
   }
   const std::uint32_t most_local_bytes = form.most_local_bytes(profile);
   if (geometry.local_bytes > most_local_bytes) {

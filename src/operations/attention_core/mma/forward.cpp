@@ -38,8 +38,8 @@ MmaGeometry geometry_of(const Problem& problem, const Config& config) {
   const std::uint32_t VALUE_DIM = value_dim(problem);
   const std::uint32_t MMA_ELEMENT_BYTES = element_bytes(problem);
   constexpr std::uint32_t kMost = 4096;  // keeps every product below in 32 bits
-  if (BLOCK_Q > kMost || BLOCK_K > kMost || !(MMA_VALID)) return {};
-  return {.valid = true, .local_bytes = MMA_LOCAL_BYTES, .registers = MMA_REGISTERS};
+  if (BLOCK_Q > kMost || BLOCK_K > kMost || !(ATTN_MMA_VALID)) return {};
+  return {.valid = true, .local_bytes = ATTN_MMA_LOCAL_BYTES, .registers = ATTN_MMA_REGISTERS};
 }
 
 AttentionTiling tiling(const Problem& /*problem*/, const Config& config) {
@@ -66,13 +66,13 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   }
   const MmaGeometry geometry = geometry_of(problem, config);
   if (!geometry.valid) return "has no such tiles (operations/attention_core/mma/forward.h)";
-  if (geometry.registers > MMA_MOST_REGISTERS) {
+  if (geometry.registers > ATTN_MMA_MOST_REGISTERS) {
     return "needs " + std::to_string(geometry.registers) + " registers for matrices, and has " +
-           std::to_string(MMA_MOST_REGISTERS);
+           std::to_string(ATTN_MMA_MOST_REGISTERS);
   }
-  if (geometry.local_bytes > MMA_MOST_LOCAL_BYTES) {
+  if (geometry.local_bytes > ATTN_MMA_MOST_LOCAL_BYTES) {
     return "needs " + std::to_string(geometry.local_bytes) + " bytes of work-group memory, and " +
-           std::to_string(MMA_MOST_LOCAL_BYTES) + " are everywhere";
+           std::to_string(ATTN_MMA_MOST_LOCAL_BYTES) + " are everywhere";
   }
   if (const Refusal no = rejects_splits(problem, config)) return no;
   return rejects_long_offsets(problem, scratch_of(problem, tiling(problem, config)).end);

@@ -31,26 +31,27 @@ MmaBackwardGeometry geometry_of(const Problem& problem, const Config& config) {
   const std::uint32_t HEAD_DIM = head_dim(problem);
   const std::uint32_t VALUE_DIM = value_dim(problem);
   constexpr std::uint32_t MMA_ELEMENT_BYTES = 2;
-  if (!(MMA_WIDE_VALID) || columns(problem) > kMostColumns) return {};
-  return {
-      .valid = true,
-      .own_keys = KEYS,
-      .own_rows = QUERIES,
-      .local_bytes = std::max(MMA_WIDE_BYTES(KEYS, KEY_STEP), MMA_WIDE_BYTES(QUERIES, QUERY_STEP)),
-      .registers = std::max(MMA_WIDE_REGISTERS(KEYS, KEY_STEP, KEYS, MMA_MOST_PITCH),
-                            MMA_WIDE_REGISTERS(QUERIES, QUERY_STEP, QUERIES / 2, HEAD_PITCH))};
+  if (!(ATTN_MMA_WIDE_VALID) || columns(problem) > kMostColumns) return {};
+  return {.valid = true,
+          .own_keys = KEYS,
+          .own_rows = QUERIES,
+          .local_bytes = std::max(ATTN_MMA_WIDE_BYTES(KEYS, KEY_STEP),
+                                  ATTN_MMA_WIDE_BYTES(QUERIES, QUERY_STEP)),
+          .registers =
+              std::max(ATTN_MMA_WIDE_REGISTERS(KEYS, KEY_STEP, KEYS, ATTN_MMA_MOST_PITCH),
+                       ATTN_MMA_WIDE_REGISTERS(QUERIES, QUERY_STEP, QUERIES / 2, ATTN_HEAD_PITCH))};
 }
 
 // Hopper has more than what is everywhere, and its features are known.
 std::uint32_t most_local_bytes(const DeviceProfile& profile) {
-  return has(profile.features, Feature::kWgmma) ? kHopperLocalBytes : MMA_MOST_LOCAL_BYTES;
+  return has(profile.features, Feature::kWgmma) ? kHopperLocalBytes : ATTN_MMA_MOST_LOCAL_BYTES;
 }
 
 Config make_config(std::uint32_t keys, std::uint32_t key_step, std::uint32_t queries,
                    std::uint32_t query_step, std::uint32_t stages) {
-  return {{"WG_X", MMA_WIDE_ITEMS},   {"KEYS", keys},
-          {"KEY_STEP", key_step},     {"QUERIES", queries},
-          {"QUERY_STEP", query_step}, {"STAGES", stages}};
+  return {{"WG_X", ATTN_MMA_WIDE_ITEMS}, {"KEYS", keys},
+          {"KEY_STEP", key_step},        {"QUERIES", queries},
+          {"QUERY_STEP", query_step},    {"STAGES", stages}};
 }
 
 // Most promising first, of those that fit.

@@ -20,10 +20,10 @@ TileBackwardGeometry geometry(const Config& config, std::uint32_t HEAD_DIM, std:
   for (const std::uint32_t value : {WG_X, BLOCK_OWN, BLOCK_STEP, ITEM_ROWS, SLICE_D, SLICE_STEP}) {
     if (value == 0 || value > kMost) return {};
   }
-  if (BLOCK_OWN < ITEM_ROWS || WG_X < LANES_OWN || !(TILE_BACKWARD_VALID)) return {};
+  if (BLOCK_OWN < ITEM_ROWS || WG_X < ATTN_LANES_OWN || !(ATTN_TILE_BACKWARD_VALID)) return {};
   return {.valid = true,
-          .local_bytes = TILE_BACKWARD_LOCAL_BYTES,
-          .registers = TILE_BACKWARD_REGISTERS};
+          .local_bytes = ATTN_TILE_BACKWARD_LOCAL_BYTES,
+          .registers = ATTN_TILE_BACKWARD_REGISTERS};
 }
 
 }  // namespace
@@ -33,8 +33,8 @@ TileBackwardGeometry tile_backward_geometry(const Config& config, std::uint32_t 
   const TileBackwardGeometry keys = geometry(config, head_dim, value_dim, true);
   const TileBackwardGeometry queries = geometry(config, head_dim, value_dim, false);
   if (!keys.valid || !queries.valid) return {};
-  // The queries kernel has one sum fewer than TILE_BACKWARD_REGISTERS counts, so the keys kernel
-  // leads.
+  // The queries kernel has one sum fewer than ATTN_TILE_BACKWARD_REGISTERS counts, so the keys
+  // kernel leads.
   return {.valid = true,
           .local_bytes = std::max(keys.local_bytes, queries.local_bytes),
           .registers = keys.registers};

@@ -16,8 +16,8 @@ TileGeometry tile_geometry(const Config& config, std::uint32_t head_dim, std::ui
   for (const std::uint32_t value : {WG_X, BLOCK_Q, BLOCK_K, ITEM_ROWS, SLICE_D, SLICE_K}) {
     if (value == 0 || value > kMost) return {};
   }
-  if (BLOCK_Q < ITEM_ROWS || WG_X < LANES_Q || !(TILE_VALID)) return {};
-  return {.valid = true, .local_bytes = TILE_LOCAL_BYTES, .registers = TILE_REGISTERS};
+  if (BLOCK_Q < ITEM_ROWS || WG_X < ATTN_LANES_Q || !(ATTN_TILE_VALID)) return {};
+  return {.valid = true, .local_bytes = ATTN_TILE_LOCAL_BYTES, .registers = ATTN_TILE_REGISTERS};
 }
 
 }  // namespace tessera::operations::attention
