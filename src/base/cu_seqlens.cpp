@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <new>
 #include <string>
 
+#include "base/out_of_memory.hpp"
 #include "tessera/error.hpp"
 
 namespace tessera {
@@ -48,14 +50,16 @@ std::vector<Index> chunk_counts(std::span<const Index> cu_seqlens, Index chunk_s
 
 }  // namespace
 
-std::vector<Index> sequence_lengths(std::span<const Index> cu_seqlens) {
+std::vector<Index> sequence_lengths(std::span<const Index> cu_seqlens) try {
   std::vector<Index> lengths;
   for_each_sequence(cu_seqlens, [&](Index, Index length) { lengths.push_back(length); });
   return lengths;
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
 std::vector<Index> sequence_lengths_from_mask(std::int64_t batch,
-                                              std::span<const std::uint8_t> mask) {
+                                              std::span<const std::uint8_t> mask) try {
   const auto rows = static_cast<std::size_t>(std::max<std::int64_t>(batch, 0));
   if (batch < 0 || (rows == 0 ? !mask.empty() : mask.size() % rows != 0)) {
     throw InvalidArgument("a mask of " + std::to_string(mask.size()) +
@@ -72,9 +76,11 @@ std::vector<Index> sequence_lengths_from_mask(std::int64_t batch,
     lengths[b] = static_cast<Index>(visible);
   }
   return lengths;
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
-std::vector<Index> cu_seqlens_from_lengths(std::span<const Index> lengths) {
+std::vector<Index> cu_seqlens_from_lengths(std::span<const Index> lengths) try {
   std::vector<Index> cu_seqlens{0};
   cu_seqlens.reserve(lengths.size() + 1);
   for (std::size_t n = 0; n < lengths.size(); ++n) {
@@ -90,39 +96,54 @@ std::vector<Index> cu_seqlens_from_lengths(std::span<const Index> lengths) {
     cu_seqlens.push_back(end);
   }
   return cu_seqlens;
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
-std::vector<Index> cu_seqlens_from_mask(std::int64_t batch, std::span<const std::uint8_t> mask) {
+std::vector<Index> cu_seqlens_from_mask(std::int64_t batch,
+                                        std::span<const std::uint8_t> mask) try {
   return cu_seqlens_from_lengths(sequence_lengths_from_mask(batch, mask));
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
-std::vector<Index> position_ids(std::span<const Index> cu_seqlens) {
+std::vector<Index> position_ids(std::span<const Index> cu_seqlens) try {
   std::vector<Index> ids;
   for_each_token(cu_seqlens, [&](Index, Index position) { ids.push_back(position); });
   return ids;
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
-std::vector<Index> sequence_ids(std::span<const Index> cu_seqlens) {
+std::vector<Index> sequence_ids(std::span<const Index> cu_seqlens) try {
   std::vector<Index> ids;
   for_each_token(cu_seqlens, [&](Index sequence, Index) { ids.push_back(sequence); });
   return ids;
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
-std::vector<std::array<Index, 2>> token_indices(std::span<const Index> cu_seqlens) {
+std::vector<std::array<Index, 2>> token_indices(std::span<const Index> cu_seqlens) try {
   std::vector<std::array<Index, 2>> indices;
   for_each_token(cu_seqlens, [&](Index sequence, Index position) {
     indices.push_back({sequence, position});
   });
   return indices;
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
 std::vector<std::array<Index, 2>> chunk_indices(std::span<const Index> cu_seqlens,
-                                                Index chunk_size) {
+                                                Index chunk_size) try {
   return token_indices(chunk_offsets(cu_seqlens, chunk_size));  // chunks are tokens of this list
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
-std::vector<Index> chunk_offsets(std::span<const Index> cu_seqlens, Index chunk_size) {
+std::vector<Index> chunk_offsets(std::span<const Index> cu_seqlens, Index chunk_size) try {
   return cu_seqlens_from_lengths(chunk_counts(cu_seqlens, chunk_size));
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
 }  // namespace tessera

@@ -2,11 +2,13 @@
 // How masks are made, and what they refuse.
 #include "tessera/mask.hpp"
 
+#include <new>
 #include <tuple>
 #include <utility>
 
 #include "base/checked.hpp"
 #include "base/mask_checks.hpp"
+#include "base/out_of_memory.hpp"
 
 namespace tessera {
 namespace {
@@ -50,21 +52,27 @@ MaskSpec::MaskSpec(std::int64_t batch, std::int64_t heads, std::int64_t q_len, s
 }
 
 MaskSpec MaskSpec::full(std::int64_t batch, std::int64_t q_len, std::int64_t kv_len,
-                        std::int64_t heads) {
+                        std::int64_t heads) try {
   return {batch, heads, q_len, kv_len};
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
-MaskSpec MaskSpec::from_segments(std::int64_t batch, QueryKeyIds ids) {
+MaskSpec MaskSpec::from_segments(std::int64_t batch, QueryKeyIds ids) try {
   const std::int64_t q_len = row_length("the list of q segment ids", ids.q.size(), batch);
   const std::int64_t kv_len = row_length("the list of kv segment ids", ids.kv.size(), batch);
   return MaskSpec(batch, 1, q_len, kv_len).with_segments(std::move(ids));
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
-MaskSpec MaskSpec::from_segments(std::int64_t batch, const std::vector<std::int32_t>& ids) {
+MaskSpec MaskSpec::from_segments(std::int64_t batch, const std::vector<std::int32_t>& ids) try {
   return from_segments(batch, QueryKeyIds{.q = ids, .kv = ids});
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
-MaskSpec MaskSpec::from_padding(std::int64_t batch, std::span<const std::uint8_t> mask) {
+MaskSpec MaskSpec::from_padding(std::int64_t batch, std::span<const std::uint8_t> mask) try {
   std::vector<std::int32_t> ids(mask.size());
   for (std::size_t n = 0; n < mask.size(); ++n) {
     if (mask[n] > 1) {
@@ -74,15 +82,19 @@ MaskSpec MaskSpec::from_padding(std::int64_t batch, std::span<const std::uint8_t
     ids[n] = static_cast<std::int32_t>(mask[n]) - 1;
   }
   return from_segments(batch, ids);
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
-MaskSpec MaskSpec::from_dense(DenseMask mask) {
+MaskSpec MaskSpec::from_dense(DenseMask mask) try {
   const MaskSpec spec(mask.batch, mask.heads, mask.q_len, mask.kv_len);
   return spec.with_dense(std::move(mask));
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
 MaskSpec MaskSpec::random(std::int64_t batch, std::int64_t q_len, std::int64_t kv_len,
-                          double sparsity, std::uint64_t seed) {
+                          double sparsity, std::uint64_t seed) try {
   const MaskSpec spec(batch, 1, q_len, kv_len);
   if (!(sparsity >= 0 && sparsity <= 1)) {
     refuse_mask("sparsity must be 0 to 1, not " + std::to_string(sparsity));
@@ -94,17 +106,21 @@ MaskSpec MaskSpec::random(std::int64_t batch, std::int64_t q_len, std::int64_t k
     value = static_cast<double>(split_mix(seed) >> 11) * 0x1p-53 < 1 - sparsity ? 1 : 0;
   }
   return spec.with_dense(std::move(mask));
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
-MaskSpec MaskSpec::with_causal(Diagonal diagonal) const {
+MaskSpec MaskSpec::with_causal(Diagonal diagonal) const try {
   check_per_batch("causal offsets", diagonal.offsets.size(), batch_);
   MaskSpec result = *this;
   result.causal_ = std::move(diagonal);
   return result;
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
 MaskSpec MaskSpec::with_sliding_window(std::int64_t left, std::int64_t right,
-                                       Diagonal diagonal) const {
+                                       Diagonal diagonal) const try {
   if (left < 0 || right < 0) {
     refuse_mask("the sliding window must not be negative, but is (" + std::to_string(left) + ", " +
                 std::to_string(right) + ")");
@@ -113,47 +129,59 @@ MaskSpec MaskSpec::with_sliding_window(std::int64_t left, std::int64_t right,
   MaskSpec result = *this;
   result.window_ = Window{.left = left, .right = right, .diagonal = std::move(diagonal)};
   return result;
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
-MaskSpec MaskSpec::with_chunks(std::int64_t size, Diagonal diagonal) const {
+MaskSpec MaskSpec::with_chunks(std::int64_t size, Diagonal diagonal) const try {
   if (size <= 0) refuse_mask("the chunk size must be greater than 0, not " + std::to_string(size));
   check_per_batch("chunk offsets", diagonal.offsets.size(), batch_);
   MaskSpec result = *this;
   result.chunks_ = Chunks{.size = size, .diagonal = std::move(diagonal)};
   return result;
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
-MaskSpec MaskSpec::with_segments(QueryKeyIds ids) const {
+MaskSpec MaskSpec::with_segments(QueryKeyIds ids) const try {
   check_count("q segment ids", ids.q.size(), batch_, q_len_);
   check_count("kv segment ids", ids.kv.size(), batch_, kv_len_);
   MaskSpec result = *this;
   result.segments_ = std::move(ids);
   return result;
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
-MaskSpec MaskSpec::with_positions(QueryKeyIds positions) const {
+MaskSpec MaskSpec::with_positions(QueryKeyIds positions) const try {
   check_count("q positions", positions.q.size(), batch_, q_len_);
   check_count("kv positions", positions.kv.size(), batch_, kv_len_);
   MaskSpec result = *this;
   result.positions_ = std::move(positions);
   return result;
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
-MaskSpec MaskSpec::with_q_lengths(std::vector<std::int64_t> lengths) const {
+MaskSpec MaskSpec::with_q_lengths(std::vector<std::int64_t> lengths) const try {
   check_lengths("q_lengths", lengths, batch_, q_len_);
   MaskSpec result = *this;
   result.q_lengths_ = std::move(lengths);
   return result;
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
-MaskSpec MaskSpec::with_kv_lengths(std::vector<std::int64_t> lengths) const {
+MaskSpec MaskSpec::with_kv_lengths(std::vector<std::int64_t> lengths) const try {
   check_lengths("kv_lengths", lengths, batch_, kv_len_);
   MaskSpec result = *this;
   result.kv_lengths_ = std::move(lengths);
   return result;
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
-MaskSpec MaskSpec::with_dense(DenseMask mask) const {
+MaskSpec MaskSpec::with_dense(DenseMask mask) const try {
   const auto one_or = [](std::int64_t extent, std::int64_t all) {
     return extent == 1 || extent == all;
   };
@@ -171,16 +199,20 @@ MaskSpec MaskSpec::with_dense(DenseMask mask) const {
   MaskSpec result = *this;
   result.dense_ = std::make_shared<const DenseMask>(std::move(mask));
   return result;
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
 MaskSpec MaskSpec::with_token_types(QueryKeyIds types, TokenTypeCombine combine,
-                                    ZeroTypePolicy zero_policy) const {
+                                    ZeroTypePolicy zero_policy) const try {
   check_count("q token types", types.q.size(), batch_, q_len_);
   check_count("kv token types", types.kv.size(), batch_, kv_len_);
   MaskSpec result = *this;
   result.token_types_ =
       TokenTypes{.ids = std::move(types), .combine = combine, .zero_policy = zero_policy};
   return result;
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
 bool operator==(const MaskSpec& a, const MaskSpec& b) {

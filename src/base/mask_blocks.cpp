@@ -3,10 +3,12 @@
 // elements that are left are visited.
 #include <algorithm>
 #include <limits>
+#include <new>
 
 #include "base/checked.hpp"
 #include "base/mask_checks.hpp"
 #include "base/mask_view.hpp"
+#include "base/out_of_memory.hpp"
 #include "tessera/mask.hpp"
 
 namespace tessera {
@@ -186,7 +188,7 @@ std::string key_ticks(std::int64_t blocks, std::int64_t block) {
 
 }  // namespace
 
-BlockLayout MaskSpec::to_block_layout(std::int64_t block_q, std::int64_t block_k) const {
+BlockLayout MaskSpec::to_block_layout(std::int64_t block_q, std::int64_t block_k) const try {
   BlockLayout layout{.batch = batch_,
                      .heads = heads_,
                      .q_blocks = blocks_of(q_len_, block_q, "block_q"),
@@ -209,9 +211,11 @@ BlockLayout MaskSpec::to_block_layout(std::int64_t block_q, std::int64_t block_k
     }
   }
   return layout;
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
-std::string MaskSpec::picture(std::int64_t block, std::int64_t b, std::int64_t h) const {
+std::string MaskSpec::picture(std::int64_t block, std::int64_t b, std::int64_t h) const try {
   const std::int64_t q_blocks = blocks_of(q_len_, block, "block");
   const std::int64_t kv_blocks = blocks_of(kv_len_, block, "block");
   check_index("b", b, batch_);
@@ -233,6 +237,8 @@ std::string MaskSpec::picture(std::int64_t block, std::int64_t b, std::int64_t h
     text += "\n";
   }
   return text;
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
 }  // namespace tessera

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Segment ids from masks and masks from segment ids.
 #include <algorithm>
+#include <new>
 #include <string_view>
 #include <unordered_map>
 
 #include "base/mask_checks.hpp"
 #include "base/mask_view.hpp"
+#include "base/out_of_memory.hpp"
 #include "tessera/mask.hpp"
 
 namespace tessera {
@@ -48,7 +50,7 @@ std::string transposed(const std::string& matrix, std::int64_t rows, std::int64_
 
 }  // namespace
 
-QueryKeyIds mask_to_segment_ids(const DenseMask& mask, bool per_head) {
+QueryKeyIds mask_to_segment_ids(const DenseMask& mask, bool per_head) try {
   check_dense(mask);
   QueryKeyIds ids;
   for (std::int64_t b = 0; b < mask.batch; ++b) {
@@ -66,21 +68,27 @@ QueryKeyIds mask_to_segment_ids(const DenseMask& mask, bool per_head) {
     }
   }
   return ids;
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
-DenseMask segment_ids_to_mask(std::int64_t batch, const QueryKeyIds& ids) {
+DenseMask segment_ids_to_mask(std::int64_t batch, const QueryKeyIds& ids) try {
   return MaskSpec::from_segments(batch, ids).to_dense();
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
-std::vector<std::uint8_t> segment_valid_mask(std::span<const std::int32_t> ids) {
+std::vector<std::uint8_t> segment_valid_mask(std::span<const std::int32_t> ids) try {
   std::vector<std::uint8_t> mask(ids.size());
   std::ranges::transform(ids, mask.begin(), [](std::int32_t id) { return id >= 0 ? 1 : 0; });
   return mask;
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
 std::vector<std::int32_t> positions_from_segments(std::int64_t batch,
                                                   std::span<const std::int32_t> ids,
-                                                  std::int32_t padding) {
+                                                  std::int32_t padding) try {
   const auto len = static_cast<std::size_t>(row_length("the list of ids", ids.size(), batch));
   std::vector<std::int32_t> positions(ids.size());
   for (std::size_t n = 0; n < ids.size(); ++n) {
@@ -88,10 +96,12 @@ std::vector<std::int32_t> positions_from_segments(std::int64_t batch,
     positions[n] = ids[n] < 0 ? padding : starts ? 0 : positions[n - 1] + 1;
   }
   return positions;
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
 std::vector<std::int32_t> chunk_segment_ids(std::int64_t batch, std::span<const std::int32_t> ids,
-                                            std::int64_t chunk_size) {
+                                            std::int64_t chunk_size) try {
   const auto len = static_cast<std::size_t>(row_length("the list of ids", ids.size(), batch));
   if (chunk_size <= 0) {
     refuse_mask("the chunk size must be greater than 0, not " + std::to_string(chunk_size));
@@ -102,14 +112,18 @@ std::vector<std::int32_t> chunk_segment_ids(std::int64_t batch, std::span<const 
     chunks[n] = ids[n] < 0 ? -1 : static_cast<std::int32_t>(position / chunk_size + 1);
   }
   return chunks;
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
-bool is_block_diagonal(const DenseMask& mask) {
+bool is_block_diagonal(const DenseMask& mask) try {
   const QueryKeyIds ids = mask_to_segment_ids(mask, true);
   if (mask.values.empty()) return true;
   const DenseMask shown = segment_ids_to_mask(mask.batch * mask.heads, ids);
   return std::ranges::equal(mask.values, shown.values,
                             [](std::uint8_t a, std::uint8_t b) { return (a != 0) == (b != 0); });
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
 }  // namespace tessera

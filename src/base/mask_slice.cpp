@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parts of masks: rules move, arrays are cut.
 #include <algorithm>
+#include <new>
 
 #include "base/checked.hpp"
 #include "base/mask_checks.hpp"
 #include "base/mask_view.hpp"
+#include "base/out_of_memory.hpp"
 #include "tessera/mask.hpp"
 
 namespace tessera {
@@ -79,7 +81,7 @@ Starts trailing(std::int64_t len, std::int64_t whole, const Starts& ends) {
 }  // namespace
 
 MaskSpec MaskSpec::slice(const Starts& q_starts, std::int64_t q_len, const Starts& kv_starts,
-                         std::int64_t kv_len) const {
+                         std::int64_t kv_len) const try {
   check_starts("q_starts", q_starts, batch_, q_len, q_len_);
   check_starts("kv_starts", kv_starts, batch_, kv_len, kv_len_);
   MaskSpec result(batch_, heads_, q_len, kv_len);
@@ -135,18 +137,24 @@ MaskSpec MaskSpec::slice(const Starts& q_starts, std::int64_t q_len, const Start
         std::make_shared<const DenseMask>(cut(*dense_, batch_, q_starts, q_len, kv_starts, kv_len));
   }
   return result;
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
-MaskSpec MaskSpec::last_rows(std::int64_t q_len) const {
+MaskSpec MaskSpec::last_rows(std::int64_t q_len) const try {
   Starts ends;
   for (std::int64_t b = 0; b < batch_; ++b) ends.push_back(kv_length(b));
   return slice(trailing(q_len, q_len_, ends), q_len, {0}, kv_len_);
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
-MaskSpec MaskSpec::last_keys(std::int64_t kv_len) const {
+MaskSpec MaskSpec::last_keys(std::int64_t kv_len) const try {
   Starts ends;
   for (std::int64_t b = 0; b < batch_; ++b) ends.push_back(kv_length(b));
   return slice({0}, q_len_, trailing(kv_len, kv_len_, ends), kv_len);
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
 }  // namespace tessera

@@ -2,10 +2,12 @@
 // What a mask shows, element by element and row by row.
 #include <algorithm>
 #include <limits>
+#include <new>
 
 #include "base/checked.hpp"
 #include "base/mask_checks.hpp"
 #include "base/mask_view.hpp"
+#include "base/out_of_memory.hpp"
 #include "tessera/mask.hpp"
 
 namespace tessera {
@@ -40,21 +42,27 @@ std::vector<std::int32_t> masked_ids(const std::vector<std::int32_t>* segments,
 
 }  // namespace
 
-std::int64_t MaskSpec::alignment_shift(const Diagonal& diagonal, std::int64_t b) const {
+std::int64_t MaskSpec::alignment_shift(const Diagonal& diagonal, std::int64_t b) const try {
   return diagonal.alignment == CausalAlignment::kTopLeft ? 0 : kv_length(b) - q_length(b);
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
-std::int64_t MaskSpec::q_length(std::int64_t b) const {
+std::int64_t MaskSpec::q_length(std::int64_t b) const try {
   check_index("b", b, batch_);
   return q_lengths_ ? (*q_lengths_)[static_cast<std::size_t>(b)] : q_len_;
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
-std::int64_t MaskSpec::kv_length(std::int64_t b) const {
+std::int64_t MaskSpec::kv_length(std::int64_t b) const try {
   check_index("b", b, batch_);
   return kv_lengths_ ? (*kv_lengths_)[static_cast<std::size_t>(b)] : kv_len_;
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
-DiagonalBand MaskSpec::band(std::int64_t b) const {
+DiagonalBand MaskSpec::band(std::int64_t b) const try {
   check_index("b", b, batch_);
   // The shift comes last: it is far smaller than 64 bits, so a sum that saturates before it is
   // outside of the mask with or without it.
@@ -71,25 +79,33 @@ DiagonalBand MaskSpec::band(std::int64_t b) const {
   }
   // Beyond these, nothing is visible either way.
   return {.low = std::min(band.low, kv_len_), .high = std::max(band.high, -q_len_)};
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
-std::vector<std::uint8_t> MaskSpec::q_mask() const {
+std::vector<std::uint8_t> MaskSpec::q_mask() const try {
   std::vector<std::uint8_t> mask;
+  mask.reserve(static_cast<std::size_t>(mul_or_throw(batch_, q_len_, "a mask")));
   for (std::int64_t b = 0; b < batch_; ++b) {
     append_valid(mask, segments_ ? &segments_->q : nullptr, b, q_len_, q_length(b));
   }
   return mask;
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
-std::vector<std::uint8_t> MaskSpec::kv_mask() const {
+std::vector<std::uint8_t> MaskSpec::kv_mask() const try {
   std::vector<std::uint8_t> mask;
+  mask.reserve(static_cast<std::size_t>(mul_or_throw(batch_, kv_len_, "a mask")));
   for (std::int64_t b = 0; b < batch_; ++b) {
     append_valid(mask, segments_ ? &segments_->kv : nullptr, b, kv_len_, kv_length(b));
   }
   return mask;
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
-QueryKeyIds MaskSpec::positions() const {
+QueryKeyIds MaskSpec::positions() const try {
   if (positions_) return *positions_;
   if (batch_ == 0) return {};
   return {.q = positions_from_segments(batch_,
@@ -97,21 +113,27 @@ QueryKeyIds MaskSpec::positions() const {
           .kv = positions_from_segments(batch_,
                                         masked_ids(segments_ ? &segments_->kv : nullptr, kv_mask()),
                                         std::numeric_limits<std::int32_t>::max())};
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
-bool MaskSpec::is_self_attention() const {
+bool MaskSpec::is_self_attention() const try {
   return q_len_ == kv_len_ && (!segments_ || segments_->q == segments_->kv);
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
-bool MaskSpec::visible(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const {
+bool MaskSpec::visible(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const try {
   check_index("b", b, batch_);
   if (heads_ > 1) check_index("h", h, heads_);
   check_index("i", i, q_len_);
   check_index("j", j, kv_len_);
   return MaskView(*this, b).visible(h, i, j);
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
-KeyInterval MaskSpec::bounds(std::int64_t b, std::int64_t i) const {
+KeyInterval MaskSpec::bounds(std::int64_t b, std::int64_t i) const try {
   check_index("b", b, batch_);
   check_index("i", i, q_len_);
   const MaskView view(*this, b);
@@ -127,9 +149,11 @@ KeyInterval MaskSpec::bounds(std::int64_t b, std::int64_t i) const {
   while (keys.first < keys.last && hidden(keys.first)) ++keys.first;
   while (keys.first < keys.last && hidden(keys.last - 1)) --keys.last;
   return keys.first < keys.last ? keys : KeyInterval{};
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
-DenseMask MaskSpec::to_dense() const {
+DenseMask MaskSpec::to_dense() const try {
   DenseMask mask{.batch = batch_, .heads = heads_, .q_len = q_len_, .kv_len = kv_len_};
   const std::int64_t rows =
       mul_or_throw(mul_or_throw(batch_, heads_, "a dense mask"), q_len_, "a dense mask");
@@ -145,15 +169,19 @@ DenseMask MaskSpec::to_dense() const {
     }
   }
   return mask;
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
-std::vector<float> MaskSpec::to_bias() const {
+std::vector<float> MaskSpec::to_bias() const try {
   const DenseMask mask = to_dense();
   std::vector<float> bias(mask.values.size());
   std::ranges::transform(mask.values, bias.begin(), [](std::uint8_t value) {
     return value != 0 ? 0.0F : -std::numeric_limits<float>::infinity();
   });
   return bias;
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
 }  // namespace tessera

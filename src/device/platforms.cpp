@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <new>
 
+#include "base/out_of_memory.hpp"
 #include "base/printable.hpp"
 #include "device/quirks.hpp"
 #include "device/selector_words.hpp"
@@ -78,7 +80,7 @@ const PlatformProbe& Platforms::answer(Backend platform) {
   return *answer.probe;
 }
 
-PartialProbe Platforms::probe(std::string_view selector) {
+PartialProbe Platforms::probe(std::string_view selector) try {
   std::optional<Backend> named;
   std::optional<int> counted;
   for (const std::string& word : selector_words(selector)) {
@@ -106,11 +108,15 @@ PartialProbe Platforms::probe(std::string_view selector) {
   }
   note_same_devices(result.probe);
   return result;
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
-const Probe& Platforms::all() {
+const Probe& Platforms::all() try {
   std::call_once(all_once_, [&] { all_ = probe({}).probe; });
   return all_;
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
 int Platforms::index_of(const Route& route) {

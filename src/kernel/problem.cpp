@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <new>
 
 #include "base/byte_range.hpp"
+#include "base/out_of_memory.hpp"
 #include "kernel/precision.hpp"
 #include "tessera/error.hpp"
 #include "tessera/record.hpp"
@@ -126,7 +128,7 @@ void Problem::infer_output(std::size_t slot, DType dtype, Shape shape) {
 }
 
 Problem make_problem(const Operation& operation, std::vector<std::optional<TensorSpec>> operands,
-                     Options options, std::vector<bool> requested) {
+                     Options options, std::vector<bool> requested) try {
   const std::size_t slots = operation.operands.size();
   if (operands.size() > slots) {
     throw InvalidArgument(operation.name + " has " + std::to_string(slots) +
@@ -156,6 +158,8 @@ Problem make_problem(const Operation& operation, std::vector<std::optional<Tenso
   // Outputs may tell combinations apart.
   problem.types = operation.types.empty() ? StorageTypes(problem.dtype) : types_of(problem);
   return problem;
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
 }  // namespace tessera

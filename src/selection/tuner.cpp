@@ -54,6 +54,7 @@ class Tuning {
 
  private:
   static constexpr int kLeastRounds = 2;
+  static constexpr std::string_view kNotTried = "not tried: ";
 
   // A candidate that was found right.
   struct Contender {
@@ -74,11 +75,13 @@ class Tuning {
 
   // ---- right
 
+  void stop(const std::string& why) { stopped_ = std::string(kNotTried).append(why); }
+
   void check(const Candidate& candidate) {
     Measurement result{.variant = candidate.variant->name, .config = candidate.config};
     if (stopped_.empty() && !affords_another()) {
       report_.out_of_budget = true;
-      stopped_ = "not tried: the budget of " + digits(options_.budget_seconds) + " s was used up";
+      stop("the budget of " + digits(options_.budget_seconds) + " s was used up");
     }
     result.failure = stopped_;
     if (stopped_.empty()) {
@@ -97,7 +100,7 @@ class Tuning {
                                .number = report_.measurements.size(),
                                .wall_seconds = options_.now() - before});
       });
-      if (!lost_.empty()) stopped_ = "not tried: the device was lost before: " + lost_;
+      if (!lost_.empty()) stop("the device was lost before: " + lost_);
     }
     report_.measurements.push_back(result);
     tell("autotune_candidate", result,
@@ -212,8 +215,9 @@ class Tuning {
 
   std::optional<Choice> best() const {
     const Measurement* winner = nullptr;
-    std::size_t right = 0;
+    std::size_t right = 0, tried = 0;
     for (const Measurement& result : report_.measurements) {
+      tried += result.failure.starts_with(kNotTried) ? 0 : 1;
       if (!result.failure.empty()) continue;
       ++right;
       if (winner == nullptr || result.milliseconds < winner->milliseconds) winner = &result;
@@ -224,8 +228,8 @@ class Tuning {
                   .tier = Tier::kAutotune,
                   .origin = Tier::kAutotune,
                   .why = digits(winner->milliseconds) + " ms, the fastest of " +
-                         std::to_string(right) + " right among " +
-                         std::to_string(report_.measurements.size()) + " candidates"};
+                         std::to_string(right) + " right; " + std::to_string(tried) + " of " +
+                         std::to_string(report_.measurements.size()) + " candidates tried"};
   }
 
   void tell(const char* name, const Measurement& result, std::string detail) const {

@@ -442,5 +442,17 @@ TEST(MaskRefusals, NameArgumentAndValue) {
             "mask: the list of ids has 4 values, which do not make the rows of batch 3");
 }
 
+TEST(MaskMemory, WhatDoesNotFitIsAnError) {
+  const std::int64_t length = std::int64_t{1} << 25;
+  const MaskSpec large = MaskSpec::full(1, length, length).with_causal();
+  EXPECT_THROW(large.to_dense(), OutOfHostMemory);
+  EXPECT_THROW(large.to_bias(), OutOfHostMemory);
+  EXPECT_THROW(large.to_block_layout(1, 1), OutOfHostMemory);
+  EXPECT_THROW(MaskSpec::random(1, length, length), OutOfHostMemory);
+  const MaskSpec longest = MaskSpec::full(4, std::int64_t{1} << 60, 1);
+  EXPECT_THROW(longest.q_mask(), OutOfHostMemory);
+  EXPECT_THROW(longest.positions(), OutOfHostMemory);
+}
+
 }  // namespace
 }  // namespace tessera

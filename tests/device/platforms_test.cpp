@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tessera/context.hpp"
+#include "tessera/error.hpp"
 
 #if defined(__linux__)
 #include <fstream>
@@ -150,6 +151,12 @@ TEST(PlatformsDeathTest, AContextOnAnotherPlatformLoadsNoVulkanDriver) {
       testing::ExitedWithCode(0), "");
 }
 #endif
+
+TEST(Platforms, NoMemoryIsAnError) {
+  Platforms platforms([](Backend) -> PlatformProbe { throw std::bad_alloc(); });
+  EXPECT_THROW(platforms.all(), OutOfHostMemory);
+  EXPECT_THROW(platforms.probe("host"), OutOfHostMemory);
+}
 
 }  // namespace
 }  // namespace tessera::device

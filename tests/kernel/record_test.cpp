@@ -119,6 +119,13 @@ TEST(Problem, EveryRefusalNamesWhatIsWrong) {
             "scale: y f32[5] is written to and has stride 0 along axis 0");
 }
 
+TEST(Problem, NoMemoryIsAnError) {
+  Operation operation = scale_operation("no_memory");
+  operation.validate = [](Problem&) { throw std::bad_alloc(); };
+  EXPECT_THROW(make_problem(operation, {TensorSpec::contiguous(DType::kF32, {4})}, {}),
+               OutOfHostMemory);
+}
+
 TEST(Problem, EveryRegisteredOperationHasAPrecision) {
   const Operation& operation = register_operation(scale_operation("precision_test_scale"));
   const auto precision_of_call = [&](Options options) {

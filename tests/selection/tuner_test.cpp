@@ -105,7 +105,7 @@ TEST_F(TunerTest, TheFastestOfTheRightOnesWins) {
   EXPECT_EQ(report.operation, "scale");
   EXPECT_EQ(report.key, "dtype=f32;n=64");
   EXPECT_EQ(report.best->tier, Tier::kAutotune);
-  EXPECT_THAT(report.best->why, HasSubstr("the fastest of 3 right among 3 candidates"));
+  EXPECT_THAT(report.best->why, HasSubstr("the fastest of 3 right; 3 of 3 candidates tried"));
   EXPECT_DOUBLE_EQ(report.measurements[1].milliseconds, 1);
   EXPECT_EQ(report.measurements[1].error_over_bound, 0.5);
   EXPECT_FALSE(report.out_of_budget);
@@ -156,7 +156,7 @@ TEST_F(TunerTest, NoBadCandidateWins) {
       EXPECT_EQ(report.measurements[i].milliseconds, 0) << i;
     }
   }
-  EXPECT_THAT(report.best->why, HasSubstr("of 2 right among 15"));
+  EXPECT_THAT(report.best->why, HasSubstr("of 2 right; 15 of 15 candidates tried"));
 }
 
 TEST_F(TunerTest, NothingPassed) {
@@ -209,6 +209,11 @@ TEST_F(TunerTest, BudgetEndsTheSearch) {
   EXPECT_LT(machine.now, 0.4);
   EXPECT_GE(report.seconds, 0.2);
   EXPECT_THAT(report.measurements.back().failure, HasSubstr("budget of 0.3 s"));
+  const auto tried = std::ranges::count_if(report.measurements, [](const Measurement& each) {
+    return !each.failure.starts_with("not tried");
+  });
+  ASSERT_TRUE(report.best);
+  EXPECT_THAT(report.best->why, HasSubstr("; " + std::to_string(tried) + " of "));
   EXPECT_EQ(plants.back().verified, 0);
 }
 

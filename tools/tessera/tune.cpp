@@ -172,8 +172,8 @@ class Tuner {
                  report.best ? report.best->config.to_string() : "",
                  report.best ? significant(result.milliseconds) : "",
                  report.best ? spread_text(result.spread, report.settled) : "",
-                 clock_text(report.clock_mhz), std::to_string(tally.tried),
-                 std::to_string(tally.failed), fixed(report.seconds, 1)});
+                 clock_text(report.clock_mhz), tally.text(), std::to_string(tally.failed),
+                 fixed(report.seconds, 1)});
     }
     if (!table.empty()) std::cout << table.text();
     const bool unsteady = std::ranges::any_of(results_, [](const Result& result) {
@@ -216,6 +216,8 @@ class Tuner {
                 {"clock_mhz", result.report.clock_mhz},
                 {"settled", result.report.settled},
                 {"out_of_budget", result.report.out_of_budget},
+                {"tried", count(result.report).tried},
+                {"candidates", measurements.size()},
                 {"measurements", measurements}};
       if (result.report.best) {
         json["best"] = choice_json(*result.report.best);

@@ -19,8 +19,7 @@ double seconds_since(Clock::time_point start) {
 
 std::string outcome(const TuneReport& report) {
   const Tally tally = count(report);
-  std::string text = std::to_string(tally.tried) + " of " +
-                     std::to_string(report.measurements.size()) + " candidates tried";
+  std::string text = tally.text() + " candidates tried";
   if (tally.failed > 0) text += ", " + std::to_string(tally.failed) + " failed";
   text += ", " + fixed(report.seconds, 1) + " s";
   if (report.out_of_budget) text += ", budget used up";
@@ -34,7 +33,7 @@ std::optional<std::string> why_not_kept(const Context& context) {
 }
 
 Tally count(const TuneReport& report) {
-  Tally tally;
+  Tally tally{.all = report.measurements.size()};
   for (const Measurement& m : report.measurements) {
     if (m.failure.starts_with("not tried")) continue;
     ++tally.tried;

@@ -24,7 +24,8 @@ std::string job_name(const TuneJob& job);
 
 // Of the candidates of a report: reached within the budget, and of these wrong or broken.
 struct Tally {
-  std::size_t tried = 0, failed = 0;
+  std::size_t tried = 0, failed = 0, all = 0;
+  std::string text() const { return std::to_string(tried) + " of " + std::to_string(all); }
 };
 Tally count(const TuneReport& report);
 
