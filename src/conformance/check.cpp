@@ -14,10 +14,9 @@ namespace tessera::conformance {
 namespace {
 
 constexpr double kNoLimit = 1e300;
-// What a quick check may build anew for a variant and storage type: where the variant runs on what
-// it was made for, where it is a GPU's kernel on a CPU, of kernels that another operation has run;
-// and for storage types beyond the first.
-constexpr std::size_t kPrograms = 16, kOfGpus = 8, kOfKnownKernels = 3, kOfOtherDTypes = 4;
+// What a quick check may build of a variant's kernels beyond each of them once: where the variant
+// runs on what it was made for, and where it is a GPU's kernel on a CPU.
+constexpr std::size_t kMore = 6, kMoreOfGpus = 3;
 
 using Clock = std::chrono::steady_clock;
 
@@ -40,7 +39,7 @@ class Checker {
         operation_(operation),
         options_(options),
         each_(each) {
-    if (options.shared != nullptr) earlier_ = options.shared->programs;
+    if (options.shared != nullptr) earlier_ = options.shared->built;
     planned_ = earlier_;
   }
 
@@ -125,36 +124,49 @@ class Checker {
                              std::vector<std::vector<Subject>>& subjects) {
     const bool first_types = types == types_of(variant).front();
     std::vector<Candidate> candidates;
-    std::map<std::size_t, Problem> problems;
     for (std::size_t n = 0; n < cases.size(); ++n) {
       if (!is_named(cases[n])) continue;
       Problem problem = make_problem(operation_, cases[n].operands, cases[n].options);
       if (options_.quick && !is_in_sample(n, first_types, is_chosen(variant, problem, cases[n])))
         continue;
-      std::vector<Config> configs = accepted(problem, variant);
-      if (configs.empty()) {
-        skip(variant, problem.types, cases[n],
-             selection::refusal(problem, variant, context_.device()).value_or("no configuration"));
-        continue;
-      }
-      Config own = configs.front();
-      candidates.push_back({.number = n, .configs = std::move(configs), .config = std::move(own)});
-      problems.emplace(n, std::move(problem));
+      if (const Refusal no = add(std::move(problem), n, variant, candidates))
+        skip(variant, types, cases[n], *no);
     }
+    if (!options_.quick) return take_all(variant, candidates, subjects);
+    for (std::size_t n = cases.size() / 2; candidates.empty() && n < cases.size(); ++n) {
+      if (is_named(cases[n]))
+        add(make_problem(operation_, cases[n].operands, cases[n].options), n, variant, candidates);
+    }
+    if (candidates.empty()) return {};
+
+    std::vector<Config>& pinned = shared().pinned[kernels_of(variant, types)];
+    pin_configs(candidates, pinned, [&](const Candidate& candidate, const Config& config) {
+      return !selection::refusal(candidate.problem, variant, config, context_.device());
+    });
+    for (const Candidate& candidate : sample(variant, first_types, cases, std::move(candidates)))
+      subjects[candidate.number].push_back({&variant, candidate.config});
+    return {pinned.front()};
+  }
+
+  // What the variant says against the case, or nothing where it is a candidate now.
+  Refusal add(Problem problem, std::size_t number, const Variant& variant,
+              std::vector<Candidate>& candidates) const {
+    std::vector<Config> configs = accepted(problem, variant);
+    if (configs.empty())
+      return selection::refusal(problem, variant, context_.device()).value_or("no configuration");
+    Config own = configs.front();
+    candidates.push_back({.number = number,
+                          .problem = std::move(problem),
+                          .configs = std::move(configs),
+                          .config = std::move(own)});
+    return {};
+  }
+
+  std::vector<Config> take_all(const Variant& variant, const std::vector<Candidate>& candidates,
+                               std::vector<std::vector<Subject>>& subjects) const {
     std::vector<Config> tried;
-    if (options_.quick) {
-      std::vector<Config>& pinned = shared().pinned[kernels_of(variant, types)];
-      const bool known_kernels = !pinned.empty();
-      pin_configs(candidates, pinned, [&](const Candidate& candidate, const Config& config) {
-        return !selection::refusal(problems.at(candidate.number), variant, config,
-                                   context_.device());
-      });
-      leave_out(variant, budget(variant, first_types, known_kernels), cases, problems, candidates);
-      if (!candidates.empty()) tried.assign(1, pinned.front());
-    }
     for (const Candidate& candidate : candidates) {
       subjects[candidate.number].push_back({&variant, candidate.config});
-      if (options_.quick) continue;
       for (const Config& config : candidate.configs) {
         if (tried.size() < options_.max_configs &&
             std::ranges::find(tried, config) == tried.end()) {
@@ -165,40 +177,35 @@ class Checker {
     return tried;
   }
 
-  // Cases whose kernels another operation has run, but for a fifth; and those that would need too
-  // many kernels of their own.
-  void leave_out(const Variant& variant, std::size_t budget, const std::vector<Case>& cases,
-                 const std::map<std::size_t, Problem>& problems,
-                 std::vector<Candidate>& candidates) {
-    const auto needs = [&](const Candidate& candidate) {
-      return runtime::program_keys(problems.at(candidate.number), variant, candidate.config,
-                                   context_.device());
-    };
-    std::erase_if(candidates, [&](const Candidate& candidate) {
-      return is_known(needs(candidate)) && candidate.number % 5 != 2;
+  // Without cases that need programs which are not worth it, and, but for a fifth, those whose
+  // programs another operation has run.
+  std::vector<Candidate> sample(const Variant& variant, bool first_types,
+                                const std::vector<Case>& cases, std::vector<Candidate> candidates) {
+    std::vector<Programs> needs;
+    std::ranges::transform(candidates, std::back_inserter(needs), [&](const Candidate& candidate) {
+      return runtime::program_names(candidate.problem, variant, candidate.config,
+                                    context_.device());
     });
-    std::vector<Programs> all;
-    std::ranges::transform(candidates, std::back_inserter(all), needs);
-    const std::vector<bool> kept = within_budget(all, budget, planned_);
-    std::vector<Candidate> left;
-    for (std::size_t i = 0; i < candidates.size(); ++i) {
-      if (kept[i]) {
-        left.push_back(std::move(candidates[i]));
-      } else {
-        const std::size_t n = candidates[i].number;
-        skip(variant, problems.at(n).types, cases[n],
-             "it needs kernels for itself: a full check takes it");
-      }
-    }
-    candidates = std::move(left);
-  }
-
-  std::size_t budget(const Variant& variant, bool first_types, bool known_kernels) const {
-    if (!first_types) return known_kernels ? kOfOtherDTypes / 2 : kOfOtherDTypes;
-    if (known_kernels) return kOfKnownKernels;
     const bool made_for_it =
         context_.device().backend != Backend::kOpenCL || !variant.needs.kinds.empty();
-    return made_for_it ? kPrograms : kOfGpus;
+    const std::size_t more = !first_types ? 0 : made_for_it ? kMore : kMoreOfGpus;
+    const std::vector<bool> kept =
+        sample_of(needs, {.every_kernel = first_types || made_for_it, .more = more}, planned_);
+    std::vector<Candidate> left;
+    std::optional<Candidate> repetition;
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      Candidate& candidate = candidates[i];
+      if (!kept[i]) {
+        skip(variant, candidate.problem.types, cases[candidate.number],
+             "it needs kernels for itself: a full check takes it");
+      } else if (is_known(needs[i]) && candidate.number % 5 != 2) {
+        if (!repetition) repetition = std::move(candidate);
+      } else {
+        left.push_back(std::move(candidate));
+      }
+    }
+    if (left.empty()) left.push_back(std::move(*repetition));
+    return left;
   }
 
   // The files of a variant's kernels, and the storage types.
@@ -213,12 +220,14 @@ class Checker {
   Programs programs_of(const Case& shape, const Variant& variant, const Config& config) const {
     const Problem problem = make_problem(operation_, shape.operands, shape.options);
     if (selection::refusal(problem, variant, config, context_.device())) return {};
-    return runtime::program_keys(problem, variant, config, context_.device());
+    return runtime::program_names(problem, variant, config, context_.device());
   }
 
   // Whether other operations have used all of them.
   bool is_known(const Programs& programs) const {
-    const auto known = [&](const std::string& key) { return earlier_.contains(key); };
+    const auto known = [&](const runtime::ProgramName& program) {
+      return earlier_.programs.contains(program.key());
+    };
     return !programs.empty() && std::ranges::all_of(programs, known);
   }
 
@@ -315,9 +324,9 @@ class Checker {
   }
 
   void count_programs(const Problem& problem, const Subject& subject) {
-    for (std::string& key :
-         runtime::program_keys(problem, *subject.variant, subject.config, context_.device()))
-      shared().programs.insert(std::move(key));
+    for (const runtime::ProgramName& program :
+         runtime::program_names(problem, *subject.variant, subject.config, context_.device()))
+      shared().built.add(program);
   }
 
   // Same bits from all runs, and all right.
@@ -373,8 +382,8 @@ class Checker {
   const std::function<void(const CheckResult&)>& each_;
   CheckSummary summary_;
   Shared own_;
-  std::set<std::string> earlier_;  // programs that operations before this one used
-  std::set<std::string> planned_;  // with those that this one will use
+  Built earlier_;  // what operations before this one used
+  Built planned_;  // with what this one will use
   std::map<std::pair<std::string, std::string>, std::string> chosen_;  // the variant, by case
 };
 

@@ -120,22 +120,22 @@ class Planner {
 
 }  // namespace
 
-std::vector<std::string> program_keys(const Problem& problem, const Variant& variant,
-                                      const Config& config, const DeviceProfile& profile) {
-  std::vector<std::string> keys;
-  if (profile.backend == Backend::kHost) return keys;
+std::vector<ProgramName> program_names(const Problem& problem, const Variant& variant,
+                                       const Config& config, const DeviceProfile& profile) {
+  std::vector<ProgramName> names;
+  if (profile.backend == Backend::kHost) return names;
   for (const kernel::ResolvedStep& step : kernel::steps_of(variant, problem, config)) {
     if (step.call) {
       const Problem called = kernel::problem_of(*step.call, problem);
       const Choice choice = choose_by_rules(called, step.call->variant, profile);
-      for (std::string& key : program_keys(called, *called.operation->find_variant(choice.variant),
-                                           choice.config, profile))
-        keys.push_back(std::move(key));
+      for (ProgramName& name : program_names(
+               called, *called.operation->find_variant(choice.variant), choice.config, profile))
+        names.push_back(std::move(name));
     } else if (!is_empty(step.groups(problem, config))) {
-      keys.push_back(ProgramCache::key(problem, variant, *step.pass, config, profile));
+      names.push_back(ProgramCache::name(problem, variant, *step.pass, config, profile));
     }
   }
-  return keys;
+  return names;
 }
 
 std::shared_ptr<const Plan> make_plan(Problem problem, const Choice& choice,

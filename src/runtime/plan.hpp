@@ -59,9 +59,9 @@ std::shared_ptr<const Plan> make_plan(Problem problem, const Choice& choice,
                                       const DeviceProfile& profile, ProgramCache& programs,
                                       const ChooseCall& choose = {});
 
-// The keys of the programs that the plan would need: ProgramCache::key(). Builds nothing.
-std::vector<std::string> program_keys(const Problem& problem, const Variant& variant,
-                                      const Config& config, const DeviceProfile& profile);
+// The programs that the plan would need. Builds nothing.
+std::vector<ProgramName> program_names(const Problem& problem, const Variant& variant,
+                                       const Config& config, const DeviceProfile& profile);
 
 // Where a plan works.
 struct Memory {
