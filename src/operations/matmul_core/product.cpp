@@ -477,7 +477,7 @@ abi::MatmulArgs arguments_of(const Product& product) {
 }
 
 Refusal rejects_products(const Problem& problem, const DeviceProfile& profile) {
-  if (Refusal no = rejects_long_operands(problem)) return no;
+  if (Refusal no = rejects_long_operands(problem, profile, {})) return no;
   const bool small = storage_axes(problem, profile).front().value != 0;
   if (small && !has(profile.features, Feature::kStorage16))
     return "needs storage16 for operands of 16 bits, which this device lacks";
