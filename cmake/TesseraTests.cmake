@@ -171,6 +171,8 @@ if(TESSERA_HAVE_VULKAN AND TARGET tessera_tool AND "attention" IN_LIST families)
   endif()
 endif()
 
+include(TesseraOtherDriverTests)
+
 # Kernels under tools that watch what they do. Oclgrind: bounds and races, and uninitialised memory in kernels that are not
 # optimised or inlined, for it knows neither the instruction freeze nor the marks that inlining leaves. Vulkan's validation
 # layer: the API and synchronisation, and with GPU-assisted checks what shaders access. Debian's newest lavapipe runs those,

@@ -6,15 +6,17 @@
 set -eu
 root=$(CDPATH= cd -- "$(dirname -- "$0")/.." && pwd)
 build=$root/build/ci
+more=''
 if [ "${1:-}" = --full ]; then
   shift
+  more='pocl rusticl'
 else
   set -- -LE full "$@"
 fi
 
 sh "$root/tools/setup.sh"
 sh "$root/tools/newer.sh" get glslc || true # without it some variants are left out, and CMake lists them
-sh "$root/tools/newer.sh" get lavapipe & # without it their tests are skipped
+sh "$root/tools/newer.sh" get lavapipe $more & # without it their tests are skipped
 timeout 900 sh "$root/tools/vendors.sh" get & # the same
 (cd "$root" && cmake --preset ci) # --preset looks for the presets in the working directory
 cmake --build "$build"

@@ -5,13 +5,12 @@
 
 // Half bits of x, round to nearest even. packHalf2x16 may truncate, and may flush subnormal halves.
 uint half_bits(float x) {
-  const uint u = floatBitsToUint(x), sign = (u >> 16) & 0x8000u;
-  const uint magnitude = u & 0x7fffffffu, exponent = magnitude >> 23;
-  const bool normal = exponent > 112u;
-  const uint drop = normal ? 13u : min(126u - exponent, 25u);  // low bits that half has no room for
-  const uint exact = normal ? magnitude - 0x38000000u : (magnitude & 0x7fffffu) | 0x800000u;
-  const uint rounded = (exact + (1u << (drop - 1u)) - 1u + ((exact >> drop) & 1u)) >> drop;
-  return sign | (magnitude > 0x7f800000u ? 0x7e00u : min(rounded, 0x7c00u));
+  const uint u = floatBitsToUint(x), sign = (u >> 16) & 0x8000u, magnitude = u & 0x7fffffffu;
+  // Of a normal half, with 112 taken off the exponent; half has no room for 13 bits.
+  const uint normal = min((magnitude + 0xc8000fffu + ((magnitude >> 13) & 1u)) >> 13, 0x7c00u);
+  // Of a subnormal one: the last bit of 0.5 is 2^-24, as its own is.
+  const uint subnormal = floatBitsToUint(uintBitsToFloat(magnitude) + 0.5) - 0x3f000000u;
+  return sign | (magnitude > 0x7f800000u ? 0x7e00u : magnitude < 0x38800000u ? subnormal : normal);
 }
 
 vec2 bfloat16_pair(uint pair) { return uintBitsToFloat(uvec2(pair << 16, pair & 0xffff0000u)); }

@@ -30,6 +30,25 @@ std::uint32_t compute_units_of(const DeviceProfile& profile) {
   return counts_units ? std::max(profile.compute_units / kUnitsOfACore, 1U) : profile.compute_units;
 }
 
+Core core_of(const DeviceProfile& profile) {
+  constexpr std::uint64_t kKiB = 1024;
+  // A compute unit; RDNA has half as many SIMDs of twice as many registers.
+  if (profile.vendor_id == kVendorAmd)
+    return {.lanes = 64,
+            .items = 2048,
+            .registers = is_rdna3(profile) ? 98304U : 65536U,
+            .local_bytes = 64 * kKiB};
+  // 16 engines of 8 threads, each of which has its 128 registers whatever it needs.
+  if (profile.vendor_id == kVendorIntel)
+    return {.lanes = 128,
+            .items = 128 * std::max(profile.subgroup_size, 8U),
+            .registers = 0,
+            .local_bytes = std::max<std::uint64_t>(profile.local_memory, 64 * kKiB)};
+  // NVIDIA's, and a guess for all others. Local memory: of Hopper; what limits these kernels are
+  // registers.
+  return {.lanes = 128, .items = 2048, .registers = 65536, .local_bytes = 228 * kKiB};
+}
+
 GroupBudget group_budget(const DeviceProfile& profile) {
   constexpr std::uint32_t kNoLimit = std::numeric_limits<std::uint32_t>::max();
   // RDNA: 1536 registers of 32 lanes per SIMD, so 192 leave room for four waves of 64; 1024 in

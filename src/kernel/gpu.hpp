@@ -13,6 +13,15 @@ namespace tessera::kernel {
 // driver does not tell, since "1" would leave a GPU idle.
 std::uint32_t compute_units_of(const DeviceProfile& profile);
 
+// What the work-groups that share a core share.
+struct Core {
+  std::uint32_t lanes = 0;      // multiply-adds of a cycle
+  std::uint32_t items = 0;      // at most
+  std::uint64_t registers = 0;  // of 32 bits; 0 = every item has the same number
+  std::uint64_t local_bytes = 0;
+};
+Core core_of(const DeviceProfile& profile);
+
 // What a work-group may take before it runs alone on its core, or spills.
 struct GroupBudget {
   std::uint32_t registers = 0;    // of an item, of 32 bits: beyond, too few groups share a core

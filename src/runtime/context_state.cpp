@@ -14,6 +14,7 @@
 #include "device/no_store.hpp"
 #include "kernel/precision.hpp"
 #include "selection/asked.hpp"
+#include "selection/heuristics.hpp"
 #include "selection/overlay.hpp"
 #include "tessera/error.hpp"
 
@@ -264,6 +265,38 @@ std::vector<std::optional<TensorSpec>> copies_of(std::span<const TensorSpec* con
   return copies;
 }
 
+// A driver that lacks what one kernel needs takes others: where nobody asked for this variant, the
+// next ones are tried, in the order of the rules.
+std::shared_ptr<const Plan> ContextState::plan_that_builds(const Problem& problem,
+                                                           const Choice& choice,
+                                                           const ChooseCall& choose) {
+  try {
+    return make_plan(problem, choice, profile_, programs_, choose);
+  } catch (const BuildError& error) {
+    if (choice.tier == Tier::kOverride || choice.tier == Tier::kOverlay) throw;
+    for (const Variant* variant : selection::by_preference(problem, profile_)) {
+      if (variant->name == choice.variant) continue;
+      auto next = selection::heuristic_choice(problem, profile_, variant);
+      if (!next) continue;
+      next->why = "variant " + choice.variant + " does not build on this device";
+      try {
+        std::shared_ptr<const Plan> plan = make_plan(problem, *next, profile_, programs_, choose);
+        emit({.name = "error",
+              .operation = problem.operation->name,
+              .key = problem.key,
+              .device = profile_.name,
+              .variant = choice.variant,
+              .config = choice.config.to_string(),
+              .detail = error.what()});
+        return plan;
+      } catch (const BuildError&) {
+        continue;
+      }
+    }
+    throw;
+  }
+}
+
 std::shared_ptr<const Plan> ContextState::plan(const Operation& operation,
                                                std::span<const TensorSpec* const> operands,
                                                Options options, const std::vector<bool>& requested,
@@ -283,8 +316,7 @@ std::shared_ptr<const Plan> ContextState::plan(const Operation& operation,
   }
   Problem problem = make_problem(operation, copies_of(operands), std::move(options), requested);
   const Choice choice = selector_->choose(request(problem, call));
-  std::shared_ptr<const Plan> plan =
-      make_plan(std::move(problem), choice, profile_, programs_, choose_call(call));
+  std::shared_ptr<const Plan> plan = plan_that_builds(problem, choice, choose_call(call));
   if (cacheable) {
     const std::lock_guard lock(plans_mutex_);
     if (plans_.size() >= kMaxPlans) plans_.clear();

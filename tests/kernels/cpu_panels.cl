@@ -12,7 +12,8 @@ KERNEL void panels(const global scalar* from, global scalar* to, global float* w
   load_panel(in, first, last, FEATURES, 2.0f, panel);
   for (int j = 0; j < VECTORS; ++j) {
     const int row = first + j * VECTOR_WIDTH;
-    store_panel((const floatv(*)[VECTORS])panel, j, (floatv)(1.5f), FEATURES, to, FEATURES, row, last);
+    store_panel((const floatv(*)[VECTORS])panel, j, (floatv)(1.5f), (intv)(-1), FEATURES, to, FEATURES, row,
+                last);
     for (int i = 0; i < VECTOR_WIDTH && row + i <= last; ++i) {
       float of_lane[VECTOR_WIDTH];
       vstorev(wildness(panel_row(in, row + i), FEATURES), 0, of_lane);

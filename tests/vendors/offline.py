@@ -73,15 +73,28 @@ def intel(tool, path, line, cpu, work):
     return result
 
 
+def without_stub(module, entry):
+    """clang's entry calls the kernel as a function, to which it hands copies of argument structs in local memory, and
+    which is compiled twice. The function becomes the entry, as in drivers."""
+    module = re.sub(rf'^define dso_local ptx_kernel void @{entry}\(.*?^}}\n', '', module, flags=re.M | re.S)
+    return module.replace(f'define dso_local void @__clang_ocl_kern_imp_{entry}(', f'define dso_local ptx_kernel void @{entry}(')
+
+
 def nvidia(tool, path, line, cpu, work):
-    ptx, before = f'{work}/out.ptx', f'{work}/before.h'
+    ptx, before, module = f'{work}/out.ptx', f'{work}/before.h', f'{work}/out.ll'
     with open(before, 'w') as file:  # libclc expects these in CUDA's libdevice
         file.write('float __nv_rsqrtf(float x) { float y; asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }\n'
                    'int __nv_isinff(float x) { return (as_uint(x) & 0x7fffffffu) == 0x7f800000u; }\n'
                    'int __nv_isnanf(float x) { return (as_uint(x) & 0x7fffffffu) > 0x7f800000u; }\n')
-    code, log = run(tool + ['nvidia', '-x', 'cl', '-cl-std=CL1.2', '-fgnu-keywords', '-include', before, '-Xclang',
-                            '-target-feature', '-Xclang', '+ptx87', '-Xclang', '-target-cpu', '-Xclang', cpu, '-O3', '-w',
-                            '-Xclang', '-finclude-default-header', '-S', '-o', ptx, path])
+    cpu_of = ['-Xclang', '-target-feature', '-Xclang', '+ptx87', '-Xclang', '-target-cpu', '-Xclang', cpu, '-O3', '-w', '-S']
+    code, log = run(tool + ['nvidia', '-x', 'cl', '-cl-std=CL1.2', '-fgnu-keywords', '-include', before] + cpu_of +
+                    ['-Xclang', '-finclude-default-header', '-emit-llvm', '-o', module, path])
+    if code == 0:
+        with open(module) as file:
+            text = without_stub(file.read(), line['entry'])
+        with open(module, 'w') as file:
+            file.write(text)
+        code, log = run(tool + ['nvidia', '-x', 'ir', '-Xclang', '-disable-llvm-passes'] + cpu_of + ['-o', ptx, module])
     if code != 0:
         return {'error': log[:1500]}
     text = open(ptx).read()
@@ -94,7 +107,6 @@ def nvidia(tool, path, line, cpu, work):
         with open(ptx, 'w') as file:
             file.write(text)
     code, log = run(['ptxas', f'-arch={cpu}', '-v', '-O3', ptx, '-o', f'{work}/out.cubin'])
-    # Of the entry only: clang leaves a second copy of a kernel as a function.
     said = re.search(rf"Compiling entry function '{line['entry']}'(.*?Used \d+ registers.*?\n)", log, re.S)
     if code != 0 or not said:
         return {'error': log[:1500]}

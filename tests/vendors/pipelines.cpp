@@ -36,6 +36,10 @@ const std::map<std::string, std::string, std::less<>> kNames{
     {"Inverse Throughput", "cycles"},
     {"Cycles", "cycles"},
     {"Static cycle count", "cycles"},
+    {"Instructions", "instructions"},
+    {"Instruction Count", "instructions"},
+    {"Instruction count", "instructions"},
+    {"Loop count", "loops"},
 };
 
 nlohmann::ordered_json number(const VkPipelineExecutableStatisticKHR& statistic) {

@@ -6,6 +6,7 @@
 
 #include "commands.hpp"
 #include "kernel/embedded.hpp"
+#include "kernel/ranking.hpp"
 #include "report.hpp"
 #include "selection/cache.hpp"
 #include "selection/selector.hpp"
@@ -132,7 +133,10 @@ std::string details(const DeviceInfo& device, const Samples& samples) {
   };
   for (const std::string& quirk : quirks_of(p)) quirks += line("quirk", quirk);
   if (is_gpu(p) && !selection::is_in_shipped_database(p))
-    quirks += line("configurations", "defaults by model, not measured; tessera tune measures");
+    quirks +=
+        line("configurations", kernel::is_measured(p)
+                                   ? "defaults measured on an H200, not here; tessera tune measures"
+                                   : "defaults by model, not measured; tessera tune measures");
   std::array<char, 32> ids{};
   std::snprintf(ids.data(), ids.size(), "%04x:%04x", p.vendor_id, p.device_id);
   return line("vendor", p.vendor + " (" + ids.data() + ")") + line("driver", p.driver) +

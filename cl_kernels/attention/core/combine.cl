@@ -27,7 +27,7 @@ KERNEL void attention_combine(global scalar* restrict output, global float* rest
 
   // SPLITS_AT_ONCE loads are under way together; splits past the last one repeat it and do not count.
   float before = LOWEST_MAXIMUM, total = 0.0f, sum[COMBINE_FEATURES];
-  for (uint d = 0; d < COMBINE_FEATURES; ++d) sum[d] = 0.0f;
+  UNROLL for (uint d = 0; d < COMBINE_FEATURES; ++d) sum[d] = 0.0f;
   for (uint first = 0; first < a.splits; first += SPLITS_AT_ONCE) {
     float2 part[SPLITS_AT_ONCE];
     UNROLL for (uint n = 0; n < SPLITS_AT_ONCE; ++n) part[n] = statistics[min(first + n, a.splits - 1) * lines];
@@ -59,8 +59,10 @@ KERNEL void attention_combine(global scalar* restrict output, global float* rest
   const float2 result = row_result(before, end.s0, end.s1, (features & POLICY_UNNORMALIZED) == 0,
                                    (features & POLICY_FAR) != 0, -INFINITY);
   output += a.o_offset + (size_t)batch * a.o_stride_batch + (size_t)head * a.o_stride_head + (size_t)row * a.o_stride_row;
-  for (uint d = 0; d < COMBINE_FEATURES && column + d < VALUE_DIM; ++d)
-    store_scalar(sum[d] * result.s0, output, column + d);
+  // Unrolled, so that sums stay in registers.
+  UNROLL for (uint d = 0; d < COMBINE_FEATURES; ++d) {
+    if (column + d < VALUE_DIM) store_scalar(sum[d] * result.s0, output, column + d);
+  }
   if (a.write_lse && column == 0)
     log_sum_exp[a.lse_offset + (size_t)batch * a.lse_stride_batch + (size_t)head * a.lse_stride_head + row] = result.s1;
 }

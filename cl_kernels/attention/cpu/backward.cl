@@ -130,8 +130,8 @@ KERNEL void attention_backward_cpu(const global scalar* restrict k, const global
     for (int p = 0; p < panel_count; ++p) {
       for (int j = 0; j < VECTORS; ++j) {
         const int key = panels[p].first + j * VECTOR_WIDTH;
-        store_panel(panels[p].dk, j, (floatv)(a.scale), HEAD_DIM, dk, g.dk_stride_row, key, kv_len - 1);
-        store_panel(panels[p].dv, j, (floatv)(1.0f), VALUE_DIM, dv, g.dv_stride_row, key, kv_len - 1);
+        store_panel(panels[p].dk, j, (floatv)(a.scale), (intv)(-1), HEAD_DIM, dk, g.dk_stride_row, key, kv_len - 1);
+        store_panel(panels[p].dv, j, (floatv)(1.0f), (intv)(-1), VALUE_DIM, dv, g.dv_stride_row, key, kv_len - 1);
       }
     }
   }

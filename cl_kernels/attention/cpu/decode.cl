@@ -71,11 +71,11 @@ INLINE uint query_head(const Work* work, uint head, uint r) {
   return (work->kv_head + head) * work->args->group + r % work->args->group;
 }
 
-INLINE void begin_pass(Pass* pass, const Work* work, const global scalar* q, uint first, uint rows, Interval share) {
+INLINE void begin_pass(Pass* pass, const Work* work, const global scalar* q, uint first, uint rows, KeyRange share) {
   const struct AttentionArgs* a = work->args;
   const float factor = scored_by_key(work) ? a->scale : a->soft_cap > 0.0f ? a->scale / a->soft_cap : a->scale * LOG2_E;
   pass->rows = (min(rows - first, (uint)ROWS) + ATTN_TILE_ROWS - 1) / ATTN_TILE_ROWS * ATTN_TILE_ROWS;
-  Interval some = {0, 0}, every = share;
+  KeyRange some = {0, 0}, every = share;
   for (int i = 0; i < pass->rows; ++i) {
     const uint r = min(first + i, rows - 1), row = query_row(work, r);
     pass->sees[i] = interval_of(work, row);
@@ -181,7 +181,7 @@ KERNEL void attention_cpu_decode(const global scalar* restrict q, const global s
                        a.v_stride_head, a.v_stride_row};
 
   Pass pass;
-  const Interval share = share_of(&work);
+  const KeyRange share = share_of(&work);
   const uint rows = work.tile.end;
   for (uint first = work.tile.first; first < rows; first += ROWS) {
     begin_pass(&pass, &work, q, first, rows, share);

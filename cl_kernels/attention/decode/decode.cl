@@ -18,7 +18,7 @@
 //   Only lanes of one stream meet there. Where PTX can say so they wait for their warp, elsewhere for the group.
 //   A value that is not finite reaches the rows that see its key, and no others.
 #include "lib/prelude.clh"
-#include "attention/core/policy.clh"
+#include "attention/core/interval.clh"
 #include "attention/core/work.clh"
 #include "operations/attention_core/combine.h"
 #include "operations/attention_core/decode/decode.h"
@@ -99,11 +99,6 @@ INLINE Rows rows_at(const global scalar* data, size_t offset, uint stride) {
       to[c * parts + n] = load_part(row, (n * LANES + lane) * ATTN_PART, features);                            \
   }
 
-// Keys [first, end) are seen by some of a tile's rows, [common_first, common_end) by all of them.
-typedef struct {
-  int first, end, common_first, common_end;
-} Interval;
-
 // The keys of one split: whole steps, but for the last. Depends on nothing but the rows and the number of splits.
 INLINE Interval share_of(Interval at, uint split, uint splits) {
   const ulong steps = (max(at.end - at.first, 0) + (int)BLOCK_K - 1) / (int)BLOCK_K;
@@ -149,7 +144,7 @@ INLINE ScoredRow scored_row(const Work* work, uint row) {
 }
 
 INLINE Interval interval_of(const Work* work) {
-  Interval at = {INDEX_MAX, 0, 0, INDEX_MAX};
+  Interval at = interval_of_no_row();
   for (uint row = query_row(work, work->first_row); row <= query_row(work, work->end_row - 1); ++row) {
 #if POLICY
     const Policies* policies = work->policies;
@@ -159,11 +154,7 @@ INLINE Interval interval_of(const Work* work) {
     const int first = max((int)row + work->args->band_low, 0);
     const int end = min((int)row + 1 + work->args->band_high, (int)work->args->kv_len);
 #endif
-    at.common_first = max(at.common_first, first);
-    at.common_end = min(at.common_end, end);
-    if (first >= end) continue;
-    at.first = min(at.first, first);
-    at.end = max(at.end, end);
+    interval_add_row(&at, first, end);
   }
   at.first = min(at.first, at.end);
   return at;

@@ -19,15 +19,7 @@
 MMA_STORE_ROWS(store_keys, OWN_TILES, ATTN_HEAD_STEPS, HEAD_DIM)
 MMA_STORE_ROWS(store_values, OWN_TILES, ATTN_VALUE_STEPS, VALUE_DIM)
 
-KERNEL void attention_mma_backward_keys(
-    const global scalar* restrict q, const global scalar* restrict k,
-    const global scalar* restrict v, const global scalar* restrict output_gradient,
-    const global float* restrict log_sum_exp, global scalar* restrict key_gradient,
-    global scalar* restrict value_gradient, const global float* restrict scratch,
-#if POLICY
-    POLICY_KERNEL_PARAMETERS,
-#endif
-    const struct AttentionBackwardCall a) {
+KERNEL void attention_mma_backward_keys(BACKWARD_KEYS_PARAMETERS) {
   local uchar memory[ATTN_MMA_BACKWARD_BYTES(KEY_TILES, KEY_STEP)] __attribute__((aligned(128)));
   const uint local_memory = LOCAL_ADDRESS(memory);
   const uint item = get_local_id(0), lane = item % 32, warp = (uint)uniform((int)(item / 32));
@@ -38,10 +30,7 @@ KERNEL void attention_mma_backward_keys(
   const size_t batch = get_group_id(2);
   Pairs pairs = {.call = &a, .batch = (uint)batch};
   set_logits(&pairs);
-#if POLICY
-  const Policies policies = MAKE_POLICIES(a, scratch);
-  pairs.policies = &policies;
-#endif
+  SET_POLICIES(pairs);
   const int2 rows = find_rows((local int*)memory, &pairs, first_key, end_key, item);
   const int begin = rows.s0, end = rows.s1;
 

@@ -19,15 +19,7 @@
 #include "attention/mma/wide_backward.clh"
 #include "attention/mma/backward_exact.clh"
 
-KERNEL void attention_mma_wide_backward_queries(
-    const global scalar* restrict q, const global scalar* restrict k,
-    const global scalar* restrict v, const global scalar* restrict output_gradient,
-    const global float* restrict log_sum_exp, global scalar* restrict query_gradient,
-    const global float* restrict scratch,
-#if POLICY
-    POLICY_KERNEL_PARAMETERS,
-#endif
-    const struct AttentionBackwardCall a) {
+KERNEL void attention_mma_wide_backward_queries(BACKWARD_QUERIES_PARAMETERS(const global float)) {
   local uchar memory[ATTN_MMA_WIDE_BYTES(OWN, STEP)] __attribute__((aligned(128)));
   const uint local_memory = LOCAL_ADDRESS(memory);
   const uint item = get_local_id(0), lane = item % 32, warp = (uint)uniform((int)(item / 32));
@@ -47,10 +39,7 @@ KERNEL void attention_mma_wide_backward_queries(
   const Tile tile = tile_of(warp, lane, weights);
   const int tile_row = first_row + (int)tile.own, row = tile_row + (int)(lane / 4);
 
-#if POLICY
-  const Policies policies = MAKE_POLICIES(a, scratch);
-  pairs.policies = &policies;
-#endif
+  SET_POLICIES(pairs);
   const Interval own = rows_interval(&pairs, tile_row, TILE_OWN, lane);
   const int2 seen = find_keys((local int*)memory, &pairs, own, first_row, end_row, item);
   const int begin = seen.s0, end = seen.s1;

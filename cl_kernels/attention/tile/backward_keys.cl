@@ -76,15 +76,7 @@ INLINE void differentiate(float* weight, float* gradient, local uint* seen, cons
   }
 }
 
-KERNEL void attention_tile_backward_keys(
-    const global scalar* restrict q, const global scalar* restrict k,
-    const global scalar* restrict v, const global scalar* restrict output_gradient,
-    const global float* restrict log_sum_exp, global scalar* restrict key_gradient,
-    global scalar* restrict value_gradient, const global float* restrict scratch,
-#if POLICY
-    POLICY_KERNEL_PARAMETERS,
-#endif
-    const struct AttentionBackwardCall a) {
+KERNEL void attention_tile_backward_keys(BACKWARD_KEYS_PARAMETERS) {
   local float4 memory[ATTN_TILE_BACKWARD_VECTORS];
   local uint seen[BLOCK_STEP + 1];  // rows of the step that see a key of this group
   local int range[2];

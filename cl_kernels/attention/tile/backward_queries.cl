@@ -81,15 +81,7 @@ INLINE void differentiate(const float* score, float* gradient, local uint* seen,
   if (hidden) seen[SOME_HIDDEN] = 1;
 }
 
-KERNEL void attention_tile_backward_queries(
-    const global scalar* restrict q, const global scalar* restrict k,
-    const global scalar* restrict v, const global scalar* restrict output_gradient,
-    const global float* restrict log_sum_exp, global scalar* restrict query_gradient,
-    global float* restrict scratch,
-#if POLICY
-    POLICY_KERNEL_PARAMETERS,
-#endif
-    const struct AttentionBackwardCall a) {
+KERNEL void attention_tile_backward_queries(BACKWARD_QUERIES_PARAMETERS(global float)) {
   local float4 memory[ATTN_TILE_BACKWARD_VECTORS];
   local uint seen[BLOCK_STEP + 1];  // keys of the step that a row of this group sees
   local int range[2];

@@ -27,32 +27,17 @@
 //
 // Rows are (query row, head) pairs where `pack` heads share keys. With splits, a group takes every
 // key of its share only, and leaves {sum, maximum, total} for attention/core/combine.
-#include "attention/core/policy.clh"
+#include "attention/core/interval.clh"
 #include "attention/tile/forward_slices.clh"
 #include "attention/tile/forward_products.clh"
 
-// Keys [first, end) are seen by some row of the tile, [common_first, common_end) by all of them.
-typedef struct {
-  int first, end, common_first, common_end;
-} Interval;
-
 #if POLICY
 INLINE Interval interval_of(const Policies* policies, uint batch, int first_row, int last_row) {
-  Interval at = {INDEX_MAX, 0, 0, INDEX_MAX};
+  Interval at = interval_of_no_row();
   for (int row = first_row; row <= last_row; ++row) {
     const int4 entry = ROW_ENTRY(RULE(rows) + batch * CORE(q_len) + row);
-    at.common_first = max(at.common_first, entry.s0);
-    at.common_end = min(at.common_end, entry.s1);
-    if (entry.s0 >= entry.s1) continue;
-    at.first = min(at.first, entry.s0);
-    at.end = max(at.end, entry.s1);
+    interval_add_row(&at, entry.s0, entry.s1);
   }
-  return at;
-}
-#else
-INLINE Interval interval_of(const struct AttentionArgs* a, int first_row, int last_row) {
-  Interval at = {max(first_row + a->band_low, 0), min(last_row + 1 + a->band_high, (int)a->kv_len),
-                 last_row + a->band_low, min(first_row + 1 + a->band_high, (int)a->kv_len)};
   return at;
 }
 #endif
@@ -103,7 +88,7 @@ KERNEL void attention_tile(const global scalar* restrict q, const global scalar*
 #if POLICY
   const Interval all = interval_of(policies, batch, first_row / a.pack, (end_row - 1) / a.pack);
 #else
-  const Interval all = interval_of(&a, first_row / a.pack, (end_row - 1) / a.pack);
+  const Interval all = band_interval(&a, first_row / a.pack, (end_row - 1) / a.pack);
 #endif
   const Interval at = share_of(all, split, a.splits);
 

@@ -12,6 +12,27 @@ INLINE void add_part(floatv x, global float* sums, bool begin) {
   vstorev(begin ? x : vloadv(0, sums) + x, 0, sums);
 }
 
+// The same for a pair, in the order that its elements have.
+INLINE void add_pair(floatv x, floatv y, global float* sums, bool begin) {
+  add_part(x, sums, begin);
+  add_part(y, sums + VECTOR_WIDTH, begin);
+}
+
+// Puts the sums of whole pairs in the order of their elements.
+INLINE void order_pairs(global float* sums, int dim) {
+#if PAIRS_ARE_WORDS
+  for (int d = 0; d + PAIR_WIDTH <= dim; d += PAIR_WIDTH) {
+    const FloatPair x = {vloadv(0, sums + d), vloadv(0, sums + d + VECTOR_WIDTH)};
+    store_float_pair(x, sums + d);
+  }
+#endif
+}
+
+// The gradient of s, without dsum.
+INLINE floatv gradient_of(floatv g, floatv normal, float level, float along, float scale) {
+  return (g - level - normal * along) * scale;
+}
+
 KERNEL void norm_backward_cpu(const global scalar* restrict dy, const global scalar* restrict x,
                               const global scalar* restrict weight,
                               const global scalar* restrict residual,
@@ -27,43 +48,89 @@ KERNEL void norm_backward_cpu(const global scalar* restrict dy, const global sca
   global float* weight_sums = scratch + (size_t)share * a.columns;
   global float* bias_sums = weight_sums + (size_t)a.shares * a.columns;
   for (uint n = first; n < last; ++n) {
-    const NormRow row = {
-        x + row_place(a.x, a.rows1, a.rows2, n),
-        (features & NORM_RESIDUAL) != 0 ? residual + row_place(a.residual, a.rows1, a.rows2, n) : 0, dim};
+    const uint after = min(n + 1, a.rows - 1);
+    const NormRow row = norm_row(x, a.x, residual, a.residual, features, a.rows1, a.rows2, n, dim);
+    const NormRow next = norm_row(x, a.x, residual, a.residual, features, a.rows1, a.rows2, after, dim);
     const global scalar* from = dy + row_place(a.dy, a.rows1, a.rows2, n);
+    const global scalar* from_next = dy + row_place(a.dy, a.rows1, a.rows2, after);
     const float mean = (features & NORM_CENTERED) != 0 ? row_mean(row, a.mean_factor) : 0.0f;
 
-    floatv squares = 0.0f, sum = 0.0f, product = 0.0f;
-    for (int d = 0; d < dim; d += VECTOR_WIDTH) {
+    floatv squares[2] = {0.0f, 0.0f}, sum[2] = {0.0f, 0.0f}, product[2] = {0.0f, 0.0f};
+    int d = 0;
+    for (; d + PAIR_WIDTH <= dim; d += PAIR_WIDTH) {
+      ask_for_row(row, d + NORM_AHEAD);
+      ask_for_pair(from + d + NORM_AHEAD);
+      const FloatPair s = row_pair(row, d);
+      FloatPair g = load_pair(from + d);
+      if ((features & NORM_WEIGHT) != 0) {
+        const FloatPair w = load_any_pair(weight, a.weight_offset + d, wide);
+        g.a *= w.a;
+        g.b *= w.b;
+      }
+      squares[0] = fma(s.a - mean, s.a - mean, squares[0]);
+      squares[1] = fma(s.b - mean, s.b - mean, squares[1]);
+      sum[0] += g.a;
+      sum[1] += g.b;
+      product[0] = fma(g.a, s.a - mean, product[0]);
+      product[1] = fma(g.b, s.b - mean, product[1]);
+    }
+    for (; d < dim; d += VECTOR_WIDTH) {
       const floatv c = part_of(row_part(row, d) - mean, dim - d);
       floatv g = load_part(from + d, dim - d);
       if ((features & NORM_WEIGHT) != 0) g *= load_any_part(weight, a.weight_offset + d, dim - d, wide);
-      squares = fma(c, c, squares);
-      sum += g;
-      product = fma(g, c, product);
+      squares[0] = fma(c, c, squares[0]);
+      sum[0] += g;
+      product[0] = fma(g, c, product[0]);
     }
-    const float scale = rsqrt(lanes_sum(squares) * a.mean_factor + a.epsilon);
-    const float along = lanes_sum(product) * a.mean_factor * scale;
-    const float level = (features & NORM_CENTERED) != 0 ? lanes_sum(sum) * a.mean_factor : 0.0f;
+    const float scale = rsqrt(lanes_sum(squares[0] + squares[1]) * a.mean_factor + a.epsilon);
+    const float along = lanes_sum(product[0] + product[1]) * a.mean_factor * scale;
+    const float level = (features & NORM_CENTERED) != 0 ? lanes_sum(sum[0] + sum[1]) * a.mean_factor : 0.0f;
 
+    const global scalar* more = dsum + row_place(a.dsum, a.rows1, a.rows2, n);
     global scalar* to = dx + row_place(a.dx, a.rows1, a.rows2, n);
-    for (int d = 0; d < dim; d += VECTOR_WIDTH) {
+    global scalar* to_residual = dresidual + row_place(a.dresidual, a.rows1, a.rows2, n);
+    global float* kept = scratch + a.kept + (size_t)n * a.columns;
+    for (d = 0; d + PAIR_WIDTH <= dim; d += PAIR_WIDTH) {
+      ask_early_for_row(next, d);
+      ask_early_for_pair(from_next + d);
+      const FloatPair s = row_pair(row, d), before = load_pair(from + d);
+      const FloatPair normal = {(s.a - mean) * scale, (s.b - mean) * scale};
+      FloatPair g = before;
+      if ((features & NORM_WEIGHT) != 0) {
+        const FloatPair w = load_any_pair(weight, a.weight_offset + d, wide);
+        g.a *= w.a;
+        g.b *= w.b;
+      }
+      g.a = gradient_of(g.a, normal.a, level, along, scale);
+      g.b = gradient_of(g.b, normal.b, level, along, scale);
+      if ((features & NORM_SUM) != 0) {
+        const FloatPair x = load_pair(more + d);
+        g.a += x.a;
+        g.b += x.b;
+      }
+      store_output_pair(g, to + d, stream);
+      if ((features & NORM_GRAD_RESIDUAL) != 0) store_output_pair(g, to_residual + d, stream);
+      if ((features & NORM_KEEP_GRADIENT) != 0) store_float_pair(g, kept + d);
+      if ((features & NORM_GRAD_WEIGHT) != 0)
+        add_pair(before.a * normal.a, before.b * normal.b, weight_sums + d, n == first);
+      if ((features & NORM_GRAD_BIAS) != 0) add_pair(before.a, before.b, bias_sums + d, n == first);
+    }
+    for (; d < dim; d += VECTOR_WIDTH) {
       const floatv normal = part_of(row_part(row, d) - mean, dim - d) * scale;
       const floatv before = load_part(from + d, dim - d);
       floatv g = before;
       if ((features & NORM_WEIGHT) != 0) g *= load_any_part(weight, a.weight_offset + d, dim - d, wide);
-      g = (g - level - normal * along) * scale;
-      if ((features & NORM_SUM) != 0)
-        g += load_part(dsum + row_place(a.dsum, a.rows1, a.rows2, n) + d, dim - d);
+      g = gradient_of(g, normal, level, along, scale);
+      if ((features & NORM_SUM) != 0) g += load_part(more + d, dim - d);
       store_output(g, to + d, dim - d, stream);
-      if ((features & NORM_GRAD_RESIDUAL) != 0)
-        store_output(g, dresidual + row_place(a.dresidual, a.rows1, a.rows2, n) + d, dim - d, stream);
-      if ((features & NORM_KEEP_GRADIENT) != 0)
-        vstorev(g, 0, scratch + a.kept + (size_t)n * a.columns + d);
+      if ((features & NORM_GRAD_RESIDUAL) != 0) store_output(g, to_residual + d, dim - d, stream);
+      if ((features & NORM_KEEP_GRADIENT) != 0) vstorev(g, 0, kept + d);
       if ((features & NORM_GRAD_WEIGHT) != 0) add_part(before * normal, weight_sums + d, n == first);
       if ((features & NORM_GRAD_BIAS) != 0) add_part(before, bias_sums + d, n == first);
     }
   }
+  if ((features & NORM_GRAD_WEIGHT) != 0) order_pairs(weight_sums, dim);
+  if ((features & NORM_GRAD_BIAS) != 0) order_pairs(bias_sums, dim);
 }
 
 KERNEL void norm_combine_cpu(const global float* restrict scratch, global scalar* restrict result,

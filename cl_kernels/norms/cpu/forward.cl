@@ -13,21 +13,24 @@ KERNEL void norm_forward_cpu(const global scalar* restrict x, const global scala
   const uint features = a.features;
   const int dim = (int)a.dim;
   const bool stream = (features & NORM_STREAM) != 0;
+  const bool wide_weight = (features & NORM_WIDE_WEIGHT) != 0, wide_bias = (features & NORM_WIDE_BIAS) != 0;
   const uint each = (a.rows + (uint)get_num_groups(0) - 1) / (uint)get_num_groups(0);
   const uint first = min((uint)get_group_id(0) * each, a.rows), last = min(first + each, a.rows);
   for (uint n = first; n < last; ++n) {
-    const NormRow row = {
-        x + row_place(a.x, a.rows1, a.rows2, n),
-        (features & NORM_RESIDUAL) != 0 ? residual + row_place(a.residual, a.rows1, a.rows2, n) : 0, dim};
+    const NormRow row = norm_row(x, a.x, residual, a.residual, features, a.rows1, a.rows2, n, dim);
+    const NormRow next =
+        norm_row(x, a.x, residual, a.residual, features, a.rows1, a.rows2, min(n + 1, a.rows - 1), dim);
     const float mean = (features & NORM_CENTERED) != 0 ? row_mean(row, a.mean_factor) : 0.0f;
 
     floatv squares[CHAINS];
     UNROLL for (int i = 0; i < CHAINS; ++i) squares[i] = 0.0f;
     int d = 0;
     for (; d + STEP <= dim; d += STEP) {
-      UNROLL for (int i = 0; i < CHAINS; ++i) {
-        const floatv c = row_part(row, d + i * VECTOR_WIDTH) - mean;
-        squares[i] = fma(c, c, squares[i]);
+      UNROLL for (int i = 0; i < STEP; i += PAIR_WIDTH) ask_for_row(row, d + NORM_AHEAD + i);
+      UNROLL for (int i = 0; i < CHAINS; i += 2) {
+        const FloatPair x = row_pair(row, d + i * VECTOR_WIDTH);
+        squares[i] = fma(x.a - mean, x.a - mean, squares[i]);
+        squares[i + 1] = fma(x.b - mean, x.b - mean, squares[i + 1]);
       }
     }
     for (; d < dim; d += VECTOR_WIDTH) {
@@ -39,15 +42,31 @@ KERNEL void norm_forward_cpu(const global scalar* restrict x, const global scala
 
     if ((features & NORM_SUM) != 0) {
       global scalar* to = sum + row_place(a.sum, a.rows1, a.rows2, n);
-      for (d = 0; d < dim; d += VECTOR_WIDTH) store_output(row_part(row, d), to + d, dim - d, stream);
+      for (d = 0; d + PAIR_WIDTH <= dim; d += PAIR_WIDTH) store_output_pair(row_pair(row, d), to + d, stream);
+      for (; d < dim; d += VECTOR_WIDTH) store_output(row_part(row, d), to + d, dim - d, stream);
     }
     global scalar* to = y + row_place(a.y, a.rows1, a.rows2, n);
-    for (d = 0; d < dim; d += VECTOR_WIDTH) {
+    for (d = 0; d + PAIR_WIDTH <= dim; d += PAIR_WIDTH) {
+      ask_early_for_row(next, d);
+      FloatPair x = row_pair(row, d);
+      x.a = (x.a - mean) * scale;
+      x.b = (x.b - mean) * scale;
+      if ((features & NORM_WEIGHT) != 0) {
+        const FloatPair w = load_any_pair(weight, a.weight_offset + d, wide_weight);
+        x.a *= w.a;
+        x.b *= w.b;
+      }
+      if ((features & NORM_BIAS) != 0) {
+        const FloatPair w = load_any_pair(bias, a.bias_offset + d, wide_bias);
+        x.a += w.a;
+        x.b += w.b;
+      }
+      store_output_pair(x, to + d, stream);
+    }
+    for (; d < dim; d += VECTOR_WIDTH) {
       floatv value = (row_part(row, d) - mean) * scale;
-      if ((features & NORM_WEIGHT) != 0)
-        value *= load_any_part(weight, a.weight_offset + d, dim - d, (features & NORM_WIDE_WEIGHT) != 0);
-      if ((features & NORM_BIAS) != 0)
-        value += load_any_part(bias, a.bias_offset + d, dim - d, (features & NORM_WIDE_BIAS) != 0);
+      if ((features & NORM_WEIGHT) != 0) value *= load_any_part(weight, a.weight_offset + d, dim - d, wide_weight);
+      if ((features & NORM_BIAS) != 0) value += load_any_part(bias, a.bias_offset + d, dim - d, wide_bias);
       store_output(value, to + d, dim - d, stream);
     }
   }

@@ -8,7 +8,7 @@
 // Assumes  Rows below 2^31, operands below 2^32 elements, ALIGNED is true where it is 1; no
 //          work-group without rows.
 #include "norms/rows/operands.clh"
-#define NORM_SUMS 3u
+#define NORM_SUMS (CENTERED != 0 ? 3u : 2u)
 
 typedef struct {
   const struct NormBackwardArgs* args;
@@ -22,10 +22,17 @@ typedef struct {
 #define LOAD_RESIDUAL(at, left) load_column(operands->residual, at, left)
 #define LOAD_DY(at, left) load_column(operands->dy, at, left)
 #define LOAD_DSUM(at, left) load_column(operands->dsum, at, left)
+#define LOAD_X_CHUNK(at, left) load_chunk(operands->x, at, left)
+#define LOAD_RESIDUAL_CHUNK(at, left) load_chunk(operands->residual, at, left)
+#define LOAD_DY_CHUNK(at, left) load_chunk(operands->dy, at, left)
+#define LOAD_DSUM_CHUNK(at, left) load_chunk(operands->dsum, at, left)
 #define LOAD_WEIGHT(at, left) \
   load_any_column(operands->weight, at, left, (ARGS(features) & NORM_WIDE_WEIGHT) != 0u)
 #define STORE_DX(value, at, left) store_column(value, operands->dx, at, left)
 #define STORE_DRESIDUAL(value, at, left) store_column(value, operands->dresidual, at, left)
+#define STORE_DX_CHUNK(first, second, at, left) store_chunk(first, second, operands->dx, at, left)
+#define STORE_DRESIDUAL_CHUNK(first, second, at, left) \
+  store_chunk(first, second, operands->dresidual, at, left)
 #define LOAD_SCRATCH(at) (*(const global float4*)(operands->scratch + (at)))
 #define STORE_SCRATCH(value, at) (*(global float4*)(operands->scratch + (at)) = (value))
 #include "operations/norms/rows/lines.h"

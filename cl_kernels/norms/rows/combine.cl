@@ -5,6 +5,7 @@
 // Numerics Float: each line in order, then lines in order; one rounding.
 // Assumes  Scratch below 2^32 floats.
 #define ALIGNED 0
+#define SM80 0
 #include "norms/rows/operands.clh"
 
 typedef struct {

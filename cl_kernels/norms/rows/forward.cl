@@ -17,12 +17,18 @@ typedef struct {
 
 #define LOAD_X(at, left) load_column(operands->x, at, left)
 #define LOAD_RESIDUAL(at, left) load_column(operands->residual, at, left)
+#define LOAD_X_CHUNK(at, left) load_chunk(operands->x, at, left)
+#define LOAD_RESIDUAL_CHUNK(at, left) load_chunk(operands->residual, at, left)
+#define LOAD_WEIGHT_CHUNK(at, left) load_chunk(operands->weight, at, left)
+#define LOAD_BIAS_CHUNK(at, left) load_chunk(operands->bias, at, left)
 #define LOAD_WEIGHT(at, left) \
   load_any_column(operands->weight, at, left, (ARGS(features) & NORM_WIDE_WEIGHT) != 0u)
 #define LOAD_BIAS(at, left) \
   load_any_column(operands->bias, at, left, (ARGS(features) & NORM_WIDE_BIAS) != 0u)
 #define STORE_Y(value, at, left) store_column(value, operands->y, at, left)
 #define STORE_SUM(value, at, left) store_column(value, operands->sum, at, left)
+#define STORE_Y_CHUNK(first, second, at, left) store_chunk(first, second, operands->y, at, left)
+#define STORE_SUM_CHUNK(first, second, at, left) store_chunk(first, second, operands->sum, at, left)
 #include "operations/norms/rows/lines.h"
 #include "operations/norms/rows/forward_store.h"
 

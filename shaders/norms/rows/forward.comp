@@ -13,18 +13,24 @@
 
 layout(std430, binding = 0) readonly buffer X { scalar x_elements[]; };
 layout(std430, binding = 0) readonly buffer XVectors { scalar4 x_vectors[]; };
+layout(std430, binding = 0) readonly buffer XChunks { uvec4 x_chunks[]; };
 layout(std430, binding = 1) readonly buffer Weight { scalar weight_elements[]; };
 layout(std430, binding = 1) readonly buffer WeightVectors { scalar4 weight_vectors[]; };
+layout(std430, binding = 1) readonly buffer WeightChunks { uvec4 weight_chunks[]; };
 layout(std430, binding = 1) readonly buffer WeightFloats { float weight_floats[]; };
 layout(std430, binding = 2) readonly buffer Bias { scalar bias_elements[]; };
 layout(std430, binding = 2) readonly buffer BiasVectors { scalar4 bias_vectors[]; };
+layout(std430, binding = 2) readonly buffer BiasChunks { uvec4 bias_chunks[]; };
 layout(std430, binding = 2) readonly buffer BiasFloats { float bias_floats[]; };
 layout(std430, binding = 3) readonly buffer Residual { scalar residual_elements[]; };
 layout(std430, binding = 3) readonly buffer ResidualVectors { scalar4 residual_vectors[]; };
+layout(std430, binding = 3) readonly buffer ResidualChunks { uvec4 residual_chunks[]; };
 layout(std430, binding = 4) writeonly buffer Y { scalar y_elements[]; };
 layout(std430, binding = 4) writeonly buffer YVectors { scalar4 y_vectors[]; };
+layout(std430, binding = 4) writeonly buffer YChunks { uvec4 y_chunks[]; };
 layout(std430, binding = 5) writeonly buffer Sum { scalar sum_elements[]; };
 layout(std430, binding = 5) writeonly buffer SumVectors { scalar4 sum_vectors[]; };
+layout(std430, binding = 5) writeonly buffer SumChunks { uvec4 sum_chunks[]; };
 PUSH_ARGS(NormForwardArgs);
 
 #define NORM_SUMS 1u
@@ -36,6 +42,12 @@ LOAD_ANY_COLUMN(LOAD_WEIGHT, weight_elements, weight_vectors, weight_floats, NOR
 LOAD_ANY_COLUMN(LOAD_BIAS, bias_elements, bias_vectors, bias_floats, NORM_WIDE_BIAS)
 STORE_COLUMN(STORE_Y, y_elements, y_vectors)
 STORE_COLUMN(STORE_SUM, sum_elements, sum_vectors)
+LOAD_CHUNK(LOAD_X_CHUNK, LOAD_X, x_chunks)
+LOAD_CHUNK(LOAD_RESIDUAL_CHUNK, LOAD_RESIDUAL, residual_chunks)
+LOAD_CHUNK(LOAD_WEIGHT_CHUNK, LOAD_WEIGHT, weight_chunks)
+LOAD_CHUNK(LOAD_BIAS_CHUNK, LOAD_BIAS, bias_chunks)
+STORE_CHUNK(STORE_Y_CHUNK, STORE_Y, y_chunks)
+STORE_CHUNK(STORE_SUM_CHUNK, STORE_SUM, sum_chunks)
 #include "operations/norms/rows/lines.h"
 #include "operations/norms/rows/forward_store.h"
 

@@ -2,12 +2,13 @@
 // How the kernels of the variant "rows" reach operands and their work-group in GLSL.
 #ifndef TESSERA_NORMS_ROWS_GLSL
 #define TESSERA_NORMS_ROWS_GLSL
-#include "lib/columns.glsl"
+#include "lib/chunks.glsl"
 
 #define INDEX uint
 #define TO_INDEX(x) uint(x)
 #define FLOAT4 vec4
 #define MAKE_FLOAT4(x, y, z, w) vec4(x, y, z, w)
+#define UINT4 uvec4
 #define UINT3 uvec3
 #define MAKE_UINT3(x, y, z) uvec3(x, y, z)
 #define RSQRT(x) inversesqrt(x)
@@ -24,6 +25,8 @@
 #define NORM_SPACE(i) line_space[(i) / 4u][(i) % 4u]
 #define NORM_SPACE4(i) line_space[i]
 #define NORM_BARRIER() barrier()
+#define NORM_WARPS 0u
+#define NORM_WARP_SUM(x) (x)
 #define ARGS(name) (args.name)
 
 // NORM_VECTORS: of four floats, of a work-group.

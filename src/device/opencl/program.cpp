@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/log.hpp"
+#include "base/vendor_ids.hpp"
 #include "device/opencl/binary.hpp"
 #include "device/opencl/errors.hpp"
 #include "tessera/error.hpp"
@@ -193,8 +194,14 @@ ClProgram::ClProgram(std::shared_ptr<const ClDevice> device, cl::Program program
   device_->check(clGetKernelWorkGroupInfo(kernel(), device_->id(), CL_KERNEL_WORK_GROUP_SIZE,
                                           sizeof(most), &most, nullptr),
                  "clGetKernelWorkGroupInfo(CL_KERNEL_WORK_GROUP_SIZE)");
-  // Of promoted PTX NVIDIA's driver says 256 whatever .reqntid demands; ptxas has kept to that.
-  if (!request.ptx_target.empty()) most = 0;
+  // NVIDIA's driver says 256 of every kernel, and launches larger groups where the kernel demands
+  // their size: ptxas has kept to that.
+  std::array<std::size_t, 3> demanded{};
+  device_->check(
+      clGetKernelWorkGroupInfo(kernel(), device_->id(), CL_KERNEL_COMPILE_WORK_GROUP_SIZE,
+                               sizeof(demanded), demanded.data(), nullptr),
+      "clGetKernelWorkGroupInfo(CL_KERNEL_COMPILE_WORK_GROUP_SIZE)");
+  if (device_->profile().vendor_id == kVendorNvidia && demanded[0] != 0) most = 0;
   const std::uint64_t wanted = std::uint64_t{request.group.x} * request.group.y * request.group.z;
   if (most != 0 && wanted > most) {
     refuse("a work-group has " + std::to_string(wanted) + " work-items, this kernel allows " +

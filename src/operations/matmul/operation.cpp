@@ -3,33 +3,15 @@
 #include <string>
 #include <utility>
 
-#include "operations/matmul_core/problem.hpp"
+#include "operations/matmul_core/records.hpp"
 #include "tessera/operations/matmul.hpp"
 
 namespace tessera {
 namespace operations::matmul {
 namespace {
 
-const std::vector<DType> kStorage{DType::kF32, DType::kF16, DType::kBF16};
-
-Operand operand(std::string name, Role role, bool optional, std::string shape, std::string doc) {
-  return {.name = std::move(name),
-          .role = role,
-          .optional = optional,
-          .shape = std::move(shape),
-          .dtypes = kStorage,
-          .doc = std::move(doc)};
-}
-
-std::string choices(const std::vector<std::string>& names) {
-  std::string list = "one of ";
-  for (const std::string& name : names) list += (name == names.front() ? "" : ", ") + name;
-  return list;
-}
-
 Operation new_operation(const std::string& name, const MatmulSlots& slots) {
-  Operation operation;
-  operation.name = name;
+  Operation operation = new_record(name, slots);
   operation.operands = {
       operand("a", Role::kInput, false, "[..., m, k]", "[..., k, m] with transpose_a"),
       operand("b", Role::kInput, false, "[..., k, n]", "[..., n, k] with transpose_b"),
@@ -38,19 +20,15 @@ Operation new_operation(const std::string& name, const MatmulSlots& slots) {
               "joins the sums beta times; not read if that is 0"),
       operand("gate", Role::kInput, true, "[..., m, n]",
               "multiplies what the activation gives; n / 2 columns where they are paired")};
-  operation.options = {
-      {.name = "transpose_a", .fallback = false, .type = "bool", .doc = "a is [..., k, m]"},
-      {.name = "transpose_b", .fallback = false, .type = "bool", .doc = "b is [..., n, k]"},
-      {.name = "alpha", .fallback = 1.0, .type = "float", .doc = "factor of the product"},
-      {.name = "beta", .fallback = 1.0, .type = "float", .doc = "factor of c"},
-      {.name = "activation",
-       .fallback = std::string("none"),
-       .type = choices(activation_names()),
-       .doc = "swiglu and geglu take columns in pairs: act(even) odd"}};
-  operation.validate = [slots](Problem& problem) { validate_matmul(problem, slots); };
-  operation.reference = reference_matmul;
-  add_ways(operation, matmul_ways(slots));
-  operation.workload = matmul_workload(slots);
+  const auto add = [&](const char* option, OptionValue fallback, const char* type,
+                       const char* doc) {
+    operation.options.push_back(
+        {.name = option, .fallback = std::move(fallback), .type = type, .doc = doc});
+  };
+  add("transpose_a", false, "bool", "a is [..., k, m]");
+  add("transpose_b", false, "bool", "b is [..., n, k]");
+  add("alpha", 1.0, "float", "factor of the product");
+  add("beta", 1.0, "float", "factor of c");
   return operation;
 }
 
@@ -62,9 +40,7 @@ Operation forward() {
                                        "added last; n / 2 columns where they are paired"));
   operation.operands.push_back(operand("output", Role::kOutput, false, "[..., m, n]",
                                        "n / 2 columns where they are paired"));
-  operation.options.push_back({.name = "output_dtype",
-                               .type = "one of f32, f16, bf16",
-                               .doc = "of output; that of a where it is not set"});
+  operation.options.push_back(output_option("a"));
   return operation;
 }
 

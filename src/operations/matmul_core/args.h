@@ -66,6 +66,7 @@ struct MatmulArgs {
   u32 packed_a;  // CPUs: not 0 where a is in scratch, by rows of floats
   u32 packed_b;  // the same of b, by panels of columns; column is the step from one to the next
   u32 panels;    // of an item
+  u32 maps;      // Hopper: where tensor maps begin in scratch, in floats
   u32 features;  // MATMUL_…
   u32 types;     // MATMUL_TYPE_…
   f32 alpha;

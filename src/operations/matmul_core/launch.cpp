@@ -29,7 +29,52 @@ std::uint64_t partial_floats(const Product& product, std::uint32_t splits) {
          static_cast<std::uint64_t>((product.n + 3) / 4 * 4);
 }
 
-Pass combine_pass(const Stage& stage, const Splits& splits) {
+std::uint64_t own_start(const Problem& problem) {
+  constexpr std::uint64_t kAlignment = 32;  // 128 bytes
+  return (scratch_of_stages(problem) + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+std::uint64_t partial_start(const Problem& problem, std::uint64_t own_floats) {
+  return own_start(problem) + own_floats;
+}
+
+std::uint32_t splits_of_sums(const Product& product) {
+  constexpr std::int64_t kTerms = 64;
+  constexpr std::int64_t kMost = 64;
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(product.terms() / kTerms, 2, kMost));
+}
+
+std::vector<Pass> sums_passes(const Stage& stage, std::uint64_t own_floats) {
+  constexpr std::uint32_t kItems = 64;
+  Pass pass;
+  pass.name = stage.name + " sums";
+  pass.opencl = {.file = "matmul/core/sums.cl", .entry = "matmul_sums"};
+  pass.bindings = {stage.slots[kB], kScratch};
+  pass.specialized_on = std::vector<std::string>{"B_TYPE"};
+  pass.constants = [stage](const Problem& problem, const Config&) -> std::vector<Define> {
+    const auto product = product_of(problem, stage);
+    return {{"B_TYPE", product ? dtype_axis(product->views[kB].dtype) : 0U}};
+  };
+  pass.group_size = [](const Config&) { return Dim3{kItems}; };
+  pass.groups = [stage](const Problem& problem, const Config&) {
+    const auto product = product_of(problem, stage);
+    if (!product || product->is_empty() || product->terms() == 0) return Dim3{0, 0, 0};
+    return Dim3{
+        ceil_div(product->batches() * ((product->n + 3) / 4) * splits_of_sums(*product), kItems)};
+  };
+  pass.args = [stage, own_floats](const Problem& problem, const Config&) {
+    const auto product = product_of(problem, stage);
+    if (!product) return argument_bytes(abi::MatmulArgs{});
+    abi::MatmulArgs args = arguments_of(*product);
+    args.splits = splits_of_sums(*product);
+    args.partial = static_cast<abi::u32>(partial_start(problem, own_floats));
+    return argument_bytes(args);
+  };
+  const auto splits = [](const Product& product, const Config&) { return splits_of_sums(product); };
+  return {std::move(pass), combine_pass(stage, splits, own_floats)};
+}
+
+Pass combine_pass(const Stage& stage, const Splits& splits, std::uint64_t own_floats) {
   Pass pass;
   pass.name = stage.name + " combine";
   pass.opencl = {.file = "matmul/core/combine.cl", .entry = "matmul_combine"};
@@ -48,12 +93,12 @@ Pass combine_pass(const Stage& stage, const Splits& splits) {
     const std::int64_t groups = (vectors + kCombineItems - 1) / kCombineItems;
     return Dim3{static_cast<std::uint32_t>(std::min(groups, kMostGroups))};
   };
-  pass.args = [stage, splits](const Problem& problem, const Config& config) {
+  pass.args = [stage, splits, own_floats](const Problem& problem, const Config& config) {
     const auto product = product_of(problem, stage);
     if (!product) return argument_bytes(abi::MatmulArgs{});
     abi::MatmulArgs args = arguments_of(*product);
     args.splits = product->terms() == 0 ? 0 : splits(*product, config);
-    args.partial = static_cast<abi::u32>(scratch_of_stages(problem));
+    args.partial = static_cast<abi::u32>(partial_start(problem, own_floats));
     return argument_bytes(args);
   };
   return pass;

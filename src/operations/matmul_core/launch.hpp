@@ -24,7 +24,17 @@ std::uint64_t partial_floats(const Product& product, std::uint32_t splits);
 
 // matmul/core/combine after a kernel that leaves the sums of `splits` shares in scratch, and in
 // place of a product that has no terms.
-Pass combine_pass(const Stage& stage, const Splits& splits);
+Pass combine_pass(const Stage& stage, const Splits& splits, std::uint64_t own_floats = 0);
+
+// Scratch of a way with matrix units: `own_floats` of its own behind those of the stages, then the
+// sums of shares.
+std::uint64_t own_start(const Problem& problem);
+std::uint64_t partial_start(const Problem& problem, std::uint64_t own_floats);
+
+// matmul/core/sums and what combines its shares, in place of a product with ones; in OpenCL. The
+// variant has the constant B_TYPE of sums.def.
+std::vector<Pass> sums_passes(const Stage& stage, std::uint64_t own_floats);
+std::uint32_t splits_of_sums(const Product& product);
 // matmul/core/ones, before all other stages: only a backward call has it.
 Pass ones_pass();
 

@@ -28,6 +28,8 @@ struct MatmulSlots {
 
 MatmulSlots matmul_slots();
 MatmulSlots matmul_backward_slots();
+MatmulSlots linear_slots();
+MatmulSlots linear_backward_slots();
 
 // Names of activations as the option has them, and what kernels make of one.
 const std::vector<std::string>& activation_names();

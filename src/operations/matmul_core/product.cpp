@@ -9,7 +9,8 @@
 namespace tessera::operations::matmul {
 namespace {
 
-constexpr std::uint64_t kOnes = 4;  // floats at the beginning of scratch
+constexpr std::uint64_t kOnes = 4;                  // floats at the beginning of scratch
+constexpr std::uint64_t kRoundedStart = 2 * kOnes;  // behind them, in elements of 16 bits
 
 const MatmulProblem& call_of(const Problem& problem) { return problem.as<MatmulProblem>(); }
 
@@ -55,7 +56,8 @@ class Builder {
     }
     View& view = product_.views[role];
     view = {.present = true,
-            .offset = static_cast<std::int64_t>(kOnes),
+            .dtype = stage_.rounds ? problem_.dtype : DType::kF32,
+            .offset = static_cast<std::int64_t>(stage_.rounds ? kRoundedStart : kOnes),
             .row = call_.columns,
             .column = 1};
     if (turned) std::swap(view.row, view.column);
@@ -340,7 +342,7 @@ std::int64_t Product::sums() const {
   return count;
 }
 
-std::vector<Stage> stages(const MatmulSlots& slots) {
+std::vector<Stage> stages(const MatmulSlots& slots, bool rounds) {
   std::vector<Stage> list;
   const auto add = [&](const std::string& name, Step step, bool shaped) {
     for (const bool turned : {false, true}) {
@@ -349,6 +351,7 @@ std::vector<Stage> stages(const MatmulSlots& slots) {
                   .step = step,
                   .turned = turned,
                   .shaped = shaped,
+                  .rounds = rounds,
                   .slots = bindings(slots, step, shaped)};
       if (turned) std::swap(stage.slots[kA], stage.slots[kB]);
       list.push_back(std::move(stage));
@@ -395,9 +398,9 @@ std::optional<Product> product_of(const Problem& problem, const Stage& stage) {
   return product;
 }
 
-std::vector<Product> products_of(const Problem& problem) {
+std::vector<Product> products_of(const Problem& problem, bool rounds) {
   std::vector<Product> list;
-  for (const Stage& stage : stages(call_of(problem).slots)) {
+  for (const Stage& stage : stages(call_of(problem).slots, rounds)) {
     if (auto product = product_of(problem, stage)) list.push_back(std::move(*product));
   }
   return list;

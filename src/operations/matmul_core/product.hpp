@@ -61,15 +61,17 @@ struct Stage {
   Step step = Step::kForward;
   bool turned = false;                      // the transposed product: b' a'
   bool shaped = false;                      // backward: the gradient of the sums is in scratch
+  bool rounds = false;                      // to the storage type of the call, there
   std::array<std::size_t, kRoles> slots{};  // bindings: slots, kScratch, kNoOperand
 };
 
-// Every stage of a record, in the order in which they run.
-std::vector<Stage> stages(const MatmulSlots& slots);
+// Every stage of a record, in the order in which they run. `rounds`: matrix units multiply
+// gradients of 16 bits.
+std::vector<Stage> stages(const MatmulSlots& slots, bool rounds = false);
 // Nothing where the call has no such product, or has it the other way round.
 std::optional<Product> product_of(const Problem& problem, const Stage& stage);
 // All that a call has.
-std::vector<Product> products_of(const Problem& problem);
+std::vector<Product> products_of(const Problem& problem, bool rounds = false);
 
 // Scratch begins with a vector of ones, which sums of rows and columns are products with; then come
 // the gradients of the sums where the call has such a tensor; then a way's own.

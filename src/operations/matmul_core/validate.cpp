@@ -179,11 +179,23 @@ MatmulSlots matmul_backward_slots() {
           .grad_gate = 10};
 }
 
+MatmulSlots linear_slots() { return {.gate = 3, .residual = 4, .output = 5, .linear = true}; }
+
+MatmulSlots linear_backward_slots() {
+  return {.gate = 3,
+          .grad_output = 4,
+          .grad_a = 5,
+          .grad_b = 6,
+          .grad_bias = 7,
+          .grad_gate = 8,
+          .linear = true};
+}
+
 void validate_matmul(Problem& problem, const MatmulSlots& slots) {
   MatmulProblem call{.slots = slots};
   problem.dtype = problem.spec(slots.a).dtype;
   call.activation = kActivations[kernel::choice_option(problem, "activation", activation_names())];
-  call.alpha = finite_option(problem, "alpha");
+  call.alpha = slots.linear ? 1.0 : finite_option(problem, "alpha");
   call.beta = slots.addend == kNoOperand ? 1.0 : finite_option(problem, "beta");
   call.output =
       slots.backward() ? problem.spec(slots.grad_output).dtype : output_type(problem, slots.a);

@@ -61,6 +61,25 @@ abi::NormRows rows_of(const Problem& problem, const RowAxes& axes, std::size_t s
           narrow(axes.strides[slot][1]), narrow(axes.strides[slot][2])};
 }
 
+template <class Args>
+Args common_arguments(const Problem& problem, const RowAxes& axes) {
+  const NormProblem& call = call_of(problem);
+  Args args{};
+  args.rows = narrow(call.rows);
+  args.rows1 = narrow(std::max<std::int64_t>(axes.sizes[1], 1));
+  args.rows2 = narrow(std::max<std::int64_t>(axes.sizes[2], 1));
+  args.dim = narrow(call.dim);
+  args.features = features_of(problem);
+  args.epsilon = static_cast<float>(call.epsilon);
+  args.mean_factor = 1.0F / static_cast<float>(call.dim);
+  if (problem.has(kWeight)) args.weight_offset = narrow(problem.spec(kWeight).offset);
+  args.x = rows_of(problem, axes, kInput);
+  args.residual = rows_of(problem, axes, kResidual);
+  return args;
+}
+
+}  // namespace
+
 abi::u32 features_of(const Problem& problem) {
   const NormProblem& call = call_of(problem);
   abi::u32 features = call.centered ? NORM_CENTERED : 0U;
@@ -80,25 +99,6 @@ abi::u32 features_of(const Problem& problem) {
     features |= call.residual_broadcasts() ? NORM_KEEP_GRADIENT : NORM_GRAD_RESIDUAL;
   return features;
 }
-
-template <class Args>
-Args common_arguments(const Problem& problem, const RowAxes& axes) {
-  const NormProblem& call = call_of(problem);
-  Args args{};
-  args.rows = narrow(call.rows);
-  args.rows1 = narrow(std::max<std::int64_t>(axes.sizes[1], 1));
-  args.rows2 = narrow(std::max<std::int64_t>(axes.sizes[2], 1));
-  args.dim = narrow(call.dim);
-  args.features = features_of(problem);
-  args.epsilon = static_cast<float>(call.epsilon);
-  args.mean_factor = 1.0F / static_cast<float>(call.dim);
-  if (problem.has(kWeight)) args.weight_offset = narrow(problem.spec(kWeight).offset);
-  args.x = rows_of(problem, axes, kInput);
-  args.residual = rows_of(problem, axes, kResidual);
-  return args;
-}
-
-}  // namespace
 
 std::optional<RowAxes> row_axes(const Problem& problem) {
   std::vector<Axis> joined;
@@ -144,14 +144,15 @@ NormScratch scratch_of(const Problem& problem, const Dealing& dealing) {
 
 bool is_aligned(const Problem& problem) {
   const auto axes = row_axes(problem);
-  if (!axes || call_of(problem).dim % 4 != 0) return false;
+  const std::int64_t elements = 16 / static_cast<std::int64_t>(size_of(problem.dtype));
+  if (!axes || call_of(problem).dim % elements != 0) return false;
   for (std::size_t slot = 0; slot < problem.operands.size(); ++slot) {
     if (!problem.has(slot)) continue;
     const TensorSpec& spec = problem.spec(slot);
     const bool by_elements = spec.dtype != problem.dtype;  // floats beside 16-bit operands
-    if (!by_elements && spec.offset % 4 != 0) return false;
+    if (!by_elements && spec.offset % elements != 0) return false;
     for (const std::int64_t stride : axes->strides[slot])
-      if (stride % 4 != 0) return false;
+      if (stride % elements != 0) return false;
   }
   return true;
 }

@@ -39,7 +39,8 @@ struct NormScratch {
 };
 NormScratch scratch_of(const Problem& problem, const Dealing& dealing);
 
-bool is_aligned(const Problem& problem);  // every vector of four elements
+abi::u32 features_of(const Problem& problem);  // what the call has, NORM_…
+bool is_aligned(const Problem& problem);       // every 16 bytes of a row
 
 abi::NormForwardArgs forward_arguments(const Problem& problem);
 abi::NormBackwardArgs backward_arguments(const Problem& problem, const Dealing& dealing);

@@ -447,6 +447,27 @@ TEST_F(Metamorphic, AHighCapIsNone) {
   expect_close(run(on, q_, k_, v_, {.logits_soft_cap = 1e5F}), run(on, q_, k_, v_), q_, k_, v_);
 }
 
+// Far from 0 the roundings of two scores differ by far more than 1, and a weight is still at
+// most 1.
+TEST_F(Metamorphic, FarScoresGiveNoWeightAboveOne) {
+  Rows q = Rows::random(1, 70, 4, 1);
+  const Rows k = Rows::random(1, 3, 4, 2);
+  for (float& value : q.values) value *= 16;
+  Rows gradient{1, 70, 4, Values(q.values.size())};  // dv[key, row] is the weight of both
+  for (std::int64_t row = 0; row < kDim; ++row)
+    for (std::int64_t head = 0; head < 4; ++head) gradient.at(0, row, head)[row] = 1;
+  Values bias(index(4 * 70 * 3));
+  for (std::size_t n = 0; n < bias.size(); ++n) bias[n] = -1e8F - 1000 * static_cast<float>(n % 3);
+  const FlashAttentionOptions options{.bias = context().upload(bias, {1, 4, 70, 3})};
+  const FlashAttentionForward forward =
+      flash_attention_forward(context(), upload(q), upload(k), upload(k), options);
+  const Values dv =
+      context().download<float>(flash_attention_backward(context(), upload(q), upload(k), upload(k),
+                                                         forward, upload(gradient), options)
+                                    .value);
+  for (std::size_t n = 0; n < dv.size(); ++n) ASSERT_LE(dv[n], 1) << n;
+}
+
 TEST_F(Metamorphic, APermutedLayoutChangesNoBit) {
   const Executor on = pinned("cpu");
   const auto by_heads = [&](Rows& rows) {

@@ -203,11 +203,9 @@ class Maker {
     const bool sums = backward_ || shape_.options.contains("normalize_output") ||
                       shape_.options.contains("dropout_prob");
     if (shape_.data == "large" && sums) shape_.data = "normal";
-    // Whether a dropped weight needs its value, and a scale of 0 its products, is nobody's promise.
-    const auto scale = shape_.options.find("softmax_scale");
-    const bool vague = shape_.options.contains("dropout_prob") ||
-                       (scale != shape_.options.end() && scale->second == OptionValue(0.0));
-    if (shape_.data == "some_nan" && vague) shape_.data = "hidden_nan";
+    // Whether a dropped weight needs its value is nobody's promise.
+    if (shape_.data == "some_nan" && shape_.options.contains("dropout_prob"))
+      shape_.data = "hidden_nan";
     if (has(kBias | kSharedBias | kSinks | kHeadSinks) && draw_.chance(0.4))
       shape_.data += "+masking";
     if (has(kPacked | kPadded) && draw_.chance(0.4)) shape_.data += "+unordered";

@@ -57,9 +57,9 @@ TEST(AttentionOnGpus, H200BeginsWithWhatWasMeasured) {
        "BLOCK_K=32,BUFFERS=1,LANES=32,MATRIX_K=16,MATRIX_M=16,MATRIX_N=16,PREFETCH=0,ROWS=16,WG_X="
        "128"},
       {"h200_vulkan", "flash_attention_backward", DType::kF16, 64, "tile",
-       "BLOCK_K=64,BLOCK_Q=64,ITEM_ROWS=4,SLICE_D=32,SLICE_STEP=16,WG_X=128"},
+       "BLOCK_K=64,BLOCK_Q=64,ITEM_ROWS=4,SLICE_D=16,SLICE_STEP=8,WG_X=256"},
       {"h200_vulkan", "flash_attention_backward", DType::kF16, 128, "tile",
-       "BLOCK_K=64,BLOCK_Q=64,ITEM_ROWS=4,SLICE_D=32,SLICE_STEP=16,WG_X=256"},
+       "BLOCK_K=64,BLOCK_Q=64,ITEM_ROWS=4,SLICE_D=16,SLICE_STEP=8,WG_X=256"},
       {"h200_vulkan", "flash_attention_backward", DType::kF32, 256, "tile",
        "BLOCK_K=64,BLOCK_Q=64,ITEM_ROWS=4,SLICE_D=32,SLICE_STEP=8,WG_X=256"},
       {"h200_opencl", "flash_attention", DType::kF16, 64, "hopper",
@@ -115,7 +115,10 @@ TEST(AttentionOnGpus, IntelGetsFewRowsToAnItem) {
     for (const std::int64_t dim : {40, 64, 128, 256}) {
       const Choice choice =
           chosen(problem_of("flash_attention", DType::kF32, 300, 300, dim), profile);
-      EXPECT_LE(choice.config.at("ITEM_ROWS"), 2U) << name << " dim " << dim;
+      // Sub-groups of 16 leave an item of Xe2 twice as much; ocloc spills none of 4 rows, either.
+      const bool more = profile.subgroup_size == 16 || profile.backend == Backend::kOpenCL;
+      const std::uint32_t most = more ? 4 : 2;
+      EXPECT_LE(choice.config.at("ITEM_ROWS"), most) << name << " dim " << dim;
     }
   }
 }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // attention/tile/forward: any GPU, through OpenCL and Vulkan.
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "base/vendor_ids.hpp"
 #include "kernel/option_access.hpp"
 #include "kernel/tunable_list.hpp"
 #include "operations/attention_core/launch.hpp"
+#include "operations/attention_core/tile/compiled.hpp"
 #include "operations/attention_core/tile/forward_geometry.hpp"
+#include "operations/attention_core/tile/ranking.hpp"
 
 namespace tessera::operations::attention {
 namespace {
@@ -62,15 +63,20 @@ bool fits(const Problem& problem, const Config& config, const DeviceProfile& pro
 
 // Lanes along the value axis so that an item owns 8 columns, as many rows as fit its registers, and
 // the longest slices that fit local memory; smaller items, then smaller groups, where nothing fits.
-// On a CPU the items of a group run one after the other, so small groups do.
+// On a CPU the items of a group run one after the other, so small groups do; through OpenCL, where
+// CPUs have kernels of their own, items are small, too: PoCL compiles one of 2 rows in half the
+// time.
 Config fitting_config(const Problem& problem, const DeviceProfile& profile) {
   const auto lanes_wanted = kernel::next_power_of_two((value_dim(problem) + 7) / 8);
   const auto lanes_k = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(lanes_wanted, 8, 64));
   const std::uint32_t most_items = is_cpu(profile) ? 4 * lanes_k : lanes_k >= 32 ? 256 : 128;
   constexpr std::pair<std::uint32_t, std::uint32_t> kSlices[] = {{32, 16}, {16, 16}, {16, 8},
                                                                  {8, 8},   {8, 4},   {4, 4}};
+  const std::uint32_t most_rows = !is_cpu(profile)                      ? 8
+                                  : profile.backend == Backend::kOpenCL ? 2
+                                                                        : 4;
   for (std::uint32_t items = most_items; items >= lanes_k; items /= 2) {
-    for (std::uint32_t rows = is_cpu(profile) ? 4 : 8; rows >= 1; rows /= 2) {
+    for (std::uint32_t rows = most_rows; rows >= 1; rows /= 2) {
       for (const auto& [slice_d, slice_k] : kSlices) {
         const Config config =
             make_config(items, rows * items / lanes_k, 4 * lanes_k, rows, slice_d, slice_k, 0, 0);
@@ -129,12 +135,35 @@ std::vector<Config> intel_configs(std::uint32_t value_dim) {
   return {make_config(256, 16, 256, 2, 4, 4, 0, 0)};
 }
 
-std::vector<Config> configs_for(const DeviceProfile& profile, std::uint32_t value_dim) {
+// All cuts, those first that were made for the vendor.
+std::vector<Config> cuts(const DeviceProfile& profile, std::uint32_t value_dim) {
   std::vector<Config> configs;
-  if (profile.vendor_id == kVendorAmd) configs = amd_configs(value_dim);
-  if (profile.vendor_id == kVendorIntel) configs = intel_configs(value_dim);
-  std::ranges::copy(gpu_configs(value_dim), std::back_inserter(configs));
+  const auto take = [&](const std::vector<Config>& more) {
+    for (const Config& config : more) {
+      if (std::ranges::find(configs, config) == configs.end()) configs.push_back(config);
+    }
+  };
+  if (profile.vendor_id == kVendorAmd) take(amd_configs(value_dim));
+  if (profile.vendor_id == kVendorIntel) take(intel_configs(value_dim));
+  take(gpu_configs(value_dim));
+  take(amd_configs(value_dim));
+  take(intel_configs(value_dim));
   return configs;
+}
+
+std::optional<TileFigures> figures_of(const Problem& problem, const Config& config,
+                                      const DeviceProfile& profile) {
+  return compiled_tile(TileKernel::kForward, config,
+                       std::max(head_dim(problem), value_dim(problem)), profile);
+}
+
+// By compilers, or where nobody compiled it, by what an item of such a GPU has; and by local
+// memory.
+bool strains(const Problem& problem, const Config& config, const DeviceProfile& profile) {
+  kernel::Effort effort = tile_geometry(config, head_dim(problem), value_dim(problem)).effort;
+  const auto figures = figures_of(problem, config, profile);
+  if (figures) effort.registers = 0;
+  return (figures && figures->strains) || kernel::strains(effort, profile);
 }
 
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
@@ -143,7 +172,7 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
     if (std::ranges::find(configs, config) == configs.end()) configs.push_back(config);
   };
   if (is_gpu(profile)) {
-    for (const Config& config : configs_for(profile, value_dim(problem))) {
+    for (const Config& config : cuts(profile, value_dim(problem))) {
       if (fits(problem, config, profile)) add(config);
     }
   }
@@ -155,6 +184,15 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
     }
   }
   for (Config& config : configs) config = with_splits(std::move(config), problem, profile);
+  const auto compiled = [&](const Config& config) {
+    return figures_of(problem, config, profile).has_value();
+  };
+  // In the order of the lists where no compiler for such GPUs was asked.
+  if (is_gpu(profile) && !kernel::is_measured(profile) && std::ranges::any_of(configs, compiled)) {
+    kernel::rank(
+        configs, [&](const Config& config) { return strains(problem, config, profile); },
+        [&](const Config& config) { return tile_cycles(problem, config, profile); });
+  }
   return configs;
 }
 
@@ -207,6 +245,17 @@ Config default_tile_config(const Problem& problem, const DeviceProfile& profile)
 }
 
 }  // namespace
+
+double tile_cycles(const Problem& problem, const Config& config, const DeviceProfile& profile) {
+  kernel::Effort effort = tile_geometry(config, head_dim(problem), value_dim(problem)).effort;
+  if (const auto figures = figures_of(problem, config, profile))
+    effort.registers = figures->registers;
+  const std::uint32_t splits = splits_of(config);
+  const Dim3 count = groups(problem, config);
+  effort.groups = std::max(1.0, static_cast<double>(count.x) * count.y * count.z * splits);
+  effort.rounds = ceil_div(ceil_div(call_of(problem).kv_len, config.at("BLOCK_K")), splits);
+  return kernel::predicted_cycles(effort, profile);
+}
 
 Way tile_subgroup(const AttentionSlots& slots) {
   return {.variant = tile_subgroup_variant(slots),

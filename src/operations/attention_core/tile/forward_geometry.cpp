@@ -17,7 +17,19 @@ TileGeometry tile_geometry(const Config& config, std::uint32_t head_dim, std::ui
     if (value == 0 || value > kMost) return {};
   }
   if (BLOCK_Q < ITEM_ROWS || WG_X < ATTN_LANES_Q || !(ATTN_TILE_VALID)) return {};
-  return {.valid = true, .local_bytes = ATTN_TILE_LOCAL_BYTES, .registers = ATTN_TILE_REGISTERS};
+  const double rows = ITEM_ROWS, keys = ATTN_ITEM_KEYS, values = 4 * ATTN_ITEM_VALUES;
+  const double copied_rows = BLOCK_K + (KEEP_Q != 0 ? 0 : BLOCK_Q);
+  return {.valid = true,
+          .local_bytes = ATTN_TILE_LOCAL_BYTES,
+          .registers = ATTN_TILE_REGISTERS,
+          .effort = {.items = WG_X,
+                     .registers = ATTN_TILE_REGISTERS,
+                     .local_bytes = ATTN_TILE_LOCAL_BYTES,
+                     .products = rows * keys * HEAD_DIM + rows * values * BLOCK_K,
+                     .loads = (rows + keys) * HEAD_DIM / 4 + (rows + values) * BLOCK_K / 4,
+                     .copies = (copied_rows * HEAD_DIM + BLOCK_K * VALUE_DIM) / (4.0 * WG_X),
+                     .others = 4 * rows * keys + rows * values,
+                     .steps = 1.0 * ATTN_HEAD_SLICES + BLOCK_K / SLICE_K}};
 }
 
 }  // namespace tessera::operations::attention

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "kernel/ranking.hpp"
 #include "tessera/record.hpp"
 
 namespace tessera::operations::attention {
@@ -12,6 +13,7 @@ struct TileGeometry {
   bool valid = false;
   std::uint32_t local_bytes = 0;
   std::uint32_t registers = 0;  // of one work-item, about
+  kernel::Effort effort{};      // of a round, that is a tile of keys
 };
 TileGeometry tile_geometry(const Config& config, std::uint32_t head_dim, std::uint32_t value_dim);
 

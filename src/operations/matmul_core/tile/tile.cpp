@@ -104,7 +104,7 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
     const std::uint32_t shares = splits(product, config);
     if (tiles_of(product, geometry) * shares >= std::uint64_t{1} << 31)
       return "counts tiles to 2^31";
-    if (scratch_of_stages(problem) + partial_floats(product, shares) >= std::uint64_t{1} << 31)
+    if (partial_start(problem, 0) + partial_floats(product, shares) >= std::uint64_t{1} << 31)
       return "counts elements to 2^31, and the sums of shares are more";
   }
   return std::nullopt;
@@ -133,7 +133,7 @@ Pass product_pass(const Stage& stage) {
     if (!product) return argument_bytes(abi::MatmulArgs{});
     abi::MatmulArgs args = arguments_of(*product);
     args.splits = splits(*product, config);
-    args.partial = static_cast<abi::u32>(scratch_of_stages(problem));
+    args.partial = static_cast<abi::u32>(partial_start(problem, 0));
     return argument_bytes(args);
   };
   return pass;
@@ -156,7 +156,7 @@ Way tile_way(const MatmulSlots& slots) {
     std::uint64_t floats = 0;
     for (const Product& product : products_of(problem))
       floats = std::max(floats, partial_floats(product, splits(product, config)));
-    return 4 * (scratch_of_stages(problem) + floats);
+    return 4 * (partial_start(problem, 0) + floats);
   };
   if (slots.backward()) variant.passes.push_back(ones_pass());
   for (const Stage& stage : stages(slots)) {

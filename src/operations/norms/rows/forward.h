@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The body of norms/rows/forward.cl and norms/rows/forward.comp. Text for OpenCL C and GLSL.
 
-#define NORM_STORE_Y(n, column)                                                              \
-  norm_store(NORM_ARGUMENTS norm_weighted(NORM_ARGUMENTS n, column, dim - (column)), column, \
-             y + (column), dim - (column))
-
-const u32 features = ARGS(features), dim = ARGS(dim), rows = ARGS(rows);
+const u32 dim = ARGS(dim), rows = ARGS(rows);
 const u32 lane = LOCAL_ID_X, line = LOCAL_ID_Y;
-const bool has_residual = (features & NORM_RESIDUAL) != 0u;
 for (u32 block = GROUP_ID_X; block * TO_U32(WG_Y) < rows; block += GROUP_COUNT_X) {
   const u32 row = block * TO_U32(WG_Y) + line;
   const u32 end = row < rows ? dim : 0u;  // a line without a row has no columns
@@ -16,15 +11,21 @@ for (u32 block = GROUP_ID_X; block * TO_U32(WG_Y) < rows; block += GROUP_COUNT_X
   const INDEX residual = norm_row(ARGS(residual), place);
   const INDEX y = norm_row(ARGS(y), place);
 
+  UINT4 chunks[VECTORS];
   FLOAT4 kept[VECTORS];
   UNROLL for (u32 v = 0u; v < VECTORS; ++v) kept[v] = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
-  NORM_EACH_KEPT(v) kept[v] = LOAD_X(x + NORM_COLUMN(v), dim - NORM_COLUMN(v));
-  if (has_residual) {
-    NORM_EACH_KEPT(v) kept[v] += LOAD_RESIDUAL(residual + NORM_COLUMN(v), dim - NORM_COLUMN(v));
+  NORM_EACH_CHUNK(u) chunks[u] = LOAD_X_CHUNK(x + NORM_CHUNK(u), dim - NORM_CHUNK(u));
+  NORM_EACH_KEPT(v) kept[v] = NORM_FOUR(chunks, v);
+  if (NORM_HAS(NORM_RESIDUAL)) {
+    NORM_EACH_CHUNK(u)
+    chunks[u] = LOAD_RESIDUAL_CHUNK(residual + NORM_CHUNK(u), dim - NORM_CHUNK(u));
+    NORM_EACH_KEPT(v) kept[v] += NORM_FOUR(chunks, v);
   }
-  if ((features & NORM_SUM) != 0u) {
+  if (NORM_HAS(NORM_SUM)) {
     const INDEX sum = norm_row(ARGS(sum), place);
-    NORM_EACH_KEPT(v) STORE_SUM(kept[v], sum + NORM_COLUMN(v), dim - NORM_COLUMN(v));
+    NORM_EACH_CHUNK(u)
+    STORE_SUM_CHUNK(kept[NORM_FIRST(u)], kept[NORM_LAST(u)], sum + NORM_CHUNK(u),
+                    dim - NORM_CHUNK(u));
     NORM_EACH_OTHER(column)
     STORE_SUM(norm_input(NORM_ARGUMENTS x + column, residual + column, dim - column), sum + column,
               dim - column);
@@ -52,9 +53,11 @@ for (u32 block = GROUP_ID_X; block * TO_U32(WG_Y) < rows; block += GROUP_COUNT_X
   const float variance = norm_total(NORM_ARGUMENTS line, lane, part).x * ARGS(mean_factor);
   const float scale = RSQRT(variance + ARGS(epsilon));
 
-  NORM_EACH_KEPT(v) NORM_STORE_Y(kept[v] * scale, NORM_COLUMN(v));
+  NORM_EACH_CHUNK(u)
+  norm_store_chunk(NORM_ARGUMENTS kept[NORM_FIRST(u)] * scale, kept[NORM_LAST(u)] * scale,
+                   NORM_CHUNK(u), y, dim - NORM_CHUNK(u));
   NORM_EACH_OTHER(column) {
     const FLOAT4 value = norm_input(NORM_ARGUMENTS x + column, residual + column, dim - column);
-    NORM_STORE_Y((value - mean) * scale, column);
+    norm_store(NORM_ARGUMENTS(value - mean) * scale, column, y, dim - column);
   }
 }

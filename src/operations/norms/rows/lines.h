@@ -27,8 +27,9 @@ FUNCTION FLOAT4 norm_part(FLOAT4 value, u32 left) {
 FUNCTION float norm_sum(FLOAT4 v) { return (v.x + v.y) + (v.z + v.w); }
 
 // Sums over the items of a line, the same in all of them: of the first NORM_SUMS components of
-// `value`. Lanes fold onto the first NORM_FOLD, whose sums everybody adds in one order.
-// NORM_SPACE(i) is float i of NORM_FLOATS in work-group memory, NORM_SPACE4(i) floats 4 i to 4 i
+// `value`. Where a line is NORM_WARPS warps that add without work-group memory, those do; else
+// lanes fold onto the first NORM_FOLD. Everybody adds what is left, in one order. NORM_SPACE(i) is
+// float i of NORM_FLOATS in work-group memory, NORM_SPACE4(i) floats 4 i to 4 i
 // + 3.
 #define NORM_FOLD 16u
 #define NORM_LINE (TO_U32(WG_X) > NORM_FOLD ? TO_U32(WG_X) : NORM_FOLD)
@@ -38,6 +39,20 @@ FUNCTION FLOAT4 norm_total(NORM_PARAMETERS u32 line, u32 lane, FLOAT4 value) {
   parts[0] = value.x;
   parts[1] = value.y;
   parts[2] = value.z;
+  if (NORM_WARPS != 0u) {
+    UNROLL for (u32 n = 0u; n < NORM_SUMS; ++n) {
+      parts[n] = NORM_WARP_SUM(parts[n]);
+      if (lane % 32u == 0u) NORM_SPACE(first + n * NORM_LINE + lane / 32u) = parts[n];
+    }
+    NORM_BARRIER();
+    UNROLL for (u32 n = 0u; n < NORM_SUMS; ++n) {
+      parts[n] = NORM_SPACE(first + n * NORM_LINE);
+      UNROLL for (u32 warp = 1u; warp < NORM_WARPS; ++warp) parts[n] +=
+          NORM_SPACE(first + n * NORM_LINE + warp);
+    }
+    NORM_BARRIER();
+    return MAKE_FLOAT4(parts[0], parts[1], parts[2], 0.0f);
+  }
   UNROLL for (u32 n = 0u; n < NORM_SUMS; ++n) {
     NORM_SPACE(first + n * NORM_LINE + lane) = parts[n];
     for (u32 other = TO_U32(WG_X) + lane; other < NORM_LINE; other += TO_U32(WG_X))
@@ -63,22 +78,46 @@ FUNCTION FLOAT4 norm_total(NORM_PARAMETERS u32 line, u32 lane, FLOAT4 value) {
   return MAKE_FLOAT4(parts[0], parts[1], parts[2], 0.0f);
 }
 
-// The columns of a line's item: those that it keeps, and those that it reads again.
-#define NORM_COLUMN(v) ((TO_U32(v) * TO_U32(WG_X) + lane) * 4u)
-#define NORM_EACH_KEPT(v) UNROLL for (u32 v = 0u; v < VECTORS; ++v) if (NORM_COLUMN(v) < end)
-#define NORM_EACH_OTHER(column) \
-  for (u32 column = NORM_COLUMN(VECTORS); column < end; column += 4u * TO_U32(WG_X))
+// Has the call this, an NORM_… of its features?
+#define NORM_HAS(feature) \
+  ((TO_U32(FEATURES) & (feature)) != 0u && (ARGS(features) & (feature)) != 0u)
+
+// An item reads and writes chunks of NORM_FOURS vectors of four elements, 16 bytes where ALIGNED
+// says that they lie at multiples of that (lib/chunks). A line's items keep NORM_CHUNKS chunks
+// each; what is beyond they read again, four elements at a time.
+#if DTYPE == DTYPE_F32
+#define NORM_FOURS 1u
+#else
+#define NORM_FOURS (ALIGNED != 0 ? 2u : 1u)
+#endif
+#define NORM_CHUNKS (VECTORS / NORM_FOURS)
+#define NORM_CHUNK(u) ((TO_U32(u) * TO_U32(WG_X) + lane) * (4u * NORM_FOURS))
+#define NORM_EACH_CHUNK(u) \
+  UNROLL for (u32 u = 0u; u < NORM_CHUNKS; ++u) if (WHOLE != 0 || NORM_CHUNK(u) < end)
+// The vectors of chunk u, and vector v of all of them.
+#define NORM_FIRST(u) ((u)*NORM_FOURS)
+#define NORM_LAST(u) ((u)*NORM_FOURS + NORM_FOURS - 1u)
+#define NORM_FOUR(chunks, v) chunk_vector(chunks[(v) / NORM_FOURS], (v) % NORM_FOURS)
+#define NORM_COLUMN(v) (NORM_CHUNK((v) / NORM_FOURS) + (v) % NORM_FOURS * 4u)
+#define NORM_EACH_KEPT(v) \
+  UNROLL for (u32 v = 0u; v < VECTORS; ++v) if (WHOLE != 0 || NORM_COLUMN(v) < end)
+#define NORM_EACH_OTHER(column)                                                               \
+  for (u32 column = (TO_U32(VECTORS) * TO_U32(WG_X) + lane) * 4u; WHOLE == 0 && column < end; \
+       column += 4u * TO_U32(WG_X))
 
 // s, of a row that is read again.
 FUNCTION FLOAT4 norm_input(NORM_PARAMETERS INDEX x, INDEX residual, u32 left) {
   FLOAT4 value = LOAD_X(x, left);
-  if ((ARGS(features) & NORM_RESIDUAL) != 0u) value += LOAD_RESIDUAL(residual, left);
+  if (NORM_HAS(NORM_RESIDUAL)) value += LOAD_RESIDUAL(residual, left);
   return value;
 }
 
+FUNCTION FLOAT4 norm_weight(NORM_PARAMETERS u32 column, u32 left) {
+  return LOAD_WEIGHT(TO_INDEX(ARGS(weight_offset)) + column, left);
+}
 FUNCTION FLOAT4 norm_weighted(NORM_PARAMETERS FLOAT4 value, u32 column, u32 left) {
-  if ((ARGS(features) & NORM_WEIGHT) == 0u) return value;
-  return value * LOAD_WEIGHT(TO_INDEX(ARGS(weight_offset)) + column, left);
+  if (!NORM_HAS(NORM_WEIGHT)) return value;
+  return value * norm_weight(NORM_ARGUMENTS column, left);
 }
 
 #endif  // TESSERA_OPERATIONS_NORMS_ROWS_H

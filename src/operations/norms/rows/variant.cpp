@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::uint32_t kMostVectors = 16;
 constexpr std::uint32_t kMostGroups = 65535;  // of a launch along an axis
+constexpr std::uint32_t kAllFeatures = 4095;  // of abi::NormForwardArgs and NormBackwardArgs
 constexpr std::uint32_t kCombineColumns = 8, kCombineLines = 32;
 
 std::vector<Tunable> tunables() {
@@ -25,9 +26,16 @@ std::vector<Tunable> tunables() {
   return list;
 }
 
-std::vector<Define> constants(const Problem& problem, const Config&) {
-  return {{"ALIGNED", is_aligned(problem) ? 1U : 0U},
-          {"CENTERED", problem.as<NormProblem>().centered ? 1U : 0U}};
+std::vector<Define> constants(const Problem& problem, const Config& config) {
+  const NormProblem& call = problem.as<NormProblem>();
+  const bool per_call = config.at("PER_CALL") != 0;
+  const bool whole = call.rows % config.get("WG_Y", 1) == 0 &&
+                     call.dim == std::int64_t{4} * config.at("VECTORS") * config.get("WG_X", 1);
+  const bool pairs = problem.dtype == DType::kF32 || config.at("VECTORS") % 2 == 0;
+  return {{"ALIGNED", pairs && is_aligned(problem) ? 1U : 0U},
+          {"CENTERED", call.centered ? 1U : 0U},
+          {"WHOLE", per_call && whole ? 1U : 0U},
+          {"FEATURES", per_call ? features_of(problem) : kAllFeatures}};
 }
 
 Dealing deal_groups(const Problem& problem, const Config& config) {
@@ -45,19 +53,34 @@ std::uint32_t power_of_two(std::int64_t n, std::uint32_t least, std::uint32_t mo
                                    least, most);
 }
 
-// Lines of about `vectors` vectors an item, in groups of at most `items`.
-Config config_of(const Problem& problem, const DeviceProfile& profile, std::uint32_t items,
-                 std::uint32_t vectors) {
+// Lines of about `vectors` vectors an item, in groups of at most `items`; backward, with rows asked
+// for ahead or not, and as many groups as have `resident` items on a unit together.
+struct Cut {
+  std::uint32_t items, vectors;
+  bool ahead = false;
+  std::uint32_t resident = 1024;
+};
+
+Config config_of(const Problem& problem, const DeviceProfile& profile, const Cut& cut) {
   const NormProblem& call = problem.as<NormProblem>();
-  const std::int64_t row_vectors = (call.dim + 3) / 4;
-  const std::uint32_t x = power_of_two((row_vectors + vectors - 1) / vectors, 8, items);
-  const std::uint32_t kept = power_of_two((row_vectors + x - 1) / x, 1, vectors);
-  const std::uint32_t y = std::max(1U, std::min(items, 128U) / x);
-  Config config{{"VECTORS", kept}, {"WG_X", x}, {"WG_Y", y}, {"GROUPS", kMostGroups}};
+  const std::int64_t row_vectors = ceil_div(call.dim, 4);
+  const std::uint32_t x = power_of_two(ceil_div(row_vectors, cut.vectors), 8, cut.items);
+  // Two vectors of a 16-bit type are 16 bytes.
+  const std::uint32_t least = problem.dtype == DType::kF32 ? 1 : 2;
+  const auto kept = static_cast<std::uint32_t>(
+      std::min<std::int64_t>(cut.vectors, least * ceil_div(ceil_div(row_vectors, x), least)));
+  const std::uint32_t y = std::max(1U, std::min(cut.items, 128U) / x);
+  Config config{{"VECTORS", kept},
+                {"WG_X", x},
+                {"WG_Y", y},
+                {"SM80", has(profile.features, Feature::kMmaSync) ? 1U : 0U},
+                {"AHEAD", cut.ahead ? 1U : 0U},
+                {"PER_CALL", 1U},
+                {"GROUPS", kMostGroups}};
   if (call.backward) {
     // Enough work-groups to keep every unit busy; each leaves a row of sums for each of its lines.
     const std::uint32_t units = profile.compute_units != 0 ? profile.compute_units : 32;
-    config.set("GROUPS", units * std::max(1U, 1024 / (x * y)));
+    config.set("GROUPS", units * std::max(1U, cut.resident / (x * y)));
   }
   return config;
 }
@@ -75,30 +98,36 @@ Config processor_config(const Problem& problem) {
   return {{"VECTORS", kVectors},
           {"WG_X", kItems},
           {"WG_Y", kLines},
+          {"SM80", 0},
+          {"AHEAD", call.backward ? 1U : 0U},
+          {"PER_CALL", 0},
           {"GROUPS", std::max(3U, ceil_div(blocks, blocks_each))}};
 }
 
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
   // Processors run these kernels only to check them: one program for all rows.
   if (is_cpu(profile)) return {processor_config(problem)};
-  // On an H200 rows of 4096: 8 vectors of 16-bit elements an item are ahead by 6 to 8 %, of floats
-  // or backward, where an item holds three times as much, 4 vectors by 7 to 24 %.
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> cuts{
-      {128, 8}, {256, 4}, {512, 2}, {512, 4}, {1024, 4}};
-  if (problem.as<NormProblem>().backward || problem.dtype == DType::kF32)
-    std::swap(cuts[0], cuts[1]);
+  // On an H200, rows of 4096: 256 items with 4 vectors each are ahead. Backward, 16-bit rows are
+  // asked for ahead; of floats that takes so many registers that one group is on a unit, not two.
+  std::vector<Cut> cuts{{256, 4}, {128, 8}, {256, 8}, {512, 8}, {1024, 8}};
+  if (problem.as<NormProblem>().backward) {
+    const bool ahead = problem.dtype != DType::kF32;
+    cuts = {{256, 4, ahead, 512}, {256, 4, !ahead, 512}, {128, 8, false, 512},
+            {512, 4, ahead, 512}, {256, 8, false, 256},  {1024, 4, false, 1024}};
+  }
   // Intel's OpenCL compiler spills of the 4 vectors backward, with 128 registers to an item.
   if (problem.as<NormProblem>().backward && profile.vendor_id == kVendorIntel)
     cuts = {{256, 2}, {512, 2}, {128, 2}};
   std::vector<Config> result;
-  for (const auto& [items, vectors] : cuts) {
-    Config config = config_of(problem, profile, items, vectors);
+  for (const Cut& cut : cuts) {
+    Config config = config_of(problem, profile, cut);
     if (std::ranges::find(result, config) == result.end()) result.push_back(std::move(config));
   }
-  // Rows that no work-group holds are last.
+  // Groups that hold a row are first, then the larger ones.
   const std::int64_t dim = problem.as<NormProblem>().dim;
-  std::ranges::stable_partition(result, [dim](const Config& config) {
-    return std::int64_t{4} * config.at("VECTORS") * config.at("WG_X") >= dim;
+  std::ranges::stable_sort(result, {}, [dim](const Config& config) {
+    const std::int64_t held = std::int64_t{4} * config.at("VECTORS") * config.at("WG_X");
+    return held >= dim ? std::int64_t{0} : dim - held;
   });
   return result;
 }
@@ -123,6 +152,8 @@ Variant rows_variant(bool backward) {
     if (vectors == 0 || vectors > kMostVectors)
       return "keeps 1 to " + std::to_string(kMostVectors) + " vectors an item, and VECTORS is " +
              std::to_string(vectors);
+    if (config.at("SM80") != 0 && !has(profile.features, Feature::kMmaSync))
+      return "converts elements by instructions of sm_80, which this device lacks";
     if (!std::has_single_bit(config.get("WG_X", 1)))
       return "takes lines of a power of two of items, and WG_X is " +
              std::to_string(config.get("WG_X", 1));

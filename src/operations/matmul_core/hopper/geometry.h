@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Local memory of matmul/hopper/product: read by C++ and OpenCL C.
+#ifndef TESSERA_OPERATIONS_MATMUL_CORE_HOPPER_GEOMETRY_H
+#define TESSERA_OPERATIONS_MATMUL_CORE_HOPPER_GEOMETRY_H
+
+#define HOPPER_ROWS 128          // of a tile: 64 of each of two warpgroups
+#define HOPPER_TERMS 64          // of a stage: 128 bytes
+#define HOPPER_BLOCK_BYTES 8192  // 64 rows of 128 bytes
+#define HOPPER_A_BYTES (2 * HOPPER_BLOCK_BYTES)
+#define HOPPER_STAGE_BYTES (HOPPER_A_BYTES + BLOCK_N / 64 * HOPPER_BLOCK_BYTES)
+// Where a warpgroup's results wait: two buffers of 64 rows by 256 bytes.
+#define HOPPER_BUFFER_BYTES (2 * HOPPER_BLOCK_BYTES)
+#define HOPPER_RESULTS_START (STAGES * HOPPER_STAGE_BYTES)
+#define HOPPER_BARRIERS_START (HOPPER_RESULTS_START + 4 * HOPPER_BUFFER_BYTES)
+#define HOPPER_LOCAL_BYTES (HOPPER_BARRIERS_START + 16 * STAGES)
+
+// Tensor maps in scratch: of a, b and the result.
+#define HOPPER_MAP_FLOATS 32
+#define HOPPER_MAPS_FLOATS (3 * HOPPER_MAP_FLOATS)
+
+#endif  // TESSERA_OPERATIONS_MATMUL_CORE_HOPPER_GEOMETRY_H

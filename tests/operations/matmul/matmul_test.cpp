@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// What matmul refuses, the laws of its reference, and which products a call is made of. No device
+// is needed but for the typed functions, which run on the host.
+#include "tessera/operations/matmul.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "operations/matmul_core/launch.hpp"
+#include "tessera/error.hpp"
+#include "tessera/record.hpp"
+
+namespace tessera {
+namespace {
+
+using operations::matmul::MatmulProblem;
+using operations::matmul::Product;
+using operations::matmul::products_of;
+using ::testing::HasSubstr;
+
+TensorSpec f32(Shape shape) { return TensorSpec::contiguous(DType::kF32, std::move(shape)); }
+TensorSpec f16(Shape shape) { return TensorSpec::contiguous(DType::kF16, std::move(shape)); }
+
+using Specs = std::map<std::string, TensorSpec>;
+
+Problem problem_of(const std::string& name, const Specs& specs, Options options = {}) {
+  const Operation& operation = find_operation(name);
+  std::vector<std::optional<TensorSpec>> operands(operation.operands.size());
+  for (const auto& [operand, spec] : specs) operands[operation.slot(operand)] = spec;
+  return make_problem(operation, std::move(operands), std::move(options));
+}
+
+// ---- refusals -----------------------------------------------------------------------------------
+
+TEST(MatmulRefusals, SayWhatIsWrong) {
+  struct Row {
+    const char* operation;
+    Specs specs;
+    Options options;
+    const char* message;
+  };
+  TensorSpec huge = f32({1, 1});
+  huge.shape = {std::int64_t{1} << 40, 1};
+  huge.strides = {0, 0};
+  TensorSpec huge_too = huge;
+  huge_too.shape = {1, std::int64_t{1} << 40};
+  const Row rows[] = {
+      {"matmul", {{"a", f32({3})}, {"b", f32({3, 4})}}, {}, "matmul: a f32[3] must be a matrix"},
+      {"matmul",
+       {{"a", f32({2, 3})}, {"b", f32({4, 5})}},
+       {},
+       "a has 3 columns to multiply and b 4 rows: f32[2, 3] and f32[4, 5]"},
+      {"matmul",
+       {{"a", f32({2, 2, 3})}, {"b", f32({3, 3, 5})}},
+       {},
+       "the leading axes of a and b do not broadcast to one another"},
+      {"matmul",
+       {{"a", f32({2, 3})}, {"b", f32({3, 5})}, {"bias", f32({4})}},
+       {},
+       "bias f32[4] does not broadcast to the product, f32[2, 5]"},
+      {"matmul",
+       {{"a", f32({2, 3})}, {"b", f32({3, 5})}, {"gate", f32({5})}},
+       {},
+       "gate f32[5] must be f32[2, 5]"},
+      {"matmul",
+       {{"a", f32({2, 3})}, {"b", f32({3, 5})}},
+       {{"activation", std::string("swiglu")}},
+       "activation 'swiglu' takes pairs of columns, and b has 5"},
+      {"matmul",
+       {{"a", f32({2, 3})}, {"b", f32({3, 5})}},
+       {{"activation", std::string("tanh")}},
+       "option 'activation' must be none or relu"},
+      {"matmul",
+       {{"a", f32({2, 3})}, {"b", f32({3, 5})}},
+       {{"alpha", 1e60}},
+       "option 'alpha' must be a number that float holds"},
+      {"matmul",
+       {{"a", f32({2, 3})}, {"b", f32({3, 5})}},
+       {{"output_dtype", std::string("i32")}},
+       "option 'output_dtype' must be f32 or f16 or bf16"},
+      {"matmul",
+       {{"a", huge}, {"b", huge_too}},
+       {},
+       "a tensor's shape has more elements than 64 bits can count"},
+      {"matmul_backward",
+       {{"a", f32({2, 3})}, {"b", f32({3, 5})}, {"grad_output", f32({2, 4})}},
+       {},
+       "grad_output f32[2, 4] must be f32[2, 5]"},
+      {"matmul_backward",
+       {{"a", f32({2, 3})},
+        {"b", f32({3, 5})},
+        {"grad_output", f32({2, 5})},
+        {"grad_bias", f32({5})}},
+       {},
+       "grad_bias is wanted, but the call has no bias"},
+  };
+  for (const Row& row : rows) {
+    try {
+      (void)problem_of(row.operation, row.specs, row.options);
+      FAIL() << "not refused: " << row.message;
+    } catch (const InvalidArgument& error) {
+      EXPECT_THAT(error.what(), HasSubstr(row.message));
+    }
+  }
+}
+
+// ---- which products a call is made of -----------------------------------------------------------
+
+TEST(MatmulProducts, JoinAxesThatLieAlike) {
+  // Batches that share b are rows.
+  std::vector<Product> list =
+      products_of(problem_of("matmul", {{"a", f32({2, 3, 4, 5})}, {"b", f32({5, 60})}}));
+  ASSERT_EQ(list.size(), 1U);
+  EXPECT_EQ(list[0].m, 24);
+  EXPECT_TRUE(list[0].axes.empty());
+  // The gradient of what repeats is a sum: over terms, where they lie one behind the other.
+  list = products_of(problem_of("matmul_backward", {{"a", f32({2, 3, 4, 5})},
+                                                    {"b", f32({5, 60})},
+                                                    {"grad_output", f32({2, 3, 4, 60})},
+                                                    {"grad_b", f32({5, 60})}}));
+  ASSERT_EQ(list.size(), 1U);
+  EXPECT_EQ(list[0].k, 24);
+  EXPECT_TRUE(list[0].axes.empty());
+}
+
+TEST(MatmulProducts, AreTurnedWhereTheResultLiesByColumns) {
+  const std::vector<Product> list = products_of(problem_of("matmul_backward",
+                                                           {{"a", f32({40, 50})},
+                                                            {"b", f32({60, 50})},
+                                                            {"grad_output", f32({40, 60})},
+                                                            {"grad_b", f32({60, 50})}},
+                                                           {{"transpose_b", true}}));
+  ASSERT_EQ(list.size(), 1U);
+  EXPECT_EQ(list[0].m, 60);
+  EXPECT_EQ(list[0].n, 50);
+  EXPECT_EQ(list[0].views[operations::matmul::kResult].column, 1);
+}
+
+TEST(MatmulProducts, OfNoActivationMultiplyTheGradientItself) {
+  const Specs specs{{"a", f16({40, 50})},
+                    {"b", f16({50, 60})},
+                    {"grad_output", f16({40, 60})},
+                    {"grad_a", f16({40, 50})},
+                    {"grad_b", f16({50, 60})}};
+  EXPECT_EQ(products_of(problem_of("matmul_backward", specs)).size(), 2U);
+  const Problem shaped =
+      problem_of("matmul_backward", specs, {{"activation", std::string("gelu")}});
+  const std::vector<Product> list = products_of(shaped);
+  ASSERT_EQ(list.size(), 3U);
+  EXPECT_EQ(list[1].views[operations::matmul::kA].dtype, DType::kF32);  // from scratch
+  EXPECT_EQ(operations::matmul::scratch_of_stages(shaped), 4U + 40U * 60U);
+}
+
+TEST(MatmulProducts, SplitTermsWhereTilesAreFew) {
+  const Product product =
+      products_of(problem_of("matmul", {{"a", f32({64, 8192})}, {"b", f32({8192, 64})}})).front();
+  EXPECT_EQ(operations::matmul::filling_splits(product, 1, 16, 64), 16U);
+  EXPECT_EQ(operations::matmul::filling_splits(product, 32, 16, 64), 1U);
+  EXPECT_EQ(operations::matmul::filling_splits(product, 1, 1000, 4096), 2U);
+}
+
+// ---- laws of the reference ----------------------------------------------------------------------
+
+// The sum of output * weights, as a function of one operand, against the gradient for it.
+class MatmulSlopes : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(MatmulSlopes, AreThoseOfTheForwardDefinition) {
+  const std::string activation = GetParam();
+  const bool paired = activation.find("glu") != std::string::npos;
+  const std::int64_t n = paired ? 4 : 8;
+  const Options options{
+      {"activation", activation}, {"alpha", 0.75}, {"beta", -0.5}, {"transpose_a", true}};
+  const auto f64 = [](Shape shape) {
+    return TensorSpec::contiguous(DType::kF32, std::move(shape));
+  };
+  const Specs inputs{{"a", f64({2, 5, 3})},
+                     {"b", f64({5, 8})},
+                     {"bias", f64({3, 1})},
+                     {"c", f64({2, 3, 8})},
+                     {"gate", f64({2, 3, n})}};
+  std::mt19937 generator(7);
+  std::normal_distribution<float> normal;
+  std::map<std::string, std::vector<float>> values;
+  const auto fill = [&](const std::string& name, const TensorSpec& spec) {
+    auto& data = values[name];
+    data.resize(static_cast<std::size_t>(spec.elements()));
+    for (float& x : data) x = normal(generator);
+  };
+  for (const auto& [name, spec] : inputs) fill(name, spec);
+  fill("grad_output", f64({2, 3, n}));
+  const auto run = [&](const std::string& operation, const Specs& specs) {
+    const Operation& record = find_operation(operation);
+    const Problem problem = problem_of(operation, specs, options);
+    std::vector<HostTensor> tensors(record.operands.size());
+    for (std::size_t slot = 0; slot < tensors.size(); ++slot) {
+      if (!problem.has(slot)) continue;
+      auto& data = values[record.operands[slot].name];
+      data.resize(static_cast<std::size_t>(problem.spec(slot).elements()));
+      tensors[slot] = {problem.spec(slot), reinterpret_cast<std::byte*>(data.data())};
+    }
+    record.reference(problem, tensors);
+  };
+  Specs backward = inputs;
+  backward["grad_output"] = f64({2, 3, n});
+  for (const auto& [name, spec] : inputs) backward["grad_" + name] = spec;
+  run("matmul_backward", backward);
+  const auto loss = [&] {
+    run("matmul", inputs);
+    double sum = 0;
+    for (std::size_t i = 0; i < values["output"].size(); ++i)
+      sum += double{values["output"][i]} * double{values["grad_output"][i]};
+    return sum;
+  };
+  for (const auto& [name, spec] : inputs) {
+    const std::vector<float> slopes = values["grad_" + name];
+    for (std::size_t i = 0; i < slopes.size(); i += 3) {
+      float& x = values[name][i];
+      const float before = x;
+      x = before + 0x1p-7F;
+      const double above = loss();
+      x = before - 0x1p-7F;
+      const double below = loss();
+      x = before;
+      EXPECT_NEAR(slopes[i], (above - below) * 0x1p6, 4e-3 * (1 + std::fabs(double{slopes[i]})))
+          << name << "[" << i << "]";
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Activations, MatmulSlopes,
+                         ::testing::Values("none", "gelu", "gelu_tanh", "silu", "swiglu", "geglu"));
+
+// ---- the typed functions ------------------------------------------------------------------------
+
+TEST(Matmul, MultipliesAndItsPullbackMatches) {
+  Context context = Context::open({.device = "host"});
+  const std::vector<float> a{1, 2, 3, 4, 5, 6}, b{1, 0, 0, 1, 1, 1}, bias{10, 20};
+  const Tensor x = context.upload(a, {2, 3}), w = context.upload(b, {3, 2});
+  const MatmulOptions options{.bias = context.upload(bias, {2})};
+  const auto [output, pullback] = vjp::matmul(context, x, w, options);
+  EXPECT_EQ(context.download<float>(output), (std::vector<float>{14, 25, 20, 31}));
+  const MatmulGradients gradients =
+      pullback(context.upload(std::vector<float>{1, 1, 2, 0}, {2, 2}));
+  EXPECT_EQ(context.download<float>(gradients.a), (std::vector<float>{1, 1, 2, 2, 0, 2}));
+  EXPECT_EQ(context.download<float>(gradients.b), (std::vector<float>{9, 1, 12, 2, 15, 3}));
+  EXPECT_EQ(context.download<float>(gradients.bias), (std::vector<float>{3, 1}));
+  EXPECT_FALSE(gradients.c);
+}
+
+}  // namespace
+}  // namespace tessera
