@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vendors/walk.hpp"
 
+#include <vector>
+
 #include "device/no_store.hpp"
 #include "runtime/plan.hpp"
 #include "runtime/program_cache.hpp"
@@ -27,11 +29,13 @@ class Walk {
 
  private:
   void walk(const Operation& operation) {
-    for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
-      if (!wanted_.dtype.empty() && to_string(dtype) != wanted_.dtype) continue;
+    std::vector<StorageTypes> all = operation.types;
+    if (all.empty()) all = {DType::kF32, DType::kF16, DType::kBF16};
+    for (const StorageTypes& types : all) {
+      if (!wanted_.dtype.empty() && types.name() != wanted_.dtype) continue;
       for (const auto& table : {operation.workload.cases, operation.workload.benchmarks}) {
         if (!table) continue;
-        for (const Case& shape : table(dtype)) {
+        for (const Case& shape : table(types)) {
           if (shape.name.find(wanted_.call) != std::string::npos) try_case(operation, shape);
         }
       }
@@ -45,8 +49,7 @@ class Walk {
     } catch (const Error&) {
       return;  // a case may be there to be refused
     }
-    recorder_.set_call(
-        operation.name + " " + shape.name + "/" + std::string(to_string(problem->dtype)), level_);
+    recorder_.set_call(operation.name + " " + shape.name + "/" + problem->types.name(), level_);
     plan_all(operation, *problem);
   }
 
