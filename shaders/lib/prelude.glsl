@@ -56,25 +56,13 @@ layout(local_size_x_id = 0, local_size_y_id = 1, local_size_z_id = 2) in;
 #define load_scalar4(elements) widen4(elements)
 #define store_scalar(x) uint16_t(narrow(x))
 #define store_scalar4(x) narrow4(x)
+#include "lib/bits16.glsl"
 #if DTYPE == DTYPE_F16
 vec2 widen(uint pair) { return unpackHalf2x16(pair); }
-// Half bits of x, round to nearest even. packHalf2x16 may truncate, and may flush subnormal halves.
-uint narrow(float x) {
-  const uint u = floatBitsToUint(x), sign = (u >> 16) & 0x8000u, magnitude = u & 0x7fffffffu;
-  // Of a normal half, with 112 taken off the exponent; half has no room for 13 bits.
-  const uint normal = min((magnitude + 0xc8000fffu + ((magnitude >> 13) & 1u)) >> 13, 0x7c00u);
-  // Of a subnormal one: the last bit of 0.5 is 2^-24, as its own is.
-  const uint subnormal = floatBitsToUint(uintBitsToFloat(magnitude) + 0.5) - 0x3f000000u;
-  return sign | (magnitude > 0x7f800000u ? 0x7e00u : magnitude < 0x38800000u ? subnormal : normal);
-}
+uint narrow(float x) { return half_bits(x); }
 #else
-vec2 widen(uint pair) { return uintBitsToFloat(uvec2(pair << 16, pair & 0xffff0000u)); }
-// bfloat16 bits of x, round to nearest even; NaN stays NaN.
-uint narrow(float x) {
-  const uint u = floatBitsToUint(x);
-  const bool nan = (u & 0x7fffffffu) > 0x7f800000u;
-  return nan ? (u >> 16) | 0x40u : (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
-}
+vec2 widen(uint pair) { return bfloat16_pair(pair); }
+uint narrow(float x) { return bfloat16_bits(x); }
 #endif
 vec4 widen4(uvec2 pairs) { return vec4(widen(pairs.x), widen(pairs.y)); }
 uvec2 narrow4(vec4 x) {
