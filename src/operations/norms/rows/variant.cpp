@@ -87,9 +87,15 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
       {128, 8}, {256, 4}, {512, 2}, {512, 4}, {1024, 4}};
   if (problem.as<NormProblem>().backward || problem.dtype == DType::kF32)
     std::swap(cuts[0], cuts[1]);
-  // Intel's OpenCL compiler spills of the 4 vectors backward, with 128 registers to an item.
-  if (problem.as<NormProblem>().backward && profile.vendor_id == kVendorIntel)
-    cuts = {{256, 2}, {512, 2}, {128, 2}};
+  // Intel's OpenCL compiler spills of the 4 vectors backward, with 128 registers to an item, and
+  // for Xe2 of 2 in short lines.
+  if (problem.as<NormProblem>().backward && profile.vendor_id == kVendorIntel) {
+    if (profile.backend == Backend::kOpenCL) {
+      cuts = {{256, 1}, {512, 2}, {512, 1}};
+    } else {
+      cuts = {{256, 2}, {512, 2}, {128, 2}};
+    }
+  }
   std::vector<Config> result;
   for (const auto& [items, vectors] : cuts) {
     Config config = config_of(problem, profile, items, vectors);
