@@ -11,7 +11,9 @@
 #include <set>
 #include <string>
 
+#include "base/hash.hpp"
 #include "device/platforms.hpp"
+#include "kernel/hash_of_kernels.hpp"
 #include "selection/profile_json.hpp"
 #include "tessera/error.hpp"
 #include "vendors/recorder.hpp"
@@ -63,6 +65,15 @@ void print_profile(const DeviceProfile& profile) {
   std::cout << text << "\n}\n";
 }
 
+// What is compiled here; tests/vendors/report.py puts nothing beside one another that differs in
+// it.
+std::string hash_of_all_kernels(Backend backend) {
+  std::string all;
+  for (const Operation* operation : all_operations())
+    all += kernel::hash_of_kernels(*operation, backend);
+  return hash128(all);
+}
+
 int run(const Arguments& arguments) {
   const Target target = open_target(arguments);
   if (arguments.only_profile) {
@@ -70,7 +81,9 @@ int run(const Arguments& arguments) {
     return 0;
   }
   if (!arguments.directory.empty()) std::filesystem::create_directories(arguments.directory);
-  std::cout << nlohmann::ordered_json{{"device", selection::profile_to_json(target.profile)}}.dump()
+  std::cout << nlohmann::ordered_json{{"device", selection::profile_to_json(target.profile)},
+                                      {"kernels", hash_of_all_kernels(target.profile.backend)}}
+                   .dump()
             << '\n';
   Recorder recorder(target.profile, target.real, arguments.directory);
   recorder.set_dims({arguments.dims.begin(), arguments.dims.end()});

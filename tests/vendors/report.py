@@ -54,6 +54,26 @@ def load(folder, target):
     return [json.loads(line) for line in path.read_text(encoding='utf-8').splitlines()]
 
 
+def one_tree(found):
+    """All rows are of the same kernels, or the page would compare what does not belong together."""
+    trees = {}
+    for target, lines in found:
+        for line in lines or []:
+            if 'device' in line:
+                trees.setdefault((target['platform'], line.get('kernels', '?')), []).append(target['name'])
+    for platform in ('opencl', 'vulkan'):
+        mixed = [names for (of, _), names in trees.items() if of == platform]
+        if len(mixed) > 1:
+            sys.exit('kept from different trees, compile them again: ' + '; '.join(', '.join(names) for names in mixed))
+
+
+def what_of(lines):
+    """Which part of the programs a target was asked for."""
+    dtypes = {line['case'].rsplit('/', 1)[1] for line in programs(lines) if '/' in line.get('case', '')}
+    dims = {line['defines'].get('HEAD_DIM') for line in programs(lines)} - {None, 0}
+    return ', '.join(sorted(dtypes)) + (', dims 64 and 128' if dims <= {64, 128} else '')
+
+
 def programs(lines):
     return [line for line in lines if 'defines' in line and 'error' not in line]
 
@@ -66,7 +86,7 @@ def overview(target, lines):
     spills = [line for line in built if line.get('spills') and rules.dim_of(line) <= 256]
     scratch = [line for line in built if line.get('scratch') and rules.dim_of(line) <= 256]
     most = max((line['spills'] for line in spills), default=0)
-    return (f"| {target['name']} | {target['gpu']} | {target['platform']} | {device.get('driver', '')} | {len(built)} | "
+    return (f"| **{target['name']}** | {target['gpu']} | {target['platform']} | {device.get('driver', '')} | {what_of(lines)} | {len(built)} | "
             f"{errors} | {len(spills)}{f' (most {most})' if most else ''} | "
             f"{len(scratch)}{' (most ' + str(max(line['scratch'] for line in scratch)) + ' B)' if scratch else ''} | "
             f"{f'{min(waves):g}' if waves else '–'} | {max(line['seconds'] for line in built):.1f} |")
@@ -100,11 +120,12 @@ def main():
     targets = json.loads((HERE / 'targets.json').read_text(encoding='utf-8'))
     found = [(target, load(folder, target)) for target in targets]
     print(HEAD)
-    print('## What compiles\n\nPrograms of the default configurations; spills and scratch memory of dims up to 256; waves of '
-          '64 lanes per SIMD, the fewest\nat dims 64 and 128 (warps per multiprocessor on NVIDIA); the longest build in '
-          'seconds of CPU time. Fewer than\n200 programs are those of f16, fewer than 140 those of dims 64 and 128.\n')
-    print('| target | GPU | through | compiler | programs | errors | spill | with scratch | waves | longest |')
-    print('| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |')
+    one_tree(found)
+    print('## What compiles\n\nPrograms of the default configurations, all of one tree; spills and scratch memory of dims up to '
+          '256; waves of 64 lanes per SIMD,\nthe fewest at dims 64 and 128 (warps per multiprocessor on NVIDIA); the longest '
+          'build in seconds of CPU time. Targets in bold\nhave never been run.\n')
+    print('| target | GPU | through | compiled with | of | programs | errors | spill | with scratch | waves | longest |')
+    print('| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |')
     for target, lines in found:
         if lines:
             print(overview(target, lines))

@@ -64,7 +64,7 @@ def opencl_lines(program, target, options):
                 yield offline.compile_one(TOOL + ['tool'], target['compiler'], folder, line,
                                           target.get('cpu', target['name']))
             elif 'device' in line:
-                yield {'device': {**line['device'], 'driver': version.strip()}}
+                yield {**line, 'device': {**line['device'], 'driver': version.strip()}}
             else:
                 yield line
         if errors.strip():

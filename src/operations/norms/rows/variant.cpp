@@ -115,9 +115,15 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
     cuts = {{256, 4, ahead, 512}, {256, 4, !ahead, 512}, {128, 8, false, 512},
             {512, 4, ahead, 512}, {256, 8, false, 256},  {1024, 4, false, 1024}};
   }
-  // Intel's OpenCL compiler spills of the 4 vectors backward, with 128 registers to an item.
-  if (problem.as<NormProblem>().backward && profile.vendor_id == kVendorIntel)
-    cuts = {{256, 2}, {512, 2}, {128, 2}};
+  // Intel's OpenCL compiler spills of the 4 vectors backward, with 128 registers to an item, and
+  // for Xe2 of 2 in short lines.
+  if (problem.as<NormProblem>().backward && profile.vendor_id == kVendorIntel) {
+    if (profile.backend == Backend::kOpenCL) {
+      cuts = {{256, 1}, {512, 2}, {512, 1}};
+    } else {
+      cuts = {{256, 2}, {512, 2}, {128, 2}};
+    }
+  }
   std::vector<Config> result;
   for (const Cut& cut : cuts) {
     Config config = config_of(problem, profile, cut);
