@@ -78,7 +78,9 @@ class LargeCalls {
                      {"key", rows(sizes, of, kKeys, 1).reshape(shape)},
                      {"value", rows(sizes, of, kKeys, 2).reshape(shape)}};
     };
-    const Options options{{"sliding_window", std::vector<std::int64_t>{1000, 0}}};
+    const Options options{{"causal", true},
+                          {"causal_alignment", std::string("bottom_right")},
+                          {"sliding_window", std::vector<std::int64_t>{1000, 0}}};
     const Tensors large = call(all), small = call(last);
     for (const Variant& variant : find_operation(sizes.operation).variants) {
       if (std::ranges::find(variant.dtypes, sizes.dtype) == variant.dtypes.end()) continue;

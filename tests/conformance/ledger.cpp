@@ -28,8 +28,8 @@ const std::map<std::pair<std::string, Backend>, std::size_t>& larger_budgets() {
       // Two operations, forward and backward, in two variants and three storage types; whether
       // vectors are aligned and whether the mean comes off are compiled in. The kernels are small.
       // Six are those of quantised outputs, whose types are not compiled in.
-      {{"norms", Backend::kOpenCL}, 42},
-      {{"norms", Backend::kVulkan}, 33},
+      {{"norms", Backend::kOpenCL}, 36},
+      {{"norms", Backend::kVulkan}, 27},
   };
   return budgets;
 }

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::uint32_t kCombineFeatures = COMBINE_FEATURES;
 constexpr Dim3 kNothing{0, 1, 1};
+constexpr std::uint32_t kListItems = 128;  // of the one work-group that makes the work list
 
 abi::AttentionRowsArgs rows_arguments(const Problem& problem) {
   const AttentionProblem& call = call_of(problem);
@@ -122,6 +123,7 @@ Pass work_pass(const AttentionSlots& slots, const Tiling& tiling) {
   pass.axes = {};
   pass.vulkan = {};
   pass.bindings = {kScratch, slots.cum_seqlens_q};
+  pass.group_size = [](const Config&) { return Dim3{kListItems, 1, 1}; };
   pass.groups = [tiling](const Problem& problem, const Config& config) {
     return tiling(problem, config).listed > 0 ? Dim3{1, 1, 1} : kNothing;
   };

@@ -99,7 +99,9 @@ std::uint32_t default_splits(const Problem& problem, const Config& config,
   constexpr std::uint32_t kFew = 2, kMany = 16;                  // groups of a compute unit
   constexpr std::uint32_t kShortSplit = 256, kLongSplit = 1024;  // keys
   const std::uint32_t have = group_count(problem, config), units = units_of(profile);
-  const auto keys = narrow(keys_of_sequence(problem));
+  // Of packed sequences an average, which is rounded where it is compared.
+  const std::uint32_t keys =
+      narrow(keys_of_sequence(problem)) + (call_of(problem).packed ? kLongSplit / 2 : 0);
   const std::uint32_t filled = std::min(ceil_div(kFew * units, have), keys / kShortSplit);
   const std::uint32_t even = std::min(ceil_div(kMany * units, have), keys / kLongSplit);
   return std::max({filled, even, 1U});
