@@ -14,10 +14,9 @@ namespace tessera::conformance {
 namespace {
 
 constexpr double kNoLimit = 1e300;
-// What a quick check may build anew for a variant and storage type: where the variant runs on what
-// it was made for, where it is a GPU's kernel on a CPU, of kernels that another operation has run;
-// and for storage types beyond the first.
-constexpr std::size_t kPrograms = 16, kOfGpus = 8, kOfKnownKernels = 3, kOfOtherDTypes = 4;
+// What a quick check may build of a variant's kernels beyond each of them once: where the variant
+// runs on what it was made for, and where it is a GPU's kernel on a CPU.
+constexpr std::size_t kMore = 6, kMoreOfGpus = 3;
 
 using Clock = std::chrono::steady_clock;
 
@@ -40,14 +39,14 @@ class Checker {
         operation_(operation),
         options_(options),
         each_(each) {
-    if (options.shared != nullptr) earlier_ = options.shared->programs;
+    if (options.shared != nullptr) earlier_ = options.shared->built;
     planned_ = earlier_;
   }
 
   CheckSummary run() {
     const auto start = Clock::now();
     const double built_before = state_.programs().build_seconds();
-    for (const DType dtype : dtypes()) check_dtype(dtype);
+    for (const StorageTypes& types : all_types()) check_types(types);
     Spent& spent = summary_.spent;
     spent.compilers = state_.programs().build_seconds() - built_before;
     spent.rest = seconds_since(start) - spent.compilers - spent.oracle - spent.launches;
@@ -55,45 +54,49 @@ class Checker {
   }
 
  private:
-  std::vector<DType> dtypes_of(const Variant& variant) const {
-    std::vector<DType> dtypes = variant.dtypes;
-    if (dtypes.empty()) dtypes = operation_.operands.front().dtypes;
-    if (options_.dtype) {
-      std::erase_if(dtypes, [&](DType dtype) { return dtype != *options_.dtype; });
+  std::vector<StorageTypes> types_of(const Variant& variant) const {
+    std::vector<StorageTypes> types = operation_.types;
+    if (types.empty()) {
+      const std::vector<DType>& dtypes =
+          variant.dtypes.empty() ? operation_.operands.front().dtypes : variant.dtypes;
+      types.assign(dtypes.begin(), dtypes.end());
     }
-    return dtypes;
+    std::erase_if(types, [&](const StorageTypes& one) {
+      return !takes(variant, one) || (options_.types && one.name() != *options_.types);
+    });
+    return types;
   }
 
   bool is_asked_for(const Variant& variant) const {
     return options_.variant.empty() || options_.variant == variant.name;
   }
 
-  std::vector<DType> dtypes() const {
-    std::vector<DType> all;
+  std::vector<StorageTypes> all_types() const {
+    std::vector<StorageTypes> all;
     for (const Variant& variant : operation_.variants) {
       if (!is_asked_for(variant)) continue;
-      for (const DType dtype : dtypes_of(variant)) {
-        if (std::ranges::find(all, dtype) == all.end()) all.push_back(dtype);
+      for (const StorageTypes& types : types_of(variant)) {
+        if (std::ranges::find(all, types) == all.end()) all.push_back(types);
       }
     }
     return all;
   }
 
   // Cases outside, variants inside: what a case takes from the reference is computed once.
-  void check_dtype(DType dtype) {
+  void check_types(const StorageTypes& types) {
     std::vector<Case> cases =
-        operation_.workload.cases ? operation_.workload.cases(dtype) : std::vector<Case>{};
+        operation_.workload.cases ? operation_.workload.cases(types) : std::vector<Case>{};
     for (Case& shape : cases) ask_precision(shape);
     std::vector<std::vector<Subject>> subjects(cases.size());
     std::vector<std::pair<Case, std::vector<Subject>>> edges;
     for (const Variant& variant : operation_.variants) {
-      const std::vector<DType> taken = dtypes_of(variant);
-      if (!is_asked_for(variant) || std::ranges::find(taken, dtype) == taken.end()) continue;
-      const bool first_dtype = dtype == taken.front();
-      for (const Config& config : choose(variant, dtype, cases, subjects)) {
+      const std::vector<StorageTypes> taken = types_of(variant);
+      if (!is_asked_for(variant) || std::ranges::find(taken, types) == taken.end()) continue;
+      const bool first_types = types == taken.front();
+      for (const Config& config : choose(variant, types, cases, subjects)) {
         if (!options_.edge_cases || !operation_.workload.edge_cases) break;
-        if (options_.quick && !first_dtype) break;
-        for (Case& shape : operation_.workload.edge_cases(dtype, config)) {
+        if (options_.quick && !first_types) break;
+        for (Case& shape : operation_.workload.edge_cases(types, config)) {
           ask_precision(shape);
           if (options_.quick && is_known(programs_of(shape, variant, config))) continue;
           const auto same = std::ranges::find_if(
@@ -116,40 +119,54 @@ class Checker {
   }
 
   // Adds the variant to the cases that it runs, and returns the configurations whose edges count.
-  std::vector<Config> choose(const Variant& variant, DType dtype, const std::vector<Case>& cases,
+  std::vector<Config> choose(const Variant& variant, const StorageTypes& types,
+                             const std::vector<Case>& cases,
                              std::vector<std::vector<Subject>>& subjects) {
-    const bool first_dtype = dtype == dtypes_of(variant).front();
+    const bool first_types = types == types_of(variant).front();
     std::vector<Candidate> candidates;
-    std::map<std::size_t, Problem> problems;
     for (std::size_t n = 0; n < cases.size(); ++n) {
       if (!is_named(cases[n])) continue;
       Problem problem = make_problem(operation_, cases[n].operands, cases[n].options);
-      if (options_.quick && !is_in_sample(n, first_dtype, is_chosen(variant, problem, cases[n])))
+      if (options_.quick && !is_in_sample(n, first_types, is_chosen(variant, problem, cases[n])))
         continue;
-      std::vector<Config> configs = accepted(problem, variant);
-      if (configs.empty()) {
-        skip(variant, problem.dtype, cases[n],
-             selection::refusal(problem, variant, context_.device()).value_or("no configuration"));
-        continue;
-      }
-      Config own = configs.front();
-      candidates.push_back({.number = n, .configs = std::move(configs), .config = std::move(own)});
-      problems.emplace(n, std::move(problem));
+      if (const Refusal no = add(std::move(problem), n, variant, candidates))
+        skip(variant, types, cases[n], *no);
     }
+    if (!options_.quick) return take_all(variant, candidates, subjects);
+    for (std::size_t n = cases.size() / 2; candidates.empty() && n < cases.size(); ++n) {
+      if (is_named(cases[n]))
+        add(make_problem(operation_, cases[n].operands, cases[n].options), n, variant, candidates);
+    }
+    if (candidates.empty()) return {};
+
+    std::vector<Config>& pinned = shared().pinned[kernels_of(variant, types)];
+    pin_configs(candidates, pinned, [&](const Candidate& candidate, const Config& config) {
+      return !selection::refusal(candidate.problem, variant, config, context_.device());
+    });
+    for (const Candidate& candidate : sample(variant, first_types, cases, std::move(candidates)))
+      subjects[candidate.number].push_back({&variant, candidate.config});
+    return {pinned.front()};
+  }
+
+  // What the variant says against the case, or nothing where it is a candidate now.
+  Refusal add(Problem problem, std::size_t number, const Variant& variant,
+              std::vector<Candidate>& candidates) const {
+    std::vector<Config> configs = accepted(problem, variant);
+    if (configs.empty())
+      return selection::refusal(problem, variant, context_.device()).value_or("no configuration");
+    Config own = configs.front();
+    candidates.push_back({.number = number,
+                          .problem = std::move(problem),
+                          .configs = std::move(configs),
+                          .config = std::move(own)});
+    return {};
+  }
+
+  std::vector<Config> take_all(const Variant& variant, const std::vector<Candidate>& candidates,
+                               std::vector<std::vector<Subject>>& subjects) const {
     std::vector<Config> tried;
-    if (options_.quick) {
-      std::vector<Config>& pinned = shared().pinned[kernels_of(variant, dtype)];
-      const bool known_kernels = !pinned.empty();
-      pin_configs(candidates, pinned, [&](const Candidate& candidate, const Config& config) {
-        return !selection::refusal(problems.at(candidate.number), variant, config,
-                                   context_.device());
-      });
-      leave_out(variant, budget(variant, first_dtype, known_kernels), cases, problems, candidates);
-      if (!candidates.empty()) tried.assign(1, pinned.front());
-    }
     for (const Candidate& candidate : candidates) {
       subjects[candidate.number].push_back({&variant, candidate.config});
-      if (options_.quick) continue;
       for (const Config& config : candidate.configs) {
         if (tried.size() < options_.max_configs &&
             std::ranges::find(tried, config) == tried.end()) {
@@ -160,45 +177,40 @@ class Checker {
     return tried;
   }
 
-  // Cases whose kernels another operation has run, but for a fifth; and those that would need too
-  // many kernels of their own.
-  void leave_out(const Variant& variant, std::size_t budget, const std::vector<Case>& cases,
-                 const std::map<std::size_t, Problem>& problems,
-                 std::vector<Candidate>& candidates) {
-    const auto needs = [&](const Candidate& candidate) {
-      return runtime::program_keys(problems.at(candidate.number), variant, candidate.config,
-                                   context_.device());
-    };
-    std::erase_if(candidates, [&](const Candidate& candidate) {
-      return is_known(needs(candidate)) && candidate.number % 5 != 2;
+  // Without cases that need programs which are not worth it, and, but for a fifth, those whose
+  // programs another operation has run.
+  std::vector<Candidate> sample(const Variant& variant, bool first_types,
+                                const std::vector<Case>& cases, std::vector<Candidate> candidates) {
+    std::vector<Programs> needs;
+    std::ranges::transform(candidates, std::back_inserter(needs), [&](const Candidate& candidate) {
+      return runtime::program_names(candidate.problem, variant, candidate.config,
+                                    context_.device());
     });
-    std::vector<Programs> all;
-    std::ranges::transform(candidates, std::back_inserter(all), needs);
-    const std::vector<bool> kept = within_budget(all, budget, planned_);
-    std::vector<Candidate> left;
-    for (std::size_t i = 0; i < candidates.size(); ++i) {
-      if (kept[i]) {
-        left.push_back(std::move(candidates[i]));
-      } else {
-        const std::size_t n = candidates[i].number;
-        skip(variant, problems.at(n).dtype, cases[n],
-             "it needs kernels for itself: a full check takes it");
-      }
-    }
-    candidates = std::move(left);
-  }
-
-  std::size_t budget(const Variant& variant, bool first_dtype, bool known_kernels) const {
-    if (!first_dtype) return known_kernels ? kOfOtherDTypes / 2 : kOfOtherDTypes;
-    if (known_kernels) return kOfKnownKernels;
     const bool made_for_it =
         context_.device().backend != Backend::kOpenCL || !variant.needs.kinds.empty();
-    return made_for_it ? kPrograms : kOfGpus;
+    const std::size_t more = !first_types ? 0 : made_for_it ? kMore : kMoreOfGpus;
+    const std::vector<bool> kept =
+        sample_of(needs, {.every_kernel = first_types || made_for_it, .more = more}, planned_);
+    std::vector<Candidate> left;
+    std::optional<Candidate> repetition;
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      Candidate& candidate = candidates[i];
+      if (!kept[i]) {
+        skip(variant, candidate.problem.types, cases[candidate.number],
+             "it needs kernels for itself: a full check takes it");
+      } else if (is_known(needs[i]) && candidate.number % 5 != 2) {
+        if (!repetition) repetition = std::move(candidate);
+      } else {
+        left.push_back(std::move(candidate));
+      }
+    }
+    if (left.empty()) left.push_back(std::move(*repetition));
+    return left;
   }
 
-  // The files of a variant's kernels, and the storage type.
-  std::string kernels_of(const Variant& variant, DType dtype) const {
-    std::string files(to_string(dtype));
+  // The files of a variant's kernels, and the storage types.
+  std::string kernels_of(const Variant& variant, const StorageTypes& types) const {
+    std::string files = types.name();
     const bool vulkan = context_.device().backend == Backend::kVulkan;
     for (const Pass& pass : variant.passes)
       files += "|" + (vulkan ? pass.vulkan.file : pass.opencl.file);
@@ -208,12 +220,14 @@ class Checker {
   Programs programs_of(const Case& shape, const Variant& variant, const Config& config) const {
     const Problem problem = make_problem(operation_, shape.operands, shape.options);
     if (selection::refusal(problem, variant, config, context_.device())) return {};
-    return runtime::program_keys(problem, variant, config, context_.device());
+    return runtime::program_names(problem, variant, config, context_.device());
   }
 
   // Whether other operations have used all of them.
   bool is_known(const Programs& programs) const {
-    const auto known = [&](const std::string& key) { return earlier_.contains(key); };
+    const auto known = [&](const runtime::ProgramName& program) {
+      return earlier_.programs.contains(program.key());
+    };
     return !programs.empty() && std::ranges::all_of(programs, known);
   }
 
@@ -226,7 +240,7 @@ class Checker {
 
   // Whether it is what this call gets here where nothing has been tuned.
   bool is_chosen(const Variant& variant, const Problem& problem, const Case& shape) {
-    const auto [known, is_new] = chosen_.try_emplace({problem.dtype, shape.name});
+    const auto [known, is_new] = chosen_.try_emplace({problem.types.name(), shape.name});
     if (is_new) {
       try {
         const Executor untuned = Executor(context_).with_tiers({Tier::kShipped, Tier::kHeuristics});
@@ -237,10 +251,10 @@ class Checker {
     return known->second == variant.name;
   }
 
-  // A quick check takes every case of the first dtype where this variant is chosen, every fifth
-  // where one of the two does not hold, every 25th where neither does.
-  static bool is_in_sample(std::size_t n, bool first_dtype, bool chosen) {
-    const std::size_t stride = (first_dtype ? 1 : 5) * (chosen ? 1 : 5);
+  // A quick check takes every case of the first storage types where this variant is chosen, every
+  // fifth where one of the two does not hold, every 25th where neither does.
+  static bool is_in_sample(std::size_t n, bool first_types, bool chosen) {
+    const std::size_t stride = (first_types ? 1 : 5) * (chosen ? 1 : 5);
     return n % stride == stride / 2;
   }
 
@@ -281,13 +295,13 @@ class Checker {
     try {
       if (options_.list) {
         const Problem problem = make_problem(operation_, shape.operands, shape.options);
-        result.name = name_of(subject, problem.dtype, shape);
+        result.name = name_of(subject, problem.types, shape);
         count_programs(problem, subject);
         result.passed = true;
         return result;
       }
       if (!bench) bench.emplace(state_, operation_, shape, kNoLimit);
-      result.name = name_of(subject, bench->problem().dtype, shape);
+      result.name = name_of(subject, bench->problem().types, shape);
       if (const Refusal no =
               selection::refusal(bench->problem(), *variant, config, context_.device())) {
         result.skipped = true;
@@ -304,15 +318,15 @@ class Checker {
     return result;
   }
 
-  std::string name_of(const Subject& subject, DType dtype, const Case& shape) const {
-    return full_name(operation_, *subject.variant, subject.config, dtype, context_.device()) + " " +
+  std::string name_of(const Subject& subject, const StorageTypes& types, const Case& shape) const {
+    return full_name(operation_, *subject.variant, subject.config, types, context_.device()) + " " +
            shape.name;
   }
 
   void count_programs(const Problem& problem, const Subject& subject) {
-    for (std::string& key :
-         runtime::program_keys(problem, *subject.variant, subject.config, context_.device()))
-      shared().programs.insert(std::move(key));
+    for (const runtime::ProgramName& program :
+         runtime::program_names(problem, *subject.variant, subject.config, context_.device()))
+      shared().built.add(program);
   }
 
   // Same bits from all runs, and all right.
@@ -323,9 +337,8 @@ class Checker {
                            context_.device(), state_.programs());
     std::string first_bits;
     for (int round = 0; round < options_.repeats; ++round) {
-      bench.reset_outputs();
       const auto start = Clock::now();
-      state_.default_stream()->launch(*plan, bench.buffers());
+      bench.launch(*plan);
       state_.default_stream()->use([](device::Stream& stream) { stream.synchronize(); });
       summary_.spent.launches += seconds_since(start);
       const runtime::Verdict verdict = bench.verify(*plan);
@@ -341,9 +354,9 @@ class Checker {
     result.passed = true;
   }
 
-  void skip(const Variant& variant, DType dtype, const Case& shape, const std::string& why) {
-    report({.name = operation_.name + "." + variant.name + "/" + std::string(to_string(dtype)) +
-                    " " + shape.name,
+  void skip(const Variant& variant, const StorageTypes& types, const Case& shape,
+            const std::string& why) {
+    report({.name = operation_.name + "." + variant.name + "/" + types.name() + " " + shape.name,
             .passed = false,
             .skipped = true,
             .detail = why,
@@ -369,9 +382,9 @@ class Checker {
   const std::function<void(const CheckResult&)>& each_;
   CheckSummary summary_;
   Shared own_;
-  std::set<std::string> earlier_;  // programs that operations before this one used
-  std::set<std::string> planned_;  // with those that this one will use
-  std::map<std::pair<DType, std::string>, std::string> chosen_;  // the variant, by case
+  Built earlier_;  // what operations before this one used
+  Built planned_;  // with what this one will use
+  std::map<std::pair<std::string, std::string>, std::string> chosen_;  // the variant, by case
 };
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "conformance/sample.hpp"
 #include "tessera/context.hpp"
 
 namespace tessera::conformance {
@@ -19,7 +20,7 @@ namespace tessera::conformance {
 // What checks of several operations have in common: attention and flash_attention run the same
 // kernels.
 struct Shared {
-  std::set<std::string> programs{};  // that were used, as text that tells them apart
+  Built built{};
   std::map<std::string, std::vector<Config>>
       pinned{};  // configurations that suffice, by variant and dtype
 };
@@ -28,13 +29,14 @@ struct CheckOptions {
   std::string only{};              // run cases whose name contains this
   std::string variant{};           // empty = every variant
   std::optional<Config> config{};  // instead of the variant's own
-  std::optional<DType> dtype{};
+  std::optional<std::string>
+      types{};  // the name of storage types: a dtype, or one of Operation::types
   bool edge_cases = true;
   // For processors, where compiling takes seconds for a kernel and running longer than on a GPU.
   // Storage types beyond the first differ in loads and stores only: every fifth case on them, every
   // fifth of a variant that would not be chosen, and of an operation whose kernels another one has
-  // run already. Two configurations of each variant where two suffice, and of cases that need
-  // kernels for themselves, such as head dims that no other case has, a few.
+  // run already; of each variant and type one at least. Two configurations of each variant where
+  // two suffice, and of the programs those that sample_of() finds worth their compilation.
   bool quick = false;
   bool list = false;  // says what would run; builds and launches nothing
   int repeats = 2;    // of every case, which must all give the same bits

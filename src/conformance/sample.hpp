@@ -8,13 +8,15 @@
 #include <string>
 #include <vector>
 
+#include "runtime/program_name.hpp"
 #include "tessera/record.hpp"
 
 namespace tessera::conformance {
 
 // A case that a variant takes.
 struct Candidate {
-  std::size_t number = 0;         // in the operation's table
+  std::size_t number = 0;  // in the operation's table
+  Problem problem{};
   std::vector<Config> configs{};  // that it may run in, the one that it would choose first
   Config config{};                // that it does run in
 };
@@ -25,13 +27,26 @@ struct Candidate {
 void pin_configs(std::vector<Candidate>& candidates, std::vector<Config>& pinned,
                  const std::function<bool(const Candidate&, const Config&)>& accepted);
 
-// The programs of a case, as text that tells them apart.
-using Programs = std::vector<std::string>;
+using Programs = std::vector<runtime::ProgramName>;  // of a case
 
-// Of cases by what they need built, those that fit into so many programs beside those of `built`,
-// to which theirs are added; cases whose programs most others need as well come first, then those
-// that need few. The result says for each whether it is kept.
-std::vector<bool> within_budget(const std::vector<Programs>& needs, std::size_t most,
-                                std::set<std::string>& built);
+// Programs that a check needs.
+struct Built {
+  std::set<std::string> programs{}, kernels{};  // ProgramName::key() and ::kernel
+  std::set<std::string> values{};               // "norms/rows.cl|norm_rows|DTYPE=0 BLOCK=8"
+
+  void add(const runtime::ProgramName& program);
+};
+
+struct Worth {
+  bool every_kernel = true;  // of which none was built yet; false: those of one case
+  std::size_t more = 0;      // programs, for other values
+};
+
+// Of cases by what they need built, those that are worth it. Every kernel is built once, for the
+// case whose programs most others need as well. Then so many `more` programs go to the cases that
+// bring the most values which no program of the same function and storage type has yet: a head dim,
+// a tile, an alignment. All other cases whose programs are there are kept, too, and one where that
+// would be none. Adds to `built`. The result says for each whether it is kept.
+std::vector<bool> sample_of(const std::vector<Programs>& needs, const Worth& worth, Built& built);
 
 }  // namespace tessera::conformance

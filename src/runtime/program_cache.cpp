@@ -36,12 +36,17 @@ std::vector<Define> values_of(const Problem& problem, const Variant& variant, co
   return values;
 }
 
-std::string key_of(const device::ProgramRequest& request, const Source& source) {
-  std::string key = (source.file.empty() ? request.name : source.file) + "|" + request.entry;
-  if (!request.ptx_target.empty()) key += "|" + request.ptx_target;
-  for (const Define& define : request.defines)
-    key += "|" + define.name + "=" + std::to_string(define.value);
-  return key;
+// The first of its defines are those of `axes`.
+ProgramName name_of(const device::ProgramRequest& request, const Source& source, std::size_t axes) {
+  ProgramName name;
+  name.kernel = (source.file.empty() ? request.name : source.file) + "|" + request.entry;
+  if (!request.ptx_target.empty()) name.kernel += "|" + request.ptx_target;
+  for (std::size_t n = 0; n < request.defines.size(); ++n) {
+    const Define& define = request.defines[n];
+    (n < axes ? name.kernel : name.values) +=
+        "|" + define.name + "=" + std::to_string(define.value);
+  }
+  return name;
 }
 
 // A request without its source, and the values that it is specialised on.
@@ -82,10 +87,10 @@ const Source& source_of(const Pass& pass, Backend backend) {
 
 }  // namespace
 
-std::string ProgramCache::key(const Problem& problem, const Variant& variant, const Pass& pass,
-                              const Config& config, const DeviceProfile& profile) {
-  return key_of(specialise(problem, variant, pass, config, profile).request,
-                source_of(pass, profile.backend));
+ProgramName ProgramCache::name(const Problem& problem, const Variant& variant, const Pass& pass,
+                               const Config& config, const DeviceProfile& profile) {
+  const Specialised specialised = specialise(problem, variant, pass, config, profile);
+  return name_of(specialised.request, source_of(pass, profile.backend), specialised.axes.size());
 }
 
 device::ProgramPtr ProgramCache::get(const Problem& problem, const Variant& variant,
@@ -99,7 +104,7 @@ device::ProgramPtr ProgramCache::get(const Problem& problem, const Variant& vari
       return device_.build(request, store_);
     }
     case Backend::kOpenCL: {
-      const std::string key = key_of(request, pass.opencl);
+      const std::string key = name_of(request, pass.opencl, specialised.axes.size()).key();
       request.source =
           pass.opencl.text.empty() ? kernel::flatten(pass.opencl.file) : pass.opencl.text;
       return build_once(key, request);
@@ -121,7 +126,7 @@ device::ProgramPtr ProgramCache::get(const Problem& problem, const Variant& vari
         if (module.words.empty()) throw BuildError(request.name + ": " + module.why_not);
         request.spirv = module.words;
       }
-      return build_once(key_of(request, pass.vulkan), request);
+      return build_once(name_of(request, pass.vulkan, specialised.axes.size()).key(), request);
     }
   }
   throw Unsupported(request.name + ": unknown backend");

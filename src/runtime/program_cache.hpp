@@ -10,6 +10,7 @@
 #include <string>
 
 #include "device/device.hpp"
+#include "runtime/program_name.hpp"
 
 namespace tessera::runtime {
 
@@ -18,11 +19,9 @@ class ProgramCache {
   ProgramCache(device::Device& device, device::BlobStore& store) : device_(device), store_(store) {}
   device::ProgramPtr get(const Problem& problem, const Variant& variant, const Pass& pass,
                          const Config& config, const DeviceProfile& profile);
-  // What get() would tell one program from another by, without building it: a kernel file and
-  // everything that it is specialised on. Variants and operations that use a kernel in the same way
-  // share its program.
-  static std::string key(const Problem& problem, const Variant& variant, const Pass& pass,
-                         const Config& config, const DeviceProfile& profile);
+  // Of the program that get() would return, without building it.
+  static ProgramName name(const Problem& problem, const Variant& variant, const Pass& pass,
+                          const Config& config, const DeviceProfile& profile);
   // Spent so far on building what get() was asked for, be it by a compiler or from the store.
   double build_seconds() const { return build_seconds_; }
   // A program outside of any operation, not kept in memory.

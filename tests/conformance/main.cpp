@@ -108,12 +108,12 @@ void check_device(const tessera::DeviceInfo& device, const Arguments& arguments,
     tessera::testing::Ledger& ledger = ledgers[family];
     ledger.family = family;
     ledger.backend = device.profile.backend;
-    ledger.programs = shared[family].programs.size();
+    ledger.programs = shared[family].built.programs.size();
     ledger.spent += summary.spent;
   }
   if (arguments.list) {
     for (const auto& [family, known] : shared)
-      for (const std::string& key : known.programs) std::printf("  builds %s\n", key.c_str());
+      for (const std::string& key : known.built.programs) std::printf("  builds %s\n", key.c_str());
   }
   settle(ledgers, quick && arguments.operation.empty() && arguments.variant.empty(), arguments,
          totals);

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
+
 namespace tessera::conformance {
 namespace {
 
@@ -53,27 +56,66 @@ TEST(PinConfigsTest, NothingNeedsNothing) {
   EXPECT_TRUE(pinned.empty());
 }
 
-TEST(WithinBudgetTest, CasesThatShareProgramsComeFirst) {
-  const std::vector<Programs> needs{{"rows", "d16"}, {"rows", "d64"},        {"rows", "d64"},
-                                    {"rows", "d40"}, {"rows", "d64", "map"}, {"rows", "d512"}};
-  const auto kept = [&](std::size_t most, std::set<std::string> built = {}) {
-    return within_budget(needs, most, built);
-  };
-  EXPECT_THAT(kept(3), ElementsAre(true, true, true, false, false, false));
-  EXPECT_THAT(kept(5), ElementsAre(true, true, true, true, true, false));
-  EXPECT_THAT(kept(6), ElementsAre(true, true, true, true, true, true));
-  EXPECT_THAT(kept(1, {"rows", "d512"}), ElementsAre(false, true, true, false, false, true));
+Programs programs(const std::vector<std::string>& keys) {
+  Programs all;
+  for (const std::string& key : keys) {
+    const std::size_t values = std::min(key.find('|'), key.size());
+    all.push_back({.kernel = key.substr(0, values), .values = key.substr(values)});
+  }
+  return all;
 }
 
-TEST(WithinBudgetTest, AddsWhatIsBuilt) {
-  std::set<std::string> built{"a"};
-  within_budget({{"a", "b"}, {"c"}, {"d", "e"}}, 2, built);
-  EXPECT_THAT(built, ElementsAre("a", "b", "c"));
+std::vector<bool> sampled(const std::vector<std::vector<std::string>>& needs, const Worth& worth,
+                          Built built = {}) {
+  std::vector<Programs> all;
+  std::ranges::transform(needs, std::back_inserter(all), programs);
+  return sample_of(all, worth, built);
 }
 
-TEST(WithinBudgetTest, CaseThatNeedsNothingIsKept) {
-  std::set<std::string> built;
-  EXPECT_THAT(within_budget({{}, {"a"}}, 0, built), ElementsAre(true, false));
+const std::vector<std::vector<std::string>> kDims{
+    {"rows", "cpu|D=16"},        {"rows", "cpu|D=64"}, {"rows", "cpu|D=64"}, {"cpu|D=40|A=1"},
+    {"rows", "cpu|D=64", "map"}, {"cpu|D=512"},        {"cpu|D=16"}};
+
+TEST(SampleTest, EveryKernelOnceForTheCasesThatMostShare) {
+  EXPECT_THAT(sampled(kDims, {}), ElementsAre(false, true, true, false, true, false, false));
+}
+
+TEST(SampleTest, MoreProgramsGoToNewValues) {
+  EXPECT_THAT(sampled(kDims, {.more = 1}),
+              ElementsAre(false, true, true, true, true, false, false));
+  EXPECT_THAT(sampled(kDims, {.more = 2}), ElementsAre(true, true, true, true, true, false, true));
+  EXPECT_THAT(sampled(kDims, {.more = 9}), ElementsAre(true, true, true, true, true, true, true));
+}
+
+TEST(SampleTest, NoProgramsForValuesThatAreKnown) {
+  EXPECT_THAT(sampled({{"cpu|D=1|A=0"}, {"cpu|D=2|A=1"}, {"cpu|D=1|A=1"}}, {.more = 9}),
+              ElementsAre(true, true, false));
+}
+
+TEST(SampleTest, NoKernelTwice) {
+  Built built;
+  built.add(programs({"cpu|D=512"})[0]);
+  built.add(programs({"rows"})[0]);
+  EXPECT_THAT(sampled(kDims, {}, built), ElementsAre(false, true, true, false, true, true, false));
+}
+
+TEST(SampleTest, OneCaseAtLeast) {
+  Built built;
+  built.add(programs({"cpu|D=1"})[0]);
+  EXPECT_THAT(sampled({{"cpu|D=2"}, {"cpu|D=3"}, {"cpu|D=3"}}, {}, built),
+              ElementsAre(false, true, true));
+  EXPECT_THAT(sampled({{"a"}, {"b"}, {"b"}}, {.every_kernel = false}),
+              ElementsAre(false, true, true));
+}
+
+TEST(SampleTest, AddsWhatItTakes) {
+  Built built;
+  sample_of({programs({"cpu|D=1"}), programs({"cpu|D=2"}), programs({"cpu|D=2"})}, {}, built);
+  EXPECT_THAT(built.programs, ElementsAre("cpu|D=2"));
+}
+
+TEST(SampleTest, CaseThatNeedsNothingIsKept) {
+  EXPECT_THAT(sampled({{}, {"a"}, {}}, {}), ElementsAre(true, true, true));
 }
 
 }  // namespace

@@ -40,7 +40,8 @@ struct AttentionCaseShape {
   AttentionSizes sizes{};
   Options options{};
   std::uint32_t features = 0;
-  std::string data = "normal";  // of the rows; +masking biases and sinks, +unordered offsets, +far positions
+  std::string data =
+      "normal";  // of the rows; +masking biases and sinks, +unordered offsets, +far positions
 };
 
 Case make_case(const AttentionSlots& slots, DType dtype, const AttentionCaseShape& shape);

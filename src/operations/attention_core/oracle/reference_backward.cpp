@@ -14,8 +14,8 @@
 //   p[i,j]  = exp(score[i,j] - m[i])             ds[i,j] = p[i,j] dp[i,j] - (m[i] is j's) delta[i]
 //   dsink[n] = -sum_i (m[i] is n's) delta[i]
 //
-// With biases or slopes, float may not hold log_sum_exp to a part of 1. Where its magnitude is above
-// COARSE_LOG_SUM_EXP, p[i,j] = exp(score[i,j] - m[i]) / (sum of that over keys and sinks).
+// With biases or slopes, float may not hold log_sum_exp to a part of 1. Where its magnitude is
+// above COARSE_LOG_SUM_EXP, p[i,j] = exp(score[i,j] - m[i]) / (sum of that over keys and sinks).
 #include <cmath>
 
 #include "base/parallel.hpp"
@@ -99,8 +99,8 @@ double AttentionGradients::moved_weight(double score, double magnitude, std::siz
   magnitude += shift_magnitude_[at];
   if (std::fabs(log_sum_exp_[at]) <= COARSE_LOG_SUM_EXP || !has_peak(at))
     return std::exp(exponent) * magnitude;
-  // Of weights from the row's own maximum, which are at most 1: exp(x) moved by `off` is no longer a
-  // straight line.
+  // Of weights from the row's own maximum, which are at most 1: exp(x) moved by `off` is no longer
+  // a straight line.
   constexpr double kUnit = kUnitF32 * kExpRoundings;
   const double off = kUnit * magnitude;
   return std::max(std::exp(std::min(exponent + off, 0.0)) - std::exp(exponent),
