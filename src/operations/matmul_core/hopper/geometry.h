@@ -3,8 +3,8 @@
 #ifndef TESSERA_OPERATIONS_MATMUL_CORE_HOPPER_GEOMETRY_H
 #define TESSERA_OPERATIONS_MATMUL_CORE_HOPPER_GEOMETRY_H
 
-#define HOPPER_ROWS 128         // of a tile: 64 of each of two warpgroups
-#define HOPPER_TERMS 64         // of a stage: 128 bytes
+#define HOPPER_ROWS 128          // of a tile: 64 of each of two warpgroups
+#define HOPPER_TERMS 64          // of a stage: 128 bytes
 #define HOPPER_BLOCK_BYTES 8192  // 64 rows of 128 bytes
 #define HOPPER_A_BYTES (2 * HOPPER_BLOCK_BYTES)
 #define HOPPER_STAGE_BYTES (HOPPER_A_BYTES + BLOCK_N / 64 * HOPPER_BLOCK_BYTES)
