@@ -139,11 +139,11 @@ class BareLaunch {
     plan_ = Executor(context).plan(make_problem(operation, specs, {}));
     output_ = context.empty(DType::kF32, plan_->problem.spec(operation.slot("output")).shape);
     buffers_[operation.slot("output")] = output_.buffer();
-    if (plan_->scratch_bytes > 0) scratch_ = context.state()->create_buffer(plan_->scratch_bytes);
+    memory_ = std::make_unique<runtime::WorkMemory>(context.state()->create_work_memory());
   }
   void operator()() const {
     stream_->use([&](device::Stream& stream) {
-      runtime::launch(*plan_, stream, buffers_, scratch_);
+      runtime::launch(*plan_, stream, memory_->of(*plan_, buffers_));
       stream.flush();
     });
   }
@@ -153,7 +153,7 @@ class BareLaunch {
   std::shared_ptr<const runtime::Plan> plan_;
   std::vector<device::BufferPtr> buffers_;
   Tensor output_;
-  device::BufferPtr scratch_;
+  std::unique_ptr<runtime::WorkMemory> memory_;
 };
 
 // Times of one kind of work: until it returns, and until the device is done.

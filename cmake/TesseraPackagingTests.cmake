@@ -25,15 +25,17 @@ tessera_add_test(packaging.install packaging "${CMAKE_COMMAND}" "-DBUILD=${PROJE
 tessera_add_test(packaging.headers packaging "${CMAKE_COMMAND}" "-DCXX=${CMAKE_CXX_COMPILER}"
                  "-DINCLUDE=${prefix}/${CMAKE_INSTALL_INCLUDEDIR}" "-DWORK=${packaging}/headers" -P
                  "${scripts}/check_headers.cmake")
-set(installed packaging.headers packaging.custom_operation)
+set(installed packaging.headers packaging.custom_operation packaging.append_rows)
 get_property(left_out GLOBAL PROPERTY TESSERA_LEFT_OUT)
 if(NOT "flash_attention" IN_LIST left_out)  # the examples call it
   tessera_add_example(packaging.find_package find_package attention "-DCMAKE_PREFIX_PATH=${prefix}"
                       "-DCMAKE_CXX_FLAGS=${static_flags}")
   list(APPEND installed packaging.find_package)
 endif()
-tessera_add_example(packaging.custom_operation custom_operation custom_operation "-DCMAKE_PREFIX_PATH=${prefix}"
-                    "-DCMAKE_CXX_FLAGS=${static_flags}")
+foreach(example IN ITEMS custom_operation append_rows)
+  tessera_add_example(packaging.${example} ${example} ${example} "-DCMAKE_PREFIX_PATH=${prefix}"
+                      "-DCMAKE_CXX_FLAGS=${static_flags}")
+endforeach()
 
 find_package(PkgConfig QUIET)
 if(PKG_CONFIG_FOUND AND NOT "flash_attention" IN_LIST left_out)

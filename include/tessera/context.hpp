@@ -32,6 +32,7 @@ namespace tessera {
 
 namespace runtime {
 class ContextState;
+class ErrorWords;
 class StreamState;
 struct CallOptions;
 struct Plan;
@@ -62,7 +63,8 @@ struct ContextOptions {
 // An in-order queue of work on a context's device.
 class TESSERA_API Stream {
  public:
-  void synchronize();  // waits; throws what went wrong since the last call
+  // Waits; throws what went wrong since the last call, a DataError that kernels raised among it.
+  void synchronize();
 
  private:
   friend class Context;
@@ -83,8 +85,9 @@ class TESSERA_API Context {
 
   Tensor empty(DType dtype, Shape shape) const;  // uninitialised
   Tensor upload_bytes(std::span<const std::byte> bytes, DType dtype, Shape shape) const;
-  std::vector<std::byte> download_bytes(
-      const Tensor& tensor) const;  // row-major; waits for the default stream
+  // Row-major; of packed dtypes each row begins with a byte. Downloads wait for the default stream
+  // and throw what its kernels raised, once.
+  std::vector<std::byte> download_bytes(const Tensor& tensor) const;
   template <class T>
   Tensor upload(std::span<const T> values, Shape shape) const {
     return upload_bytes(std::as_bytes(values), kDTypeOf<T>, std::move(shape));
@@ -113,11 +116,37 @@ class TESSERA_API Context {
   const std::shared_ptr<runtime::ContextState>& state() const { return state_; }  // null = empty
 
  private:
-  // `allocate` is told how many elements there are and gives the bytes for them.
+  // `allocate` is told how many elements there are and gives the bytes for them. Of packed dtypes
+  // it is told how many bytes there are.
   void download_to(const Tensor& tensor, DType dtype,
                    const std::function<std::span<std::byte>(std::size_t)>& allocate) const;
   std::shared_ptr<runtime::ContextState> state_;
 };
+
+// Words in which kernels raise the errors of calls that the caller waits for by other means than
+// synchronize(): calls of Executor::with_errors(). It may be shared by calls of several streams.
+class TESSERA_API ErrorLog {
+ public:
+  // Room for `words` errors; each call takes as many as its operation has kinds of.
+  explicit ErrorLog(const Context& context, std::uint32_t words = 4096);
+  const Tensor& words() const { return words_; }  // i32; -1: nothing was raised
+  // Forgets the calls so far and what they raised. No such call may be under way. A log that is
+  // full refuses calls until then.
+  void clear() const;
+
+ private:
+  friend class Executor;
+  friend TESSERA_API void check_errors(const ErrorLog& log, std::span<const std::int32_t> words);
+  friend TESSERA_API void check_errors(const ErrorLog& log);
+  Context context_;
+  Tensor words_;
+  std::shared_ptr<runtime::ErrorWords> state_;
+};
+
+// After the caller's own wait: throws the first error (DataError) of the log's calls. With `words`
+// the caller has read them itself, from the beginning of ErrorLog::words().
+TESSERA_API void check_errors(const ErrorLog& log, std::span<const std::int32_t> words);
+TESSERA_API void check_errors(const ErrorLog& log);
 
 // Named tensors of one call.
 using Tensors = std::map<std::string, Tensor, std::less<>>;
@@ -134,9 +163,11 @@ class TESSERA_API Executor {
   Executor with_policy(Policy policy) const;
   Executor with_precision(Precision precision) const;  // of calls whose options do not say
   Executor with_tiers(std::vector<Tier> tiers) const;  // only these, in the fixed order
+  Executor with_errors(const ErrorLog& log) const;     // kernels raise errors there
 
   // Runs any registered operation. `inputs` may also hold output tensors to write into; other
-  // outputs are allocated, optional ones if `wanted` names them. Returns the outputs.
+  // outputs are allocated, optional ones if `wanted` names them. Returns the outputs, and the
+  // in-out operands, which are changed in place.
   Tensors run(std::string_view operation, const Tensors& inputs, Options options = {},
               const std::vector<std::string>& wanted = {}) const;
   // What run() would do, without doing it. Never tunes.
@@ -156,6 +187,7 @@ class TESSERA_API Executor {
   runtime::CallOptions call_options() const;
   Context context_;
   std::shared_ptr<runtime::StreamState> stream_;
+  std::shared_ptr<runtime::ErrorWords> errors_;  // null: the stream's
   std::string variant_;
   std::optional<Config> config_;
   std::optional<Policy> policy_;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "tessera/export.hpp"
 
@@ -63,6 +64,30 @@ class TESSERA_API OutOfDeviceMemory : public Error {
 class TESSERA_API OutOfHostMemory : public Error {
  public:
   using Error::Error;
+};
+
+// A kernel found something in the elements of an operand that makes the call meaningless in part,
+// such as a page outside its pool: the message says it in a sentence. The results are what the
+// operation's header says for such elements; nothing outside of the operands was read or written.
+// Thrown by what waits for the call: synchronize() and downloads, see context.hpp.
+class TESSERA_API DataError : public Error {
+ public:
+  DataError(const std::string& what, std::string operation, std::string operand,
+            std::uint32_t index, std::string kind)
+      : Error(what),
+        operation_(std::move(operation)),
+        operand_(std::move(operand)),
+        kind_(std::move(kind)),
+        index_(index) {}
+  const std::string& operation() const noexcept { return operation_; }
+  const std::string& operand() const noexcept { return operand_; }
+  const std::string& kind() const noexcept { return kind_; }  // ErrorKind::kind
+  // Of the element, row-major; the smallest of those that raised the error.
+  std::uint32_t index() const noexcept { return index_; }
+
+ private:
+  std::string operation_, operand_, kind_;
+  std::uint32_t index_;
 };
 
 // The device is gone. Every later call on the same context throws this again.

@@ -20,6 +20,7 @@
 #include <type_traits>
 #include <typeinfo>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "tessera/device.hpp"
@@ -27,6 +28,7 @@
 #include "tessera/export.hpp"
 #include "tessera/options.hpp"
 #include "tessera/precision.hpp"
+#include "tessera/storage_types.hpp"
 #include "tessera/tensor.hpp"
 
 namespace tessera {
@@ -34,14 +36,20 @@ namespace tessera {
 struct Operation;
 
 // In place of an operand's slot. kScratch: the variant's scratch buffer. kNoOperand: this operation
-// has no such operand, and a kernel gets a null buffer.
+// has no such operand, and a kernel gets a null buffer. kErrors: the words of Operation::errors.
 inline constexpr std::size_t kScratch = ~std::size_t{0};
 inline constexpr std::size_t kNoOperand = ~std::size_t{1};
+inline constexpr std::size_t kErrors = ~std::size_t{2};
 
 // ---- what an operation takes
 // -----------------------------------------------------------------------------------------
 
-enum class Role : std::uint8_t { kInput, kOutput };
+// kInOut: read and written in place, such as a cache that a call appends to. The caller brings it,
+// and it is among the outputs that a call returns.
+enum class Role : std::uint8_t { kInput, kOutput, kInOut };
+constexpr bool is_read(Role role) { return role != Role::kOutput; }
+constexpr bool is_written(Role role) { return role != Role::kInput; }
+TESSERA_API std::string_view to_string(Role role);  // "input", "output", "in-out"
 
 struct Operand {
   std::string name{};
@@ -59,6 +67,23 @@ struct OptionInfo {
   std::string doc{};
 };
 
+// Something in the elements of an operand that only the device sees, such as a page outside its
+// pool. Each has one 32-bit word among those that passes bind as kErrors: kernels leave the
+// smallest index of such an element there by an atomic minimum (raise_error() of lib/errors), so
+// that the first one wins whatever the order of work-groups. Who waits for the call throws
+// DataError; of several errors of a call it says the first in the record's order, of several calls
+// the first.
+struct ErrorKind {
+  std::string kind{};      // "page_outside_pool"
+  std::string operand{};   // whose elements
+  std::string sentence{};  // goes after "block_tables[17]": "names a page outside the pool"
+};
+
+struct Raised {
+  std::size_t error = 0;    // in the order of Operation::errors
+  std::uint32_t index = 0;  // of the element, row-major
+};
+
 // One call, without its data: the specs of operands by slot (the order of Operation::operands), and
 // the options. After Operation::validate it also holds the inferred outputs, the storage type, the
 // key and the operation's own parsed form. Immutable from then on.
@@ -70,7 +95,9 @@ struct TESSERA_API Problem {
   Options options{};              // complete: defaults are filled in
   Precision precision = Precision::kDefault;  // the least that a variant has to keep
   DType dtype = DType::kF32;                  // storage type: the build axis of the kernels
-  std::string key{};                          // shape bucket and everything that changes the kernel
+  // The combination of Operation::types that the call has, where there are some; else of `dtype`.
+  StorageTypes types = DType::kF32;
+  std::string key{};  // shape bucket and everything that changes the kernel
   // What validate() parsed: set_details() and as(). Its type is compared as the languages' run-time
   // support does it, by name where a type has been compiled into several libraries.
   std::shared_ptr<const void> details{};
@@ -183,7 +210,7 @@ struct Pass {
   Source opencl{}, vulkan{};
   HostKernel host{};
   std::vector<std::size_t>
-      bindings{};  // operand slots, kScratch, kNoOperand: OpenCL argument i, GLSL binding i
+      bindings{};  // operand slots or kScratch and the like: OpenCL argument i, GLSL binding i
   // Build-time axes: types and extensions. -D in OpenCL C; in Vulkan they pick one of the compiled
   // modules.
   std::function<std::vector<Define>(const Problem&, const DeviceProfile&)> axes{};
@@ -196,7 +223,42 @@ struct Pass {
   std::function<Dim3(const Config&)> group_size{};  // empty: Config::group()
   std::function<std::vector<std::byte>(const Problem&, const Config&)>
       args{};  // scalars of 4 bytes, see src/abi
+  // Byte offset in `args` of the u32 that tells a kernel which binds kErrors where the words of
+  // this call begin. Each launch fills it in.
+  std::optional<std::size_t> errors_at{};
 };
+
+// ---- steps
+// ----------------------------------------------------------------------------------------------
+
+// What a variant does, where that depends on the problem: passes several times or not at all, and
+// calls of other operations. Steps are values: what runs is known before the first launch, and no
+// data is read by the host in between.
+
+// One launch of a pass, with work-groups and arguments of its own in place of the pass's where it
+// has them: the number of a round, for instance. Arguments are as long as those of Pass::args.
+struct LaunchStep {
+  std::string pass{};  // Pass::name
+  std::optional<Dim3> groups{};
+  std::optional<std::vector<std::byte>> args{};
+};
+
+// A tensor of a call within a variant: (part of) an operand, or of the variant's scratch buffer,
+// whose specs count their offset from its beginning.
+struct Place {
+  std::size_t slot = kScratch;
+  TensorSpec spec{};
+};
+
+// A call of another operation. It has scratch of its own, and is chosen and tuned like any other.
+struct CallStep {
+  std::string operation{};
+  std::vector<std::pair<std::string, Place>> operands{};  // by name, all outputs among them
+  Options options{};
+  std::string variant{};  // empty = as selection likes
+};
+
+using Step = std::variant<LaunchStep, CallStep>;
 
 struct Requirements {
   std::vector<Backend> backends{};  // empty = every backend that the passes have a source for
@@ -211,7 +273,8 @@ struct Variant {
   std::string name{};  // "tile"
   std::string idea{};  // "K and V tiles in local memory; online softmax in registers"
   Requirements needs{};
-  std::vector<DType> dtypes{};
+  std::vector<DType> dtypes{};       // of Problem::dtype; empty = all
+  std::vector<std::string> types{};  // names of the combinations of Operation::types; empty = all
   // Products take intermediate factors, such as the weights of attention, rounded to a 16-bit
   // storage type; Workload::expect allows for it. It keeps Precision::kHigh then, and of float
   // operands still what `precision` says.
@@ -221,6 +284,8 @@ struct Variant {
   Precision precision = Precision::kHighest;
   std::vector<Tunable> tunables{};
   std::vector<Pass> passes{};
+  // What is done with them. Empty = each of them once, in order.
+  std::function<std::vector<Step>(const Problem&, const Config&)> steps{};
   // What the tuner may try on this device, most promising first; every entry is subject to
   // `rejects`.
   std::function<std::vector<Config>(const Problem&, const DeviceProfile&)> space{};
@@ -232,6 +297,9 @@ struct Variant {
   // configuration, whichever tier it came from, before every first launch. Empty = never refuses.
   std::function<Refusal(const Problem&, const Config&, const DeviceProfile&)> rejects{};
 };
+
+// Whether the variant is made for operands of these types.
+TESSERA_API bool takes(const Variant& variant, const StorageTypes& types);
 
 // The highest precision that the variant keeps on operands of that storage type.
 TESSERA_API Precision precision_of(const Variant& variant, DType dtype);
@@ -279,14 +347,15 @@ struct Arithmetic {
 
 struct Workload {
   // Hand-written conformance cases, each with its reason.
-  std::function<std::vector<Case>(DType)> cases{};
+  std::function<std::vector<Case>(const StorageTypes&)> cases{};
   // Cases at the edges of a configuration's own tiles: tile - 1, tile, tile + 1.
-  std::function<std::vector<Case>(DType, const Config&)> edge_cases{};
+  std::function<std::vector<Case>(const StorageTypes&, const Config&)> edge_cases{};
   // Shapes that benchmarks and `tessera tune` use by default.
-  std::function<std::vector<Case>(DType)> benchmarks{};
-  // Writes the inputs. Empty = independent normal numbers.
+  std::function<std::vector<Case>(const StorageTypes&)> benchmarks{};
+  // Writes what is read: inputs, and in-out operands. Empty = independent normal numbers.
   std::function<void(const Problem&, const Case&, std::span<HostTensor>)> fill{};
-  // What the requested outputs must be, given the inputs. May spot-check rows where computing all
+  // What the requested outputs, and the written elements of in-out operands, must be, given what is
+  // read. May spot-check rows where computing all
   // of them would take more than `max_flops` operations. Empty = Operation::reference, with the
   // rounding of the storage type plus 32 float roundings of the output's largest magnitude as the
   // bound.
@@ -304,12 +373,25 @@ struct Operation {
   std::string formula{};
   std::vector<Operand> operands{};
   std::vector<OptionInfo> options{};
+  // The combinations of operand dtypes that there are, if one dtype does not say it. The first that
+  // fits a call is its Problem::types; a call that none fits is refused.
+  std::vector<StorageTypes> types{};
+  // What kernels may find wrong with the elements of operands, in the order in which it is
+  // reported.
+  std::vector<ErrorKind> errors{};
   // Checks the call, infers outputs, sets dtype, key and details. Throws InvalidArgument or
   // Unsupported.
   std::function<void(Problem&)> validate{};
   // The definition, in double precision. It is also what the host backend runs, as variant
   // "reference".
   HostKernel reference{};
+  // The errors that the operands' elements raise, several of one kind too; asked before `reference`
+  // runs. Needed where there are `errors`: what kernels raise is compared with it.
+  std::function<std::vector<Raised>(const Problem&, std::span<HostTensor>)> raises{};
+  // Row-major indices of the elements of an in-out operand that the call writes; the others keep
+  // their bits. Empty = all of them.
+  std::function<std::vector<std::size_t>(const Problem&, std::span<HostTensor>, std::size_t slot)>
+      writes{};
   std::vector<Variant> variants{};
   std::vector<Rule> rules{};
   Workload workload{};
@@ -349,7 +431,8 @@ std::vector<std::byte> argument_bytes(const T& args) {
 
 // A name that says everything: "flash_attention.tile/f16@vulkan:llvmpipe{BLOCK_Q=32,WG_X=128}".
 TESSERA_API std::string full_name(const Operation& operation, const Variant& variant,
-                                  const Config& config, DType dtype, const DeviceProfile& profile);
+                                  const Config& config, const StorageTypes& types,
+                                  const DeviceProfile& profile);
 struct FullName {
   std::string operation, variant, dtype, backend, device{};
   Config config{};

@@ -6,7 +6,8 @@
 // are not negative, there is one stride for each axis, and all elements lie within the buffer.
 // Elements of inputs may share memory (stride 0 repeats them), those of outputs may not: in the
 // order of their strides, each axis steps over all of those before it. What does not hold is
-// refused with InvalidArgument.
+// refused with InvalidArgument. Rows of packed dtypes begin with a byte: the stride of the last
+// axis is 1, and those of the others and the offset are even.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +29,7 @@ struct TensorSpec {
   Shape strides{};
   std::int64_t offset = 0;
 
+  // Row-major without gaps, but for the half byte after a packed row of odd length.
   static TESSERA_API TensorSpec contiguous(DType dtype, Shape shape);
   TESSERA_API std::int64_t elements() const;  // product of the shape
   TESSERA_API std::int64_t last_element()

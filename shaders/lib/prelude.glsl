@@ -56,26 +56,13 @@ layout(local_size_x_id = 0, local_size_y_id = 1, local_size_z_id = 2) in;
 #define load_scalar4(elements) widen4(elements)
 #define store_scalar(x) uint16_t(narrow(x))
 #define store_scalar4(x) narrow4(x)
+#include "lib/bits16.glsl"
 #if DTYPE == DTYPE_F16
 vec2 widen(uint pair) { return unpackHalf2x16(pair); }
-// Half bits of x, round to nearest even. packHalf2x16 may truncate, and may flush subnormal halves.
-uint narrow(float x) {
-  const uint u = floatBitsToUint(x), sign = (u >> 16) & 0x8000u;
-  const uint magnitude = u & 0x7fffffffu, exponent = magnitude >> 23;
-  const bool normal = exponent > 112u;
-  const uint drop = normal ? 13u : min(126u - exponent, 25u);  // low bits that half has no room for
-  const uint exact = normal ? magnitude - 0x38000000u : (magnitude & 0x7fffffu) | 0x800000u;
-  const uint rounded = (exact + (1u << (drop - 1u)) - 1u + ((exact >> drop) & 1u)) >> drop;
-  return sign | (magnitude > 0x7f800000u ? 0x7e00u : min(rounded, 0x7c00u));
-}
+uint narrow(float x) { return half_bits(x); }
 #else
-vec2 widen(uint pair) { return uintBitsToFloat(uvec2(pair << 16, pair & 0xffff0000u)); }
-// bfloat16 bits of x, round to nearest even; NaN stays NaN.
-uint narrow(float x) {
-  const uint u = floatBitsToUint(x);
-  const bool nan = (u & 0x7fffffffu) > 0x7f800000u;
-  return nan ? (u >> 16) | 0x40u : (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
-}
+vec2 widen(uint pair) { return bfloat16_pair(pair); }
+uint narrow(float x) { return bfloat16_bits(x); }
 #endif
 vec4 widen4(uvec2 pairs) { return vec4(widen(pairs.x), widen(pairs.y)); }
 uvec2 narrow4(vec4 x) {

@@ -44,10 +44,30 @@ std::optional<std::int64_t> last_index(const TensorSpec& spec) {
   return last;
 }
 
+// Bytes that hold so many elements from the beginning of a byte on.
+std::optional<std::int64_t> bytes_of(std::int64_t elements, DType dtype) {
+  if (is_packed(dtype)) return elements / 2 + elements % 2;
+  return checked_mul(elements, static_cast<std::int64_t>(size_of(dtype)));
+}
+
+// Rows of packed elements begin with a byte.
+void check_packed(const TensorSpec& spec, Whose whose) {
+  if (spec.offset % 2 != 0)
+    refuse(spec, whose, "starts within a byte, at offset " + std::to_string(spec.offset));
+  for (std::size_t axis = 0; axis < spec.shape.size(); ++axis) {
+    const std::int64_t stride = spec.strides[axis];
+    const bool is_last = axis + 1 == spec.shape.size();
+    if (spec.shape[axis] <= 1 || (is_last ? stride == 1 : stride % 2 == 0)) continue;
+    refuse(spec, whose,
+           is_last ? "is packed and has not stride 1" + along(axis)
+                   : "has rows that start within a byte, with stride " + std::to_string(stride) +
+                         along(axis));
+  }
+}
+
 }  // namespace
 
 ByteRange byte_range(const TensorSpec& spec, Whose whose, std::uint64_t buffer_bytes) {
-  const auto size = static_cast<std::int64_t>(size_of(spec.dtype));
   if (spec.strides.size() != spec.shape.size())
     refuse(spec, whose, "has not one stride for each axis");
   if (spec.offset < 0)
@@ -56,16 +76,17 @@ ByteRange byte_range(const TensorSpec& spec, Whose whose, std::uint64_t buffer_b
     if (spec.shape[axis] < 0) refuse(spec, whose, "has a negative extent" + along(axis));
     if (spec.strides[axis] < 0) refuse(spec, whose, "has a negative stride" + along(axis));
   }
+  if (is_packed(spec.dtype)) check_packed(spec, whose);
   const auto count = element_count(spec.shape);
-  if (!count || !checked_mul(*count, size))
+  if (!count || !bytes_of(*count, spec.dtype))
     refuse(spec, whose, "has more elements than 64 bits can count");
   if (*count == 0) return {};
 
   const auto last = last_index(spec);
   const auto elements = last ? checked_add(*last, 1) : std::nullopt;
-  const auto end = elements ? checked_mul(*elements, size) : std::nullopt;
+  const auto end = elements ? bytes_of(*elements, spec.dtype) : std::nullopt;
   if (!end) refuse(spec, whose, "reaches beyond what 64 bits can address");
-  const ByteRange range{static_cast<std::uint64_t>(spec.offset * size),
+  const ByteRange range{static_cast<std::uint64_t>(*bytes_of(spec.offset, spec.dtype)),
                         static_cast<std::uint64_t>(*end)};
   if (range.end > buffer_bytes) {
     refuse(spec, whose,

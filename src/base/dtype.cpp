@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -16,12 +17,15 @@ namespace {
 struct DTypeRow {
   DType dtype;
   std::string_view name;
-  std::size_t size;
+  std::size_t bits;
 };
 constexpr std::array kDTypes{
-    DTypeRow{DType::kF32, "f32", 4},   DTypeRow{DType::kF16, "f16", 2},
-    DTypeRow{DType::kBF16, "bf16", 2}, DTypeRow{DType::kI32, "i32", 4},
-    DTypeRow{DType::kU8, "u8", 1},     DTypeRow{DType::kF64, "f64", 8},
+    DTypeRow{DType::kF32, "f32", 32},   DTypeRow{DType::kF16, "f16", 16},
+    DTypeRow{DType::kBF16, "bf16", 16}, DTypeRow{DType::kI32, "i32", 32},
+    DTypeRow{DType::kU8, "u8", 8},      DTypeRow{DType::kF64, "f64", 64},
+    DTypeRow{DType::kI8, "i8", 8},      DTypeRow{DType::kI4, "i4", 4},
+    DTypeRow{DType::kU4, "u4", 4},      DTypeRow{DType::kE4M3FN, "e4m3fn", 8},
+    DTypeRow{DType::kE5M2, "e5m2", 8},
 };
 
 const DTypeRow& row(DType dtype) {
@@ -30,34 +34,61 @@ const DTypeRow& row(DType dtype) {
   throw InvalidArgument("a dtype has the number " + std::to_string(at) + ", which stands for none");
 }
 
-// A double rounded once, to nearest even, to `mantissa` explicit bits with the given exponent
-// range; the result is the bit pattern of a format of 1 + exponent + mantissa bits. Going through
-// float first would round twice.
-std::uint16_t round_to_bits(double value, int mantissa, int min_exponent, int max_exponent) {
-  const auto sign = static_cast<std::uint16_t>(std::signbit(value) ? 0x8000U : 0U);
-  const int bias = max_exponent;
-  const auto infinity = static_cast<std::uint16_t>((2 * bias + 1) << mantissa);
-  if (std::isnan(value)) {
-    return static_cast<std::uint16_t>(sign | infinity | (1U << (mantissa - 1)));
-  }
+// A double that is no NaN, rounded once, to nearest even, to `mantissa` explicit bits from the
+// smallest normal exponent on; the bit pattern without its sign, as if exponents had no end. Going
+// through float first would round twice.
+std::uint32_t round_to_bits(double value, int mantissa, int min_exponent) {
   const double magnitude = std::fabs(value);
-  if (std::isinf(magnitude)) return sign | infinity;
-  if (magnitude == 0) return sign;
-  const int exponent = std::max(std::ilogb(magnitude), min_exponent);
+  if (magnitude == 0) return 0;
+  constexpr int kBeyond = 200;  // all formats
+  const int exponent = std::clamp(std::ilogb(magnitude), min_exponent, kBeyond);
   // The unit in the last place is 2^(exponent - mantissa); the quotient is exact, nearbyint rounds
   // to even.
-  const auto units =
-      static_cast<std::uint32_t>(std::nearbyint(std::ldexp(magnitude, mantissa - exponent)));
+  const auto units = static_cast<std::uint32_t>(std::nearbyint(
+      std::min(std::ldexp(magnitude, mantissa - exponent), std::ldexp(1.0, mantissa + 1))));
   // Subnormals have no hidden bit; for normals the hidden bit adds one to the biased exponent
   // field.
-  const auto field = static_cast<std::uint32_t>(exponent - min_exponent) << mantissa;
-  const std::uint32_t bits = field + units;
-  return static_cast<std::uint16_t>(sign | std::min<std::uint32_t>(bits, infinity));
+  return (static_cast<std::uint32_t>(exponent - min_exponent) << mantissa) + units;
 }
+
+// 16-bit formats have infinities, and their NaN keeps its sign.
+std::uint16_t to_16_bits(double value, int mantissa, int min_exponent, int max_exponent) {
+  const std::uint32_t sign = std::signbit(value) ? 0x8000U : 0U;
+  const auto infinity = static_cast<std::uint32_t>(2 * max_exponent + 1) << mantissa;
+  const std::uint32_t bits = std::isnan(value)
+                                 ? infinity | (1U << (mantissa - 1))
+                                 : std::min(round_to_bits(value, mantissa, min_exponent), infinity);
+  return static_cast<std::uint16_t>(sign | bits);
+}
+
+// 8-bit formats saturate at `largest`.
+std::uint8_t to_8_bits(double value, int mantissa, int min_exponent, std::uint32_t largest,
+                       std::uint8_t nan) {
+  if (std::isnan(value)) return nan;
+  const std::uint32_t sign = std::signbit(value) ? 0x80U : 0U;
+  return static_cast<std::uint8_t>(sign |
+                                   std::min(round_to_bits(value, mantissa, min_exponent), largest));
+}
+
+// Bits of an 8-bit float that stands for a number.
+float from_8_bits(std::uint8_t bits, int mantissa, int min_exponent) {
+  const int magnitude = bits & 0x7F, exponent = magnitude >> mantissa;
+  const int hidden = exponent == 0 ? 0 : 1 << mantissa;
+  const int units = hidden + (magnitude & ((1 << mantissa) - 1));
+  const float value =
+      std::ldexp(static_cast<float>(units), std::max(exponent, 1) - 1 + min_exponent - mantissa);
+  return (bits & 0x80U) != 0 ? -value : value;
+}
+
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 }  // namespace
 
-std::size_t size_of(DType dtype) { return row(dtype).size; }
+std::size_t bits_of(DType dtype) { return row(dtype).bits; }
+std::size_t size_of(DType dtype) {
+  if (!is_packed(dtype)) return row(dtype).bits / 8;
+  throw InvalidArgument("elements of " + std::string(to_string(dtype)) + " are no whole bytes");
+}
 std::string_view to_string(DType dtype) { return row(dtype).name; }
 
 DType parse_dtype(std::string_view name) {
@@ -69,8 +100,10 @@ DType parse_dtype(std::string_view name) {
   throw InvalidArgument("unknown dtype '" + std::string(name) + "'; known are " + known);
 }
 
-std::uint16_t to_half_bits(double value) { return round_to_bits(value, 10, -14, 15); }
-std::uint16_t to_bfloat16_bits(double value) { return round_to_bits(value, 7, -126, 127); }
+std::uint16_t to_half_bits(double value) { return to_16_bits(value, 10, -14, 15); }
+std::uint16_t to_bfloat16_bits(double value) { return to_16_bits(value, 7, -126, 127); }
+std::uint8_t to_e4m3fn_bits(double value) { return to_8_bits(value, 3, -6, 0x7E, 0x7F); }
+std::uint8_t to_e5m2_bits(double value) { return to_8_bits(value, 2, -14, 0x7B, 0x7E); }
 
 float from_half_bits(std::uint16_t bits) {
   const std::uint32_t sign = (bits & 0x8000U) << 16, magnitude = (bits & 0x7FFFU) << 13;
@@ -82,6 +115,18 @@ float from_half_bits(std::uint16_t bits) {
 
 float from_bfloat16_bits(std::uint16_t bits) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+}
+
+float from_e4m3fn_bits(std::uint8_t bits) {
+  return (bits & 0x7F) == 0x7F ? kNaN : from_8_bits(bits, 3, -6);
+}
+
+float from_e5m2_bits(std::uint8_t bits) {
+  const int magnitude = bits & 0x7F;
+  if (magnitude > 0x7C) return kNaN;
+  if (magnitude < 0x7C) return from_8_bits(bits, 2, -14);
+  return (bits & 0x80) != 0 ? -std::numeric_limits<float>::infinity()
+                            : std::numeric_limits<float>::infinity();
 }
 
 }  // namespace tessera

@@ -11,12 +11,20 @@
 namespace tessera {
 namespace {
 
-Shape row_major(const Shape& shape) {
+// The elements that an axis of a contiguous tensor steps over, its own last one included: packed
+// rows end with a byte.
+std::int64_t extent_in_memory(DType dtype, const Shape& shape, std::size_t axis) {
+  const std::int64_t extent = std::max<std::int64_t>(shape[axis], 1);
+  const bool is_packed_row = axis + 1 == shape.size() && is_packed(dtype);
+  return is_packed_row && extent % 2 != 0 ? extent + 1 : extent;
+}
+
+Shape row_major(DType dtype, const Shape& shape) {
   Shape strides(shape.size());
   std::int64_t stride = 1;
   for (std::size_t axis = shape.size(); axis-- > 0;) {
     strides[axis] = stride;
-    if (__builtin_mul_overflow(stride, std::max<std::int64_t>(shape[axis], 1), &stride)) {
+    if (__builtin_mul_overflow(stride, extent_in_memory(dtype, shape, axis), &stride)) {
       throw InvalidArgument("a tensor's shape has more elements than 64 bits can count");
     }
   }
@@ -43,7 +51,7 @@ TensorSpec TensorSpec::contiguous(DType dtype, Shape shape) {
     if (extent < 0)
       throw InvalidArgument("a tensor's shape [" + join(shape) + "] has a negative extent");
   }
-  Shape strides = row_major(shape);
+  Shape strides = row_major(dtype, shape);
   return {.dtype = dtype, .shape = std::move(shape), .strides = std::move(strides), .offset = 0};
 }
 
@@ -61,8 +69,11 @@ std::int64_t TensorSpec::elements() const {
 }
 
 std::int64_t TensorSpec::last_element() const {
-  const ByteRange range = byte_range(*this, {});
-  return static_cast<std::int64_t>(range.end / size_of(dtype)) - 1;
+  byte_range(*this, {});
+  if (std::ranges::count(shape, 0) > 0) return -1;
+  std::int64_t last = offset;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) last += (shape[axis] - 1) * strides[axis];
+  return last;
 }
 
 bool TensorSpec::is_contiguous() const {
@@ -71,7 +82,7 @@ bool TensorSpec::is_contiguous() const {
   std::int64_t stride = 1;
   for (std::size_t axis = shape.size(); axis-- > 0;) {
     if (shape[axis] != 1 && strides[axis] != stride) return false;
-    if (__builtin_mul_overflow(stride, shape[axis], &stride)) return false;
+    if (__builtin_mul_overflow(stride, extent_in_memory(dtype, shape, axis), &stride)) return false;
   }
   return true;
 }
@@ -131,7 +142,9 @@ Tensor Tensor::slice(int axis, std::int64_t begin, std::int64_t end) const try {
 Tensor Tensor::reshape(Shape shape) const try {
   check_viewed(*this, "reshape");
   TensorSpec result = TensorSpec::contiguous(spec_.dtype, std::move(shape));
-  if (!spec_.is_contiguous() || result.elements() != spec_.elements()) {
+  const bool has_gaps = byte_range(result, {.call = "reshape"}).end !=
+                        byte_range(TensorSpec::contiguous(dtype(), spec_.shape), {}).end;
+  if (!spec_.is_contiguous() || result.elements() != spec_.elements() || has_gaps) {
     throw InvalidArgument("reshape: " + spec_.to_string() +
                           " is not contiguous or has not the elements of " + result.to_string());
   }

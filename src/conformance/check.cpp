@@ -46,7 +46,7 @@ class Checker {
   CheckSummary run() {
     const auto start = Clock::now();
     const double built_before = state_.programs().build_seconds();
-    for (const DType dtype : dtypes()) check_dtype(dtype);
+    for (const StorageTypes& types : all_types()) check_types(types);
     Spent& spent = summary_.spent;
     spent.compilers = state_.programs().build_seconds() - built_before;
     spent.rest = seconds_since(start) - spent.compilers - spent.oracle - spent.launches;
@@ -54,45 +54,49 @@ class Checker {
   }
 
  private:
-  std::vector<DType> dtypes_of(const Variant& variant) const {
-    std::vector<DType> dtypes = variant.dtypes;
-    if (dtypes.empty()) dtypes = operation_.operands.front().dtypes;
-    if (options_.dtype) {
-      std::erase_if(dtypes, [&](DType dtype) { return dtype != *options_.dtype; });
+  std::vector<StorageTypes> types_of(const Variant& variant) const {
+    std::vector<StorageTypes> types = operation_.types;
+    if (types.empty()) {
+      const std::vector<DType>& dtypes =
+          variant.dtypes.empty() ? operation_.operands.front().dtypes : variant.dtypes;
+      types.assign(dtypes.begin(), dtypes.end());
     }
-    return dtypes;
+    std::erase_if(types, [&](const StorageTypes& one) {
+      return !takes(variant, one) || (options_.types && one.name() != *options_.types);
+    });
+    return types;
   }
 
   bool is_asked_for(const Variant& variant) const {
     return options_.variant.empty() || options_.variant == variant.name;
   }
 
-  std::vector<DType> dtypes() const {
-    std::vector<DType> all;
+  std::vector<StorageTypes> all_types() const {
+    std::vector<StorageTypes> all;
     for (const Variant& variant : operation_.variants) {
       if (!is_asked_for(variant)) continue;
-      for (const DType dtype : dtypes_of(variant)) {
-        if (std::ranges::find(all, dtype) == all.end()) all.push_back(dtype);
+      for (const StorageTypes& types : types_of(variant)) {
+        if (std::ranges::find(all, types) == all.end()) all.push_back(types);
       }
     }
     return all;
   }
 
   // Cases outside, variants inside: what a case takes from the reference is computed once.
-  void check_dtype(DType dtype) {
+  void check_types(const StorageTypes& types) {
     std::vector<Case> cases =
-        operation_.workload.cases ? operation_.workload.cases(dtype) : std::vector<Case>{};
+        operation_.workload.cases ? operation_.workload.cases(types) : std::vector<Case>{};
     for (Case& shape : cases) ask_precision(shape);
     std::vector<std::vector<Subject>> subjects(cases.size());
     std::vector<std::pair<Case, std::vector<Subject>>> edges;
     for (const Variant& variant : operation_.variants) {
-      const std::vector<DType> taken = dtypes_of(variant);
-      if (!is_asked_for(variant) || std::ranges::find(taken, dtype) == taken.end()) continue;
-      const bool first_dtype = dtype == taken.front();
-      for (const Config& config : choose(variant, dtype, cases, subjects)) {
+      const std::vector<StorageTypes> taken = types_of(variant);
+      if (!is_asked_for(variant) || std::ranges::find(taken, types) == taken.end()) continue;
+      const bool first_types = types == taken.front();
+      for (const Config& config : choose(variant, types, cases, subjects)) {
         if (!options_.edge_cases || !operation_.workload.edge_cases) break;
-        if (options_.quick && !first_dtype) break;
-        for (Case& shape : operation_.workload.edge_cases(dtype, config)) {
+        if (options_.quick && !first_types) break;
+        for (Case& shape : operation_.workload.edge_cases(types, config)) {
           ask_precision(shape);
           if (options_.quick && is_known(programs_of(shape, variant, config))) continue;
           const auto same = std::ranges::find_if(
@@ -115,17 +119,18 @@ class Checker {
   }
 
   // Adds the variant to the cases that it runs, and returns the configurations whose edges count.
-  std::vector<Config> choose(const Variant& variant, DType dtype, const std::vector<Case>& cases,
+  std::vector<Config> choose(const Variant& variant, const StorageTypes& types,
+                             const std::vector<Case>& cases,
                              std::vector<std::vector<Subject>>& subjects) {
-    const bool first_dtype = dtype == dtypes_of(variant).front();
+    const bool first_types = types == types_of(variant).front();
     std::vector<Candidate> candidates;
     for (std::size_t n = 0; n < cases.size(); ++n) {
       if (!is_named(cases[n])) continue;
       Problem problem = make_problem(operation_, cases[n].operands, cases[n].options);
-      if (options_.quick && !is_in_sample(n, first_dtype, is_chosen(variant, problem, cases[n])))
+      if (options_.quick && !is_in_sample(n, first_types, is_chosen(variant, problem, cases[n])))
         continue;
       if (const Refusal no = add(std::move(problem), n, variant, candidates))
-        skip(variant, dtype, cases[n], *no);
+        skip(variant, types, cases[n], *no);
     }
     if (!options_.quick) return take_all(variant, candidates, subjects);
     for (std::size_t n = cases.size() / 2; candidates.empty() && n < cases.size(); ++n) {
@@ -134,11 +139,11 @@ class Checker {
     }
     if (candidates.empty()) return {};
 
-    std::vector<Config>& pinned = shared().pinned[kernels_of(variant, dtype)];
+    std::vector<Config>& pinned = shared().pinned[kernels_of(variant, types)];
     pin_configs(candidates, pinned, [&](const Candidate& candidate, const Config& config) {
       return !selection::refusal(candidate.problem, variant, config, context_.device());
     });
-    for (const Candidate& candidate : sample(variant, first_dtype, cases, std::move(candidates)))
+    for (const Candidate& candidate : sample(variant, first_types, cases, std::move(candidates)))
       subjects[candidate.number].push_back({&variant, candidate.config});
     return {pinned.front()};
   }
@@ -174,7 +179,7 @@ class Checker {
 
   // Without cases that need programs which are not worth it, and, but for a fifth, those whose
   // programs another operation has run.
-  std::vector<Candidate> sample(const Variant& variant, bool first_dtype,
+  std::vector<Candidate> sample(const Variant& variant, bool first_types,
                                 const std::vector<Case>& cases, std::vector<Candidate> candidates) {
     std::vector<Programs> needs;
     std::ranges::transform(candidates, std::back_inserter(needs), [&](const Candidate& candidate) {
@@ -183,15 +188,15 @@ class Checker {
     });
     const bool made_for_it =
         context_.device().backend != Backend::kOpenCL || !variant.needs.kinds.empty();
-    const std::size_t more = !first_dtype ? 0 : made_for_it ? kMore : kMoreOfGpus;
+    const std::size_t more = !first_types ? 0 : made_for_it ? kMore : kMoreOfGpus;
     const std::vector<bool> kept =
-        sample_of(needs, {.every_kernel = first_dtype || made_for_it, .more = more}, planned_);
+        sample_of(needs, {.every_kernel = first_types || made_for_it, .more = more}, planned_);
     std::vector<Candidate> left;
     std::optional<Candidate> repetition;
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       Candidate& candidate = candidates[i];
       if (!kept[i]) {
-        skip(variant, candidate.problem.dtype, cases[candidate.number],
+        skip(variant, candidate.problem.types, cases[candidate.number],
              "it needs kernels for itself: a full check takes it");
       } else if (is_known(needs[i]) && candidate.number % 5 != 2) {
         if (!repetition) repetition = std::move(candidate);
@@ -203,9 +208,9 @@ class Checker {
     return left;
   }
 
-  // The files of a variant's kernels, and the storage type.
-  std::string kernels_of(const Variant& variant, DType dtype) const {
-    std::string files(to_string(dtype));
+  // The files of a variant's kernels, and the storage types.
+  std::string kernels_of(const Variant& variant, const StorageTypes& types) const {
+    std::string files = types.name();
     const bool vulkan = context_.device().backend == Backend::kVulkan;
     for (const Pass& pass : variant.passes)
       files += "|" + (vulkan ? pass.vulkan.file : pass.opencl.file);
@@ -235,7 +240,7 @@ class Checker {
 
   // Whether it is what this call gets here where nothing has been tuned.
   bool is_chosen(const Variant& variant, const Problem& problem, const Case& shape) {
-    const auto [known, is_new] = chosen_.try_emplace({problem.dtype, shape.name});
+    const auto [known, is_new] = chosen_.try_emplace({problem.types.name(), shape.name});
     if (is_new) {
       try {
         const Executor untuned = Executor(context_).with_tiers({Tier::kShipped, Tier::kHeuristics});
@@ -246,10 +251,10 @@ class Checker {
     return known->second == variant.name;
   }
 
-  // A quick check takes every case of the first dtype where this variant is chosen, every fifth
-  // where one of the two does not hold, every 25th where neither does.
-  static bool is_in_sample(std::size_t n, bool first_dtype, bool chosen) {
-    const std::size_t stride = (first_dtype ? 1 : 5) * (chosen ? 1 : 5);
+  // A quick check takes every case of the first storage types where this variant is chosen, every
+  // fifth where one of the two does not hold, every 25th where neither does.
+  static bool is_in_sample(std::size_t n, bool first_types, bool chosen) {
+    const std::size_t stride = (first_types ? 1 : 5) * (chosen ? 1 : 5);
     return n % stride == stride / 2;
   }
 
@@ -290,13 +295,13 @@ class Checker {
     try {
       if (options_.list) {
         const Problem problem = make_problem(operation_, shape.operands, shape.options);
-        result.name = name_of(subject, problem.dtype, shape);
+        result.name = name_of(subject, problem.types, shape);
         count_programs(problem, subject);
         result.passed = true;
         return result;
       }
       if (!bench) bench.emplace(state_, operation_, shape, kNoLimit);
-      result.name = name_of(subject, bench->problem().dtype, shape);
+      result.name = name_of(subject, bench->problem().types, shape);
       if (const Refusal no =
               selection::refusal(bench->problem(), *variant, config, context_.device())) {
         result.skipped = true;
@@ -313,8 +318,8 @@ class Checker {
     return result;
   }
 
-  std::string name_of(const Subject& subject, DType dtype, const Case& shape) const {
-    return full_name(operation_, *subject.variant, subject.config, dtype, context_.device()) + " " +
+  std::string name_of(const Subject& subject, const StorageTypes& types, const Case& shape) const {
+    return full_name(operation_, *subject.variant, subject.config, types, context_.device()) + " " +
            shape.name;
   }
 
@@ -332,9 +337,8 @@ class Checker {
                            context_.device(), state_.programs());
     std::string first_bits;
     for (int round = 0; round < options_.repeats; ++round) {
-      bench.reset_outputs();
       const auto start = Clock::now();
-      state_.default_stream()->launch(*plan, bench.buffers());
+      bench.launch(*plan);
       state_.default_stream()->use([](device::Stream& stream) { stream.synchronize(); });
       summary_.spent.launches += seconds_since(start);
       const runtime::Verdict verdict = bench.verify(*plan);
@@ -350,9 +354,9 @@ class Checker {
     result.passed = true;
   }
 
-  void skip(const Variant& variant, DType dtype, const Case& shape, const std::string& why) {
-    report({.name = operation_.name + "." + variant.name + "/" + std::string(to_string(dtype)) +
-                    " " + shape.name,
+  void skip(const Variant& variant, const StorageTypes& types, const Case& shape,
+            const std::string& why) {
+    report({.name = operation_.name + "." + variant.name + "/" + types.name() + " " + shape.name,
             .passed = false,
             .skipped = true,
             .detail = why,
@@ -380,7 +384,7 @@ class Checker {
   Shared own_;
   Built earlier_;  // what operations before this one used
   Built planned_;  // with what this one will use
-  std::map<std::pair<DType, std::string>, std::string> chosen_;  // the variant, by case
+  std::map<std::pair<std::string, std::string>, std::string> chosen_;  // the variant, by case
 };
 
 }  // namespace

@@ -29,7 +29,8 @@ struct CheckOptions {
   std::string only{};              // run cases whose name contains this
   std::string variant{};           // empty = every variant
   std::optional<Config> config{};  // instead of the variant's own
-  std::optional<DType> dtype{};
+  std::optional<std::string>
+      types{};  // the name of storage types: a dtype, or one of Operation::types
   bool edge_cases = true;
   // For processors, where compiling takes seconds for a kernel and running longer than on a GPU.
   // Storage types beyond the first differ in loads and stores only: every fifth case on them, every

@@ -18,11 +18,12 @@ constexpr int kMostRounds = 1000;
 // for the oracle.
 constexpr double kMaxReferenceFlops = 4e9;
 
+double bytes_per_element(DType dtype) { return static_cast<double>(bits_of(dtype)) / 8; }
+
 double operand_bytes(const Problem& problem) {
   double bytes = 0;
   for (const auto& spec : problem.operands) {
-    if (spec)
-      bytes += static_cast<double>(spec->elements()) * static_cast<double>(size_of(spec->dtype));
+    if (spec) bytes += static_cast<double>(spec->elements()) * bytes_per_element(spec->dtype);
   }
   return bytes;
 }
@@ -41,9 +42,9 @@ Arithmetic arithmetic_of(const Operation& operation, const Execution& execution)
 bool only_reads(const Problem& problem, double flops, double bytes) {
   double written = 0;
   for (std::size_t slot = 0; slot < problem.operands.size(); ++slot) {
-    if (!problem.has(slot) || problem.operation->operands[slot].role != Role::kOutput) continue;
+    if (!problem.has(slot) || !is_written(problem.operation->operands[slot].role)) continue;
     const TensorSpec& spec = problem.spec(slot);
-    written += static_cast<double>(spec.elements()) * static_cast<double>(size_of(spec.dtype));
+    written += static_cast<double>(spec.elements()) * bytes_per_element(spec.dtype);
   }
   return 100 * written < bytes && flops <= 4 * bytes;
 }
@@ -83,15 +84,13 @@ VerifiedRun verify_and_time(const Executor& executor, const Operation& operation
   run.execution = *plan->execution;
   run.flops = operation.workload.flops ? operation.workload.flops(problem) : 0;
   run.bytes = operation.workload.bytes ? operation.workload.bytes(problem) : operand_bytes(problem);
-  bench.reset_outputs();
-  context.default_stream()->launch(*plan, bench.buffers());
+  bench.launch(*plan);
   const runtime::Verdict verdict = bench.verify(*plan);
   run.worst = verdict.worst;
   run.failure = verdict.failure;
   if (!run.failure.empty() || !time) return run;
 
-  const device::BufferPtr scratch =
-      plan->scratch_bytes > 0 ? context.create_buffer(plan->scratch_bytes) : nullptr;
+  runtime::WorkMemory memory = context.create_work_memory();
   std::optional<ReadProbe> reads;
   std::optional<ArithmeticProbe> arithmetic;
   if (measured_in_turns(executor.context())) {
@@ -101,7 +100,7 @@ VerifiedRun verify_and_time(const Executor& executor, const Operation& operation
       arithmetic.emplace(executor.context(), arithmetic_of(operation, run.execution), kTurnSeconds);
   }
   ClockLog clock(context.profile(), min_seconds);
-  runtime::Timer timer(context, *plan, bench.buffers(), scratch);
+  runtime::Timer timer(context, *plan, bench.buffers(), memory);
   run.settled = warm_up(
       device::warm_up_of(context.profile()), [&] { return timer.time(); }, wall_seconds);
   std::vector<double> seconds;
@@ -110,6 +109,7 @@ VerifiedRun verify_and_time(const Executor& executor, const Operation& operation
     if (reads) reads->measure();
     if (arithmetic && beside <= total) beside += arithmetic->measure();
     // A processor would do the looking itself, so it is asked between the runs.
+    bench.restore();
     const bool look = clock.due(total), beside_it = look && is_gpu(context.profile());
     seconds.push_back(beside_it ? timer.time([&] { clock.look(); }) : timer.time());
     if (look && !beside_it) clock.look();

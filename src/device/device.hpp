@@ -73,7 +73,11 @@ struct Launch {
   std::span<const std::byte> arguments;
   Dim3 groups;  // none along an axis is an error
   Dim3 group;
-  const Problem* problem = nullptr;  // for the host platform, which binds every operand by slot
+  // For the host platform, which binds every operand by slot, and raises a call's errors itself,
+  // with its first launch. Null: there are none.
+  const Problem* problem = nullptr;
+  Buffer* errors = nullptr;
+  std::uint32_t first_error = 0;
 };
 
 // An in-order queue. Not thread-safe. launch() and the copies may return before the work is done;

@@ -54,8 +54,8 @@ void Config::set(std::string_view name, std::uint32_t value) {
 }
 
 std::string full_name(const Operation& operation, const Variant& variant, const Config& config,
-                      DType dtype, const DeviceProfile& profile) {
-  return operation.name + "." + variant.name + "/" + std::string(to_string(dtype)) + "@" +
+                      const StorageTypes& types, const DeviceProfile& profile) {
+  return operation.name + "." + variant.name + "/" + types.name() + "@" +
          std::string(to_string(profile.backend)) + ":" + profile.name + "{" + config.to_string() +
          "}";
 }

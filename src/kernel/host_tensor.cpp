@@ -1,32 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
 #include "base/byte_range.hpp"
+#include "kernel/elements.hpp"
 #include "tessera/error.hpp"
 #include "tessera/record.hpp"
 
 namespace tessera {
 namespace {
 
-// Calls visit(flat, element) for every element, row-major; `element` is the index in memory, offset
-// included.
-template <class Visit>
-void for_each_element(const TensorSpec& spec, Visit visit) {
-  const std::size_t rank = spec.shape.size();
-  const std::int64_t count = spec.elements();
-  std::vector<std::int64_t> index(rank, 0);
-  std::int64_t element = spec.offset;
-  for (std::int64_t flat = 0; flat < count; ++flat) {
-    visit(static_cast<std::size_t>(flat), static_cast<std::size_t>(element));
-    for (std::size_t axis = rank; axis-- > 0;) {
-      element += spec.strides[axis];
-      if (++index[axis] < spec.shape[axis]) break;
-      element -= spec.strides[axis] * spec.shape[axis];
-      index[axis] = 0;
-    }
-  }
-}
+using kernel::for_each_element;
+using kernel::load_nibble;
+using kernel::store_nibble;
 
 // Callers make these by hand, too.
 void check(const HostTensor& tensor) {
@@ -46,6 +33,12 @@ void store(std::byte* data, std::size_t element, T value) {
   std::memcpy(data + element * sizeof(T), &value, sizeof(T));
 }
 
+// Rounded to nearest even; what is beyond the type becomes its end, NaN 0.
+std::int64_t to_integer(double value, double least, double most) {
+  if (std::isnan(value)) return 0;
+  return std::llrint(std::clamp(value, least, most));
+}
+
 double load_as_double(DType dtype, const std::byte* data, std::size_t element) {
   switch (dtype) {
     case DType::kF32:
@@ -60,6 +53,16 @@ double load_as_double(DType dtype, const std::byte* data, std::size_t element) {
       return load<std::uint8_t>(data, element);
     case DType::kF64:
       return load<double>(data, element);
+    case DType::kI8:
+      return load<std::int8_t>(data, element);
+    case DType::kI4:
+      return static_cast<int>(load_nibble(data, element) ^ 8U) - 8;
+    case DType::kU4:
+      return load_nibble(data, element);
+    case DType::kE4M3FN:
+      return from_e4m3fn_bits(load<std::uint8_t>(data, element));
+    case DType::kE5M2:
+      return from_e5m2_bits(load<std::uint8_t>(data, element));
   }
   throw InvalidArgument("a tensor has an unknown dtype");
 }
@@ -73,11 +76,22 @@ void store_from_double(DType dtype, std::byte* data, std::size_t element, double
     case DType::kBF16:
       return store(data, element, to_bfloat16_bits(value));
     case DType::kI32:
-      return store(data, element, static_cast<std::int32_t>(std::llrint(value)));
+      return store(data, element,
+                   static_cast<std::int32_t>(to_integer(value, -0x1p31, 0x1p31 - 1)));
     case DType::kU8:
-      return store(data, element, static_cast<std::uint8_t>(std::llrint(value)));
+      return store(data, element, static_cast<std::uint8_t>(to_integer(value, 0, 255)));
     case DType::kF64:
       return store(data, element, value);
+    case DType::kI8:
+      return store(data, element, static_cast<std::int8_t>(to_integer(value, -128, 127)));
+    case DType::kI4:
+      return store_nibble(data, element, static_cast<unsigned>(to_integer(value, -8, 7)));
+    case DType::kU4:
+      return store_nibble(data, element, static_cast<unsigned>(to_integer(value, 0, 15)));
+    case DType::kE4M3FN:
+      return store(data, element, to_e4m3fn_bits(value));
+    case DType::kE5M2:
+      return store(data, element, to_e5m2_bits(value));
   }
 }
 

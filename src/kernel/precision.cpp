@@ -9,7 +9,7 @@
 namespace tessera {
 
 Precision precision_of(const Variant& variant, DType dtype) {
-  const bool rounds = variant.rounds_factors && size_of(dtype) < sizeof(float);
+  const bool rounds = variant.rounds_factors && bits_of(dtype) < 32;
   return rounds ? std::min(variant.precision, Precision::kHigh) : variant.precision;
 }
 

@@ -55,10 +55,49 @@ void check_operand(const Operation& operation, const Operand& operand, const Ten
   }
   const Whose whose{.call = operation.name, .name = operand.name};
   byte_range(spec, whose);
-  if (operand.role == Role::kOutput) check_distinct_elements(spec, whose);
+  if (is_written(operand.role)) check_distinct_elements(spec, whose);
+}
+
+// Does the call have these dtypes, as far as it has the operands?
+bool fits(const StorageTypes& types, const Problem& problem) {
+  return std::ranges::all_of(types.operands(), [&](const auto& operand) {
+    const std::size_t slot = problem.operation->slot(operand.first);
+    return !problem.has(slot) || problem.spec(slot).dtype == operand.second;
+  });
+}
+
+// The first combination that the call has.
+const StorageTypes& types_of(const Problem& problem) {
+  const Operation& operation = *problem.operation;
+  std::string known;
+  for (const StorageTypes& types : operation.types) {
+    if (fits(types, problem)) return types;
+    known += (known.empty() ? "" : ", ") + types.to_string();
+  }
+  std::string got;
+  for (const auto& [name, dtype] : operation.types.front().operands()) {
+    const std::size_t slot = operation.slot(name);
+    if (!problem.has(slot)) continue;
+    got.append(got.empty() ? "" : ", ").append(name).append(" ");
+    got.append(to_string(problem.spec(slot).dtype));
+  }
+  throw InvalidArgument(operation.name + ": " + got +
+                        " is no combination of dtypes that it takes; " + "they are " + known);
 }
 
 }  // namespace
+
+std::string_view to_string(Role role) {
+  return role == Role::kInput ? "input" : role == Role::kOutput ? "output" : "in-out";
+}
+
+bool takes(const Variant& variant, const StorageTypes& types) {
+  const bool of_dtype =
+      variant.dtypes.empty() || std::ranges::count(variant.dtypes, types.dtype()) != 0;
+  const bool of_types =
+      variant.types.empty() || std::ranges::count(variant.types, types.name()) != 0;
+  return of_dtype && of_types;
+}
 
 const OptionValue& Problem::option(std::string_view name) const {
   const auto found = options.find(name);
@@ -98,9 +137,11 @@ Problem make_problem(const Operation& operation, std::vector<std::optional<Tenso
   requested.resize(slots, false);
   for (std::size_t slot = 0; slot < slots; ++slot) {
     const Operand& operand = operation.operands[slot];
-    if (operand.role == Role::kOutput) {
-      requested[slot] = requested[slot] || !operand.optional || operands[slot].has_value();
-    } else if (!operands[slot] && !operand.optional) {
+    if (is_written(operand.role)) {
+      requested[slot] = operands[slot].has_value() ||
+                        (operand.role == Role::kOutput && (requested[slot] || !operand.optional));
+    }
+    if (is_read(operand.role) && !operands[slot] && !operand.optional) {
       throw InvalidArgument(operation.name + ": input '" + operand.name + "' " + operand.shape +
                             " is missing");
     }
@@ -110,7 +151,10 @@ Problem make_problem(const Operation& operation, std::vector<std::optional<Tenso
   problem.requested = std::move(requested);
   problem.options = complete(operation, std::move(options));
   problem.precision = kernel::asked_precision(problem.options).value_or(Precision::kDefault);
+  if (!operation.types.empty()) problem.types = types_of(problem);
   operation.validate(problem);
+  // Outputs may tell combinations apart.
+  problem.types = operation.types.empty() ? StorageTypes(problem.dtype) : types_of(problem);
   return problem;
 }
 

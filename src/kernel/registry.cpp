@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -16,6 +17,17 @@ constexpr std::string_view kReferenceVariant = "reference";
 
 void require(bool condition, const std::string& record, const std::string& sentence) {
   if (!condition) throw InvalidArgument(record + ": " + sentence);
+}
+
+template <class Items, class Name>
+bool are_unique(const Items& items, Name name) {
+  std::set<std::string> names;
+  return std::ranges::all_of(
+      items, [&](const auto& item) { return names.insert(std::invoke(name, item)).second; });
+}
+
+bool has_operand(const Operation& operation, const std::string& name) {
+  return std::ranges::count(operation.operands, name, &Operand::name) != 0;
 }
 
 bool is_identifier(std::string_view name) {
@@ -39,13 +51,50 @@ void check_variant(const Operation& operation, const Variant& variant) {
     require(ids.insert(tunable.id).second, who,
             "constant id " + std::to_string(tunable.id) + " is used twice");
   }
+  require(!variant.steps || are_unique(variant.passes, &Pass::name), who,
+          "two passes have one name, and steps go by their names");
+  for (const std::string& types : variant.types) {
+    require(std::ranges::count(operation.types, types, &StorageTypes::name) != 0, who,
+            "the operation has no combination of dtypes '" + types + "'");
+  }
   for (const Pass& pass : variant.passes) {
     require(!pass.opencl.empty() || !pass.vulkan.empty() || pass.host, who,
             "pass '" + pass.name + "' has no source for any backend");
     require(pass.host || pass.groups, who, "pass '" + pass.name + "' does not say its work-groups");
     for (const std::size_t slot : pass.bindings) {
-      require(slot == kScratch || slot == kNoOperand || slot < operation.operands.size(), who,
-              "pass '" + pass.name + "' binds an operand that the operation does not have");
+      require(slot == kScratch || slot == kNoOperand || slot == kErrors ||
+                  slot < operation.operands.size(),
+              who, "pass '" + pass.name + "' binds an operand that the operation does not have");
+    }
+    const bool raises = std::ranges::count(pass.bindings, kErrors) != 0;
+    require(!raises || !operation.errors.empty(), who,
+            "pass '" + pass.name + "' binds kErrors, and the operation has no errors");
+    require(raises == pass.errors_at.has_value(), who,
+            "pass '" + pass.name + "' binds kErrors or has errors_at, but not both");
+  }
+}
+
+void check_errors(const Operation& operation) {
+  const std::string& who = operation.name;
+  require(operation.errors.empty() || operation.raises, who,
+          "an operation with errors needs raises(), which says when kernels raise them");
+  for (const ErrorKind& error : operation.errors) {
+    require(has_operand(operation, error.operand), who,
+            "the error '" + error.kind + "' is about an unknown operand '" + error.operand + "'");
+  }
+}
+
+void check_types(const Operation& operation) {
+  const std::string& who = operation.name;
+  require(are_unique(operation.types, &StorageTypes::name), who,
+          "two combinations of dtypes have one name");
+  for (const StorageTypes& types : operation.types) {
+    require(!types.operands().empty(), who,
+            "the combination of dtypes '" + types.name() + "' names no operands");
+    for (const auto& [operand, dtype] : types.operands()) {
+      require(has_operand(operation, operand), who,
+              "the combination of dtypes '" + types.name() + "' names an unknown operand '" +
+                  operand + "'");
     }
   }
 }
@@ -62,6 +111,8 @@ void check_operation(const Operation& operation) {
     require(names.insert(operand.name).second, who,
             "two operands are called '" + operand.name + "'");
   }
+  check_errors(operation);
+  check_types(operation);
   std::set<std::string> variants;
   for (const Variant& variant : operation.variants) {
     require(variants.insert(variant.name).second, who,

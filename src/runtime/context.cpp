@@ -9,6 +9,7 @@
 #include "base/log.hpp"
 #include "base/out_of_memory.hpp"
 #include "device/platforms.hpp"
+#include "kernel/elements.hpp"
 #include "runtime/context_state.hpp"
 
 namespace tessera {
@@ -51,20 +52,18 @@ device::Route choose_device(const std::string& selector) {
   return *host;
 }
 
-// The elements of a tensor, whose first lies at the beginning of `raw`, side by side.
-void gather(const TensorSpec& spec, std::span<const std::byte> raw, std::span<std::byte> result) {
-  const std::size_t size = size_of(spec.dtype);
-  std::vector<std::int64_t> index(spec.shape.size(), 0);
-  for (std::size_t at = 0; at < result.size(); at += size) {
-    std::int64_t element = 0;
-    for (std::size_t axis = 0; axis < index.size(); ++axis)
-      element += index[axis] * spec.strides[axis];
-    std::memcpy(result.data() + at, raw.data() + static_cast<std::size_t>(element) * size, size);
-    for (std::size_t axis = index.size(); axis-- > 0;) {
-      if (++index[axis] < spec.shape[axis]) break;
-      index[axis] = 0;
-    }
-  }
+// The elements of a tensor, whose first lies at the beginning of `raw`, as those of a contiguous
+// one.
+void gather(TensorSpec spec, std::span<const std::byte> raw, std::span<std::byte> result) {
+  spec.offset = 0;
+  std::vector<std::size_t> from;
+  from.reserve(static_cast<std::size_t>(spec.elements()));
+  kernel::for_each_element(spec,
+                           [&](std::size_t, std::size_t element) { from.push_back(element); });
+  kernel::for_each_element(
+      TensorSpec::contiguous(spec.dtype, spec.shape), [&](std::size_t flat, std::size_t element) {
+        kernel::copy_element(spec.dtype, raw.data(), from[flat], result.data(), element);
+      });
 }
 
 }  // namespace
@@ -136,11 +135,12 @@ void Context::download_to(const Tensor& tensor, DType dtype,
                           ", not " + std::string(to_string(dtype)));
   }
   const ByteRange range = byte_range(spec, {.call = "download"}, tensor.buffer()->size());
-  const std::span<std::byte> result = allocate(static_cast<std::size_t>(spec.elements()));
+  const TensorSpec dense = TensorSpec::contiguous(dtype, spec.shape);
+  const std::span<std::byte> result = allocate(static_cast<std::size_t>(
+      is_packed(dtype) ? byte_range(dense, {}).end : static_cast<std::uint64_t>(spec.elements())));
   if (result.empty()) return;
   const auto fetch = [&](std::span<std::byte> into) {
-    state.default_stream()->use(
-        [&](device::Stream& stream) { stream.download(*tensor.buffer(), range.begin, into); });
+    state.default_stream()->download(*tensor.buffer(), range.begin, into);
   };
   if (spec.is_contiguous()) {
     fetch(result);
@@ -156,8 +156,9 @@ void Context::download_to(const Tensor& tensor, DType dtype,
 
 std::vector<std::byte> Context::download_bytes(const Tensor& tensor) const {
   std::vector<std::byte> result;
+  const bool counts_bytes = is_packed(tensor.dtype());
   download_to(tensor, tensor.dtype(), [&](std::size_t count) {
-    result.resize(count * size_of(tensor.dtype()));
+    result.resize(counts_bytes ? count : count * size_of(tensor.dtype()));
     return std::span(result);
   });
   return result;
@@ -172,14 +173,14 @@ Stream Context::create_stream() const try {
 }
 
 void Context::synchronize() const try {
-  state_of(*this).default_stream()->use([](device::Stream& stream) { stream.synchronize(); });
+  state_of(*this).default_stream()->synchronize();
 } catch (const std::bad_alloc&) {
   throw_out_of_host_memory();
 }
 
 void Stream::synchronize() try {
   if (!state_) throw InvalidArgument("the stream is empty: Context::create_stream() makes one");
-  state_->use([](device::Stream& stream) { stream.synchronize(); });
+  state_->synchronize();
 } catch (const std::bad_alloc&) {
   throw_out_of_host_memory();
 }

@@ -24,6 +24,9 @@ namespace {
 // ever-changing lengths must not grow without end.
 constexpr std::size_t kMaxPlans = 4096;
 
+// Words for a stream's errors: thousands of calls between two waits. One more looks, and waits.
+constexpr std::uint64_t kErrorBytes = 64 << 10;
+
 // Opening tries what probing only expects of a device.
 device::DevicePtr open_as(const device::Route& route, DeviceProfile& profile) {
   device::DevicePtr device = device::Platforms::of_this_process().at(route).open();
@@ -123,13 +126,59 @@ std::shared_ptr<const std::uint64_t> next_number() {
 
 }  // namespace
 
-void StreamState::launch(const Plan& plan, std::span<const device::BufferPtr> buffers) {
+void StreamState::launch(const Plan& plan, std::span<const device::BufferPtr> buffers,
+                         ErrorWords* errors) {
   const std::lock_guard lock(mutex_);
-  if (plan.scratch_bytes > 0 && (!scratch_ || scratch_->size() < plan.scratch_bytes)) {
-    scratch_ = device_->create_buffer(plan.scratch_bytes);
+  Memory memory{.operands = buffers, .scratch = scratch_.reserve(plan, [&](std::uint64_t bytes) {
+                  return device_->create_buffer(bytes);
+                })};
+  if (plan.error_words > 0) {
+    if (errors == nullptr && errors_ == nullptr)
+      errors_ = std::make_unique<ErrorWords>(device_->create_buffer(kErrorBytes), *stream_);
+    ErrorWords& words = errors != nullptr ? *errors : *errors_;
+    memory.first_error = take_error_words(plan, words);
+    memory.errors = words.buffer();
   }
-  runtime::launch(plan, *stream_, buffers, scratch_);
+  runtime::launch(plan, *stream_, memory);
   stream_->flush();
+}
+
+std::uint32_t StreamState::take_error_words(const Plan& plan, ErrorWords& errors) {
+  std::uint32_t first = 0;
+  if (errors.add(plan, first)) return first;
+  if (&errors == errors_.get()) {
+    throw_raised();
+    if (errors.add(plan, first)) return first;
+  }
+  throw InvalidArgument("the error log has no room for the " + std::to_string(plan.error_words) +
+                        " words of " + plan.problem.operation->name +
+                        ": clear() it, or make it larger");
+}
+
+void StreamState::throw_raised() {
+  if (errors_ == nullptr || errors_->used() == 0) return;
+  const std::vector<std::uint32_t> words = errors_->download(*stream_);
+  // The calls are forgotten once they have been looked at, whatever they raised.
+  try {
+    errors_->check(words);
+  } catch (const DataError&) {
+    errors_->clear(*stream_);
+    throw;
+  }
+  errors_->clear(*stream_);
+}
+
+void StreamState::synchronize() {
+  const std::lock_guard lock(mutex_);
+  stream_->synchronize();
+  throw_raised();
+}
+
+void StreamState::download(const device::Buffer& source, std::uint64_t offset,
+                           std::span<std::byte> bytes) {
+  const std::lock_guard lock(mutex_);
+  stream_->download(source, offset, bytes);
+  throw_raised();
 }
 
 ContextState::ContextState(const device::Route& route, const ContextOptions& options)
@@ -234,13 +283,26 @@ std::shared_ptr<const Plan> ContextState::plan(const Operation& operation,
   }
   Problem problem = make_problem(operation, copies_of(operands), std::move(options), requested);
   const Choice choice = selector_->choose(request(problem, call));
-  std::shared_ptr<const Plan> plan = make_plan(std::move(problem), choice, profile_, programs_);
+  std::shared_ptr<const Plan> plan =
+      make_plan(std::move(problem), choice, profile_, programs_, choose_call(call));
   if (cacheable) {
     const std::lock_guard lock(plans_mutex_);
     if (plans_.size() >= kMaxPlans) plans_.clear();
     plans_.insert_or_assign(std::move(key), plan);
   }
   return plan;
+}
+
+ChooseCall ContextState::choose_call(const CallOptions& call) {
+  return [this, policy = call.policy, tiers = call.tiers](const Problem& problem,
+                                                          const std::string& variant) {
+    // The problem says its precision itself.
+    const CallOptions inner{.override_choice = {.variant = variant},
+                            .policy = policy,
+                            .tiers = tiers,
+                            .precision = std::nullopt};
+    return selector_->choose(request(problem, inner));
+  };
 }
 
 Explanation ContextState::explain(const Problem& problem, const CallOptions& call) {
@@ -252,7 +314,7 @@ Explanation ContextState::explain(const Problem& problem, const CallOptions& cal
       .operation = problem.operation->name,
       .key = problem.key,
       .device = profile_.name,
-      .name = full_name(*problem.operation, *variant, choice.config, problem.dtype, profile_),
+      .name = full_name(*problem.operation, *variant, choice.config, problem.types, profile_),
       .precision = problem.precision,
       .choice = std::move(choice)};
   return explanation;

@@ -16,8 +16,10 @@
 
 #include "device/device.hpp"
 #include "device/platforms.hpp"
+#include "runtime/error_words.hpp"
 #include "runtime/plan.hpp"
 #include "runtime/program_cache.hpp"
+#include "runtime/work_memory.hpp"
 #include "selection/cache.hpp"
 #include "selection/selector.hpp"
 #include "selection/tuner.hpp"
@@ -40,16 +42,23 @@ class StreamState {
     const std::lock_guard lock(mutex_);
     return work(*stream_);
   }
-  // Launches a plan; the scratch buffer grows as needed and is safe to share: launches of one
-  // stream run in order.
-  void launch(const Plan& plan, std::span<const device::BufferPtr> buffers);
+  // Launches a plan. Its kernels raise errors in `errors`, or where that is null in words of the
+  // stream: what waits for the stream then throws what they hold, once.
+  void launch(const Plan& plan, std::span<const device::BufferPtr> buffers,
+              ErrorWords* errors = nullptr);
+  void synchronize();
+  void download(const device::Buffer& source, std::uint64_t offset, std::span<std::byte> bytes);
 
  private:
+  std::uint32_t take_error_words(const Plan& plan, ErrorWords& errors);
+  void throw_raised();  // waits, if there is something to look at
+
   device::DevicePtr device_;
   std::uint64_t context_;
   std::mutex mutex_;
   std::unique_ptr<device::Stream> stream_;
-  device::BufferPtr scratch_;
+  Scratch scratch_;
+  std::unique_ptr<ErrorWords> errors_;  // made for the first plan that may raise some
 };
 
 // Looks a key up without making a string of it.
@@ -87,6 +96,9 @@ class ContextState {
   ProgramCache& programs() { return programs_; }
 
   device::BufferPtr create_buffer(std::uint64_t bytes);
+  WorkMemory create_work_memory() {
+    return WorkMemory([this](std::uint64_t bytes) { return create_buffer(bytes); });
+  }
   Tensor create_tensor(const TensorSpec& spec);
 
   // The plan for a call; from the plan cache when the same call was made before under the same
@@ -111,6 +123,8 @@ class ContextState {
   void set_event_sink(EventSink sink);
 
  private:
+  // How calls are chosen that a variant makes.
+  ChooseCall choose_call(const CallOptions& call);
   Policy policy_of(const CallOptions& call) const;
   selection::Request request(const Problem& problem, const CallOptions& call) const;
   std::unique_ptr<device::BlobStore> open_caches(const ContextOptions& options);

@@ -45,7 +45,7 @@ Bound bind_operands(const Operation& operation, const Tensors& tensors,
   }
   for (const std::string& name : wanted) {
     const std::size_t slot = operation.slot(name);
-    if (operation.operands[slot].role != Role::kOutput) {
+    if (!is_written(operation.operands[slot].role)) {
       throw InvalidArgument(operation.name + ": '" + name + "' is an input and can't be asked for");
     }
     bound.requested[slot] = true;
@@ -53,17 +53,18 @@ Bound bind_operands(const Operation& operation, const Tensors& tensors,
   return bound;
 }
 
-// An output may share a buffer with other operands but no bytes with them.
+// What is written may share a buffer with other operands but no bytes with them.
 void check_overlap(const Operation& operation, const Bound& bound) {
   for (std::size_t out = 0; out < bound.specs.size(); ++out) {
-    if (!bound.specs[out] || operation.operands[out].role != Role::kOutput) continue;
+    if (!bound.specs[out] || !is_written(operation.operands[out].role)) continue;
     const auto [begin, end] = bound.ranges[out];
     for (std::size_t other = 0; other < bound.specs.size(); ++other) {
       if (other == out || !bound.specs[other] || bound.buffers[other] != bound.buffers[out])
         continue;
       const auto [other_begin, other_end] = bound.ranges[other];
       if (begin < other_end && other_begin < end) {
-        throw InvalidArgument(operation.name + ": output '" + operation.operands[out].name +
+        const std::string role(to_string(operation.operands[out].role));
+        throw InvalidArgument(operation.name + ": " + role + " '" + operation.operands[out].name +
                               "' overlaps '" + operation.operands[other].name + "'");
       }
     }
@@ -104,6 +105,13 @@ Executor Executor::with_precision(Precision precision) const {
   copy.precision_ = precision;
   return copy;
 }
+Executor Executor::with_errors(const ErrorLog& log) const {
+  if (log.words().buffer()->owner() != state_of(context_).number())
+    throw InvalidArgument("the error log belongs to another context than the executor");
+  Executor copy = *this;
+  copy.errors_ = log.state_;
+  return copy;
+}
 Executor Executor::with_tiers(std::vector<Tier> tiers) const {
   Executor copy = *this;
   copy.tiers_ = std::move(tiers);
@@ -129,12 +137,12 @@ Tensors Executor::run(std::string_view operation_name, const Tensors& inputs, Op
   Tensors outputs;
   const Problem& problem = plan->problem;
   for (std::size_t slot = 0; slot < operation.operands.size(); ++slot) {
-    if (operation.operands[slot].role != Role::kOutput || !problem.has(slot)) continue;
+    if (!is_written(operation.operands[slot].role) || !problem.has(slot)) continue;
     if (!bound.buffers[slot])
       bound.buffers[slot] = context.create_tensor(problem.spec(slot)).buffer();
     outputs.emplace(operation.operands[slot].name, Tensor(problem.spec(slot), bound.buffers[slot]));
   }
-  stream_->launch(*plan, bound.buffers);
+  stream_->launch(*plan, bound.buffers, errors_.get());
   context.set_last_execution(plan->execution);
   return outputs;
 } catch (const std::bad_alloc&) {

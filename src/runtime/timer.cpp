@@ -7,10 +7,11 @@ namespace tessera::runtime {
 
 double Timer::time(const std::function<void()>& meanwhile) {
   return context_.default_stream()->use([&](device::Stream& stream) {
+    const Memory memory = memory_.of(plan_, buffers_);
     const int more = is_gpu(context_.profile()) ? busy_runs(last_) : 0;
-    for (int run = 0; run < more; ++run) launch(plan_, stream, buffers_, scratch_);
+    for (int run = 0; run < more; ++run) launch(plan_, stream, memory);
     return last_ = stream.time([&] {
-      launch(plan_, stream, buffers_, scratch_);
+      launch(plan_, stream, memory);
       if (!meanwhile) return;
       stream.flush();
       meanwhile();

@@ -12,10 +12,10 @@ namespace tessera::runtime {
 
 class Timer {
  public:
-  // `scratch` holds what the plan needs.
+  // `memory` may serve several timers, of which one runs at a time.
   Timer(ContextState& context, const Plan& plan, std::span<const device::BufferPtr> buffers,
-        const device::BufferPtr& scratch)
-      : context_(context), plan_(plan), buffers_(buffers), scratch_(scratch) {}
+        WorkMemory& memory)
+      : context_(context), plan_(plan), buffers_(buffers), memory_(memory) {}
 
   // Seconds of one run by the device's clock. GPUs run it a few times more before, see busy_runs().
   // `meanwhile` happens while the device works.
@@ -25,7 +25,7 @@ class Timer {
   ContextState& context_;
   const Plan& plan_;
   std::span<const device::BufferPtr> buffers_;
-  const device::BufferPtr& scratch_;
+  WorkMemory& memory_;
   double last_ = 0;  // seconds of the run before
 };
 

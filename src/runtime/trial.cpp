@@ -13,12 +13,12 @@ constexpr double kMaxReferenceFlops = 4e9;
 
 class DeviceTrial final : public selection::Trial {
  public:
-  // `scratch` is shared by the candidates, of which one runs at a time.
-  DeviceTrial(ContextState& context, Workbench& bench, device::BufferPtr& scratch,
+  // `memory` is shared by the candidates, of which one runs at a time.
+  DeviceTrial(ContextState& context, Workbench& bench, WorkMemory& memory,
               const selection::Candidate& candidate)
       : context_(context),
         bench_(bench),
-        scratch_(scratch),
+        memory_(memory),
         plan_(make_plan(bench.problem(),
                         {.variant = candidate.variant->name, .config = candidate.config},
                         context.profile(), context.programs())) {}
@@ -32,17 +32,13 @@ class DeviceTrial final : public selection::Trial {
   }
 
   double time() override {
-    if (plan_->scratch_bytes > 0 && (!scratch_ || scratch_->size() < plan_->scratch_bytes)) {
-      scratch_ = nullptr;
-      scratch_ = context_.create_buffer(plan_->scratch_bytes);
-    }
+    bench_.restore();
     return timer_.time();
   }
 
  private:
   Verdict run() {
-    bench_.reset_outputs();
-    context_.default_stream()->launch(*plan_, bench_.buffers());
+    bench_.launch(*plan_);
     const Verdict verdict = bench_.verify(*plan_);
     if (!verdict.failure.empty()) throw Error(verdict.failure);
     return verdict;
@@ -50,9 +46,9 @@ class DeviceTrial final : public selection::Trial {
 
   ContextState& context_;
   Workbench& bench_;
-  device::BufferPtr& scratch_;
+  WorkMemory& memory_;
   std::shared_ptr<const Plan> plan_;
-  Timer timer_{context_, *plan_, bench_.buffers(), scratch_};
+  Timer timer_{context_, *plan_, bench_.buffers(), memory_};
 };
 
 }  // namespace
@@ -60,9 +56,9 @@ class DeviceTrial final : public selection::Trial {
 selection::MakeTrial trial_factory(ContextState& context, const Problem& problem,
                                    const Case& shape) {
   auto bench = std::make_shared<Workbench>(context, *problem.operation, shape, kMaxReferenceFlops);
-  auto scratch = std::make_shared<device::BufferPtr>();
-  return [&context, bench, scratch](const selection::Candidate& candidate) {
-    return std::make_unique<DeviceTrial>(context, *bench, *scratch, candidate);
+  auto memory = std::make_shared<WorkMemory>(context.create_work_memory());
+  return [&context, bench, memory](const selection::Candidate& candidate) {
+    return std::make_unique<DeviceTrial>(context, *bench, *memory, candidate);
   };
 }
 

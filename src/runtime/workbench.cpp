@@ -9,13 +9,14 @@
 #include <random>
 
 #include "base/hash.hpp"
+#include "kernel/elements.hpp"
 #include "tessera/error.hpp"
 
 namespace tessera::runtime {
 namespace {
 
 constexpr std::int64_t kGuardElements = 1024;
-constexpr std::byte kUntouched{0xFF};  // as f32, f16, bf16 or f64: NaN
+constexpr std::byte kUntouched{0xFF};  // as a float of any kind: NaN
 
 double rounding_unit(DType dtype) {
   switch (dtype) {
@@ -32,7 +33,7 @@ double rounding_unit(DType dtype) {
 
 void fill_normal(const Problem& problem, const Case& shape, std::span<HostTensor> tensors) {
   for (std::size_t slot = 0; slot < tensors.size(); ++slot) {
-    if (!problem.has(slot) || problem.operation->operands[slot].role == Role::kOutput) continue;
+    if (!problem.has(slot) || !is_read(problem.operation->operands[slot].role)) continue;
     std::mt19937_64 generator(shape.seed * 1000003 + slot);
     std::normal_distribution<double> normal;
     std::vector<double> values(static_cast<std::size_t>(problem.spec(slot).elements()));
@@ -41,8 +42,17 @@ void fill_normal(const Problem& problem, const Case& shape, std::span<HostTensor
   }
 }
 
-// A double-precision copy of a problem's operands for the reference: inputs as stored, outputs in
-// double.
+// Row-major indices of the elements that the call writes; empty = all of them.
+std::vector<std::size_t> written_of(const Problem& problem, std::span<HostTensor> tensors,
+                                    std::size_t slot) {
+  const Operation& operation = *problem.operation;
+  const bool some = operation.operands[slot].role == Role::kInOut && operation.writes;
+  if (!some) return {};
+  return operation.writes(problem, tensors, slot);
+}
+
+// A double-precision copy of a problem's operands for the reference: inputs as stored, what is
+// written in double.
 std::vector<Expectation> expect_by_reference(const Problem& problem,
                                              std::span<HostTensor> tensors) {
   const Operation& operation = *problem.operation;
@@ -50,8 +60,9 @@ std::vector<Expectation> expect_by_reference(const Problem& problem,
   std::vector<std::vector<double>> outputs(operands.size());
   Problem wide = problem;
   for (std::size_t slot = 0; slot < operands.size(); ++slot) {
-    if (!problem.has(slot) || operation.operands[slot].role != Role::kOutput) continue;
+    if (!problem.has(slot) || !is_written(operation.operands[slot].role)) continue;
     outputs[slot].resize(static_cast<std::size_t>(problem.spec(slot).elements()));
+    if (is_read(operation.operands[slot].role)) outputs[slot] = tensors[slot].read();
     wide.operands[slot] = TensorSpec::contiguous(DType::kF64, problem.spec(slot).shape);
     operands[slot] = {.spec = wide.spec(slot),
                       .data = reinterpret_cast<std::byte*>(outputs[slot].data())};
@@ -59,7 +70,15 @@ std::vector<Expectation> expect_by_reference(const Problem& problem,
   operation.reference(wide, operands);
   std::vector<Expectation> expectations;
   for (std::size_t slot = 0; slot < operands.size(); ++slot) {
-    if (!problem.has(slot) || operation.operands[slot].role != Role::kOutput) continue;
+    if (!problem.has(slot) || !is_written(operation.operands[slot].role)) continue;
+    const bool is_partial = operation.operands[slot].role == Role::kInOut && operation.writes;
+    std::vector<std::size_t> elements = written_of(problem, tensors, slot);
+    if (is_partial && elements.empty()) continue;
+    if (is_partial) {
+      std::vector<double> written;
+      for (const std::size_t element : elements) written.push_back(outputs[slot].at(element));
+      outputs[slot] = std::move(written);
+    }
     double largest = 0;
     for (const double value : outputs[slot]) {
       if (std::isfinite(value)) largest = std::max(largest, std::fabs(value));
@@ -69,8 +88,10 @@ std::vector<Expectation> expect_by_reference(const Problem& problem,
       bounds[i] = rounding_unit(problem.spec(slot).dtype) * std::fabs(outputs[slot][i]) +
                   32 * 0x1p-24 * largest;
     }
-    expectations.push_back(
-        {.slot = slot, .values = std::move(outputs[slot]), .bounds = std::move(bounds)});
+    expectations.push_back({.slot = slot,
+                            .elements = std::move(elements),
+                            .values = std::move(outputs[slot]),
+                            .bounds = std::move(bounds)});
   }
   return expectations;
 }
@@ -79,12 +100,12 @@ std::vector<Expectation> expect_by_reference(const Problem& problem,
 
 std::int64_t guard_elements(const TensorSpec& spec, const DeviceProfile& profile) {
   constexpr std::int64_t kLine = 64;  // keeps the alignment that the operand has
-  const auto size = static_cast<std::int64_t>(size_of(spec.dtype));
+  const auto bits = static_cast<std::int64_t>(bits_of(spec.dtype));
   std::int64_t guard = kGuardElements;
   for (const std::uint64_t limit : {profile.max_allocation, profile.max_binding}) {
-    if (limit == 0 || limit > static_cast<std::uint64_t>(INT64_MAX)) continue;
+    if (limit == 0 || limit > static_cast<std::uint64_t>(INT64_MAX) / 8) continue;
     const std::int64_t used = std::max(spec.last_element(), spec.offset) + 1;
-    const std::int64_t room = static_cast<std::int64_t>(limit) / size - used;
+    const std::int64_t room = 8 * static_cast<std::int64_t>(limit) / bits - used;
     guard = std::clamp<std::int64_t>(room / 2, 0, guard);
   }
   return guard / kLine * kLine;
@@ -118,8 +139,8 @@ Workbench::Workbench(ContextState& context, const Operation& operation, const Ca
     if (!problem_.has(slot)) continue;
     const TensorSpec& spec = problem_.spec(slot);
     const std::int64_t last = std::max(spec.last_element(), spec.offset);
-    images_[slot].assign(static_cast<std::size_t>(last + 1 + guards[slot]) * size_of(spec.dtype),
-                         kUntouched);
+    const auto bits = static_cast<std::size_t>(last + 1 + guards[slot]) * bits_of(spec.dtype);
+    images_[slot].assign((bits + 7) / 8, kUntouched);
     buffers_[slot] = context_.create_buffer(images_[slot].size());
     tensors[slot] = {.spec = spec, .data = images_[slot].data()};
   }
@@ -133,11 +154,27 @@ Workbench::Workbench(ContextState& context, const Operation& operation, const Ca
 }
 
 void Workbench::upload() {
+  const Operation& operation = *problem_.operation;
+  pristine_.resize(buffers_.size());
+  for (std::size_t slot = 0; slot < buffers_.size(); ++slot) {
+    if (buffers_[slot] && operation.operands[slot].role == Role::kInOut)
+      pristine_[slot] = context_.create_buffer(images_[slot].size());
+  }
   context_.default_stream()->use([&](device::Stream& stream) {
     for (std::size_t slot = 0; slot < buffers_.size(); ++slot) {
       if (buffers_[slot]) stream.upload(*buffers_[slot], 0, images_[slot]);
+      if (pristine_[slot]) stream.upload(*pristine_[slot], 0, images_[slot]);
     }
   });
+}
+
+std::vector<HostTensor> Workbench::tensors_before() {
+  std::vector<HostTensor> tensors(images_.size());
+  for (std::size_t slot = 0; slot < images_.size(); ++slot) {
+    if (problem_.has(slot))
+      tensors[slot] = {.spec = problem_.spec(slot), .data = images_[slot].data()};
+  }
+  return tensors;
 }
 
 std::span<const Expectation> Workbench::expectations(const Plan& plan) {
@@ -150,11 +187,7 @@ std::span<const Expectation> Workbench::expectations(const Plan& plan) {
   for (const auto& [known, expected] : expectations_) {
     if (known == arithmetic) return expected;
   }
-  std::vector<HostTensor> tensors(images_.size());
-  for (std::size_t slot = 0; slot < images_.size(); ++slot) {
-    if (problem_.has(slot))
-      tensors[slot] = {.spec = problem_.spec(slot), .data = images_[slot].data()};
-  }
+  std::vector<HostTensor> tensors = tensors_before();
   const auto start = std::chrono::steady_clock::now();
   expectations_.emplace_back(arithmetic, expect(problem_, tensors, arithmetic, max_flops_));
   oracle_seconds_ +=
@@ -162,18 +195,76 @@ std::span<const Expectation> Workbench::expectations(const Plan& plan) {
   return expectations_.back().second;
 }
 
-void Workbench::reset_outputs() {
+void Workbench::launch(const Plan& plan) {
+  restore();
+  const device::BufferPtr words =
+      plan.error_words > 0 ? context_.create_buffer(plan.error_words * sizeof(std::uint32_t))
+                           : nullptr;
   context_.default_stream()->use([&](device::Stream& stream) {
     for (std::size_t slot = 0; slot < buffers_.size(); ++slot) {
       if (!buffers_[slot] || problem_.operation->operands[slot].role != Role::kOutput) continue;
       stream.fill(*buffers_[slot], 0, buffers_[slot]->size(),
                   static_cast<std::uint8_t>(kUntouched));
     }
+    errors_ = words ? std::make_unique<ErrorWords>(words, stream) : nullptr;
+  });
+  context_.default_stream()->launch(plan, buffers_, errors_.get());
+}
+
+void Workbench::restore() {
+  context_.default_stream()->use([&](device::Stream& stream) {
+    for (std::size_t slot = 0; slot < buffers_.size(); ++slot) {
+      if (pristine_[slot])
+        stream.copy(*pristine_[slot], 0, *buffers_[slot], 0, pristine_[slot]->size());
+    }
   });
 }
 
+// What differs from the image but for the elements that are written; empty = nothing.
+std::string Workbench::wrong_bytes(std::size_t slot, const std::vector<std::byte>& after) {
+  const Operand& operand = problem_.operation->operands[slot];
+  if (!is_written(operand.role))
+    return after == images_[slot] ? "" : "the kernel changed input " + operand.name;
+  const TensorSpec& spec = problem_.spec(slot);
+  const bool is_partial = operand.role == Role::kInOut && problem_.operation->writes;
+  std::vector<bool> written(static_cast<std::size_t>(spec.elements()), !is_partial);
+  if (is_partial) {
+    std::vector<HostTensor> before = tensors_before();
+    for (const std::size_t element : written_of(problem_, before, slot)) written.at(element) = true;
+  }
+  std::vector<std::byte> expected = images_[slot];
+  kernel::for_each_element(spec, [&](std::size_t flat, std::size_t element) {
+    if (written[flat])
+      kernel::copy_element(spec.dtype, after.data(), element, expected.data(), element);
+  });
+  if (after == expected) return "";
+  return "the kernel wrote outside the elements of " + operand.name +
+         (is_partial ? " that the call writes" : "");
+}
+
+// The call's own errors; those of calls that it makes are theirs to check.
+std::string Workbench::wrong_errors(const Plan& plan) {
+  const std::vector<ErrorKind>& errors = problem_.operation->errors;
+  if (errors.empty()) return "";
+  std::vector<std::uint32_t> wanted(errors.size(), kNotRaised);
+  std::vector<HostTensor> before = tensors_before();
+  for (const Raised& raised : problem_.operation->raises(problem_, before))
+    wanted.at(raised.error) = std::min(wanted.at(raised.error), raised.index);
+  const std::vector<std::uint32_t> words = context_.default_stream()->use(
+      [&](device::Stream& stream) { return errors_->download(stream); });
+  const auto text = [](std::uint32_t word) {
+    return word == kNotRaised ? "nowhere" : "at " + std::to_string(word);
+  };
+  for (std::size_t i = 0; i < errors.size(); ++i) {
+    const std::uint32_t word = words.at(plan.errors.front().first + i);
+    if (word == wanted[i]) continue;
+    return "the kernel raised " + errors[i].kind + " of " + errors[i].operand + " " + text(word) +
+           " but must " + text(wanted[i]);
+  }
+  return "";
+}
+
 Verdict Workbench::verify(const Plan& plan) {
-  const Operation& operation = *problem_.operation;
   std::vector<std::vector<std::byte>> after(images_.size());
   std::vector<HostTensor> tensors(images_.size());
   std::string bits;
@@ -186,25 +277,12 @@ Verdict Workbench::verify(const Plan& plan) {
   }
   for (std::size_t slot = 0; slot < images_.size(); ++slot) {
     if (!buffers_[slot]) continue;
-    const Operand& operand = operation.operands[slot];
-    if (operand.role == Role::kInput) {
-      if (after[slot] != images_[slot])
-        return {.worst = 0, .failure = "the kernel changed input " + operand.name};
-      continue;
-    }
-    bits += hash128(after[slot]);
-    // Blank out the elements; what is left must be as it was.
-    std::vector<std::byte> around = after[slot];
-    HostTensor blank{.spec = problem_.spec(slot), .data = around.data()};
-    const std::vector<double> nan(static_cast<std::size_t>(blank.spec.elements()),
-                                  std::numeric_limits<double>::quiet_NaN());
-    blank.write(nan);
-    std::vector<std::byte> expected(around.size(), kUntouched);
-    HostTensor{.spec = problem_.spec(slot), .data = expected.data()}.write(nan);
-    if (around != expected) {
-      return {.worst = 0, .failure = "the kernel wrote outside the elements of " + operand.name};
-    }
+    if (std::string wrong = wrong_bytes(slot, after[slot]); !wrong.empty())
+      return {.worst = 0, .failure = std::move(wrong)};
+    if (is_written(problem_.operation->operands[slot].role)) bits += hash128(after[slot]);
   }
+  if (std::string wrong = wrong_errors(plan); !wrong.empty())
+    return {.worst = 0, .failure = std::move(wrong)};
   output_bits_ = hash128(bits);
   return compare(problem_, tensors, expectations(plan));
 }

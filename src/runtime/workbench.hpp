@@ -26,8 +26,8 @@ std::vector<Expectation> expect(const Problem& problem, std::span<HostTensor> te
 // would be more than the device binds as one buffer.
 std::int64_t guard_elements(const TensorSpec& spec, const DeviceProfile& profile);
 
-// Operands lie between guard bands. Inputs hold the case's data and NaN wherever no element is;
-// outputs start as NaN.
+// Operands lie between guard bands. What is read holds the case's data and NaN wherever no element
+// is; outputs start as NaN.
 class Workbench {
  public:
   // The problem of `shape` with every operand moved behind its guard band.
@@ -35,11 +35,14 @@ class Workbench {
 
   const Problem& problem() const { return problem_; }
   std::span<const device::BufferPtr> buffers() const { return buffers_; }
-  void reset_outputs();  // to NaN, on the device
+  // Makes operands what they were before any call, and runs the plan; does not wait.
+  void launch(const Plan& plan);
+  // In-out operands as before any call: a run more begins with what the first one did.
+  void restore();
   // What `plan` has to have left. The reference runs once for each arithmetic.
   std::span<const Expectation> expectations(const Plan& plan);
-  // Downloads everything: outputs against the expectations, bytes outside the elements and the
-  // inputs unchanged.
+  // Downloads everything: what is written against the expectations, all other bytes unchanged, and
+  // the errors that were raised against Operation::raises.
   Verdict verify(const Plan& plan);
   double oracle_seconds() const { return oracle_seconds_; }  // in the reference, so far
   // Hash of the outputs' bytes as of the last verify().
@@ -47,12 +50,17 @@ class Workbench {
 
  private:
   void upload();
+  std::vector<HostTensor> tensors_before();
+  std::string wrong_bytes(std::size_t slot, const std::vector<std::byte>& after);
+  std::string wrong_errors(const Plan& plan);
 
   ContextState& context_;
   double max_flops_;
   Problem problem_;
   std::vector<std::vector<std::byte>> images_;  // by slot: the buffer's bytes before the call
   std::vector<device::BufferPtr> buffers_;
+  std::vector<device::BufferPtr> pristine_;  // copies of in-out operands as they were
+  std::unique_ptr<ErrorWords> errors_;       // of the last launch; null: the plan raises none
   std::deque<std::pair<Arithmetic, std::vector<Expectation>>> expectations_;
   double oracle_seconds_ = 0;
   std::string output_bits_;

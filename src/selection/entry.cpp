@@ -11,12 +11,10 @@ namespace tessera::selection {
 
 namespace {
 
-// Variants of the call's dtype that keep less than `precision`.
+// Variants of the call's dtypes that keep less than `precision`.
 std::ptrdiff_t ruled_out(const Problem& problem, Precision precision) {
   return std::ranges::count_if(problem.operation->variants, [&](const Variant& variant) {
-    const bool takes_it =
-        variant.dtypes.empty() || std::ranges::count(variant.dtypes, problem.dtype) != 0;
-    return takes_it && precision_of(variant, problem.dtype) < precision;
+    return takes(variant, problem.types) && precision_of(variant, problem.dtype) < precision;
   });
 }
 

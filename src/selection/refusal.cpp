@@ -6,6 +6,8 @@
 
 #include "base/checked.hpp"
 #include "kernel/sources.hpp"
+#include "kernel/steps.hpp"
+#include "selection/heuristics.hpp"
 #include "selection/selector.hpp"
 
 namespace tessera::selection {
@@ -29,8 +31,9 @@ std::string join(const Range& items, Name name) {
 
 std::string in_quotes(std::string_view text) { return "'" + std::string(text) + "'"; }
 
-Refusal unmet_requirement(const Problem& problem, const Requirements& needs,
-                          const std::vector<DType>& dtypes, const DeviceProfile& profile) {
+Refusal unmet_requirement(const Problem& problem, const Variant& variant,
+                          const DeviceProfile& profile) {
+  const Requirements& needs = variant.needs;
   const auto text = [](auto value) { return std::string(to_string(value)); };
   if (!needs.backends.empty() && std::ranges::count(needs.backends, profile.backend) == 0) {
     return "runs through " + join(needs.backends, text) +
@@ -54,8 +57,11 @@ Refusal unmet_requirement(const Problem& problem, const Requirements& needs,
            join(missing, [](const FeatureName& known) { return std::string(known.name); }) +
            ", which this device lacks";
   }
-  if (!dtypes.empty() && std::ranges::count(dtypes, problem.dtype) == 0) {
-    return "takes " + join(dtypes, text) + ", not " + text(problem.dtype);
+  if (!takes(variant, problem.types)) {
+    const auto name = [](const std::string& types) { return types; };
+    return "takes " +
+           (variant.types.empty() ? join(variant.dtypes, text) : join(variant.types, name)) +
+           ", not " + problem.types.name();
   }
   return std::nullopt;
 }
@@ -106,7 +112,7 @@ Refusal refuse_precision(const Problem& problem, const Variant& variant) {
 // All that does not depend on a configuration.
 Refusal refuse_variant(const Problem& problem, const Variant& variant,
                        const DeviceProfile& profile) {
-  if (Refusal no = unmet_requirement(problem, variant.needs, variant.dtypes, profile)) return no;
+  if (Refusal no = unmet_requirement(problem, variant, profile)) return no;
   if (Refusal no = refuse_precision(problem, variant)) return no;
   for (const Pass& pass : variant.passes) {
     if (Refusal no = missing_source(problem, pass, profile)) return no;
@@ -143,14 +149,31 @@ Refusal refuse_group(Dim3 group, const DeviceProfile& profile) {
   return std::nullopt;
 }
 
-Refusal refuse_pass(const Problem& problem, const Pass& pass, const Config& config,
+// A call of another operation: somebody must be able to do it. Which one is for the selector to
+// say.
+Refusal refuse_call(const CallStep& call, const Problem& caller, const DeviceProfile& profile) {
+  const Problem problem = kernel::problem_of(call, caller);
+  Refusal last;
+  for (const Variant* variant : by_preference(problem, profile)) {
+    if (!call.variant.empty() && call.variant != variant->name) continue;
+    last = refusal(problem, *variant, profile);
+    if (!last) return std::nullopt;
+    last = problem.operation->name + "." + variant->name + " " + *last;
+  }
+  return "calls " + call.operation + ", which nothing here can do: " +
+         last.value_or("it has no variant " + in_quotes(call.variant));
+}
+
+Refusal refuse_step(const Problem& problem, const kernel::ResolvedStep& step, const Config& config,
                     const DeviceProfile& profile) {
+  if (step.call) return refuse_call(*step.call, problem, profile);
+  const Pass& pass = *step.pass;
   if (pass.group_size) {
     if (Refusal no = refuse_group(pass.group_size(config), profile)) return no;
   }
   if (!pass.groups)
     return "does not say how many work-groups its pass " + in_quotes(pass.name) + " takes";
-  const Dim3 groups = pass.groups(problem, config);
+  const Dim3 groups = step.groups(problem, config);
   const std::array<std::uint32_t, 3> counts{groups.x, groups.y, groups.z};
   for (std::size_t axis = 0; axis < counts.size(); ++axis) {
     if (profile.max_groups[axis] != 0 && counts[axis] > profile.max_groups[axis]) {
@@ -196,8 +219,8 @@ Refusal refuse_config(const Problem& problem, const Variant& variant, const Conf
     if (Refusal no = variant.rejects(problem, config, profile)) return no;
   }
   if (on_device) {
-    for (const Pass& pass : variant.passes) {
-      if (Refusal no = refuse_pass(problem, pass, config, profile)) return no;
+    for (const kernel::ResolvedStep& step : kernel::steps_of(variant, problem, config)) {
+      if (Refusal no = refuse_step(problem, step, config, profile)) return no;
     }
   }
   return refuse_memory(problem, variant, config, profile);

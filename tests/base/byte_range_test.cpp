@@ -179,6 +179,26 @@ TEST(ByteRange, RefusalsAreSentences) {
             "of other axes");
 }
 
+TEST(ByteRange, RowsOfPackedElementsBeginWithAByte) {
+  const DType i4 = DType::kI4;
+  const TensorSpec odd = TensorSpec::contiguous(i4, {2, 3, 5});
+  EXPECT_EQ(odd.strides, (Shape{18, 6, 1}));
+  EXPECT_TRUE(odd.is_contiguous());
+  EXPECT_EQ(odd.last_element(), 34);
+  EXPECT_EQ(byte_range(odd, {}), (ByteRange{0, 18}));
+  EXPECT_EQ(byte_range({i4, {4}, {1}, 6}, {}), (ByteRange{3, 5}));
+  EXPECT_EQ(byte_range(TensorSpec::contiguous(i4, {3, 1}), {}), (ByteRange{0, 3}));
+  const auto of = [](const TensorSpec& spec) {
+    return message_of([&] { byte_range(spec, {.call = "call", .name = "x"}); });
+  };
+  EXPECT_EQ(of({i4, {4}, {1}, 3}), "call: x i4[4] starts within a byte, at offset 3");
+  EXPECT_EQ(of({i4, {4}, {2}, 0}), "call: x i4[4] is packed and has not stride 1 along axis 0");
+  EXPECT_EQ(of({i4, {4, 3}, {3, 1}, 0}),
+            "call: x i4[4, 3] has rows that start within a byte, with stride 3 along axis 0");
+  EXPECT_THROW(size_of(i4), InvalidArgument);
+  EXPECT_EQ(bits_of(i4), 4U);
+}
+
 TEST(ByteRange, QuestionsToASpecAreChecked) {
   EXPECT_THROW((TensorSpec{DType::kF32, {2, 3}, {1}, 0}.last_element()), InvalidArgument);
   EXPECT_FALSE((TensorSpec{DType::kF32, {2, 3}, {1}, 0}.is_contiguous()));

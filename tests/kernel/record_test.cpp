@@ -176,6 +176,53 @@ TEST(Problem, DetailsAreReadAsWhatTheyAre) {
             "a problem: validate() has stored no details");
 }
 
+// a and b, and an output that tells two combinations apart.
+Operation product_operation(const std::string& name) {
+  Operation operation = scale_operation(name);
+  operation.operands = {{.name = "a", .shape = "[n]"},
+                        {.name = "b", .shape = "[n]"},
+                        {.name = "y", .role = Role::kOutput, .shape = "[n]"}};
+  operation.options = {{.name = "wide", .fallback = false, .type = "bool"}};
+  operation.types = {{"i8_i32", {{"a", DType::kI8}, {"b", DType::kI8}, {"y", DType::kI32}}},
+                     {"i8_f32", {{"a", DType::kI8}, {"b", DType::kI8}, {"y", DType::kF32}}},
+                     {"f16_i4", {{"a", DType::kF16}, {"b", DType::kI4}, {"y", DType::kF16}}}};
+  operation.validate = [](Problem& problem) {
+    problem.dtype = problem.types.dtype();
+    const bool wide = std::get<bool>(problem.option("wide"));
+    problem.infer_output(2, wide ? DType::kF32 : problem.types.of("y"), problem.spec(0).shape);
+  };
+  return operation;
+}
+
+TEST(StorageTypes, ACallHasTheCombinationThatFits) {
+  register_operation(product_operation("types_test_product"));
+  const Operation& operation = find_operation("types_test_product");
+  const auto of = [&](DType a, DType b, bool wide) {
+    return make_problem(operation, {TensorSpec::contiguous(a, {8}), TensorSpec::contiguous(b, {8})},
+                        {{"wide", wide}})
+        .types;
+  };
+  EXPECT_EQ(of(DType::kI8, DType::kI8, false).name(), "i8_i32");
+  EXPECT_EQ(of(DType::kI8, DType::kI8, true).name(), "i8_f32");
+  const StorageTypes mixed = of(DType::kF16, DType::kI4, false);
+  EXPECT_EQ(mixed.name(), "f16_i4");
+  EXPECT_EQ(mixed.dtype(), DType::kF16);
+  EXPECT_EQ(mixed.of("b"), DType::kI4);
+  EXPECT_EQ(mixed.of("scales"), DType::kF16);
+  EXPECT_EQ(message_of([&] { of(DType::kF16, DType::kF16, false); }),
+            "types_test_product: a f16, b f16 is no combination of dtypes that it takes; they are "
+            "i8_i32 (a i8, b i8, y i32), i8_f32 (a i8, b i8, y f32), f16_i4 (a f16, b i4, y f16)");
+  EXPECT_EQ(StorageTypes(DType::kBF16).name(), "bf16");
+  const Variant some{.name = "some", .types = {"f16_i4"}};
+  EXPECT_TRUE(takes(some, mixed));
+  EXPECT_FALSE(takes(some, of(DType::kI8, DType::kI8, true)));
+
+  Operation bad = product_operation("types_test_bad");
+  bad.types.emplace_back("odd", std::vector<std::pair<std::string, DType>>{{"c", DType::kF16}});
+  EXPECT_EQ(message_of([&] { register_operation(bad); }),
+            "types_test_bad: the combination of dtypes 'odd' names an unknown operand 'c'");
+}
+
 TEST(HostTensor, ReadsAndWritesEveryDTypeThroughStrides) {
   for (const DType dtype :
        {DType::kF32, DType::kF16, DType::kBF16, DType::kI32, DType::kU8, DType::kF64}) {
@@ -203,6 +250,26 @@ TEST(Registry, RefusesInconsistentRecords) {
               register_operation(scale_operation("flash_attention"));
             }).find("registered already"),
             std::string::npos);
+}
+
+TEST(Registry, RefusesErrorsThatNobodyTells) {
+  Operation operation = scale_operation("registry_test_errors");
+  operation.errors = {{.kind = "odd", .operand = "x", .sentence = "is odd"}};
+  EXPECT_EQ(message_of([&] { register_operation(operation); }),
+            "registry_test_errors: an operation with errors needs raises(), which says when "
+            "kernels raise them");
+  operation.raises = [](const Problem&, std::span<HostTensor>) { return std::vector<Raised>{}; };
+  operation.errors.front().operand = "z";
+  EXPECT_EQ(message_of([&] { register_operation(operation); }),
+            "registry_test_errors: the error 'odd' is about an unknown operand 'z'");
+  operation.errors.clear();
+  Variant variant{.name = "fast"};
+  variant.passes = {{.name = "pass", .host = operation.reference, .bindings = {0, kErrors, 2}}};
+  variant.space = [](const Problem&, const DeviceProfile&) { return std::vector<Config>{{}}; };
+  operation.variants = {variant};
+  EXPECT_EQ(
+      message_of([&] { register_operation(operation); }),
+      "registry_test_errors.fast: pass 'pass' binds kErrors, and the operation has no errors");
 }
 
 TEST(Registry, AVariantIsAddedWithoutChangingWhatCallersHold) {

@@ -54,7 +54,7 @@ TEST(Convert, CountsFiniteValuesThatBecomeInfinite) {
 
 TEST(Convert, WidensBfloat16Exactly) {
   const FileTensor tensor = tensor_of<std::uint16_t>(ElementType::kBF16, {0x3f80, 0xc000, 0x0001});
-  const FileTensor wide = widen_bfloat16(tensor);
+  const FileTensor wide = widen_to_f32(tensor);
   EXPECT_EQ(wide.type, ElementType::kF32);
   const auto values = values_of<float>({wide.bytes, 0});
   EXPECT_EQ(values, (std::vector<float>{1.F, -2.F, std::ldexp(1.F, -133)}));
@@ -99,6 +99,34 @@ TEST(Convert, AnOperandKeepsTheDtypeOfItsFile) {
   const Operand mask{.name = "mask", .dtypes = {DType::kU8, DType::kI32}};
   EXPECT_EQ(unasked(mask, ElementType::kBool), DType::kU8);
   EXPECT_EQ(unasked(mask, ElementType::kI64), DType::kI32);
+}
+
+TEST(Convert, QuantisedOperandsKeepTheirBits) {
+  const Operand weight{.name = "weight",
+                       .dtypes = {DType::kF16, DType::kI8, DType::kE4M3FN, DType::kI4}};
+  const auto becomes = [&](ElementType file) {
+    return operand_dtype(weight, file, std::nullopt, DType::kF16);
+  };
+  EXPECT_EQ(becomes(ElementType::kI8), DType::kI8);
+  EXPECT_EQ(becomes(ElementType::kE4M3FN), DType::kE4M3FN);
+  EXPECT_EQ(becomes(ElementType::kE5M2), DType::kF16);  // exactly
+  EXPECT_EQ(becomes(ElementType::kF32), DType::kF16);   // nothing is quantised unasked
+  const Operand packed{.name = "packed", .dtypes = {DType::kI4}};
+  EXPECT_EQ(operand_dtype(packed, ElementType::kI8, std::nullopt, DType::kF16), DType::kI4);
+}
+
+TEST(Convert, FilesHoldPackedElementsOneToAByte) {
+  FileTensor tensor = tensor_of<std::int8_t>(ElementType::kI8, {1, -2, 7, -8, 0, 3});
+  tensor.shape = {2, 3};
+  const Converted packed = convert(tensor, DType::kI4, "x");
+  EXPECT_EQ(values_of<std::uint8_t>(packed), (std::vector<std::uint8_t>{0xE1, 0x07, 0x08, 0x03}));
+  const FileTensor back = to_file(packed.bytes, DType::kI4, {2, 3});
+  EXPECT_EQ(back.type, ElementType::kI8);
+  EXPECT_EQ(back.bytes, tensor.bytes);
+  const FileTensor large = tensor_of<std::int8_t>(ElementType::kI8, {8});
+  EXPECT_THROW(convert(large, DType::kI4, "x"), InvalidArgument);
+  EXPECT_EQ(values_of<std::uint8_t>(convert(large, DType::kE4M3FN, "x")),
+            (std::vector<std::uint8_t>{0x50}));
 }
 
 TEST(Convert, AnOperandBecomesWhatIsAskedForWhereItMay) {

@@ -10,10 +10,11 @@ namespace {
 
 using std::string_literals::operator""s;
 
-constexpr std::array kTypes{
-    ElementType::kBool, ElementType::kI8,  ElementType::kU8,  ElementType::kI16, ElementType::kU16,
-    ElementType::kI32,  ElementType::kU32, ElementType::kI64, ElementType::kU64, ElementType::kF16,
-    ElementType::kBF16, ElementType::kF32, ElementType::kF64};
+constexpr std::array kTypes{ElementType::kBool, ElementType::kI8,     ElementType::kU8,
+                            ElementType::kI16,  ElementType::kU16,    ElementType::kI32,
+                            ElementType::kU32,  ElementType::kI64,    ElementType::kU64,
+                            ElementType::kF16,  ElementType::kBF16,   ElementType::kF32,
+                            ElementType::kF64,  ElementType::kE4M3FN, ElementType::kE5M2};
 
 std::string with_length(const std::string& header, const std::string& data, std::uint64_t length) {
   std::string text(8, '\0');

@@ -33,7 +33,7 @@ class Bench {
 
   int run() {
     const std::vector<const Operation*> operations = target_operations(arguments_.operation);
-    parse_dtype_option(arguments_.dtype);
+    require_types(arguments_.dtype);
     parse_precision_option(arguments_.precision);
     if (operations.size() > 1 && !(arguments_.options.empty() && arguments_.shapes.empty())) {
       throw UsageError("--shapes and --set need an operation");
@@ -72,7 +72,7 @@ class Bench {
   struct Call {
     const Operation* operation;
     Case shape;
-    DType dtype;
+    StorageTypes types;
   };
 
   void bench_device(const DeviceInfo& device, const std::vector<Call>& calls) {
@@ -88,10 +88,10 @@ class Bench {
       const Call& call = calls[i];
       if (i % kCallsPerPeak == 0) meter.measure();
       progress_.update(device_tag(device) + ' ' + call.operation->name + '/' + call.shape.name +
-                           '/' + std::string(to_string(call.dtype)),
+                           '/' + call.types.name(),
                        static_cast<double>(i) / static_cast<double>(calls.size()));
       rows_.push_back(
-          measure(executor, device, *call.operation, call.shape, call.dtype, arguments_.min_time));
+          measure(executor, device, *call.operation, call.shape, call.types, arguments_.min_time));
       if (!rows_.back().run.failure.empty()) {
         progress_.milestone("tessera: " + rows_.back().name() + ": " + rows_.back().run.failure);
         failed_ = true;
@@ -112,20 +112,20 @@ class Bench {
         if (asked_for) find_variant(*operation, arguments_.variant);
         if (operation->find_variant(arguments_.variant) == nullptr) continue;
       }
-      for (const DType dtype : target_dtypes(*operation, arguments_.dtype)) {
-        for (const Case& shape : cases_for(*operation, dtype)) {
-          calls.push_back({operation, shape, dtype});
+      for (const StorageTypes& types : target_types(*operation, arguments_.dtype)) {
+        for (const Case& shape : cases_for(*operation, types)) {
+          calls.push_back({operation, shape, types});
         }
       }
     }
     return calls;
   }
 
-  std::vector<Case> cases_for(const Operation& operation, DType dtype) const {
+  std::vector<Case> cases_for(const Operation& operation, const StorageTypes& types) const {
     const Options options = parse_options(operation, arguments_.options);
     if (!arguments_.shapes.empty())
-      return shape_cases(operation, dtype, arguments_.shapes, options);
-    std::vector<Case> cases = benchmark_cases(operation, dtype, arguments_.only);
+      return shape_cases(operation, types, arguments_.shapes, options);
+    std::vector<Case> cases = benchmark_cases(operation, types, arguments_.only);
     for (Case& shape : cases) {
       for (const auto& [name, value] : options) shape.options.insert_or_assign(name, value);
     }
@@ -148,16 +148,15 @@ class Bench {
     for (const Measured& row : rows_) {
       if (!row.run.failure.empty()) {
         table.add({device_tag(row.device), row.operation->name + '/' + row.shape.name,
-                   std::string(to_string(row.dtype)), row.run.execution.choice.variant,
+                   row.types.name(), row.run.execution.choice.variant,
                    row.run.execution.choice.config.to_string(), "FAILED"});
         continue;
       }
-      table.add({device_tag(row.device), row.operation->name + '/' + row.shape.name,
-                 std::string(to_string(row.dtype)), row.run.execution.choice.variant,
-                 row.run.execution.choice.config.to_string(), row.tier,
-                 milliseconds(row.run.median_seconds), spread_text(row.run.spread, row.run.settled),
-                 clock_text(row.run.clock_mhz), rate_text(row), percent_text(row),
-                 error_text(row)});
+      table.add(
+          {device_tag(row.device), row.operation->name + '/' + row.shape.name, row.types.name(),
+           row.run.execution.choice.variant, row.run.execution.choice.config.to_string(), row.tier,
+           milliseconds(row.run.median_seconds), spread_text(row.run.spread, row.run.settled),
+           clock_text(row.run.clock_mhz), rate_text(row), percent_text(row), error_text(row)});
     }
     std::cout << table.text() << unsteady_note(rows_);
   }
@@ -214,7 +213,8 @@ Command add_bench(App& tool) {
                   "OPERAND=1x2048x8x64,…")
       ->type_name("SHAPE");
   app->add_option("--set", a.options, "Options of the operation")->type_name("OPTION=VALUE");
-  app->add_option("--dtype", a.dtype, "Only f32, f16 or bf16");
+  app->add_option("--dtype", a.dtype,
+                  "Only these storage types: f32, f16, bf16, or a combination of --list");
   app->add_option("--variant", a.variant, "This variant instead of the chosen one");
   add_precision_option(*app, a.precision);
   app->add_option("--config", a.config, "This configuration of the variant, or an error")

@@ -77,7 +77,7 @@ Json row_json(const Measured& row, std::size_t index) {
   json["device"] = row.device.index;
   json["operation"] = row.operation->name;
   json["case"] = row.shape.name;
-  json["dtype"] = to_string(row.dtype);
+  json["dtype"] = row.types.name();
   json["variant"] = run.execution.choice.variant;
   json["config"] = run.execution.choice.config.to_string();
   json["tier"] = to_string(run.execution.choice.tier);

@@ -73,6 +73,22 @@ std::string indented(const Table& table, const char* indent) {
   return result;
 }
 
+// What the variant takes: dtypes, or combinations of the operation's.
+std::vector<std::string> type_names(const Operation& operation, const Variant& variant) {
+  std::vector<std::string> names;
+  for (const StorageTypes& types : operation.types) {
+    if (takes(variant, types)) names.push_back(types.name());
+  }
+  if (!operation.types.empty()) return names;
+  for (const DType dtype : variant.dtypes) names.emplace_back(to_string(dtype));
+  return names;
+}
+
+std::string types_text(const Operation& operation, const Variant& variant) {
+  const std::vector<std::string> names = type_names(operation, variant);
+  return names.empty() ? "any" : join(names, " ", [](const std::string& name) { return name; });
+}
+
 std::string operation_text(const Operation& operation) {
   std::string text = operation.name + "\n  " + operation.summary + '\n';
   if (!operation.formula.empty()) {
@@ -83,11 +99,12 @@ std::string operation_text(const Operation& operation) {
   }
   Table operands({{"operand"}, {""}, {"dtypes"}, {"shape"}, {""}});
   for (const Operand& operand : operation.operands) {
-    const std::string role = operand.role == Role::kInput ? "input" : "output";
+    const std::string role(to_string(operand.role));
     operands.add({operand.name, (operand.optional ? "optional " : "") + role, names(operand.dtypes),
                   operand.shape, operand.doc});
   }
   text += indented(operands, "  ");
+  for (const StorageTypes& types : operation.types) text += "  dtypes " + types.to_string() + '\n';
   Table options({{"option"}, {"type"}, {"default"}, {""}});
   for (const OptionInfo& option : operation.options) {
     options.add({option.name, option.type, to_string(option.fallback), option.doc});
@@ -97,7 +114,7 @@ std::string operation_text(const Operation& operation) {
   for (const Variant& variant : operation.variants) {
     variants.add({variant.name,
                   join(backends(variant), " ", [](Backend b) { return to_string(b); }),
-                  names(variant.dtypes), needs(variant.needs), variant.idea});
+                  types_text(operation, variant), needs(variant.needs), variant.idea});
   }
   return text + indented(variants, "  ");
 }
@@ -112,7 +129,7 @@ Json operation_json(const Operation& operation) {
   Json operands = Json::array();
   for (const Operand& operand : operation.operands) {
     operands.push_back({{"name", operand.name},
-                        {"role", operand.role == Role::kInput ? "input" : "output"},
+                        {"role", to_string(operand.role)},
                         {"optional", operand.optional},
                         {"shape", operand.shape},
                         {"dtypes", dtype_json(operand.dtypes)},
@@ -132,7 +149,7 @@ Json operation_json(const Operation& operation) {
     variants.push_back({{"name", variant.name},
                         {"idea", variant.idea},
                         {"platforms", platforms},
-                        {"dtypes", dtype_json(variant.dtypes)},
+                        {"dtypes", type_names(operation, variant)},
                         {"needs", needs(variant.needs)}});
   }
   return {{"name", operation.name}, {"summary", operation.summary}, {"formula", operation.formula},
@@ -159,7 +176,8 @@ std::string catalogue_markdown() {
       std::vector<std::string> parts;
       for (const Variant& variant : operation->variants) {
         if (!runs_on(variant, backend)) continue;
-        const std::string dtypes = variant.dtypes.empty() ? "" : ": " + names(variant.dtypes);
+        const std::string types = types_text(*operation, variant);
+        const std::string dtypes = types == "any" ? "" : ": " + types;
         const std::string special = needs(variant.needs);
         parts.push_back('`' + variant.name + '`' + dtypes +
                         (special.empty() ? "" : " (" + special + ")"));

@@ -44,7 +44,8 @@ class Checker {
       if (arguments.variant.empty()) throw UsageError("--config needs --variant");
       options_.config = as_usage([&] { return Config::parse(arguments.config); });
     }
-    options_.dtype = parse_dtype_option(arguments.dtype);
+    require_types(arguments.dtype);
+    if (!arguments.dtype.empty()) options_.types = arguments.dtype;
     options_.precision = parse_precision_option(arguments.precision);
     options_.edge_cases = !arguments.quick;
     if (arguments.quick) options_.max_configs = 1;
@@ -98,8 +99,8 @@ class Checker {
     std::set<std::string> names;
     for (const Operation* operation : operations_) {
       if (!operation->workload.cases) continue;
-      for (const DType dtype : target_dtypes(*operation, arguments_.dtype)) {
-        for (const Case& shape : operation->workload.cases(dtype)) names.insert(shape.name);
+      for (const StorageTypes& types : target_types(*operation, arguments_.dtype)) {
+        for (const Case& shape : operation->workload.cases(types)) names.insert(shape.name);
       }
     }
     std::string list;
@@ -253,7 +254,8 @@ Command add_check(App& tool) {
   app->add_option("--config", a.config, "Only this configuration of the variant")
       ->type_name("KEY=VALUE,…");
   app->add_option("--only", a.only, "Only cases whose name contains this");
-  app->add_option("--dtype", a.dtype, "Only f32, f16 or bf16");
+  app->add_option("--dtype", a.dtype,
+                  "Only these storage types: f32, f16, bf16, or a combination of --list");
   app->add_option("--precision", a.precision,
                   "Only variants that keep default, high or highest (default: all)");
   app->add_flag("--quick", a.quick, "One configuration of each variant, no cases at tile edges");

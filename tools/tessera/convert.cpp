@@ -8,6 +8,8 @@
 #include <limits>
 #include <utility>
 
+#include "base/byte_range.hpp"
+
 namespace tessera::tool {
 namespace {
 
@@ -60,6 +62,10 @@ void each_value(const FileTensor& tensor, Use use) {
       return each<float>(tensor, real);
     case ElementType::kF64:
       return each<double>(tensor, real);
+    case ElementType::kE4M3FN:
+      return each<std::uint8_t>(tensor, [&](std::uint8_t v) { real(from_e4m3fn_bits(v)); });
+    case ElementType::kE5M2:
+      return each<std::uint8_t>(tensor, [&](std::uint8_t v) { real(from_e5m2_bits(v)); });
   }
 }
 
@@ -109,6 +115,27 @@ Converted to_integer(const FileTensor& tensor, const std::string& what) {
   return sink.take();
 }
 
+// As a contiguous tensor has them.
+Converted to_packed(const FileTensor& tensor, DType target, const std::string& what) {
+  const std::int64_t least = target == DType::kI4 ? -8 : 0, most = least + 15;
+  std::vector<double> values;
+  each_value(tensor, [&](auto value) {
+    if constexpr (std::is_integral_v<decltype(value)>) {
+      if (std::cmp_less(value, least) || std::cmp_greater(value, most)) {
+        throw InvalidArgument(what + " holds " + std::to_string(value) + ", which does not fit " +
+                              std::string(to_string(target)));
+      }
+      values.push_back(static_cast<double>(value));
+    }
+  });
+  HostTensor packed{.spec = TensorSpec::contiguous(target, tensor.shape)};
+  Converted result;
+  result.bytes.resize(byte_range(packed.spec, {}).end);
+  packed.data = result.bytes.data();
+  packed.write(values);
+  return result;
+}
+
 }  // namespace
 
 ElementType element_type(DType dtype) {
@@ -125,12 +152,25 @@ ElementType element_type(DType dtype) {
       return ElementType::kU8;
     case DType::kF64:
       return ElementType::kF64;
+    case DType::kI8:
+    case DType::kI4:
+      return ElementType::kI8;
+    case DType::kU4:
+      return ElementType::kU8;
+    case DType::kE4M3FN:
+      return ElementType::kE4M3FN;
+    case DType::kE5M2:
+      return ElementType::kE5M2;
   }
   throw InvalidArgument("a dtype that files have no name for");
 }
 
+bool is_stored_as(ElementType file, DType dtype) {
+  return !is_packed(dtype) && file == element_type(dtype);
+}
+
 Converted convert(const FileTensor& tensor, DType target, const std::string& what) {
-  if (tensor.type == element_type(target)) return {tensor.bytes, 0};
+  if (is_stored_as(tensor.type, target)) return {tensor.bytes, 0};
   if (!is_floating(target) && tool::is_floating(tensor.type)) {
     throw InvalidArgument(what + " holds " + std::string(to_string(tensor.type)) + "; " +
                           std::string(to_string(target)) + " is needed");
@@ -157,6 +197,21 @@ Converted convert(const FileTensor& tensor, DType target, const std::string& wha
       return to_integer<std::int32_t>(tensor, what);
     case DType::kU8:
       return to_integer<std::uint8_t>(tensor, what);
+    case DType::kI8:
+      return to_integer<std::int8_t>(tensor, what);
+    case DType::kI4:
+    case DType::kU4:
+      return to_packed(tensor, target, what);
+    case DType::kE4M3FN:
+      return to_floating<std::uint8_t>(tensor, [](double value) {
+        const std::uint8_t bits = to_e4m3fn_bits(value);
+        return std::pair(bits, static_cast<double>(from_e4m3fn_bits(bits)));
+      });
+    case DType::kE5M2:
+      return to_floating<std::uint8_t>(tensor, [](double value) {
+        const std::uint8_t bits = to_e5m2_bits(value);
+        return std::pair(bits, static_cast<double>(from_e5m2_bits(bits)));
+      });
   }
   throw InvalidArgument(what + " has a dtype that files have no name for");
 }
@@ -167,11 +222,16 @@ DType operand_dtype(const Operand& operand, ElementType file, std::optional<DTyp
     return operand.dtypes.empty() ||
            std::find(operand.dtypes.begin(), operand.dtypes.end(), dtype) != operand.dtypes.end();
   };
+  for (const DType dtype :
+       {DType::kI8, DType::kE4M3FN, DType::kE5M2}) {  // as they lie, or not at all by default
+    if (is_stored_as(file, dtype) && !operand.dtypes.empty() && allows(dtype)) return dtype;
+  }
   const bool narrow = file == ElementType::kBool || file == ElementType::kU8;
   std::vector<DType> order;
   if (!tool::is_floating(file)) {
     order = narrow ? std::vector{DType::kU8, DType::kI32} : std::vector{DType::kI32, DType::kU8};
     order.push_back(asked.value_or(otherwise));
+    order.insert(order.end(), {DType::kI8, DType::kI4, DType::kU4});
   } else if (asked) {
     order = {*asked};
   }
@@ -192,10 +252,18 @@ DType operand_dtype(const Operand& operand, ElementType file, std::optional<DTyp
 }
 
 FileTensor to_file(std::vector<std::byte> bytes, DType dtype, Shape shape) {
+  if (is_packed(dtype)) {
+    const std::vector<double> values =
+        HostTensor{TensorSpec::contiguous(dtype, shape), bytes.data()}.read();
+    bytes.resize(values.size());
+    std::ranges::transform(values, bytes.begin(), [](double value) {
+      return static_cast<std::byte>(static_cast<int>(value));
+    });
+  }
   return {element_type(dtype), std::move(shape), std::move(bytes)};
 }
 
-FileTensor widen_bfloat16(const FileTensor& tensor) {
+FileTensor widen_to_f32(const FileTensor& tensor) {
   return {ElementType::kF32, tensor.shape, convert(tensor, DType::kF32, "").bytes};
 }
 

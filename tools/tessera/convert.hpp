@@ -24,18 +24,21 @@ struct Converted {
 // for.
 Converted convert(const FileTensor& tensor, DType target, const std::string& what);
 
+// What files call it; i8 and u8 of packed ones, which they have no names for.
 ElementType element_type(DType dtype);
+// Whether elements of the file are elements of the dtype as they lie.
+bool is_stored_as(ElementType file, DType dtype);
 
 // What an operand becomes, given what its file holds: that, where the operand allows it, else f32
-// for floating files, u8 or i32 for integer files. With `asked`, a dtype that the user wants,
-// floating files become that where the operand allows it. Integer files become `otherwise` where
-// the operand takes no integers. Throws InvalidArgument where nothing fits.
+// for floating files, u8, i32 or what else it takes for integer files. With `asked`, a dtype that
+// the user wants, floating files become that where the operand allows it. Integer files become
+// `otherwise` where the operand takes no integers. Throws InvalidArgument where nothing fits.
 DType operand_dtype(const Operand& operand, ElementType file, std::optional<DType> asked,
                     DType otherwise);
 
-// A tensor that the library computed, for a file.
+// A tensor that the library computed, for a file; packed elements one to a byte.
 FileTensor to_file(std::vector<std::byte> bytes, DType dtype, Shape shape);
-// bf16 as f32, exactly.
-FileTensor widen_bfloat16(const FileTensor& tensor);
+// Shorter floats as f32, exactly.
+FileTensor widen_to_f32(const FileTensor& tensor);
 
 }  // namespace tessera::tool

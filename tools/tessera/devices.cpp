@@ -25,14 +25,14 @@ struct Arguments {
 struct Acceptance {
   const Operation* operation;
   const Variant* variant;
-  DType dtype;
+  StorageTypes types;
   std::string why_not;  // empty = takes at least one of them
 };
 
-std::vector<Problem> sample_problems(const Operation& operation, DType dtype) {
-  std::vector<Case> cases = benchmark_cases(operation, dtype, "");
+std::vector<Problem> sample_problems(const Operation& operation, const StorageTypes& types) {
+  std::vector<Case> cases = benchmark_cases(operation, types, "");
   if (operation.workload.cases) {
-    const std::vector<Case> more = operation.workload.cases(dtype);
+    const std::vector<Case> more = operation.workload.cases(types);
     cases.insert(cases.end(), more.begin(), more.end());
   }
   std::vector<Problem> problems;
@@ -46,25 +46,25 @@ std::vector<Problem> sample_problems(const Operation& operation, DType dtype) {
   return problems;
 }
 
-Acceptance judge(const Operation& operation, const Variant& variant, DType dtype,
+Acceptance judge(const Operation& operation, const Variant& variant, const StorageTypes& types,
                  const std::vector<Problem>& problems, const DeviceProfile& profile) {
-  Acceptance result{&operation, &variant, dtype,
+  Acceptance result{&operation, &variant, types,
                     problems.empty() ? "no sample call to ask with" : ""};
   for (const Problem& problem : problems) {
     const Refusal refusal = selection::refusal(problem, variant, profile);
-    if (!refusal) return {&operation, &variant, dtype, ""};
+    if (!refusal) return {&operation, &variant, types, ""};
     if (result.why_not.empty()) result.why_not = *refusal;
   }
   return result;
 }
 
-using Samples = std::map<std::pair<const Operation*, DType>, std::vector<Problem>>;
+using Samples = std::map<std::pair<const Operation*, std::string>, std::vector<Problem>>;
 
 Samples all_samples() {
   Samples samples;
   for (const Operation* operation : all_operations()) {
-    for (const DType dtype : storage_dtypes(*operation)) {
-      samples[{operation, dtype}] = sample_problems(*operation, dtype);
+    for (const StorageTypes& types : storage_types(*operation)) {
+      samples[{operation, types.name()}] = sample_problems(*operation, types);
     }
   }
   return samples;
@@ -74,9 +74,9 @@ std::vector<Acceptance> judge_all(const Samples& samples, const DeviceProfile& p
   std::vector<Acceptance> result;
   for (const Operation* operation : all_operations()) {
     for (const Variant& variant : operation->variants) {
-      for (const DType dtype : storage_dtypes(*operation)) {
+      for (const StorageTypes& types : storage_types(*operation)) {
         result.push_back(
-            judge(*operation, variant, dtype, samples.at({operation, dtype}), profile));
+            judge(*operation, variant, types, samples.at({operation, types.name()}), profile));
       }
     }
   }
@@ -90,13 +90,13 @@ std::string kernels_text(const std::vector<Acceptance>& verdicts) {
     std::string taken;
     std::vector<std::pair<std::string, std::string>> refused;  // reason, dtypes
     for (; i < verdicts.size() && verdicts[i].variant == variant; ++i) {
-      const std::string dtype(to_string(verdicts[i].dtype));
+      const std::string& types = verdicts[i].types.name();
       if (verdicts[i].why_not.empty()) {
-        taken += ' ' + dtype;
+        taken += ' ' + types;
       } else if (!refused.empty() && refused.back().first == verdicts[i].why_not) {
-        refused.back().second += ' ' + dtype;
+        refused.back().second += ' ' + types;
       } else {
-        refused.emplace_back(verdicts[i].why_not, dtype);
+        refused.emplace_back(verdicts[i].why_not, types);
       }
     }
     const std::string name = verdicts[i - 1].operation->name + '.' + variant->name;
@@ -201,7 +201,7 @@ void print_json(const Arguments& arguments) {
     for (const Acceptance& verdict : judge_all(samples, device.profile)) {
       Json entry{{"operation", verdict.operation->name},
                  {"variant", verdict.variant->name},
-                 {"dtype", to_string(verdict.dtype)},
+                 {"dtype", verdict.types.name()},
                  {"takes", verdict.why_not.empty()}};
       if (!verdict.why_not.empty()) entry["why_not"] = verdict.why_not;
       kernels.push_back(entry);

@@ -21,13 +21,13 @@ Limit percent_of_peak(double flops, double bytes, double seconds, const conforma
 }
 
 std::string Measured::name() const {
-  return operation->name + '/' + shape.name + '/' + std::string(to_string(dtype)) + '@' +
+  return operation->name + '/' + shape.name + '/' + types.name() + '@' +
          std::string(to_string(device.profile.backend)) + ':' + device.profile.name;
 }
 
 Measured measure(const Executor& executor, const DeviceInfo& device, const Operation& operation,
-                 const Case& shape, DType dtype, double min_time) {
-  Measured measured{device, &operation, shape, dtype, {}, {}, {}};
+                 const Case& shape, const StorageTypes& types, double min_time) {
+  Measured measured{device, &operation, shape, types, {}, {}, {}};
   try {
     measured.run = conformance::verify_and_time(executor, operation, shape, true, min_time);
   } catch (const DeviceLost&) {

@@ -158,7 +158,9 @@ Descr parse_descr(const InputFile& file, const std::string& text) {
   }
   file.fail("holds elements of type " + quote(text) +
             "; f2, f4, f8, i1 to i8, u1 to u8 and b1 are read" +
-            (view.ends_with("V2") ? " (bfloat16 has no name in .npy: use safetensors)" : ""));
+            (view.ends_with("V2") || view.ends_with("V1")
+                 ? " (bfloat16 and 8-bit floats have no names in .npy: use safetensors)"
+                 : ""));
 }
 
 void swap_bytes(std::vector<std::byte>& bytes, std::size_t size) {
@@ -194,12 +196,15 @@ std::vector<std::byte> from_fortran_order(const std::vector<std::byte>& source, 
 }
 
 std::string_view npy_name(ElementType type) {
-  static constexpr std::array<std::string_view, 13> kNames{
-      "|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "", "<f4", "<f8"};
+  static constexpr std::array<std::string_view, 15> kNames{"|b1", "|i1", "|u1", "<i2", "<u2",
+                                                           "<i4", "<u4", "<i8", "<u8", "<f2",
+                                                           "",    "<f4", "<f8", "",    ""};
   return kNames.at(static_cast<std::size_t>(type));
 }
 
 }  // namespace
+
+bool has_npy_name(ElementType type) { return !npy_name(type).empty(); }
 
 FileTensor read_npy(const std::filesystem::path& path) {
   const InputFile file(path);
@@ -250,7 +255,7 @@ FileTensor read_npy(const std::filesystem::path& path) {
 
 void write_npy(const std::filesystem::path& path, const FileTensor& tensor) {
   const std::string_view type = npy_name(tensor.type);
-  if (type.empty()) throw FileError(".npy has no name for bf16");
+  if (type.empty()) throw FileError(".npy has no name for " + std::string(to_string(tensor.type)));
   std::string header = "{'descr': '" + std::string(type) + "', 'fortran_order': False, 'shape': (";
   for (const std::int64_t dimension : tensor.shape) header += std::to_string(dimension) + ", ";
   if (tensor.shape.size() > 1) header.resize(header.size() - 2);

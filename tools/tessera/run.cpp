@@ -33,16 +33,17 @@ std::string join(const std::vector<std::string>& items) {
   return text;
 }
 
-// NAME=FILE words, each naming an operand of the given role, once.
-NamedFiles named_files(const Operation& operation, const std::vector<std::string>& words, Role role,
-                       const char* option) {
+// NAME=FILE words, each naming an operand that is read, or one that is written, once.
+NamedFiles named_files(const Operation& operation, const std::vector<std::string>& words,
+                       bool (*is_right)(Role), const char* option) {
   NamedFiles files;
   for (const std::string& word : words) {
     const auto [name, file] = split_word(word, option);
     const std::size_t slot = as_usage([&, &name = name] { return operation.slot(name); });
-    if (operation.operands[slot].role != role) {
+    const Role role = operation.operands[slot].role;
+    if (!is_right(role)) {
       throw UsageError(std::string(option) + ": '" + name + "' is an " +
-                       (role == Role::kInput ? "output" : "input") + " of " + operation.name);
+                       std::string(to_string(role)) + " of " + operation.name);
     }
     if (!files.emplace(name, file).second) {
       throw UsageError(std::string(option) + " names '" + name + "' twice");
@@ -60,14 +61,13 @@ bool same_file(const Path& a, const Path& b) {
 // Results are never written over what they were made of.
 void refuse_inputs_as_outputs(const Operation& operation, const Arguments& arguments) {
   std::vector<Path> inputs(arguments.input_files.begin(), arguments.input_files.end());
-  for (const auto& [name, file] :
-       named_files(operation, arguments.inputs, Role::kInput, "--input")) {
+  for (const auto& [name, file] : named_files(operation, arguments.inputs, is_read, "--input")) {
     inputs.push_back(file);
   }
   std::vector<Path> outputs;
   if (!arguments.output_file.empty()) outputs.emplace_back(arguments.output_file);
   for (const auto& [name, file] :
-       named_files(operation, arguments.outputs, Role::kOutput, "--output")) {
+       named_files(operation, arguments.outputs, is_written, "--output")) {
     outputs.push_back(file);
   }
   for (const Path& output : outputs) {
@@ -93,14 +93,14 @@ void add_input(const Operation& operation, Inputs& inputs, const std::string& na
 
 Inputs read_inputs(const Operation& operation, const Arguments& arguments) {
   Inputs inputs;
-  const NamedFiles files = named_files(operation, arguments.inputs, Role::kInput, "--input");
+  const NamedFiles files = named_files(operation, arguments.inputs, is_read, "--input");
   for (const auto& [name, file] : files) add_input(operation, inputs, name, read_npy(file));
   std::string spare;  // what the safetensors files hold besides
   for (const std::string& file : arguments.input_files) {
     for (auto& [name, tensor] : read_safetensors(file)) {
       const auto found = std::find_if(
           operation.operands.begin(), operation.operands.end(),
-          [&, &name = name](const Operand& o) { return o.name == name && o.role == Role::kInput; });
+          [&, &name = name](const Operand& o) { return o.name == name && is_read(o.role); });
       if (found == operation.operands.end()) {
         note("tensor " + quote(name) + " of " + quote(file) + " is no input of " + operation.name +
              " and is not used");
@@ -112,7 +112,7 @@ Inputs read_inputs(const Operation& operation, const Arguments& arguments) {
   }
   for (std::size_t slot = 0; slot < operation.operands.size(); ++slot) {
     const Operand& operand = operation.operands[slot];
-    if (operand.role == Role::kInput && !operand.optional && !inputs.contains(slot)) {
+    if (is_read(operand.role) && !operand.optional && !inputs.contains(slot)) {
       std::string hint = "; give --input " + operand.name + "=FILE.npy";
       if (!arguments.input_files.empty()) {
         hint = "; no tensor of --inputs is called '" + operand.name + "'" +
@@ -129,8 +129,10 @@ Inputs read_inputs(const Operation& operation, const Arguments& arguments) {
 std::optional<DType> asked_dtype(const Operation& operation, const std::string& asked) {
   const std::optional<DType> dtype = parse_dtype_option(asked);
   if (!dtype) return dtype;
-  const std::vector<DType> known = storage_dtypes(operation);
-  if (std::find(known.begin(), known.end(), *dtype) == known.end()) {
+  const bool is_taken = std::ranges::any_of(operation.operands, [&](const Operand& operand) {
+    return is_read(operand.role) && std::ranges::count(operand.dtypes, *dtype) != 0;
+  });
+  if (!is_taken) {
     throw UsageError(operation.name + " does not compute in " + asked);
   }
   return dtype;
@@ -170,12 +172,12 @@ std::map<std::size_t, HostInput> convert_inputs(const Operation& operation, Inpu
   for (auto& [slot, tensor] : inputs) {
     const Operand& operand = operation.operands[slot];
     const DType target = operand_dtype(operand, tensor.type, asked, otherwise);
-    if (tensor.type != element_type(target) && is_floating(element_type(target))) {
+    if (!is_stored_as(tensor.type, target) && is_floating(element_type(target))) {
       changed.push_back(operand.name + ' ' + std::string(to_string(tensor.type)) + " to " +
                         std::string(to_string(target)));
     }
     Converted result;
-    if (tensor.type == element_type(target)) {
+    if (is_stored_as(tensor.type, target)) {
       result.bytes = std::move(tensor.bytes);
     } else {
       result = convert(tensor, target, "input '" + operand.name + "'");
@@ -199,7 +201,7 @@ struct Targets {
 };
 
 Targets parse_targets(const Operation& operation, const Arguments& arguments) {
-  Targets targets{named_files(operation, arguments.outputs, Role::kOutput, "--output"),
+  Targets targets{named_files(operation, arguments.outputs, is_written, "--output"),
                   arguments.output_file,
                   arguments.wanted,
                   {arguments.wanted.begin(), arguments.wanted.end()}};
@@ -207,7 +209,7 @@ Targets parse_targets(const Operation& operation, const Arguments& arguments) {
     throw UsageError("--want says what else goes to --outputs FILE.safetensors; give that too");
   }
   for (const Operand& operand : operation.operands) {
-    if (operand.role == Role::kOutput && !operand.optional) targets.in_file.insert(operand.name);
+    if (is_written(operand.role) && !operand.optional) targets.in_file.insert(operand.name);
   }
   std::vector<Path> seen;
   if (!targets.safetensors.empty()) seen.push_back(targets.safetensors);
@@ -224,7 +226,7 @@ Targets parse_targets(const Operation& operation, const Arguments& arguments) {
   }
   for (const std::string& name : targets.wanted) {
     const std::size_t slot = as_usage([&] { return operation.slot(name); });
-    if (operation.operands[slot].role != Role::kOutput) {
+    if (!is_written(operation.operands[slot].role)) {
       throw UsageError("--want: '" + name + "' is an input of " + operation.name);
     }
   }
@@ -249,9 +251,10 @@ Json write_outputs(const Context& context, const Tensors& results, const Targets
     entry = {{"dtype", to_string(tensor.dtype())}, {"shape", tensor.shape()}};
     if (file != targets.files.end()) {
       entry["file"] = file->second.string();
-      if (host.type == ElementType::kBF16) {
-        note(".npy has no bf16: " + quote(file->second.string()) + " is written as f32");
-        write_npy(file->second, widen_bfloat16(host));
+      if (!has_npy_name(host.type)) {
+        note(".npy has no " + std::string(to_string(host.type)) + ": " +
+             quote(file->second.string()) + " is written as f32");
+        write_npy(file->second, widen_to_f32(host));
       } else {
         write_npy(file->second, host);
       }
@@ -370,9 +373,13 @@ Command add_run(App& tool) {
   app->add_option("--inputs", a.input_files, "Operands, by name, from a safetensors file")
       ->type_name("FILE.safetensors")
       ->allow_extra_args(false);
-  app->add_option("--output", a.outputs, "Where an output goes; asks for it if it is optional")
+  app->add_option(
+         "--output", a.outputs,
+         "Where an output, or an operand that is changed in place, goes; asks for it if it is\n"
+         "optional")
       ->type_name("NAME=FILE.npy");
-  app->add_option("--outputs", a.output_file, "Every required output, and those of --want")
+  app->add_option("--outputs", a.output_file,
+                  "Every required output, operands that are changed in place, and those of --want")
       ->type_name("FILE.safetensors");
   app->add_option("--want", a.wanted, "Optional outputs to write with --outputs")
       ->type_name("NAME");
@@ -391,8 +398,8 @@ Command add_run(App& tool) {
       "Operands keep the dtypes of their files. Converted are: floating operands to --dtype where\n"
       "they may have it; f64 to f32; floating values and integers that an operand can't have;\n"
       "integers and booleans, with a check of their range, to the operand's own integer type.\n"
-      "All but the last is said on stderr. .npy can't hold bf16: such an output is written as\n"
-      "f32.\n\n"
+      "All but the last is said on stderr. .npy can't hold bf16 and 8-bit floats: such an output\n"
+      "is written as f32. Packed i4 and u4 are i8 and u8 in files.\n\n"
       "Examples:\n"
       "  tessera run flash_attention --input query=q.npy key=k.npy value=v.npy \\\n"
       "      --output output=o.npy\n"

@@ -14,8 +14,9 @@ namespace {
 
 constexpr std::string_view kMetadata = "__metadata__";
 
-constexpr std::array<std::string_view, 13> kNames{"BOOL", "I8",  "U8",  "I16",  "U16", "I32", "U32",
-                                                  "I64",  "U64", "F16", "BF16", "F32", "F64"};
+constexpr std::array<std::string_view, 15> kNames{"BOOL", "I8",  "U8",  "I16",     "U16",
+                                                  "I32",  "U32", "I64", "U64",     "F16",
+                                                  "BF16", "F32", "F64", "F8_E4M3", "F8_E5M2"};
 
 struct Entry {
   std::string name;
@@ -76,7 +77,7 @@ Entry parse_entry(const InputFile& file, const std::string& name, const Json& js
   const auto found = std::find(kNames.begin(), kNames.end(), type.get<std::string>());
   if (found == kNames.end()) {
     fail("dtype " + quote(type.get<std::string>()) +
-         " is not one of BOOL, I8 to I64, U8 to U64, F16, BF16, F32, F64");
+         " is not one of BOOL, I8 to I64, U8 to U64, F8_E4M3, F8_E5M2, F16, BF16, F32, F64");
   }
   entry.type = static_cast<ElementType>(found - kNames.begin());
 

@@ -55,7 +55,7 @@ std::optional<std::int64_t> seed_bits(const std::string& text) {
   return static_cast<std::int64_t>(bits);
 }
 
-Case explicit_case(const Operation& operation, DType dtype, const std::string& word,
+Case explicit_case(const Operation& operation, const StorageTypes& types, const std::string& word,
                    const Options& options) {
   Case result{.name = word, .why = "asked for", .operands = {}, .options = options};
   result.operands.resize(operation.operands.size());
@@ -65,6 +65,7 @@ Case explicit_case(const Operation& operation, DType dtype, const std::string& w
     const auto [name, shape] = split_word(std::string(rest.substr(0, comma)), "--shapes");
     const std::size_t slot = as_usage([&, &name = name] { return operation.slot(name); });
     const std::vector<DType>& allowed = operation.operands[slot].dtypes;
+    const DType dtype = types.of(name);
     const bool takes_it =
         allowed.empty() || std::find(allowed.begin(), allowed.end(), dtype) != allowed.end();
     result.operands[slot] =
@@ -150,26 +151,36 @@ std::optional<DType> parse_dtype_option(const std::string& name) {
   return dtype;
 }
 
-std::vector<DType> storage_dtypes(const Operation& operation) {
-  std::vector<DType> dtypes;
+std::vector<StorageTypes> storage_types(const Operation& operation) {
+  std::vector<StorageTypes> types = operation.types;
+  if (!types.empty()) return types;
   for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
     const bool used = std::any_of(
         operation.operands.begin(), operation.operands.end(), [&](const Operand& operand) {
-          return operand.role == Role::kInput &&
-                 std::find(operand.dtypes.begin(), operand.dtypes.end(), dtype) !=
-                     operand.dtypes.end();
+          return is_read(operand.role) && std::find(operand.dtypes.begin(), operand.dtypes.end(),
+                                                    dtype) != operand.dtypes.end();
         });
-    if (used) dtypes.push_back(dtype);
+    if (used) types.emplace_back(dtype);
   }
-  return dtypes;
+  return types;
 }
 
-std::vector<DType> target_dtypes(const Operation& operation, const std::string& name) {
-  const std::optional<DType> dtype = parse_dtype_option(name);
-  std::vector<DType> known = storage_dtypes(operation);
-  if (!dtype) return known;
-  if (std::find(known.begin(), known.end(), *dtype) == known.end()) return {};
-  return {*dtype};
+std::vector<StorageTypes> target_types(const Operation& operation, const std::string& name) {
+  std::vector<StorageTypes> known = storage_types(operation);
+  if (!name.empty()) std::erase_if(known, [&](const auto& types) { return types.name() != name; });
+  return known;
+}
+
+void require_types(const std::string& name) {
+  if (name.empty()) return;
+  std::vector<std::string> known;
+  for (const Operation* operation : all_operations()) {
+    for (const StorageTypes& types : storage_types(*operation)) {
+      if (types.name() == name) return;
+      if (std::ranges::find(known, types.name()) == known.end()) known.push_back(types.name());
+    }
+  }
+  throw UsageError("--dtype takes one of " + list(known) + ", not " + quote(name));
 }
 
 std::pair<std::string, std::string> split_word(const std::string& word, const char* option) {
@@ -222,15 +233,15 @@ Options parse_options(const Operation& operation, const std::vector<std::string>
 Problem problem_of(const Operation& operation, const Case& shape) {
   std::vector<bool> requested(operation.operands.size(), false);
   for (std::size_t slot = 0; slot < shape.operands.size() && slot < requested.size(); ++slot) {
-    requested[slot] = operation.operands[slot].role == Role::kOutput && shape.operands[slot];
+    requested[slot] = is_written(operation.operands[slot].role) && shape.operands[slot];
   }
   return make_problem(operation, shape.operands, shape.options, requested);
 }
 
-std::vector<Case> benchmark_cases(const Operation& operation, DType dtype,
+std::vector<Case> benchmark_cases(const Operation& operation, const StorageTypes& types,
                                   const std::string& only) {
   std::vector<Case> cases;
-  if (operation.workload.benchmarks) cases = operation.workload.benchmarks(dtype);
+  if (operation.workload.benchmarks) cases = operation.workload.benchmarks(types);
   const bool whole = std::ranges::any_of(cases, [&](const Case& c) { return c.name == only; });
   std::erase_if(cases, [&](const Case& c) {
     return whole ? c.name != only : c.name.find(only) == std::string::npos;
@@ -238,15 +249,15 @@ std::vector<Case> benchmark_cases(const Operation& operation, DType dtype,
   return cases;
 }
 
-std::vector<Case> shape_cases(const Operation& operation, DType dtype,
+std::vector<Case> shape_cases(const Operation& operation, const StorageTypes& types,
                               const std::vector<std::string>& words, const Options& options) {
   std::vector<Case> cases;
   for (const std::string& word : words) {
     std::vector<Case> found;
     if (word.find('=') != std::string::npos) {
-      found.push_back(explicit_case(operation, dtype, word, options));
+      found.push_back(explicit_case(operation, types, word, options));
     } else {
-      found = benchmark_cases(operation, dtype, word);
+      found = benchmark_cases(operation, types, word);
       for (Case& c : found) {
         for (const auto& [name, value] : options) c.options.insert_or_assign(name, value);
       }

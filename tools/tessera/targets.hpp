@@ -32,11 +32,14 @@ std::vector<const Operation*> target_operations(const std::string& name);
 const Variant& find_variant(const Operation& operation,
                             const std::string& name);  // throws UsageError
 
-// The dtype of that name, or every storage type that the operation's operands may have. Throws
-// UsageError.
+// The word of --dtype where operands are converted to it: f32, f16 or bf16. Throws UsageError.
 std::optional<DType> parse_dtype_option(const std::string& name);
-std::vector<DType> storage_dtypes(const Operation& operation);
-std::vector<DType> target_dtypes(const Operation& operation, const std::string& name);
+// What calls of the operation may be stored in: its combinations of dtypes, or each dtype of its
+// floating operands. `name`: only that one; empty = all.
+std::vector<StorageTypes> storage_types(const Operation& operation);
+std::vector<StorageTypes> target_types(const Operation& operation, const std::string& name);
+// Throws UsageError where no operation has storage types of that name.
+void require_types(const std::string& name);
 
 // NAME=VALUE words as options of the operation. Throws UsageError.
 Options parse_options(const Operation& operation, const std::vector<std::string>& words);
@@ -47,10 +50,11 @@ std::pair<std::string, std::string> split_word(const std::string& word, const ch
 Problem problem_of(const Operation& operation, const Case& shape);
 
 // The benchmark case called `only`, or else those whose name contains it.
-std::vector<Case> benchmark_cases(const Operation& operation, DType dtype, const std::string& only);
+std::vector<Case> benchmark_cases(const Operation& operation, const StorageTypes& types,
+                                  const std::string& only);
 // Cases from the words of --shapes: a part of a benchmark case's name, or
 // OPERAND=4x128x64,OPERAND=… for every required input. Throws UsageError.
-std::vector<Case> shape_cases(const Operation& operation, DType dtype,
+std::vector<Case> shape_cases(const Operation& operation, const StorageTypes& types,
                               const std::vector<std::string>& words, const Options& options);
 
 }  // namespace tessera::tool

@@ -21,7 +21,7 @@ struct TypeInfo {
 };
 
 const TypeInfo& info(ElementType type) {
-  static constexpr std::array<TypeInfo, 13> kTypes{{{"bool", 1, false},
+  static constexpr std::array<TypeInfo, 15> kTypes{{{"bool", 1, false},
                                                     {"i8", 1, false},
                                                     {"u8", 1, false},
                                                     {"i16", 2, false},
@@ -33,7 +33,9 @@ const TypeInfo& info(ElementType type) {
                                                     {"f16", 2, true},
                                                     {"bf16", 2, true},
                                                     {"f32", 4, true},
-                                                    {"f64", 8, true}}};
+                                                    {"f64", 8, true},
+                                                    {"e4m3fn", 1, true},
+                                                    {"e5m2", 1, true}}};
   return kTypes.at(static_cast<std::size_t>(type));
 }
 

@@ -38,9 +38,11 @@ enum class ElementType : std::uint8_t {
   kBF16,
   kF32,
   kF64,
+  kE4M3FN,
+  kE5M2,
 };
 std::size_t size_of(ElementType type);
-std::string_view to_string(ElementType type);  // "bool", "i8", … "f16", "bf16", …
+std::string_view to_string(ElementType type);  // "bool", "i8", … "bf16", … "e4m3fn", …
 bool is_floating(ElementType type);
 
 struct FileTensor {
@@ -55,8 +57,10 @@ inline constexpr std::uint64_t kMaxHeaderBytes = 16U << 20U;
 
 // C and Fortran order, either byte order. Refuses bytes after the data.
 FileTensor read_npy(const std::filesystem::path& file);
-// Format 1.0, C order. The target is replaced as a whole or not at all. Throws for bf16, which .npy
-// has no name for.
+// Has .npy a name for it? It has none for bf16 and 8-bit floats.
+bool has_npy_name(ElementType type);
+// Format 1.0, C order. The target is replaced as a whole or not at all. Throws for what has no name
+// there.
 void write_npy(const std::filesystem::path& file, const FileTensor& tensor);
 
 // Refuses gaps, overlaps, duplicates and bytes after the data.

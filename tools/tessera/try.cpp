@@ -381,8 +381,8 @@ class Trial {
     const Choice& choice = run.execution.choice;
     const bool failed = !run.failure.empty();
     const bool timed = !failed && run.median_seconds > 0;
-    table.add({device_tag(row.device), row.shape.name, std::string(to_string(row.dtype)),
-               choice.variant, choice.config.to_string(), failed ? "FAILED" : row.tier,
+    table.add({device_tag(row.device), row.shape.name, row.types.name(), choice.variant,
+               choice.config.to_string(), failed ? "FAILED" : row.tier,
                timed ? milliseconds(run.median_seconds) : "–",
                timed ? spread_text(run.spread, run.settled) : "–",
                timed ? clock_text(run.clock_mhz) : "–", timed ? rate_text(row) : "–",

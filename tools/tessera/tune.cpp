@@ -35,7 +35,7 @@ class Tuner {
 
   int run() {
     const std::vector<const Operation*> operations = target_operations(arguments_.operation);
-    parse_dtype_option(arguments_.dtype);
+    require_types(arguments_.dtype);
     if (operations.size() > 1 && !arguments_.options.empty()) {
       throw UsageError("--set needs an operation");
     }
@@ -98,8 +98,8 @@ class Tuner {
     std::vector<TuneJob> jobs;
     std::set<std::string> keys;
     for (const Operation* operation : operations) {
-      for (const DType dtype : target_dtypes(*operation, arguments_.dtype)) {
-        for (const Case& shape : cases_for(*operation, dtype)) {
+      for (const StorageTypes& types : target_types(*operation, arguments_.dtype)) {
+        for (const Case& shape : cases_for(*operation, types)) {
           found_case_ = true;
           try {
             const Problem problem = problem_of(*operation, shape);
@@ -110,10 +110,10 @@ class Tuner {
               ++known_;
               continue;
             }
-            jobs.push_back({operation, shape, dtype, problem.key});
+            jobs.push_back({operation, shape, types, problem.key});
           } catch (const Unsupported& error) {
             fail(device_tag(device) + ' ' + operation->name + '/' + shape.name + '/' +
-                 std::string(to_string(dtype)) + ": not tuned, because " + one_line(error.what()));
+                 types.name() + ": not tuned, because " + one_line(error.what()));
           }
         }
       }
@@ -121,12 +121,12 @@ class Tuner {
     return jobs;
   }
 
-  std::vector<Case> cases_for(const Operation& operation, DType dtype) const {
+  std::vector<Case> cases_for(const Operation& operation, const StorageTypes& types) const {
     const Options options = parse_options(operation, arguments_.options);
     if (!arguments_.shapes.empty()) {
-      return shape_cases(operation, dtype, arguments_.shapes, options);
+      return shape_cases(operation, types, arguments_.shapes, options);
     }
-    std::vector<Case> cases = benchmark_cases(operation, dtype, "");
+    std::vector<Case> cases = benchmark_cases(operation, types, "");
     for (Case& shape : cases) {
       for (const auto& [name, value] : options) shape.options.insert_or_assign(name, value);
     }
@@ -210,7 +210,7 @@ class Tuner {
       Json json{{"device", result.device.index},
                 {"operation", result.job.operation->name},
                 {"case", result.job.shape.name},
-                {"dtype", to_string(result.job.dtype)},
+                {"dtype", result.job.types.name()},
                 {"key", result.job.key},
                 {"seconds", result.report.seconds},
                 {"clock_mhz", result.report.clock_mhz},
@@ -253,7 +253,8 @@ Command add_tune(App& tool) {
                   "A part of a benchmark's name, or OPERAND=4x128x64,OPERAND=… "
                   "(default: every benchmark)");
   app->add_option("--set", a.options, "Options of the operation")->type_name("OPTION=VALUE");
-  app->add_option("--dtype", a.dtype, "Only f32, f16 or bf16");
+  app->add_option("--dtype", a.dtype,
+                  "Only these storage types: f32, f16, bf16, or a combination of --list");
   app->add_flag("--missing", a.missing, "Only calls that have no tuned configuration yet");
   app->add_flag("-v,--verbose", a.verbose, "Print every candidate");
   app->add_flag("--json", a.json, "Print JSON");

@@ -44,7 +44,7 @@ Tally count(const TuneReport& report) {
 }
 
 std::string job_name(const TuneJob& job) {
-  return job.operation->name + '/' + job.shape.name + '/' + std::string(to_string(job.dtype));
+  return job.operation->name + '/' + job.shape.name + '/' + job.types.name();
 }
 
 TuneReport tune_job(const Executor& executor, const std::string& device, const TuneJob& job,

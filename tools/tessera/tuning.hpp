@@ -15,7 +15,7 @@ namespace tessera::tool {
 struct TuneJob {
   const Operation* operation;
   Case shape;
-  DType dtype;
+  StorageTypes types;
   std::string key;  // jobs with one key share their configuration
 };
 

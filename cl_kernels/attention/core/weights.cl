@@ -27,12 +27,12 @@ KERNEL void attention_weights(const global scalar* restrict q, const global scal
   if (is_coarse(policies, lse)) {  // of all items' row
     const RowPeak peak = find_peak(&from, scores, keys, get_local_id(0));
     shift = peak.largest;
-    less = log2(peak.sum);
+    less = policy_less(peak.sum);
   }
   if (key >= a.kv_len) return;
   const float score = key_score(&from, (int)key);
   const float weight =
-      score == MASKED_SCORE ? 0.0f : exp2(score - shift - less) * policy_keep(policies, from.policy, (int)key);
+      score == MASKED_SCORE ? 0.0f : exp2(policy_weight_exponent(score, shift, less)) * policy_keep(policies, from.policy, (int)key);
   store_scalar(weight, weights + call.w_offset,
                batch * call.w_stride_batch + head * call.w_stride_head + (size_t)row * call.w_stride_row + key);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What     For every row {shift, key, less, counts}, to the scratch buffer: its weights are
 //          exp2(score - shift - less). Shift is log_sum_exp in base 2 and less 0, or where that is
-//          too coarse, the largest score and the logarithm of the sum. Outputs that aren't divided
-//          by their weights' sum have the largest score and 0; their gradient runs through that
-//          score, too: key says whose it is. Sink n counts as key kv_len + n; the first of equals
+//          too coarse, the largest score and the logarithm of the sum, or LEAST_LESS. Outputs that
+//          aren't divided by their weights' sum have the largest score and LEAST_LESS; their
+//          gradient runs through that score, too: key says whose it is. Sink n counts as key kv_len + n; the first of equals
 //          wins; -1 where it doesn't matter or the row sees nothing. Counts is 1 if the row has a
 //          share in the gradients of sinks: it sees a key, and not all of its scores are infinite.
 // Who      Group (x, y, z): row, head, batch.
@@ -47,7 +47,7 @@ void main() {
   if (!normalize || is_coarse(lse)) {
     const RowPeak peak = find_peak(peak_row, item);
     shift = peak.largest;
-    less = normalize ? log2(peak.sum) : 0.0;
+    less = normalize ? policy_less(peak.sum) : LEAST_LESS;
     key = normalize ? -1 : peak.key;
   }
   if (item == 0u)

@@ -35,13 +35,13 @@ void main() {
   if (is_coarse(lse)) {  // of all items' row
     const RowPeak peak = find_peak(from, gl_LocalInvocationIndex);
     shift = peak.largest;
-    less = log2(peak.sum);
+    less = policy_less(peak.sum);
   }
   if (key >= args.core.kv_len) return;
   const float score = key_score(from, int(key));
   float weight = 0.0;
   if (score != MASKED_SCORE)
-    weight = exp2(score - shift - less) * policy_keep(from.policy, int(key));
+    weight = exp2(policy_weight_exponent(score, shift, less)) * policy_keep(from.policy, int(key));
   weights[args.w_offset + batch * args.w_stride_batch + head * args.w_stride_head +
           row * args.w_stride_row + key] = store_scalar(weight);
 }

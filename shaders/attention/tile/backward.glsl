@@ -249,7 +249,7 @@ Pair pair_of(Row row, int key, float q_dot_k, float weight_gradient) {
   }
 #endif
 #if POLICY
-  const float p = exp2(score.x - row.shift - row.less);
+  const float p = exp2(policy_weight_exponent(score.x, row.shift, row.less));
 #else
   const float p = exp2(score.x - row.shift);
 #endif

@@ -39,6 +39,20 @@ const std::byte* bytes_of(const Buffer& buffer) {
   return static_cast<const HostBuffer&>(buffer).data();
 }
 
+// The smallest index of each kind of error, as kernels leave it.
+void raise_errors(const Launch& launch, std::span<HostTensor> tensors) {
+  const Operation& operation = *launch.problem->operation;
+  if (operation.errors.empty()) return;
+  for (const Raised& raised : operation.raises(*launch.problem, tensors)) {
+    std::byte* const at =
+        bytes_of(*launch.errors) + (launch.first_error + raised.error) * sizeof(std::uint32_t);
+    std::uint32_t word = 0;
+    std::memcpy(&word, at, sizeof word);
+    word = std::min(word, raised.index);
+    std::memcpy(at, &word, sizeof word);
+  }
+}
+
 class HostStream final : public Stream {
  public:
   void upload(Buffer& target, std::uint64_t offset, std::span<const std::byte> bytes) override {
@@ -62,6 +76,7 @@ class HostStream final : public Stream {
       if (!problem.has(slot)) continue;
       tensors[slot] = {.spec = problem.spec(slot), .data = bytes_of(*launch.buffers[slot])};
     }
+    if (launch.errors != nullptr) raise_errors(launch, tensors);
     static_cast<const HostProgram*>(launch.program)->kernel()(problem, tensors);
   }
   void flush() override {}

@@ -104,6 +104,20 @@ FUNCTION float policy_log_sum_exp(POLICY_PARAMETERS float shift, float sum) {
   return (RULE(features) & POLICY_FAR) != 0u ? score_of_exponent(exponent) : exponent * LN_2;
 }
 
+// The exponent of a weight, by {shift, less} of its row. Where these are of the row's own maximum,
+// less is not 0, and no score is above it, though it may come out so: where scores are far from 0,
+// their roundings are far more than 1.
+FUNCTION float policy_weight_exponent(float score, float shift, float less) {
+  const float above = score - shift;
+  return (less != 0.0f && above > 0.0f ? 0.0f : above) - less;
+}
+// The least that can be told from 0, which changes no exponent.
+#define LEAST_LESS 1.1754944e-38f
+FUNCTION float policy_less(float sum) {
+  const float less = log2(sum);
+  return less == 0.0f ? LEAST_LESS : less;
+}
+
 // What dropout multiplies the weight with: 0 or the factor that keeps the mean.
 FUNCTION float policy_keep(POLICY_PARAMETERS RowPolicy at, int key) {
   if ((RULE(features) & POLICY_DROPOUT) == 0u) return 1.0f;

@@ -3,12 +3,31 @@
 
 #include <string>
 
-#include "abi/shared.h"
+#include "abi/storage.h"
 
 namespace tessera::operations {
 
 std::uint32_t dtype_axis(DType dtype) {
-  return dtype == DType::kF16 ? DTYPE_F16 : dtype == DType::kBF16 ? DTYPE_BF16 : DTYPE_F32;
+  switch (dtype) {
+    case DType::kF16:
+      return DTYPE_F16;
+    case DType::kBF16:
+      return DTYPE_BF16;
+    case DType::kI8:
+      return DTYPE_I8;
+    case DType::kU8:
+      return DTYPE_U8;
+    case DType::kI4:
+      return DTYPE_I4;
+    case DType::kU4:
+      return DTYPE_U4;
+    case DType::kE4M3FN:
+      return DTYPE_E4M3FN;
+    case DType::kE5M2:
+      return DTYPE_E5M2;
+    default:
+      return DTYPE_F32;
+  }
 }
 
 std::vector<Define> dtype_axes(const Problem& problem, const DeviceProfile& /*profile*/) {

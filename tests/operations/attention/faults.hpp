@@ -125,7 +125,7 @@ namespace tessera::testing {
   FAULT(kDropoutNotInDp, kBackward, "dp of undropped weights")                                    \
   FAULT(kValueGradientOfScores, kBackward, "dv of ds in place of p")                              \
   FAULT(kEmptyRowIsNan, kBackward, "exp(s - -inf) of rows that see nothing")                      \
-  FAULT(kHiddenDelta, kBackward, "gradients of rows that see nothing are multiplied by 0")        \
+  FAULT(kHiddenDelta, kBackward, "rows that see nothing count for the gradients of sinks")        \
   FAULT(kHiddenKeyTimesZero, kBackward, "hidden keys are multiplied by 0, and NaN is no 0")       \
   FAULT(kLastRowMissing, kBackward, "dk and dv miss the last row")                                \
   FAULT(kScoreGradientBf16, kBackward, "ds is rounded to bf16")                                   \

@@ -23,8 +23,7 @@ void AttentionModel::accumulate(const Row& row, Gradients& gradients) const {
   const float* const output = output_.at(row.batch, row.index, row.head);
   const float* const delta_gradient = delta_gradient_.at(row.batch, row.index, row.head);
   float delta = 0;
-  for (std::int64_t d = 0; d < call_.value_dim; ++d)
-    if (output[d] != 0 || is(Fault::kHiddenDelta)) delta += delta_gradient[d] * output[d];
+  for (std::int64_t d = 0; d < call_.value_dim; ++d) delta += delta_gradient[d] * output[d];
   if (is(Fault::kDeltaMissing)) delta = 0;
   const float lse = log_sum_exp_.spec.shape.size() == 3
                         ? log_sum_exp_.at({row.batch, row.head, row.index})
@@ -34,8 +33,8 @@ void AttentionModel::accumulate(const Row& row, Gradients& gradients) const {
   float shift = is(Fault::kLseBase2) ? lse * kLn2 : lse, sum = 1;
   std::int64_t peak = -1;
   const bool normalized = call_.normalize || is(Fault::kPeakIgnored);
-  const bool coarse =
-      has(call_.slots.bias) && std::fabs(lse) > COARSE_LOG_SUM_EXP && !is(Fault::kCoarseLseTaken);
+  const bool coarse = (has(call_.slots.bias) || has(call_.slots.alibi_slopes)) &&
+                      std::fabs(lse) > COARSE_LOG_SUM_EXP && !is(Fault::kCoarseLseTaken);
   if (!call_.normalize || coarse) {
     shift = -kInfinity;
     for (std::int64_t key = 0; key < call_.kv_len; ++key) {
@@ -59,6 +58,7 @@ void AttentionModel::accumulate(const Row& row, Gradients& gradients) const {
   const auto delta_at = [&](std::int64_t key, float p) {
     return normalized ? p * delta : key == peak ? delta : 0;
   };
+  bool counts = is(Fault::kHiddenDelta);  // for sinks: the row sees a key
   const bool last_of_group = row.head % call_.group() + 1 == call_.group();
   for (std::int64_t key = 0; key < call_.kv_len; ++key) {
     if (lse == -kInfinity && is(Fault::kEmptyRowIsNan)) gradients.query[index(at)] = kNan;
@@ -74,6 +74,7 @@ void AttentionModel::accumulate(const Row& row, Gradients& gradients) const {
       for (std::int64_t d = 0; d < call_.head_dim; ++d)
         gradients.query[index(at * call_.head_dim + d)] += 0 * key_row(row, key)[d];
     }
+    counts = counts || seen;
     if (!seen || lse == -kInfinity) continue;
     const float p = std::exp(s.value - shift) / sum;
     const float kept = keep(row, key);
@@ -119,7 +120,7 @@ void AttentionModel::accumulate(const Row& row, Gradients& gradients) const {
       db += (after ? ds : du) * (is(Fault::kBiasGradientScaled) ? scale_ : 1);
     }
   }
-  if (gradients.sinks.empty() || lse == -kInfinity) return;
+  if (gradients.sinks.empty() || !counts || std::isinf(lse)) return;
   if (is(Fault::kSinkGradientOneBatch) && row.batch + 1 < call_.batch) return;
   const std::int64_t heads = sinks_.spec.shape.size() == 2 ? sinks_.spec.shape[0] : 1;
   for (std::size_t n = 0; n < logits.size(); ++n) {

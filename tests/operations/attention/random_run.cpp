@@ -55,8 +55,7 @@ class Runner {
       return !runtime::mistrusted(expected).empty();
     };
     result.mistrusted = std::ranges::any_of(bench.expectations(*plan), mistrusted);
-    bench.reset_outputs();
-    state_.default_stream()->launch(*plan, bench.buffers());
+    bench.launch(*plan);
     const runtime::Verdict verdict = bench.verify(*plan);
     result.worst = verdict.worst;
     result.failure = verdict.failure;

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix products with everything that may follow them, and their gradients.
+//
+//   z      = alpha op(a) op(b) + bias + beta c
+//   output = act(z) * gate + residual                       (1 and 0 where left out)
+//
+// op() transposes the last two axes where transpose_a or transpose_b says so. Activations: none,
+// relu, gelu (by the error function), gelu_tanh, silu; swiglu and geglu take the columns of z in
+// pairs, of which the even one is activated and multiplies the odd one: output[j] = act(z[2 j])
+// z[2 j + 1], with silu and gelu.
+//
+// Gradients, with dy = grad_output, t = dy * gate * act'(z), and of pairs t[2 j] = dy gate act'(z[2
+// j]) z[2 j + 1], t[2 j + 1] = dy gate act(z[2 j]):
+//
+//   grad_a    = alpha t op(b)^T, grad_b = alpha op(a)^T t, each turned as its operand is, and
+//               summed over the batches along which it repeats
+//   grad_bias = t, summed over what bias repeats along
+//   grad_c    = beta t
+//   grad_gate = dy * act(z)
+//   the gradient of residual is grad_output
+//
+// Shapes: op(a) [..., m, k], op(b) [..., k, n]; leading axes broadcast to one another from the
+// right. bias broadcasts to z: [n], [m, 1], [..., m, n]. c is [..., m, n] as z is; gate, residual
+// and output [..., m, n], or [..., m, n / 2] where columns are paired. Strides are any that are not
+// negative: transposes, batches and repeated rows are views. K of 0 makes the product 0; with beta
+// of 0, c is not read.
+//
+// Numerics: every operand is f32, f16 or bf16 of its own; output has the dtype of a where
+// output_dtype does not say another; gradients have that of their operand. Products and sums in
+// float, one rounding to nearest even at the end; backward, variants on matrix units round t to 16
+// bits (Precision::kHigh), others keep it in float. Sums have one order: the same library, driver,
+// device, configuration and inputs give the same bits. NaN and infinity stay in their rows and
+// columns.
+//
+// Errors: InvalidArgument for shapes, dtypes and options that contradict this, Unsupported where no
+// variant of the device can.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "tessera/context.hpp"
+#include "tessera/export.hpp"
+
+namespace tessera {
+
+enum class MatmulActivation : std::uint8_t {
+  kNone,
+  kRelu,
+  kGelu,
+  kGeluTanh,
+  kSilu,
+  kSwiglu,
+  kGeglu
+};
+
+// Tensors that are left out are not part of the call.
+struct MatmulOptions {
+  bool transpose_a = false, transpose_b = false;
+  float alpha = 1, beta = 1;  // finite
+  MatmulActivation activation = MatmulActivation::kNone;
+  Tensor bias{}, c{}, gate{}, residual{};
+  std::optional<DType> output_dtype{};  // f32, f16 or bf16; that of a
+};
+
+// Which gradients to compute, of those that the call has.
+struct MatmulGradientOptions {
+  bool a = true, b = true, bias = true, c = true, gate = true;
+};
+
+// Empty where the call has no such operand or it was not wanted.
+struct MatmulGradients {
+  Tensor a, b, bias, c, gate;
+};
+
+TESSERA_API Tensor matmul(const Executor& on, const Tensor& a, const Tensor& b,
+                          const MatmulOptions& options = {});
+TESSERA_API MatmulGradients matmul_backward(const Executor& on, const Tensor& a, const Tensor& b,
+                                            const Tensor& grad_output,
+                                            const MatmulOptions& options = {},
+                                            const MatmulGradientOptions& wanted = {});
+
+namespace vjp {
+
+// Takes the gradient of the output to those of the operands. Keeps the operands alive; may be
+// called any number of times.
+class MatmulPullback {
+ public:
+  TESSERA_API MatmulGradients operator()(const Tensor& grad_output,
+                                         const MatmulGradientOptions& wanted = {}) const;
+
+ private:
+  struct State;
+  explicit MatmulPullback(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+  friend struct MatmulMaker;
+  std::shared_ptr<const State> state_;
+};
+
+struct MatmulResult {
+  Tensor output;
+  MatmulPullback pullback;
+};
+
+// auto [output, pullback] = vjp::matmul(context, a, b, {.bias = bias});
+TESSERA_API MatmulResult matmul(const Executor& on, const Tensor& a, const Tensor& b,
+                                const MatmulOptions& options = {});
+
+}  // namespace vjp
+}  // namespace tessera

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Storage types beyond those of the preludes: 8-bit floats, bytes and half bytes, from and to what
+// arithmetic uses. OpenCL C and GLSL; the host's are in base/dtype.cpp. Bits come as an unsigned
+// number, so that no 8-bit types are needed; lib/bytes takes them from buffers and puts them there.
+// Every conversion is exact or rounds once, to nearest even, and needs no subnormal floats.
+#ifndef TESSERA_ABI_STORAGE_H
+#define TESSERA_ABI_STORAGE_H
+#include "abi/shared.h"
+
+// Beside those of abi/shared.h: values of axes that name an operand's storage type.
+#define DTYPE_I8 3
+#define DTYPE_U8 4
+#define DTYPE_I4 5
+#define DTYPE_U4 6
+#define DTYPE_E4M3FN 7
+#define DTYPE_E5M2 8
+
+#ifndef __cplusplus
+
+#ifdef __OPENCL_C_VERSION__
+#define BITS_OF_FLOAT(x) as_uint(x)
+#define FLOAT_OF_BITS(x) as_float(x)
+#else
+#define BITS_OF_FLOAT(x) floatBitsToUint(x)
+#define FLOAT_OF_BITS(x) uintBitsToFloat(x)
+#endif
+
+// Of a float whose exponent has `bias` and whose mantissa has 23 - drop bits, without its sign, as
+// a float of 32 bits; numbers only. Below the normal ones, 1 stands before the mantissa and is
+// taken away again, which is exact.
+FUNCTION float widen_magnitude(u32 magnitude, u32 drop, u32 bias) {
+  const u32 shifted = (magnitude << drop) + ((127u - bias) << 23);
+  const bool normal = (magnitude >> (23u - drop)) != 0u;
+  const float least = FLOAT_OF_BITS((128u - bias) << 23);
+  return normal ? FLOAT_OF_BITS(shifted) : FLOAT_OF_BITS(shifted + 0x800000u) - least;
+}
+
+// The magnitude of a float that is no NaN in such a format, rounded; as if its exponents had no
+// end.
+FUNCTION u32 narrow_magnitude(u32 magnitude, u32 drop, u32 bias) {
+  const u32 exponent = magnitude >> 23;
+  const bool normal = exponent > 127u - bias;
+  // Low bits that the format has no room for: all of them, from the smallest subnormal's half on.
+  const u32 lost = normal ? drop : min(drop + 128u - bias - exponent, 25u);
+  const u32 exact =
+      normal ? magnitude - ((127u - bias) << 23) : (magnitude & 0x7fffffu) | 0x800000u;
+  return (exact + (1u << (lost - 1u)) - 1u + ((exact >> lost) & 1u)) >> lost;
+}
+
+FUNCTION float from_e4m3fn(u32 bits) {
+  const u32 magnitude = bits & 0x7fu, sign = (bits & 0x80u) << 24;
+  const u32 value = BITS_OF_FLOAT(widen_magnitude(magnitude, 20u, 7u));
+  return FLOAT_OF_BITS(magnitude == 0x7fu ? 0x7fc00000u : sign | value);
+}
+
+FUNCTION float from_e5m2(u32 bits) {
+  const u32 magnitude = bits & 0x7fu, sign = (bits & 0x80u) << 24;
+  const u32 value = BITS_OF_FLOAT(widen_magnitude(magnitude, 21u, 15u));
+  const u32 beyond = magnitude == 0x7cu ? sign | 0x7f800000u : 0x7fc00000u;
+  return FLOAT_OF_BITS(magnitude >= 0x7cu ? beyond : sign | value);
+}
+
+// Saturates, infinities too; NaN stays NaN.
+FUNCTION u32 to_e4m3fn(float x) {
+  const u32 u = BITS_OF_FLOAT(x), magnitude = u & 0x7fffffffu;
+  if (magnitude > 0x7f800000u) return 0x7fu;
+  return ((u >> 24) & 0x80u) | min(narrow_magnitude(magnitude, 20u, 7u), 0x7eu);
+}
+
+FUNCTION u32 to_e5m2(float x) {
+  const u32 u = BITS_OF_FLOAT(x), magnitude = u & 0x7fffffffu;
+  if (magnitude > 0x7f800000u) return 0x7eu;
+  return ((u >> 24) & 0x80u) | min(narrow_magnitude(magnitude, 21u, 15u), 0x7bu);
+}
+
+FUNCTION int from_i8(u32 bits) { return TO_INT(bits ^ 0x80u) - 128; }
+FUNCTION int from_i4(u32 bits) { return TO_INT(bits ^ 8u) - 8; }
+
+// An integer of a float: rounded to nearest even, beyond the ends the end, of NaN 0.
+FUNCTION int to_integer(float x, float least, float most) {
+  const bool number = (BITS_OF_FLOAT(x) & 0x7fffffffu) <= 0x7f800000u;
+  // 2^23 more is a float without a fraction.
+  const float magic = 12582912.0f;
+  const float bounded = number ? min(max(x, least), most) : 0.0f;
+  return TO_INT(BITS_OF_FLOAT(bounded + magic)) - TO_INT(BITS_OF_FLOAT(magic));
+}
+FUNCTION u32 to_i8(float x) { return TO_U32(to_integer(x, -128.0f, 127.0f)) & 0xffu; }
+FUNCTION u32 to_u8(float x) { return TO_U32(to_integer(x, 0.0f, 255.0f)); }
+FUNCTION u32 to_i4(float x) { return TO_U32(to_integer(x, -8.0f, 7.0f)) & 0xfu; }
+FUNCTION u32 to_u4(float x) { return TO_U32(to_integer(x, 0.0f, 15.0f)); }
+
+// By a storage type, which is known when the kernel is built.
+FUNCTION float from_storage(u32 dtype, u32 bits) {
+  if (dtype == DTYPE_E4M3FN) return from_e4m3fn(bits);
+  if (dtype == DTYPE_E5M2) return from_e5m2(bits);
+  if (dtype == DTYPE_I8) return TO_FLOAT(from_i8(bits));
+  if (dtype == DTYPE_I4) return TO_FLOAT(from_i4(bits));
+  return TO_FLOAT(bits);
+}
+FUNCTION u32 to_storage(u32 dtype, float x) {
+  if (dtype == DTYPE_E4M3FN) return to_e4m3fn(x);
+  if (dtype == DTYPE_E5M2) return to_e5m2(x);
+  if (dtype == DTYPE_I8) return to_i8(x);
+  if (dtype == DTYPE_I4) return to_i4(x);
+  return dtype == DTYPE_U4 ? to_u4(x) : to_u8(x);
+}
+
+#endif  // __cplusplus
+#endif  // TESSERA_ABI_STORAGE_H

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// The records of matmul and its gradients, and the typed functions.
+#include <string>
+#include <utility>
+
+#include "operations/matmul_core/problem.hpp"
+#include "tessera/operations/matmul.hpp"
+
+namespace tessera {
+namespace operations::matmul {
+namespace {
+
+const std::vector<DType> kStorage{DType::kF32, DType::kF16, DType::kBF16};
+
+Operand operand(std::string name, Role role, bool optional, std::string shape, std::string doc) {
+  return {.name = std::move(name),
+          .role = role,
+          .optional = optional,
+          .shape = std::move(shape),
+          .dtypes = kStorage,
+          .doc = std::move(doc)};
+}
+
+std::string choices(const std::vector<std::string>& names) {
+  std::string list = "one of ";
+  for (const std::string& name : names) list += (name == names.front() ? "" : ", ") + name;
+  return list;
+}
+
+Operation new_operation(const std::string& name, const MatmulSlots& slots) {
+  Operation operation;
+  operation.name = name;
+  operation.operands = {
+      operand("a", Role::kInput, false, "[..., m, k]", "[..., k, m] with transpose_a"),
+      operand("b", Role::kInput, false, "[..., k, n]", "[..., n, k] with transpose_b"),
+      operand("bias", Role::kInput, true, "[n]", "or whatever broadcasts to the product"),
+      operand("c", Role::kInput, true, "[..., m, n]",
+              "joins the sums beta times; not read if that is 0"),
+      operand("gate", Role::kInput, true, "[..., m, n]",
+              "multiplies what the activation gives; n / 2 columns where they are paired")};
+  operation.options = {
+      {.name = "transpose_a", .fallback = false, .type = "bool", .doc = "a is [..., k, m]"},
+      {.name = "transpose_b", .fallback = false, .type = "bool", .doc = "b is [..., n, k]"},
+      {.name = "alpha", .fallback = 1.0, .type = "float", .doc = "factor of the product"},
+      {.name = "beta", .fallback = 1.0, .type = "float", .doc = "factor of c"},
+      {.name = "activation",
+       .fallback = std::string("none"),
+       .type = choices(activation_names()),
+       .doc = "swiglu and geglu take columns in pairs: act(even) odd"}};
+  operation.validate = [slots](Problem& problem) { validate_matmul(problem, slots); };
+  operation.reference = reference_matmul;
+  add_ways(operation, matmul_ways(slots));
+  operation.workload = matmul_workload(slots);
+  return operation;
+}
+
+Operation forward() {
+  Operation operation = new_operation("matmul", matmul_slots());
+  operation.summary = "matrix product with bias, addend, activation, gate and residual";
+  operation.formula = "output = act(alpha op(a) op(b) + bias + beta c) * gate + residual";
+  operation.operands.push_back(operand("residual", Role::kInput, true, "[..., m, n]",
+                                       "added last; n / 2 columns where they are paired"));
+  operation.operands.push_back(operand("output", Role::kOutput, false, "[..., m, n]",
+                                       "n / 2 columns where they are paired"));
+  operation.options.push_back({.name = "output_dtype",
+                               .type = "one of f32, f16, bf16",
+                               .doc = "of output; that of a where it is not set"});
+  return operation;
+}
+
+Operation backward() {
+  Operation operation = new_operation("matmul_backward", matmul_backward_slots());
+  operation.summary = "gradients of matmul";
+  operation.formula =
+      "t = grad_output * gate * act'(z); grad_a = alpha t op(b)^T; grad_b = alpha op(a)^T t; "
+      "grad_bias = sum of t; grad_c = beta t; grad_gate = grad_output * act(z)";
+  const auto add = [&](std::string name, Role role, bool optional, std::string shape,
+                       std::string doc) {
+    operation.operands.push_back(
+        operand(std::move(name), role, optional, std::move(shape), std::move(doc)));
+  };
+  add("grad_output", Role::kInput, false, "[..., m, n]", "in the shape of output, of any dtype");
+  add("grad_a", Role::kOutput, true, "[..., m, k]", "in the shape and dtype of a");
+  add("grad_b", Role::kOutput, true, "[..., k, n]", "in the shape and dtype of b");
+  add("grad_bias", Role::kOutput, true, "[n]", "in the shape and dtype of bias");
+  add("grad_c", Role::kOutput, true, "[..., m, n]", "in the dtype of c");
+  add("grad_gate", Role::kOutput, true, "[..., m, n]", "in the dtype of gate");
+  return operation;
+}
+
+}  // namespace
+
+std::vector<Operation> matmul() { return {forward(), backward()}; }
+
+}  // namespace operations::matmul
+
+// ---- the typed functions ------------------------------------------------------------------------
+
+namespace {
+
+Tensors operands(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
+  Tensors tensors{{"a", a}, {"b", b}};
+  const auto add = [&](const char* name, const Tensor& tensor) {
+    if (tensor) tensors.emplace(name, tensor);
+  };
+  add("bias", options.bias);
+  add("c", options.c);
+  add("gate", options.gate);
+  return tensors;
+}
+
+Options named(const MatmulOptions& options) {
+  return {{"transpose_a", options.transpose_a},
+          {"transpose_b", options.transpose_b},
+          {"alpha", static_cast<double>(options.alpha)},
+          {"beta", static_cast<double>(options.beta)},
+          {"activation", operations::matmul::activation_names().at(
+                             static_cast<std::size_t>(options.activation))}};
+}
+
+}  // namespace
+
+Tensor matmul(const Executor& on, const Tensor& a, const Tensor& b, const MatmulOptions& options) {
+  Tensors tensors = operands(a, b, options);
+  if (options.residual) tensors.emplace("residual", options.residual);
+  Options values = named(options);
+  if (options.output_dtype)
+    values.emplace("output_dtype", std::string(to_string(*options.output_dtype)));
+  return on.run("matmul", std::move(tensors), values).at("output");
+}
+
+MatmulGradients matmul_backward(const Executor& on, const Tensor& a, const Tensor& b,
+                                const Tensor& grad_output, const MatmulOptions& options,
+                                const MatmulGradientOptions& wanted) {
+  Tensors tensors = operands(a, b, options);
+  tensors.emplace("grad_output", grad_output);
+  std::vector<std::string> outputs;
+  const auto want = [&](bool wants, const Tensor& of, const char* name) {
+    if (wants && of) outputs.emplace_back(name);
+  };
+  want(wanted.a, a, "grad_a");
+  want(wanted.b, b, "grad_b");
+  want(wanted.bias, options.bias, "grad_bias");
+  want(wanted.c, options.c, "grad_c");
+  want(wanted.gate, options.gate, "grad_gate");
+  Tensors results = on.run("matmul_backward", std::move(tensors), named(options), outputs);
+  const auto take = [&](const char* name) {
+    const auto found = results.find(name);
+    return found == results.end() ? Tensor{} : found->second;
+  };
+  return {.a = take("grad_a"),
+          .b = take("grad_b"),
+          .bias = take("grad_bias"),
+          .c = take("grad_c"),
+          .gate = take("grad_gate")};
+}
+
+namespace vjp {
+
+struct MatmulPullback::State {
+  Executor on;
+  Tensor a, b;
+  MatmulOptions options;
+};
+
+struct MatmulMaker {
+  static MatmulResult make(const Executor& on, const Tensor& a, const Tensor& b,
+                           const MatmulOptions& options) {
+    auto state = std::make_shared<MatmulPullback::State>(MatmulPullback::State{on, a, b, options});
+    return {.output = tessera::matmul(on, a, b, options),
+            .pullback = MatmulPullback(std::move(state))};
+  }
+};
+
+MatmulGradients MatmulPullback::operator()(const Tensor& grad_output,
+                                           const MatmulGradientOptions& wanted) const {
+  return matmul_backward(state_->on, state_->a, state_->b, grad_output, state_->options, wanted);
+}
+
+MatmulResult matmul(const Executor& on, const Tensor& a, const Tensor& b,
+                    const MatmulOptions& options) {
+  return MatmulMaker::make(on, a, b, options);
+}
+
+}  // namespace vjp
+}  // namespace tessera

@@ -1,0 +1,461 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operations/matmul_core/cases.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <random>
+#include <string>
+#include <utility>
+
+namespace tessera::operations::matmul {
+namespace {
+
+// What a call has beside a and b.
+enum Has : unsigned {
+  kNothing = 0,
+  kHasBias = 1,
+  kHasAddend = 2,
+  kHasGate = 4,
+  kHasResidual = 8,
+  kTransposeA = 16,
+  kTransposeB = 32,
+  kAll = kHasBias | kHasAddend | kHasGate | kHasResidual,
+};
+
+// How operands lie in memory.
+enum class Layout { kContiguous, kGaps, kColumns };
+
+struct MatmulCase {
+  const char* name;
+  const char* why;
+  std::int64_t m = 1, n = 1, k = 1;  // n: columns of the product
+  unsigned has = kNothing;
+  const char* activation = "none";
+  Shape batch_a{}, batch_b{};
+  Shape bias{};  // empty = [n]
+  const char* data = "normal";
+  Layout layout = Layout::kContiguous;
+  double alpha = 1, beta = 1;
+  const char* b_dtype = "";  // empty = that of a
+  const char* output = "";
+};
+
+Shape with(Shape leading, std::int64_t rows, std::int64_t columns) {
+  leading.push_back(rows);
+  leading.push_back(columns);
+  return leading;
+}
+
+Shape broadcast(const Shape& a, const Shape& b) {
+  Shape result(std::max(a.size(), b.size()), 1);
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    const std::int64_t of_a = i < a.size() ? a[a.size() - 1 - i] : 1;
+    const std::int64_t of_b = i < b.size() ? b[b.size() - 1 - i] : 1;
+    result[result.size() - 1 - i] = of_a == 1 ? of_b : of_a;
+  }
+  return result;
+}
+
+// Rows with unused memory behind them, or columns that are contiguous where rows would be.
+TensorSpec laid_out(DType dtype, const Shape& shape, Layout layout, std::int64_t gap) {
+  TensorSpec spec = TensorSpec::contiguous(dtype, shape);
+  if (layout == Layout::kContiguous || shape.size() < 2) return spec;
+  const std::size_t rows = shape.size() - 2, columns = shape.size() - 1;
+  const std::size_t inner = layout == Layout::kGaps ? columns : rows;
+  const std::size_t outer = layout == Layout::kGaps ? rows : columns;
+  spec.offset = gap;
+  spec.strides[inner] = 1;
+  spec.strides[outer] = shape[inner] + gap;
+  std::int64_t step = shape[outer] * spec.strides[outer];
+  for (std::size_t axis = rows; axis-- > 0;) {
+    spec.strides[axis] = step;
+    step *= shape[axis];
+  }
+  return spec;
+}
+
+bool is_paired(const MatmulCase& from) {
+  return std::string(from.activation).find("glu") != std::string::npos;
+}
+
+// Gradients that a call can have are all wanted.
+Case make(const MatmulSlots& slots, DType dtype, const MatmulCase& from) {
+  Case result{.name = from.name, .why = from.why, .data = from.data};
+  const auto has = [&](Has what) { return (from.has & what) != 0; };
+  const DType b_type = *from.b_dtype != '\0' ? parse_dtype(from.b_dtype) : dtype;
+  const DType output = *from.output != '\0' ? parse_dtype(from.output) : dtype;
+  const std::int64_t n = is_paired(from) ? from.n / 2 : from.n;
+  const bool transpose_b = has(kTransposeB) || slots.linear;
+  Shape a =
+      has(kTransposeA) ? with(from.batch_a, from.k, from.m) : with(from.batch_a, from.m, from.k);
+  Shape b = transpose_b ? with(from.batch_b, from.n, from.k) : with(from.batch_b, from.k, from.n);
+  const Shape batch = broadcast(from.batch_a, from.batch_b);
+  std::int64_t gap = 0;
+  const auto set = [&](std::size_t slot, DType type, const Shape& shape) {
+    if (slot == kNoOperand) return;
+    gap += type == DType::kF32 ? 3 : 5;
+    result.operands.resize(std::max(result.operands.size(), slot + 1));
+    result.operands[slot] = laid_out(type, shape, from.layout, gap);
+  };
+  const Shape bias = from.bias.empty() ? Shape{from.n} : from.bias;
+  set(slots.a, dtype, a);
+  set(slots.b, b_type, b);
+  if (has(kHasBias)) set(slots.bias, dtype, bias);
+  if (has(kHasAddend)) set(slots.addend, output, with(batch, from.m, from.n));
+  if (has(kHasGate)) set(slots.gate, dtype, with(batch, from.m, n));
+  if (slots.backward()) {
+    set(slots.grad_output, output, with(batch, from.m, n));
+    set(slots.grad_a, dtype, a);
+    set(slots.grad_b, b_type, b);
+    if (has(kHasBias)) set(slots.grad_bias, dtype, bias);
+    if (has(kHasAddend)) set(slots.grad_addend, output, with(batch, from.m, from.n));
+    if (has(kHasGate)) set(slots.grad_gate, dtype, with(batch, from.m, n));
+  } else {
+    if (has(kHasResidual)) set(slots.residual, dtype, with(batch, from.m, n));
+    if (from.layout != Layout::kContiguous) set(slots.output, output, with(batch, from.m, n));
+    if (*from.output != '\0') result.options["output_dtype"] = std::string(from.output);
+  }
+  if (has(kTransposeA)) result.options["transpose_a"] = true;
+  if (has(kTransposeB)) result.options["transpose_b"] = true;
+  if (std::string(from.activation) != "none")
+    result.options["activation"] = std::string(from.activation);
+  if (from.alpha != 1) result.options["alpha"] = from.alpha;
+  if (from.beta != 1) result.options["beta"] = from.beta;
+  return result;
+}
+
+std::vector<MatmulCase> shared_table() {
+  return {
+      {.name = "odd",
+       .why = "sizes that divide no tile and no vector",
+       .m = 37,
+       .n = 53,
+       .k = 29,
+       .has = kHasBias},
+      {.name = "whole", .why = "sizes that divide tiles", .m = 64, .n = 128, .k = 64},
+      {.name = "one", .why = "one product", .m = 1, .n = 1, .k = 1, .has = kHasBias},
+      {.name = "row", .why = "one row times a matrix", .m = 1, .n = 70, .k = 150, .has = kHasBias},
+      {.name = "few_rows", .why = "as a language model decodes", .m = 5, .n = 96, .k = 260},
+      {.name = "column", .why = "a matrix times one column", .m = 75, .n = 1, .k = 130},
+      {.name = "outer", .why = "one term", .m = 33, .n = 34, .k = 1, .has = kHasBias},
+      {.name = "no_terms",
+       .why = "the product is 0 where K is",
+       .m = 5,
+       .n = 6,
+       .k = 0,
+       .has = kHasBias},
+      {.name = "no_rows",
+       .why = "nothing to write, and gradients of weights that are 0",
+       .m = 0,
+       .n = 6,
+       .k = 7,
+       .has = kHasBias},
+      {.name = "long", .why = "terms that are shared by work-groups", .m = 20, .n = 24, .k = 3000},
+      {.name = "wild",
+       .why = "NaN and infinity stay in their row",
+       .m = 21,
+       .n = 19,
+       .k = 40,
+       .data = "wild"},
+      {.name = "gaps",
+       .why = "unused memory between rows, vectors that are not aligned",
+       .m = 23,
+       .n = 27,
+       .k = 35,
+       .has = kHasBias,
+       .layout = Layout::kGaps},
+      {.name = "relu",
+       .why = "an activation",
+       .m = 18,
+       .n = 36,
+       .k = 20,
+       .has = kHasBias,
+       .activation = "relu"},
+      {.name = "gelu",
+       .why = "an activation, far from 0 too",
+       .m = 18,
+       .n = 36,
+       .k = 20,
+       .has = kHasBias,
+       .activation = "gelu",
+       .data = "far"},
+      {.name = "gelu_tanh",
+       .why = "an activation, far from 0 too",
+       .m = 18,
+       .n = 36,
+       .k = 20,
+       .has = kHasBias,
+       .activation = "gelu_tanh",
+       .data = "far"},
+      {.name = "silu",
+       .why = "an activation, far from 0 too",
+       .m = 18,
+       .n = 36,
+       .k = 20,
+       .has = kHasBias,
+       .activation = "silu",
+       .data = "far"},
+      {.name = "swiglu",
+       .why = "pairs of columns",
+       .m = 17,
+       .n = 38,
+       .k = 22,
+       .has = kHasBias,
+       .activation = "swiglu"},
+      {.name = "geglu",
+       .why = "pairs of columns, unaligned",
+       .m = 17,
+       .n = 38,
+       .k = 22,
+       .activation = "geglu",
+       .layout = Layout::kGaps},
+  };
+}
+
+std::vector<MatmulCase> matmul_table() {
+  return {
+      {.name = "nt", .why = "b as weights lie", .m = 40, .n = 36, .k = 44, .has = kTransposeB},
+      {.name = "tn",
+       .why = "a as gradients of weights take it",
+       .m = 40,
+       .n = 36,
+       .k = 44,
+       .has = kTransposeA},
+      {.name = "tt",
+       .why = "both transposed",
+       .m = 41,
+       .n = 35,
+       .k = 43,
+       .has = kTransposeA | kTransposeB},
+      {.name = "columns",
+       .why = "all operands by columns, the output too",
+       .m = 31,
+       .n = 22,
+       .k = 26,
+       .has = kAll,
+       .activation = "silu",
+       .layout = Layout::kColumns},
+      {.name = "batched",
+       .why = "batches of both",
+       .m = 20,
+       .n = 24,
+       .k = 28,
+       .batch_a = {3},
+       .batch_b = {3}},
+      {.name = "shared_b",
+       .why = "b repeats: batches are rows",
+       .m = 10,
+       .n = 24,
+       .k = 28,
+       .has = kHasBias,
+       .batch_a = {2, 3}},
+      {.name = "shared_a",
+       .why = "a repeats, and its gradient is a sum over batches",
+       .m = 10,
+       .n = 24,
+       .k = 28,
+       .batch_b = {2, 3}},
+      {.name = "crossed",
+       .why = "each repeats along another axis",
+       .m = 9,
+       .n = 14,
+       .k = 11,
+       .batch_a = {2, 1, 3},
+       .batch_b = {4, 1}},
+      {.name = "no_batches",
+       .why = "nothing to write",
+       .m = 9,
+       .n = 14,
+       .k = 11,
+       .batch_a = {0},
+       .batch_b = {1}},
+      {.name = "everything",
+       .why = "all that a product can have",
+       .m = 35,
+       .n = 45,
+       .k = 24,
+       .has = kAll,
+       .activation = "gelu",
+       .alpha = 0.5,
+       .beta = -1.5},
+      {.name = "gate",
+       .why = "a gate without an activation",
+       .m = 12,
+       .n = 20,
+       .k = 24,
+       .has = kHasGate,
+       .alpha = 2},
+      {.name = "gated_pairs",
+       .why = "all beside pairs of columns",
+       .m = 12,
+       .n = 40,
+       .k = 24,
+       .has = kAll,
+       .activation = "swiglu",
+       .batch_a = {2},
+       .batch_b = {2}},
+      {.name = "blank",
+       .why = "beta of 0 leaves c unread",
+       .m = 12,
+       .n = 20,
+       .k = 24,
+       .has = kHasAddend,
+       .data = "blank",
+       .beta = 0},
+      {.name = "bias_column",
+       .why = "a bias for each row",
+       .m = 12,
+       .n = 20,
+       .k = 24,
+       .has = kHasBias,
+       .bias = {12, 1}},
+      {.name = "bias_scalar",
+       .why = "one bias for all",
+       .m = 12,
+       .n = 20,
+       .k = 24,
+       .has = kHasBias,
+       .batch_a = {2},
+       .bias = {1}},
+      {.name = "bias_matrix",
+       .why = "a bias for every sum, shared by batches",
+       .m = 12,
+       .n = 20,
+       .k = 24,
+       .has = kHasBias,
+       .batch_a = {2},
+       .batch_b = {2},
+       .bias = {12, 20}},
+      {.name = "bias_batches",
+       .why = "a bias for each batch",
+       .m = 12,
+       .n = 20,
+       .k = 24,
+       .has = kHasBias,
+       .batch_a = {2},
+       .batch_b = {2},
+       .bias = {2, 1, 20}},
+      {.name = "float_b",
+       .why = "operands of two types",
+       .m = 22,
+       .n = 30,
+       .k = 34,
+       .b_dtype = "f32"},
+      {.name = "half_b",
+       .why = "operands of two types",
+       .m = 22,
+       .n = 30,
+       .k = 34,
+       .b_dtype = "f16"},
+      {.name = "float_output",
+       .why = "sums that are not rounded",
+       .m = 22,
+       .n = 30,
+       .k = 34,
+       .has = kHasResidual | kHasAddend,
+       .output = "f32"},
+      {.name = "brain_output",
+       .why = "an output of another type",
+       .m = 22,
+       .n = 30,
+       .k = 34,
+       .output = "bf16"},
+  };
+}
+
+}  // namespace
+
+std::vector<Case> conformance_cases(const MatmulSlots& slots, DType dtype) {
+  std::vector<Case> cases;
+  for (const MatmulCase& from : shared_table()) cases.push_back(make(slots, dtype, from));
+  if (slots.linear) return cases;
+  for (const MatmulCase& from : matmul_table()) cases.push_back(make(slots, dtype, from));
+  return cases;
+}
+
+std::vector<Case> edge_cases(const MatmulSlots& slots, DType dtype, const Config& config) {
+  const std::int64_t m = std::int64_t{config.get("ROWS", 8)} * config.get("LANES_M", 1);
+  const std::int64_t n =
+      std::int64_t{config.get("COLUMNS", 32)} * (config.get("WG_X", 1) / config.get("LANES_M", 1));
+  const std::int64_t k = config.get("BLOCK_K", 8);
+  std::vector<Case> cases;
+  for (const int step : {-1, 0, 1}) {
+    const std::string name = std::string("edge") + (step < 0 ? "-1" : step > 0 ? "+1" : "");
+    cases.push_back(make(slots, dtype,
+                         {.name = name.c_str(),
+                          .why = "the edge of a tile in every direction",
+                          .m = std::max<std::int64_t>(1, m + step),
+                          .n = std::max<std::int64_t>(1, n + step),
+                          .k = std::max<std::int64_t>(1, k + step),
+                          .has = kHasBias}));
+  }
+  return cases;
+}
+
+std::vector<Case> benchmark_cases(const MatmulSlots& slots, DType dtype) {
+  const auto square = [](const char* name, std::int64_t size, unsigned has = kNothing) {
+    return MatmulCase{.name = name, .why = "a square", .m = size, .n = size, .k = size, .has = has};
+  };
+  std::vector<MatmulCase> table{square("nn_1024", 1024), square("nn_4096", 4096)};
+  table.push_back({.name = "row_8192",
+                   .why = "one row: as fast as memory",
+                   .m = 1,
+                   .n = 8192,
+                   .k = 8192,
+                   .has = kTransposeB});
+  if (!slots.linear && !slots.backward()) {
+    table.push_back(square("nt_4096", 4096, kTransposeB));
+    table.push_back(square("tn_4096", 4096, kTransposeA));
+    table.push_back(square("nt_8192", 8192, kTransposeB));
+    table.push_back({.name = "batched_64_1024",
+                     .why = "batches",
+                     .m = 1024,
+                     .n = 1024,
+                     .k = 1024,
+                     .batch_a = {64},
+                     .batch_b = {64}});
+    table.push_back({.name = "gelu_4096",
+                     .why = "with bias and activation",
+                     .m = 4096,
+                     .n = 4096,
+                     .k = 4096,
+                     .has = kHasBias | kTransposeB,
+                     .activation = "gelu"});
+  }
+  std::vector<Case> cases;
+  for (const MatmulCase& from : table) {
+    if (slots.linear && (from.has & kTransposeB) != 0) {
+      MatmulCase plain = from;
+      plain.has &= ~static_cast<unsigned>(kTransposeB);
+      cases.push_back(make(slots, dtype, plain));
+    } else {
+      cases.push_back(make(slots, dtype, from));
+    }
+  }
+  return cases;
+}
+
+void fill_matmul(const Problem& problem, const Case& shape, std::span<HostTensor> tensors) {
+  const MatmulSlots& slots = problem.as<MatmulProblem>().slots;
+  std::mt19937_64 generator(shape.seed * 1000003);
+  std::normal_distribution<double> normal;
+  for (std::size_t slot = 0; slot < tensors.size(); ++slot) {
+    if (!problem.has(slot) || problem.operation->operands[slot].role != Role::kInput) continue;
+    std::vector<double> values(static_cast<std::size_t>(tensors[slot].spec.elements()));
+    for (double& value : values) value = normal(generator);
+    if (shape.data == "far" && slot == slots.bias) {
+      for (double& value : values) value *= 20;
+    }
+    if (shape.data == "blank" && slot == slots.addend)
+      std::ranges::fill(values, std::numeric_limits<double>::quiet_NaN());
+    if (shape.data == "wild" && slot == slots.a) {
+      const auto columns = static_cast<std::size_t>(tensors[slot].spec.shape.back());
+      values[columns + columns / 2] = std::numeric_limits<double>::quiet_NaN();
+      values[2 * columns + 1] = std::numeric_limits<double>::infinity();
+      values[3 * columns] = -std::numeric_limits<double>::infinity();
+    }
+    tensors[slot].write(values);
+  }
+}
+
+}  // namespace tessera::operations::matmul

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// Panels of floats, sums in registers: processors through OpenCL. Operands of 16 bits are packed as
+// floats.
+#include <algorithm>
+#include <string>
+
+#include "kernel/tunable_list.hpp"
+#include "operations/common/launch.hpp"
+#include "operations/matmul_core/cpu/packing.hpp"
+#include "operations/matmul_core/launch.hpp"
+
+namespace tessera::operations::matmul {
+namespace {
+
+std::vector<Tunable> tunables() {
+  std::vector<Tunable> list{
+#include "operations/matmul_core/cpu/cpu.def"
+  };
+  list.push_back({.id = 30, .name = "PANELS", .fallback = 4, .launch_only = true});
+  return list;
+}
+
+std::optional<Packing> packing_of_stage(const Problem& problem, const Stage& stage,
+                                        const Config& config) {
+  const auto product = product_of(problem, stage);
+  if (!product || product->is_empty()) return std::nullopt;
+  return packing_of(*product, config.at("VECTOR_WIDTH"), scratch_of_stages(problem));
+}
+
+// Panels of an item: fewer where PANELS leave too few items for the processors to share evenly.
+std::uint32_t panels_of(const Product& product, const Config& config) {
+  constexpr std::uint64_t kItems = 64;
+  const std::uint64_t panels = ceil_div(product.n, 2 * std::int64_t{config.at("VECTOR_WIDTH")});
+  const std::uint64_t others = std::uint64_t{ceil_div(product.m, config.at("BLOCK_M"))} *
+                               static_cast<std::uint64_t>(product.batches());
+  return static_cast<std::uint32_t>(
+      std::clamp<std::uint64_t>(panels * others / kItems, 1, config.at("PANELS")));
+}
+
+std::uint64_t items_of(const Product& product, const Config& config) {
+  const std::int64_t width = 2 * std::int64_t{config.at("VECTOR_WIDTH")};
+  return std::uint64_t{ceil_div(product.m, config.at("BLOCK_M"))} *
+         ceil_div(ceil_div(product.n, width), panels_of(product, config)) *
+         static_cast<std::uint64_t>(product.batches());
+}
+
+// PoCL compiles a launch of more than 65535 groups along an axis again.
+Dim3 groups_of(std::uint64_t items) { return {static_cast<std::uint32_t>(items)}; }
+
+bool is_plain(const Product& product) {
+  const View& result = product.views[kResult];
+  const bool alone = std::ranges::none_of(std::array{kBias, kAddend, kGate, kResidual, kBeside},
+                                          [&](Role role) { return product.views[role].present; });
+  return alone && product.features == 0 && product.alpha == 1 && result.dtype == DType::kF32 &&
+         result.column == 1;
+}
+
+Pass pack_pass(const Stage& stage, Role role) {
+  Pass pass;
+  pass.name = stage.name + (role == kA ? " pack a" : " pack b");
+  pass.opencl = {.file = "matmul/cpu/pack.cl", .entry = "matmul_pack"};
+  pass.bindings = {stage.slots[role], kScratch};
+  pass.specialized_on = std::vector<std::string>{"VECTOR_WIDTH", "FROM_TYPE"};
+  pass.constants = [stage, role](const Problem& problem, const Config&) -> std::vector<Define> {
+    const auto product = product_of(problem, stage);
+    return {{"FROM_TYPE", product ? dtype_axis(product->views[role].dtype) : 0U}};
+  };
+  pass.groups = [stage, role](const Problem& problem, const Config& config) {
+    const auto packing = packing_of_stage(problem, stage, config);
+    return groups_of(!packing ? 0 : role == kA ? packing->a_groups : packing->b_groups);
+  };
+  pass.args = [stage, role](const Problem& problem, const Config& config) {
+    const auto packing = packing_of_stage(problem, stage, config);
+    if (!packing) return argument_bytes(abi::MatmulPackArgs{});
+    return argument_bytes(role == kA ? packing->a_args : packing->b_args);
+  };
+  return pass;
+}
+
+Pass product_pass(const Stage& stage) {
+  Pass pass;
+  pass.name = stage.name;
+  pass.opencl = {.file = "matmul/cpu/product.cl", .entry = "matmul_product_cpu"};
+  const auto& slots = stage.slots;
+  pass.bindings = {slots[kA],    slots[kB],        kScratch,       slots[kBias],  slots[kAddend],
+                   slots[kGate], slots[kResidual], slots[kResult], slots[kBeside]};
+  pass.specialized_on = std::vector<std::string>{"ROWS", "BLOCK_M", "BLOCK_K", "VECTOR_WIDTH"};
+  pass.groups = [stage](const Problem& problem, const Config& config) {
+    const auto packing = packing_of_stage(problem, stage, config);
+    return groups_of(packing ? items_of(packing->product, config) : 0);
+  };
+  pass.args = [stage](const Problem& problem, const Config& config) {
+    const auto packing = packing_of_stage(problem, stage, config);
+    if (!packing) return argument_bytes(abi::MatmulArgs{});
+    abi::MatmulArgs args = arguments_of(packing->product);
+    args.packed_a = packing->a ? 1 : 0;
+    args.packed_b = packing->b ? 1 : 0;
+    args.panels = panels_of(packing->product, config);
+    args.features |= is_plain(packing->product) ? MATMUL_PLAIN : 0U;
+    return argument_bytes(args);
+  };
+  return pass;
+}
+
+std::vector<Config> space(const Problem&, const DeviceProfile& profile) {
+  const std::uint32_t width = vector_width(profile);
+  const auto config = [&](std::uint32_t rows, std::uint32_t block_m, std::uint32_t block_k) {
+    return Config{{"ROWS", rows},
+                  {"BLOCK_M", block_m},
+                  {"BLOCK_K", block_k},
+                  {"VECTOR_WIDTH", width},
+                  {"PANELS", 4}};
+  };
+  if (width < 16) return {config(4, 64, 256), config(6, 96, 256)};
+  return {config(8, 64, 512), config(8, 64, 256), config(12, 96, 384)};
+}
+
+Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
+  const std::uint32_t width = config.at("VECTOR_WIDTH");
+  const std::uint32_t rows = config.at("ROWS"), block = config.at("BLOCK_M");
+  if (width != 4 && width != 8 && width != 16)
+    return "takes vectors of 4, 8 or 16 floats, and VECTOR_WIDTH is " + std::to_string(width);
+  if (rows == 0 || rows > 16 || block == 0 || block % rows != 0)
+    return "takes blocks of whole tiles of 1 to 16 rows";
+  if (config.at("BLOCK_K") == 0 || config.at("PANELS") == 0)
+    return "takes at least one term and one panel at a time";
+  if (Refusal no = rejects_private_bytes(std::uint64_t{8} * block * width)) return no;
+  if (Refusal no = rejects_products(problem, profile)) return no;
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 31;
+  for (const Product& product : products_of(problem)) {
+    const Packing packing = packing_of(product, width, scratch_of_stages(problem));
+    if (packing.floats + scratch_of_stages(problem) >= kMost)
+      return "counts elements to 2^31, and the packed matrices have more";
+    if (std::max({packing.a_groups, packing.b_groups, items_of(product, config)}) >= kMost)
+      return "counts items to 2^31";
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Way cpu_way(const MatmulSlots& slots) {
+  Variant variant;
+  variant.name = "cpu";
+  variant.idea = "an item multiplies rows with packed panels, tile by tile in registers";
+  variant.needs = opencl_cpu();
+  variant.dtypes = {DType::kF32, DType::kF16, DType::kBF16};
+  variant.tunables = tunables();
+  variant.space = space;
+  variant.rejects = rejects;
+  variant.scratch_bytes = [](const Problem& problem, const Config& config) {
+    std::uint64_t floats = 0;
+    for (const Product& product : products_of(problem))
+      floats = std::max(floats, packing_of(product, config.at("VECTOR_WIDTH"), 0).floats);
+    return 4 * (scratch_of_stages(problem) + floats);
+  };
+  if (slots.backward()) variant.passes.push_back(ones_pass());
+  for (const Stage& stage : stages(slots)) {
+    variant.passes.push_back(pack_pass(stage, kA));
+    variant.passes.push_back(pack_pass(stage, kB));
+    variant.passes.push_back(product_pass(stage));
+  }
+  return {.variant = std::move(variant),
+          .rule = {.why = "processors want panels of vectors, and no local memory",
+                   .when = [](const Problem&,
+                              const DeviceProfile& profile) { return is_opencl_cpu(profile); },
+                   .config =
+                       [](const Problem& problem, const DeviceProfile& profile) {
+                         return space(problem, profile).front();
+                       }}};
+}
+
+}  // namespace tessera::operations::matmul

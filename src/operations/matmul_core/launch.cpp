@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operations/matmul_core/launch.hpp"
+
+#include <algorithm>
+
+#include "operations/common/launch.hpp"
+
+namespace tessera::operations::matmul {
+namespace {
+
+constexpr std::uint32_t kCombineItems = 64;
+constexpr std::int64_t kMostGroups = 65535;  // of a launch along an axis
+
+}  // namespace
+
+std::uint32_t filling_splits(const Product& product, std::uint64_t tiles, std::uint32_t wanted,
+                             std::int64_t least) {
+  constexpr std::uint64_t kMostSplits = 64;
+  if (tiles == 0 || product.terms() == 0) return 1;
+  const auto by_terms = static_cast<std::uint64_t>(
+      std::max<std::int64_t>(1, product.terms() / std::max<std::int64_t>(least, 1)));
+  return static_cast<std::uint32_t>(
+      std::clamp<std::uint64_t>(wanted / tiles, 1, std::min(by_terms, kMostSplits)));
+}
+
+std::uint64_t partial_floats(const Product& product, std::uint32_t splits) {
+  if (splits <= 1) return 0;
+  return std::uint64_t{splits} * static_cast<std::uint64_t>(product.batches() * product.m) *
+         static_cast<std::uint64_t>((product.n + 3) / 4 * 4);
+}
+
+Pass combine_pass(const Stage& stage, const Splits& splits) {
+  Pass pass;
+  pass.name = stage.name + " combine";
+  pass.opencl = {.file = "matmul/core/combine.cl", .entry = "matmul_combine"};
+  pass.vulkan = {.file = "matmul/core/combine.comp", .entry = "main"};
+  const auto& slots = stage.slots;
+  pass.bindings = {kScratch,         slots[kBias],   slots[kAddend], slots[kGate],
+                   slots[kResidual], slots[kResult], slots[kBeside]};
+  pass.axes = storage_axes;
+  pass.specialized_on = std::vector<std::string>{};
+  pass.group_size = [](const Config&) { return Dim3{kCombineItems}; };
+  pass.groups = [stage, splits](const Problem& problem, const Config& config) {
+    const auto product = product_of(problem, stage);
+    if (!product || product->is_empty()) return Dim3{0, 0, 0};
+    if (product->terms() != 0 && splits(*product, config) <= 1) return Dim3{0, 0, 0};
+    const std::int64_t vectors = product->batches() * product->m * ((product->n + 3) / 4);
+    const std::int64_t groups = (vectors + kCombineItems - 1) / kCombineItems;
+    return Dim3{static_cast<std::uint32_t>(std::min(groups, kMostGroups))};
+  };
+  pass.args = [stage, splits](const Problem& problem, const Config& config) {
+    const auto product = product_of(problem, stage);
+    if (!product) return argument_bytes(abi::MatmulArgs{});
+    abi::MatmulArgs args = arguments_of(*product);
+    args.splits = product->terms() == 0 ? 0 : splits(*product, config);
+    args.partial = static_cast<abi::u32>(scratch_of_stages(problem));
+    return argument_bytes(args);
+  };
+  return pass;
+}
+
+Pass ones_pass() {
+  Pass pass;
+  pass.name = "ones";
+  pass.opencl = {.file = "matmul/core/ones.cl", .entry = "matmul_ones"};
+  pass.vulkan = {.file = "matmul/core/ones.comp", .entry = "main"};
+  pass.bindings = {kScratch};
+  pass.specialized_on = std::vector<std::string>{};
+  pass.group_size = [](const Config&) { return Dim3{1}; };
+  pass.groups = [](const Problem& problem, const Config&) {
+    return needs_ones(problem) ? Dim3{1} : Dim3{0, 0, 0};
+  };
+  return pass;
+}
+
+}  // namespace tessera::operations::matmul

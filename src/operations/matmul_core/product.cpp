@@ -1,0 +1,512 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operations/matmul_core/product.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "operations/common/launch.hpp"
+
+namespace tessera::operations::matmul {
+namespace {
+
+constexpr std::uint64_t kOnes = 4;  // floats at the beginning of scratch
+
+const MatmulProblem& call_of(const Problem& problem) { return problem.as<MatmulProblem>(); }
+
+// Puts together a product before its axes are joined: matrices, and what they are around.
+class Builder {
+ public:
+  Builder(const Problem& problem, const Stage& stage, std::int64_t m, std::int64_t n,
+          std::int64_t k)
+      : problem_(problem), call_(call_of(problem)), stage_(stage) {
+    product_.m = m;
+    product_.n = n;
+    product_.k = k;
+    for (const std::int64_t extent : call_.batch) product_.axes.push_back({.size = extent});
+  }
+
+  // An operand in its slot, [..., rows, columns] or, turned, [..., columns, rows]; axes of extent 1
+  // repeat.
+  void add(Role role, std::size_t slot, bool turned = false) {
+    if (!problem_.has(slot)) return;
+    const TensorSpec& spec = problem_.spec(slot);
+    const std::size_t rank = spec.shape.size();
+    const auto step = [&](std::size_t from_right) {
+      return from_right < rank && spec.shape[rank - 1 - from_right] != 1
+                 ? spec.strides[rank - 1 - from_right]
+                 : 0;
+    };
+    View& view = product_.views[role];
+    view = {.present = true,
+            .dtype = spec.dtype,
+            .offset = spec.offset,
+            .row = step(1),
+            .column = step(0)};
+    if (turned) std::swap(view.row, view.column);
+    for (std::size_t i = 0; i < call_.batch.size(); ++i)
+      product_.axes[call_.batch.size() - 1 - i].steps[role] = step(2 + i);
+  }
+
+  // The gradient of the sums, [m, columns], or turned: in scratch or that of the output.
+  void add_gradient(Role role, bool turned) {
+    if (!stage_.shaped) {
+      add(role, call_.slots.grad_output, turned);
+      return;
+    }
+    View& view = product_.views[role];
+    view = {.present = true,
+            .offset = static_cast<std::int64_t>(kOnes),
+            .row = call_.columns,
+            .column = 1};
+    if (turned) std::swap(view.row, view.column);
+    std::int64_t step = call_.m * call_.columns;
+    for (std::size_t i = call_.batch.size(); i-- > 0;) {
+      product_.axes[i].steps[role] = step;
+      step *= call_.batch[i];
+    }
+  }
+
+  void add_ones(Role role) { product_.views[role] = {.present = true}; }
+
+  // Batches along which an operand repeats are added up in its gradient.
+  void sum_repeated(std::size_t slot) {
+    const Shape& shape = problem_.spec(slot).shape;
+    for (std::size_t i = 0; i < call_.batch.size(); ++i) {
+      const bool has = shape.size() > 2 + i && shape[shape.size() - 3 - i] != 1;
+      product_.axes[call_.batch.size() - 1 - i].summed |= !has;
+    }
+  }
+
+  // Rows of a matrix become an axis around it.
+  void add_axis(std::int64_t size, bool summed, Role role, std::int64_t step) {
+    OuterAxis axis{.size = size, .summed = summed};
+    axis.steps[role] = step;
+    product_.axes.push_back(axis);
+  }
+
+  Product& product() { return product_; }
+
+ private:
+  const Problem& problem_;
+  const MatmulProblem& call_;
+  const Stage& stage_;
+  Product product_{};
+};
+
+bool joins(const OuterAxis& outer, const OuterAxis& inner) {
+  if (outer.summed != inner.summed) return false;
+  for (std::size_t role = 0; role < kRoles; ++role) {
+    if (outer.steps[role] != inner.steps[role] * inner.size) return false;
+  }
+  return true;
+}
+
+// Rows of the next batch that continue those of this one, and share b.
+bool continues_rows(const Product& product, const OuterAxis& axis) {
+  if (axis.summed || axis.steps[kB] != 0) return false;
+  for (std::size_t role = 0; role < kRoles; ++role) {
+    const View& view = product.views[role];
+    if (role == kB || !view.present) continue;
+    if (product.m > 1 && axis.steps[role] != view.row * product.m) return false;
+  }
+  return true;
+}
+
+bool continues_terms(const Product& product, const OuterAxis& axis) {
+  const View &a = product.views[kA], &b = product.views[kB];
+  return axis.summed && axis.steps[kA] == a.column * product.k &&
+         axis.steps[kB] == b.row * product.k;
+}
+
+void join_axes(Product& product) {
+  std::vector<OuterAxis>& axes = product.axes;
+  std::erase_if(axes, [](const OuterAxis& axis) { return axis.size == 1; });
+  for (std::size_t i = axes.size(); i-- > 0;) {
+    if (continues_rows(product, axes[i])) {
+      for (std::size_t role = 0; role < kRoles; ++role) {
+        if (role != kB && product.m == 1) product.views[role].row = axes[i].steps[role];
+      }
+      product.m *= axes[i].size;
+    } else if (continues_terms(product, axes[i])) {
+      product.k *= axes[i].size;
+    } else {
+      continue;
+    }
+    axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  for (std::size_t i = axes.size(); i-- > 1;) {
+    if (!joins(axes[i - 1], axes[i])) continue;
+    axes[i].size *= axes[i - 1].size;
+    axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(i - 1));
+  }
+  std::stable_partition(axes.begin(), axes.end(),
+                        [](const OuterAxis& axis) { return !axis.summed; });
+}
+
+void turn(Product& product) {
+  std::swap(product.m, product.n);
+  std::swap(product.views[kA], product.views[kB]);
+  for (View& view : product.views) std::swap(view.row, view.column);
+  for (OuterAxis& axis : product.axes) std::swap(axis.steps[kA], axis.steps[kB]);
+}
+
+// Kernels write rows by vectors, and have ways of their own for few rows.
+bool is_better_turned(const Product& product) {
+  constexpr std::int64_t kFew = 8;
+  const View& result = product.views[kResult];
+  if ((product.features & MATMUL_PAIRED) != 0) return false;
+  if (std::min(product.m, product.n) <= kFew) return product.n < product.m;
+  return result.column != 1 && result.row == 1;
+}
+
+abi::u32 activation_features(const MatmulProblem& call) {
+  return call.activation.kind | (call.activation.paired ? MATMUL_PAIRED : 0U);
+}
+
+// Forward, or what backward needs of it.
+Product sums_of(const Problem& problem, const Stage& stage) {
+  const MatmulProblem& call = call_of(problem);
+  const bool gradient = stage.step == Step::kShape;
+  // Gates alone are no reason to multiply again.
+  const bool multiplies =
+      !gradient || call.activation.kind != MATMUL_NONE || problem.has(call.slots.grad_gate);
+  Builder builder(problem, stage, call.m, call.columns, multiplies ? call.k : 0);
+  builder.add(kA, call.slots.a, call.transpose_a);
+  builder.add(kB, call.slots.b, call.transpose_b);
+  builder.add(kBias, call.slots.bias);
+  if (call.beta != 0) builder.add(kAddend, call.slots.addend);
+  builder.add(kGate, call.slots.gate);
+  Product& product = builder.product();
+  product.features = activation_features(call);
+  product.alpha = call.alpha;
+  product.beta = call.beta;
+  if (gradient) {
+    product.features |= MATMUL_GRADIENT;
+    builder.add(kResidual, call.slots.grad_output);
+    builder.add(kBeside, call.slots.grad_gate);
+    builder.add_gradient(kResult, false);
+  } else {
+    builder.add(kResidual, call.slots.residual);
+    builder.add(kResult, call.slots.output);
+  }
+  return std::move(product);
+}
+
+Product gradient_of_a(const Problem& problem, const Stage& stage) {
+  const MatmulProblem& call = call_of(problem);
+  Builder builder(problem, stage, call.m, call.k, call.columns);
+  builder.sum_repeated(call.slots.a);
+  builder.add_gradient(kA, false);
+  builder.add(kB, call.slots.b, !call.transpose_b);
+  builder.add(kResult, call.slots.grad_a, call.transpose_a);
+  builder.product().alpha = call.alpha;
+  return std::move(builder.product());
+}
+
+Product gradient_of_b(const Problem& problem, const Stage& stage) {
+  const MatmulProblem& call = call_of(problem);
+  Builder builder(problem, stage, call.k, call.columns, call.m);
+  builder.sum_repeated(call.slots.b);
+  builder.add(kA, call.slots.a, !call.transpose_a);
+  builder.add_gradient(kB, false);
+  builder.add(kResult, call.slots.grad_b, call.transpose_b);
+  builder.product().alpha = call.alpha;
+  return std::move(builder.product());
+}
+
+// Sums of the gradient over what the bias repeats along: a product with ones.
+Product gradient_of_bias(const Problem& problem, const Stage& stage) {
+  const MatmulProblem& call = call_of(problem);
+  const Shape& shape = problem.spec(call.slots.bias).shape;
+  const bool rows = shape.size() > 1 && shape[shape.size() - 2] != 1, columns = shape.back() != 1;
+  const std::int64_t n = columns ? call.columns : 1;
+  Builder builder(problem, stage, 1, n, columns ? (rows ? 1 : call.m) : call.columns);
+  builder.sum_repeated(call.slots.bias);
+  builder.add_ones(kA);
+  builder.add_gradient(kB, !columns);
+  builder.add(kResult, call.slots.grad_bias);
+  Product& product = builder.product();
+  const View gradient = product.views[kB];  // its rows are terms, but where they go around
+  if (!columns) {
+    builder.add_axis(call.m, !rows, kB, gradient.column);
+    if (rows) product.axes.back().steps[kResult] = product.views[kResult].row;
+  } else if (rows) {
+    builder.add_axis(call.m, false, kB, gradient.row);
+    product.axes.back().steps[kResult] = product.views[kResult].row;
+  }
+  return std::move(product);
+}
+
+// No product at all: beta times the gradient of the sums.
+Product gradient_of_addend(const Problem& problem, const Stage& stage) {
+  const MatmulProblem& call = call_of(problem);
+  Builder builder(problem, stage, call.m, call.columns, 0);
+  builder.add_gradient(kAddend, false);
+  builder.add(kResult, call.slots.grad_addend);
+  builder.product().beta = call.beta;
+  return std::move(builder.product());
+}
+
+bool has_stage(const Problem& problem, const Stage& stage) {
+  const MatmulProblem& call = call_of(problem);
+  const MatmulSlots& slots = call.slots;
+  if (stage.step == Step::kForward) return true;
+  const bool shapes = call.shapes_gradient(problem);
+  if (stage.step == Step::kShape) return shapes;
+  if (stage.shaped != shapes) return false;
+  switch (stage.step) {
+    case Step::kGradA:
+      return problem.has(slots.grad_a);
+    case Step::kGradB:
+      return problem.has(slots.grad_b);
+    case Step::kGradBias:
+      return problem.has(slots.grad_bias);
+    default:
+      return problem.has(slots.grad_addend);
+  }
+}
+
+std::array<std::size_t, kRoles> bindings(const MatmulSlots& slots, Step step, bool shaped) {
+  std::array<std::size_t, kRoles> to{};
+  to.fill(kNoOperand);
+  const std::size_t gradient = shaped ? kScratch : slots.grad_output;
+  switch (step) {
+    case Step::kForward:
+    case Step::kShape:
+      to = {slots.a,
+            slots.b,
+            slots.bias,
+            slots.addend,
+            slots.gate,
+            step == Step::kShape ? slots.grad_output : slots.residual,
+            step == Step::kShape ? kScratch : slots.output,
+            step == Step::kShape ? slots.grad_gate : kNoOperand};
+      break;
+    case Step::kGradA:
+      to[kA] = gradient;
+      to[kB] = slots.b;
+      to[kResult] = slots.grad_a;
+      break;
+    case Step::kGradB:
+      to[kA] = slots.a;
+      to[kB] = gradient;
+      to[kResult] = slots.grad_b;
+      break;
+    case Step::kGradBias:
+      to[kA] = kScratch;
+      to[kB] = gradient;
+      to[kResult] = slots.grad_bias;
+      break;
+    case Step::kGradAddend:
+      to[kAddend] = gradient;
+      to[kResult] = slots.grad_addend;
+      break;
+  }
+  return to;
+}
+
+abi::u32 narrow(std::int64_t value) { return static_cast<abi::u32>(value); }
+
+abi::MatmulView view_arguments(const Product& product, std::size_t role) {
+  const View& view = product.views[role];
+  if (!view.present) return {};
+  abi::MatmulView to{};
+  to.offset = narrow(view.offset);
+  to.row = narrow(view.row);
+  to.column = narrow(view.column);
+  abi::u32* const steps[] = {&to.batch0, &to.batch1, &to.batch2};
+  std::size_t batch_axes = 0;
+  for (const OuterAxis& axis : product.axes) batch_axes += axis.summed ? 0 : 1;
+  for (std::size_t i = 0; i < batch_axes; ++i)
+    *steps[3 - batch_axes + i] = narrow(product.axes[i].steps[role]);
+  return to;
+}
+
+abi::u32 type_bits(const Product& product, Role role, abi::u32 shift) {
+  return dtype_axis(product.views[role].dtype) << shift;
+}
+
+}  // namespace
+
+std::int64_t Product::batches() const {
+  std::int64_t count = 1;
+  for (const OuterAxis& axis : axes) count *= axis.summed ? 1 : axis.size;
+  return count;
+}
+
+std::int64_t Product::sums() const {
+  std::int64_t count = 1;
+  for (const OuterAxis& axis : axes) count *= axis.summed ? axis.size : 1;
+  return count;
+}
+
+std::vector<Stage> stages(const MatmulSlots& slots) {
+  std::vector<Stage> list;
+  const auto add = [&](const std::string& name, Step step, bool shaped) {
+    for (const bool turned : {false, true}) {
+      Stage stage{.name = name + (shaped && step != Step::kShape ? " shaped" : "") +
+                          (turned ? " turned" : ""),
+                  .step = step,
+                  .turned = turned,
+                  .shaped = shaped,
+                  .slots = bindings(slots, step, shaped)};
+      if (turned) std::swap(stage.slots[kA], stage.slots[kB]);
+      list.push_back(std::move(stage));
+    }
+  };
+  if (!slots.backward()) {
+    add("product", Step::kForward, false);
+    return list;
+  }
+  add("shape", Step::kShape, true);
+  for (const bool shaped : {false, true}) {
+    add("grad_a", Step::kGradA, shaped);
+    add("grad_b", Step::kGradB, shaped);
+    add("grad_bias", Step::kGradBias, shaped);
+    if (slots.grad_addend != kNoOperand) add("grad_addend", Step::kGradAddend, shaped);
+  }
+  return list;
+}
+
+std::optional<Product> product_of(const Problem& problem, const Stage& stage) {
+  if (!has_stage(problem, stage)) return std::nullopt;
+  Product product;
+  switch (stage.step) {
+    case Step::kForward:
+    case Step::kShape:
+      product = sums_of(problem, stage);
+      break;
+    case Step::kGradA:
+      product = gradient_of_a(problem, stage);
+      break;
+    case Step::kGradB:
+      product = gradient_of_b(problem, stage);
+      break;
+    case Step::kGradBias:
+      product = gradient_of_bias(problem, stage);
+      break;
+    case Step::kGradAddend:
+      product = gradient_of_addend(problem, stage);
+      break;
+  }
+  join_axes(product);
+  if (is_better_turned(product) != stage.turned) return std::nullopt;
+  if (stage.turned) turn(product);
+  return product;
+}
+
+std::vector<Product> products_of(const Problem& problem) {
+  std::vector<Product> list;
+  for (const Stage& stage : stages(call_of(problem).slots)) {
+    if (auto product = product_of(problem, stage)) list.push_back(std::move(*product));
+  }
+  return list;
+}
+
+bool needs_ones(const Problem& problem) { return problem.has(call_of(problem).slots.grad_bias); }
+
+std::uint64_t scratch_of_stages(const Problem& problem) {
+  const MatmulProblem& call = call_of(problem);
+  if (!call.slots.backward()) return 0;
+  std::uint64_t floats = kOnes;
+  if (!call.shapes_gradient(problem)) return floats;
+  std::uint64_t sums =
+      static_cast<std::uint64_t>(call.m) * static_cast<std::uint64_t>(call.columns);
+  for (const std::int64_t extent : call.batch) sums *= static_cast<std::uint64_t>(extent);
+  return floats + (sums + 3) / 4 * 4;
+}
+
+bool is_vectorised(const Product& product, Role role, bool along_row) {
+  const View& view = product.views[role];
+  if (!view.present || (along_row ? view.column : view.row) != 1) return false;
+  if (view.offset % 4 != 0 || (along_row ? view.row : view.column) % 4 != 0) return false;
+  return std::ranges::all_of(product.axes,
+                             [&](const OuterAxis& axis) { return axis.steps[role] % 4 == 0; });
+}
+
+abi::MatmulArgs arguments_of(const Product& product) {
+  abi::MatmulArgs args{};
+  args.m = narrow(product.m);
+  args.n = narrow(product.n);
+  args.k = narrow(product.k);
+  args.batches = narrow(product.batches());
+  args.sums = narrow(product.sums());
+  args.batches1 = args.batches2 = args.sums1 = args.splits = 1;
+  std::vector<const OuterAxis*> batches, sums;
+  for (const OuterAxis& axis : product.axes) (axis.summed ? sums : batches).push_back(&axis);
+  if (!batches.empty()) args.batches2 = narrow(std::max<std::int64_t>(batches.back()->size, 1));
+  if (batches.size() > 1)
+    args.batches1 = narrow(std::max<std::int64_t>(batches[batches.size() - 2]->size, 1));
+  if (!sums.empty()) {
+    args.sums1 = narrow(std::max<std::int64_t>(sums.back()->size, 1));
+    args.a_sum1 = narrow(sums.back()->steps[kA]);
+    args.b_sum1 = narrow(sums.back()->steps[kB]);
+  }
+  if (sums.size() > 1) {
+    args.a_sum0 = narrow(sums.front()->steps[kA]);
+    args.b_sum0 = narrow(sums.front()->steps[kB]);
+  }
+  args.alpha = static_cast<float>(product.alpha);
+  args.beta = static_cast<float>(product.beta);
+  args.features = product.features;
+  const auto mark = [&](bool holds, abi::u32 feature) { args.features |= holds ? feature : 0U; };
+  mark(product.views[kBias].present, MATMUL_BIAS);
+  mark(product.views[kAddend].present, MATMUL_ADDEND);
+  mark(product.views[kGate].present, MATMUL_GATE);
+  mark(product.views[kResidual].present, MATMUL_RESIDUAL);
+  mark(product.views[kBeside].present, MATMUL_BESIDE);
+  mark(is_vectorised(product, kA, true), MATMUL_A_BY_TERMS);
+  mark(is_vectorised(product, kA, false), MATMUL_A_BY_ROWS);
+  mark(is_vectorised(product, kB, false), MATMUL_B_BY_TERMS);
+  mark(is_vectorised(product, kB, true), MATMUL_B_BY_COLUMNS);
+  args.types = type_bits(product, kBias, MATMUL_TYPE_BIAS) |
+               type_bits(product, kAddend, MATMUL_TYPE_ADDEND) |
+               type_bits(product, kGate, MATMUL_TYPE_GATE) |
+               type_bits(product, kResidual, MATMUL_TYPE_RESIDUAL) |
+               type_bits(product, kResult, MATMUL_TYPE_RESULT) |
+               type_bits(product, kBeside, MATMUL_TYPE_BESIDE);
+  args.a = view_arguments(product, kA);
+  args.b = view_arguments(product, kB);
+  args.bias = view_arguments(product, kBias);
+  args.addend = view_arguments(product, kAddend);
+  args.gate = view_arguments(product, kGate);
+  args.residual = view_arguments(product, kResidual);
+  args.result = view_arguments(product, kResult);
+  args.beside = view_arguments(product, kBeside);
+  return args;
+}
+
+Refusal rejects_products(const Problem& problem, const DeviceProfile& profile) {
+  if (Refusal no = rejects_long_operands(problem)) return no;
+  const bool small = storage_axes(problem, profile).front().value != 0;
+  if (small && !has(profile.features, Feature::kStorage16))
+    return "needs storage16 for operands of 16 bits, which this device lacks";
+  constexpr std::int64_t kMost = std::int64_t{1} << 31;
+  for (const Product& product : products_of(problem)) {
+    std::size_t batches = 0, sums = 0;
+    for (const OuterAxis& axis : product.axes) ++(axis.summed ? sums : batches);
+    if (batches > 3 || sums > 2)
+      return "takes at most three leading axes that do not lie one behind the other, and two that "
+             "gradients are added up along";
+    if (product.k >= kMost || (product.k > 0 && product.sums() > kMost / product.k))
+      return "counts terms to 2^31";
+    if (product.batches() >= kMost || scratch_of_stages(problem) >= std::uint64_t{1} << 31)
+      return "counts elements to 2^31";
+  }
+  return std::nullopt;
+}
+
+std::vector<Define> storage_axes(const Problem& problem, const DeviceProfile& /*profile*/) {
+  const bool small = std::ranges::any_of(
+      problem.operands, [](const auto& spec) { return spec && spec->dtype != DType::kF32; });
+  return {{"STORAGE16", small ? 1U : 0U}};
+}
+
+std::vector<Define> type_constants(const Problem& problem, const Stage& stage) {
+  const auto product = product_of(problem, stage);
+  if (!product) return {{"A_TYPE", DTYPE_F32}, {"B_TYPE", DTYPE_F32}};
+  return {{"A_TYPE", dtype_axis(product->views[kA].dtype)},
+          {"B_TYPE", dtype_axis(product->views[kB].dtype)}};
+}
+
+}  // namespace tessera::operations::matmul

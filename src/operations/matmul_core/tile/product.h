@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// The body of matmul/tile/product, in the text that OpenCL C and GLSL share. The language brings
+// HELD(i), vectors in registers; TILE(i), vectors in local memory; PRODUCT(i), sums;
+// ADD_PRODUCTS(a, b), the products of a step from where the item's rows and columns begin; and how
+// elements are read.
+
+// A square of four rows (or columns) from `row` on by four terms from `term` on, to HELD(to) to
+// HELD(to + 3); what is outside is 0. by_terms, by_rows: vectors along that axis lie at multiples
+// of four.
+#define TILE_FETCH(LOAD_VECTOR, LOAD_STEPS, type, at, row, rows, row_step, term, terms, term_step, \
+                   by_terms, by_rows, to)                                                          \
+  if ((by_terms) && term + 4u <= terms) {                                                          \
+    UNROLL for (u32 j = 0u; j < 4u; ++j) {                                                         \
+      HELD(to + j) = row + j < rows ? LOAD_VECTOR(at + (row + j) * row_step + term, type)          \
+                                    : MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);                         \
+    }                                                                                              \
+  } else if ((by_rows) && row + 4u <= rows) {                                                      \
+    FLOAT4 line0 = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f), line1 = line0, line2 = line0,              \
+           line3 = line0;                                                                          \
+    if (term < terms) line0 = LOAD_VECTOR(at + term * term_step + row, type);                      \
+    if (term + 1u < terms) line1 = LOAD_VECTOR(at + (term + 1u) * term_step + row, type);          \
+    if (term + 2u < terms) line2 = LOAD_VECTOR(at + (term + 2u) * term_step + row, type);          \
+    if (term + 3u < terms) line3 = LOAD_VECTOR(at + (term + 3u) * term_step + row, type);          \
+    HELD(to) = MAKE_FLOAT4(line0.x, line1.x, line2.x, line3.x);                                    \
+    HELD(to + 1u) = MAKE_FLOAT4(line0.y, line1.y, line2.y, line3.y);                               \
+    HELD(to + 2u) = MAKE_FLOAT4(line0.z, line1.z, line2.z, line3.z);                               \
+    HELD(to + 3u) = MAKE_FLOAT4(line0.w, line1.w, line2.w, line3.w);                               \
+  } else {                                                                                         \
+    UNROLL for (u32 j = 0u; j < 4u; ++j) {                                                         \
+      FLOAT4 line = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);                                           \
+      if (row + j < rows) {                                                                        \
+        const u32 first = at + (row + j) * row_step + term * term_step;                            \
+        if (term < terms) line = LOAD_STEPS(first, term_step, min(terms - term, 4u), type);        \
+      }                                                                                            \
+      HELD(to + j) = line;                                                                         \
+    }                                                                                              \
+  }
+
+// Where a square lies: item by item along the axis that memory runs along.
+#define TILE_SQUARE_ROW(square, by_terms, squares) \
+  (((by_terms) ? (square) / TO_U32(TILE_PARTS) : (square) % (squares)) * 4u)
+#define TILE_SQUARE_PART(square, by_terms, squares) \
+  ((by_terms) ? (square) % TO_U32(TILE_PARTS) : (square) / (squares))
+
+#define TILE_FETCH_STEP(step)                                                                     \
+  {                                                                                               \
+    const u32 summand = (step) / k_steps, term0 = (step) % k_steps * TO_U32(BLOCK_K);             \
+    const u32 outer = summand / ARGS(sums1), inner = summand % ARGS(sums1);                       \
+    const u32 a_at = a_base + outer * ARGS(a_sum0) + inner * ARGS(a_sum1);                        \
+    const u32 b_at = b_base + outer * ARGS(b_sum0) + inner * ARGS(b_sum1);                        \
+    UNROLL for (u32 i = 0u; i < TO_U32(TILE_FETCHES); ++i) {                                      \
+      u32 square = lane + i * TO_U32(WG_X);                                                       \
+      if (square < TO_U32(TILE_A_SQUARES)) {                                                      \
+        const u32 row = row0 + TILE_SQUARE_ROW(square, a_by_terms, TO_U32(BLOCK_M) / 4u);         \
+        const u32 term = term0 + 4u * TILE_SQUARE_PART(square, a_by_terms, TO_U32(BLOCK_M) / 4u); \
+        TILE_FETCH(LOAD_A_VECTOR, LOAD_A_STEPS, A_TYPE, a_at, row, ARGS(m), ARGS(a).row, term,    \
+                   ARGS(k), ARGS(a).column, a_by_terms, a_by_rows, 4u * i)                        \
+      } else if (square < TO_U32(TILE_A_SQUARES + TILE_B_SQUARES)) {                              \
+        square -= TO_U32(TILE_A_SQUARES);                                                         \
+        const u32 row = column0 + TILE_SQUARE_ROW(square, b_by_terms, TO_U32(BLOCK_N) / 4u);      \
+        const u32 term = term0 + 4u * TILE_SQUARE_PART(square, b_by_terms, TO_U32(BLOCK_N) / 4u); \
+        TILE_FETCH(LOAD_B_VECTOR, LOAD_B_STEPS, B_TYPE, b_at, row, ARGS(n), ARGS(b).column, term, \
+                   ARGS(k), ARGS(b).row, b_by_terms, b_by_columns, 4u * i)                        \
+      }                                                                                           \
+    }                                                                                             \
+  }
+
+// Row 4 g + j of a tile lies at place g + j times a quarter of the rows: vectors of neighbouring
+// squares are in different banks, and four columns of an item are neighbours in memory.
+#define TILE_STORE_STEP()                                                                    \
+  {                                                                                          \
+    UNROLL for (u32 i = 0u; i < TO_U32(TILE_FETCHES); ++i) {                                 \
+      u32 square = lane + i * TO_U32(WG_X);                                                  \
+      if (square < TO_U32(TILE_A_SQUARES + TILE_B_SQUARES)) {                                \
+        const bool of_a = square < TO_U32(TILE_A_SQUARES);                                   \
+        const u32 quarter = of_a ? TO_U32(BLOCK_M) / 4u : TO_U32(BLOCK_N) / 4u;              \
+        const bool by_terms = of_a ? a_by_terms : b_by_terms;                                \
+        if (!of_a) square -= TO_U32(TILE_A_SQUARES);                                         \
+        const u32 place =                                                                    \
+            (of_a ? 0u : TO_U32(BLOCK_M)) + TILE_SQUARE_ROW(square, by_terms, quarter) / 4u; \
+        const u32 part = TILE_SQUARE_PART(square, by_terms, quarter);                        \
+        UNROLL for (u32 j = 0u; j < 4u; ++j)                                                 \
+            TILE((place + j * quarter) * TO_U32(TILE_STRIDE) + part) = HELD(4u * i + j);     \
+      }                                                                                      \
+    }                                                                                        \
+  }
+
+const u32 lane = LOCAL_ID_X, lane_n = lane % TO_U32(LANES_N), lane_m = lane / TO_U32(LANES_N);
+const u32 features = ARGS(features);
+const bool a_by_terms = (features & MATMUL_A_BY_TERMS) != 0u;
+const bool a_by_rows = (features & MATMUL_A_BY_ROWS) != 0u;
+const bool b_by_terms = (features & MATMUL_B_BY_TERMS) != 0u;
+const bool b_by_columns = (features & MATMUL_B_BY_COLUMNS) != 0u;
+const u32 k_steps = (ARGS(k) + TO_U32(BLOCK_K) - 1u) / TO_U32(BLOCK_K);
+const u32 steps = ARGS(sums) * k_steps, splits = ARGS(splits);
+const u32 steps_each = (steps + splits - 1u) / splits;
+const u32 tiles_m = (ARGS(m) + TO_U32(BLOCK_M) - 1u) / TO_U32(BLOCK_M);
+const u32 tiles_n = (ARGS(n) + TO_U32(BLOCK_N) - 1u) / TO_U32(BLOCK_N);
+const u32 tiles = tiles_m * tiles_n, units = tiles * ARGS(batches) * splits;
+for (u32 unit = GROUP_ID_X; unit < units; unit += GROUP_COUNT_X) {
+  // Bands of eight rows of tiles are walked by columns: work-groups that run at the same time share
+  // what they read.
+  const u32 tile = unit % tiles, batch = unit / tiles % ARGS(batches),
+            split = unit / tiles / ARGS(batches);
+  const u32 band = tile / (8u * tiles_n), in_band = tile % (8u * tiles_n);
+  const u32 height = min(tiles_m - 8u * band, 8u);
+  const u32 row0 = (8u * band + in_band % height) * TO_U32(BLOCK_M);
+  const u32 column0 = in_band / height * TO_U32(BLOCK_N);
+  const u32 a_base = matmul_base(MATMUL_ARGUMENTS ARGS(a), batch);
+  const u32 b_base = matmul_base(MATMUL_ARGUMENTS ARGS(b), batch);
+  const u32 first = min(split * steps_each, steps), last = min(first + steps_each, steps);
+  UNROLL for (u32 i = 0u; i < TO_U32(ROWS * COLUMNS); ++i) PRODUCT(i) = 0.0f;
+  // A round fetches step `step` while the products of the one before are taken.
+  for (u32 step = first; first < last && step <= last; ++step) {
+    if (step < last) TILE_FETCH_STEP(step)
+    if (step > first)
+      ADD_PRODUCTS(lane_m * TO_U32(TILE_STRIDE), (TO_U32(BLOCK_M) + lane_n) * TO_U32(TILE_STRIDE));
+    TILE_BARRIER();
+    if (step < last) TILE_STORE_STEP()
+    TILE_BARRIER();
+  }
+  // One by one, for what follows is long; the sums stay in registers, where nothing can be looked
+  // up.
+  ROLLED for (u32 vector = 0u; vector < TO_U32(ROWS * COLUMNS / 4); ++vector) {
+    FLOAT4 sum = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
+    UNROLL for (u32 i = 0u; i < TO_U32(ROWS * COLUMNS / 4); ++i) {
+      if (i == vector)
+        sum = MAKE_FLOAT4(PRODUCT(4u * i), PRODUCT(4u * i + 1u), PRODUCT(4u * i + 2u),
+                          PRODUCT(4u * i + 3u));
+    }
+    const u32 place = lane_m + TO_U32(LANES_M) * (vector / TO_U32(COLUMNS / 4));
+    const u32 quarter = TO_U32(BLOCK_M) / 4u, row = row0 + place % quarter * 4u + place / quarter;
+    const u32 column = column0 + 4u * (lane_n + TO_U32(LANES_N) * (vector % TO_U32(COLUMNS / 4)));
+    if (row < ARGS(m) && column < ARGS(n)) {
+      if (splits > 1u) {
+        const u32 vectors = (ARGS(n) + 3u) / 4u;
+        STORE_PARTIAL(((split * ARGS(batches) + batch) * ARGS(m) + row) * vectors + column / 4u,
+                      sum);
+      } else {
+        matmul_finish(MATMUL_ARGUMENTS batch, row, column, sum);
+      }
+    }
+  }
+}

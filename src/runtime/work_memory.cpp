@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/work_memory.hpp"
+
+namespace tessera::runtime {
+namespace {
+
+void grow(device::BufferPtr& buffer, std::uint64_t bytes, const CreateBuffer& create) {
+  if (bytes == 0 || (buffer && buffer->size() >= bytes)) return;
+  buffer = nullptr;  // before the larger one takes its memory
+  buffer = create(bytes);
+}
+
+}  // namespace
+
+std::span<const device::BufferPtr> Scratch::reserve(const Plan& plan, const CreateBuffer& create) {
+  if (buffers_.size() < plan.scratch_bytes.size()) buffers_.resize(plan.scratch_bytes.size());
+  for (std::size_t depth = 0; depth < plan.scratch_bytes.size(); ++depth)
+    grow(buffers_[depth], plan.scratch_bytes[depth], create);
+  return buffers_;
+}
+
+Memory WorkMemory::of(const Plan& plan, std::span<const device::BufferPtr> operands) {
+  grow(errors_, std::uint64_t{plan.error_words} * sizeof(std::uint32_t), create_);
+  return {.operands = operands, .scratch = scratch_.reserve(plan, create_), .errors = errors_};
+}
+
+}  // namespace tessera::runtime
