@@ -56,7 +56,8 @@ struct CheckResult {
 
 // What a check cost, in seconds of wall time.
 struct Spent {
-  double compilers = 0, oracle = 0;
+  double compilers = 0;  // also those that drivers start at the first launch
+  double oracle = 0;
   double launches = 0;  // with the wait for their end
   double rest = 0;      // making data, comparing
   Spent& operator+=(const Spent& other);

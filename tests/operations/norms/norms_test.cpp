@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "operations/norms/launch.hpp"
+#include "support/reference.hpp"
 #include "tessera/error.hpp"
 #include "tessera/record.hpp"
 
@@ -24,17 +25,10 @@ namespace {
 using ::testing::Each;
 using ::testing::HasSubstr;
 
-TensorSpec f32(Shape shape) { return TensorSpec::contiguous(DType::kF32, std::move(shape)); }
-TensorSpec f16(Shape shape) { return TensorSpec::contiguous(DType::kF16, std::move(shape)); }
-
-using Specs = std::map<std::string, TensorSpec>;
-
-Problem problem_of(const std::string& name, const Specs& specs, Options options = {}) {
-  const Operation& operation = find_operation(name);
-  std::vector<std::optional<TensorSpec>> operands(operation.operands.size());
-  for (const auto& [operand, spec] : specs) operands[operation.slot(operand)] = spec;
-  return make_problem(operation, std::move(operands), std::move(options));
-}
+using testing::f16;
+using testing::f32;
+using testing::problem_of;
+using testing::Specs;
 
 // ---- quantised outputs
 // ---------------------------------------------------------------------------
@@ -179,23 +173,9 @@ struct Call {
     for (const auto& [operand, of] : outputs) specs[operand] = f32(of);
     const Problem problem = problem_of(name, specs, {{"epsilon", epsilon}});
 
-    // The reference takes any dtype: double shows what it computes before it is rounded.
-    std::vector<std::vector<std::byte>> memory(problem.operands.size());
-    std::vector<HostTensor> tensors(problem.operands.size());
-    for (std::size_t slot = 0; slot < tensors.size(); ++slot) {
-      if (!problem.has(slot)) continue;
-      TensorSpec spec = problem.spec(slot);
-      spec.dtype = DType::kF64;
-      memory[slot].resize(static_cast<std::size_t>(spec.elements()) * sizeof(double));
-      tensors[slot] = {.spec = spec, .data = memory[slot].data()};
-    }
-    for (const auto& [operand, from] : inputs)
-      tensors[problem.operation->slot(operand)].write(*from.second);
-    problem.operation->reference(problem, tensors);
-    std::map<std::string, std::vector<double>> result;
-    for (const auto& [operand, of] : outputs)
-      result[operand] = tensors[problem.operation->slot(operand)].read();
-    return result;
+    testing::Values values;
+    for (const auto& [operand, from] : inputs) values[operand] = *from.second;
+    return testing::run_reference(problem, values);
   }
 };
 
