@@ -97,8 +97,11 @@ INLINE uint odd_rows(const float* output, float sum, float sum8) {
     zero = fma(output[j + 1], 0.0f, fma(output[j], 0.0f, zero));
     zero8 = fma(output[j + 3], 0.0f, fma(output[j + 2], 0.0f, zero8));
   }
-  const uint votes = warp_votes(isnan(zero) && (NATURAL || !isnan(sum)));
-  const uint votes8 = warp_votes(isnan(zero8) && (NATURAL || !isnan(sum8)));
+  bool odd = isnan(zero), odd8 = isnan(zero8);
+#if !NATURAL
+  odd = odd && !isnan(sum), odd8 = odd8 && !isnan(sum8);
+#endif
+  const uint votes = warp_votes(odd), votes8 = warp_votes(odd8);
   uint rows = 0;
   if ((votes | votes8) == 0) return rows;
   ROLLED for (uint i = 0; i < 8; ++i) {

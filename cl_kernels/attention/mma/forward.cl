@@ -247,7 +247,9 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
   bool not_finite[ROWS];
   UNROLL for (uint r = 0; r < ROWS; ++r) {
     not_finite[r] = isnan(mma_zero_of(sums + r * OUTPUTS, OUTPUTS));
-    if (DTYPE != DTYPE_F32 && !natural) not_finite[r] = not_finite[r] && !isnan(sum[r]);
+#if DTYPE != DTYPE_F32
+    if (!natural) not_finite[r] = not_finite[r] && !isnan(sum[r]);
+#endif
   }
   const uint odd = mma_odd_rows(not_finite, ROWS);
   const size_t rows = get_num_groups(2) * a.heads * a.q_len;
