@@ -89,15 +89,19 @@
 #define TURN_END()
 #endif
 
-// Bit n: row n of the warp's 16 has an output that is not finite, though its weights are.
+// Bit n: row n of the warp's 16 has an output that is not finite, though its weights are; where
+// scores are NATURAL, whatever they are.
 INLINE uint odd_rows(const float* output, float sum, float sum8) {
   float zero = 0.0f, zero8 = 0.0f;
   UNROLL for (uint j = 0; j < OUTPUTS; j += 4) {
     zero = fma(output[j + 1], 0.0f, fma(output[j], 0.0f, zero));
     zero8 = fma(output[j + 3], 0.0f, fma(output[j + 2], 0.0f, zero8));
   }
-  const uint votes = warp_votes(isnan(zero) && !isnan(sum));
-  const uint votes8 = warp_votes(isnan(zero8) && !isnan(sum8));
+  bool odd = isnan(zero), odd8 = isnan(zero8);
+#if !NATURAL
+  odd = odd && !isnan(sum), odd8 = odd8 && !isnan(sum8);
+#endif
+  const uint votes = warp_votes(odd), votes8 = warp_votes(odd8);
   uint rows = 0;
   if ((votes | votes8) == 0) return rows;
   ROLLED for (uint i = 0; i < 8; ++i) {
@@ -169,7 +173,7 @@ KERNEL void attention_hopper(const global scalar* restrict q, const global scala
   const float inner = a.core.soft_cap > 0.0f ? a.core.scale / a.core.soft_cap
                                              : a.core.scale * LOG2_E;
   const float outer = a.core.soft_cap * LOG2_E;
-  const float scale = EXPONENTS ? 1.0f : SCORE == HOPPER_CAPPED ? outer : inner;
+  const float scale = NATURAL ? LOG2_E : EXPONENTS ? 1.0f : SCORE == HOPPER_CAPPED ? outer : inner;
   float score[SCORES], output[OUTPUTS];
   uint weight[WEIGHTS];
   int stage = 0, slot = 0;  // stage: of the tile whose keys are next
@@ -341,8 +345,8 @@ KERNEL void attention_hopper(const global scalar* restrict q, const global scala
     ISSUE_OUTPUTS(values + stage * (ATTN_V_BYTES / 16));
 
     // A row that saw nothing has the sum 0; a NaN in the sum must show in both results.
-    Total all = {rows.most * scale, quad_sum(rows.sum), 1.0f};
-    Total all8 = {rows.most8 * scale, quad_sum(rows.sum8), 1.0f};
+    Total all = {shift_of(rows.most, scale), quad_sum(rows.sum), 1.0f};
+    Total all8 = {shift_of(rows.most8, scale), quad_sum(rows.sum8), 1.0f};
 #if POLICY
     all = with_sinks(all, policies, work.head), all8 = with_sinks(all8, policies, work.head);
 #endif
@@ -402,6 +406,10 @@ KERNEL void attention_hopper(const global scalar* restrict q, const global scala
         exact_total = with_sinks(exact_total, policies, work.head);
 #endif
         const float factor = norm_of(exact_total);
+        if (NATURAL && a.core.write_lse && lane == 0)
+          log_sum_exp[a.core.lse_offset + (size_t)work.batch * a.core.lse_stride_batch +
+                      (size_t)work.head * a.core.lse_stride_head + at] =
+              log_sum_exp_of(exact_total);
         UNROLL for (int c = 0; c < (int)EXACT_COLUMNS; ++c) {
           const int column = lane + 32 * c, chunk = column / 8;
           store_local_short(own_outputs + chunk / 8 * ATTN_Q_BLOCK_BYTES + local_row * 128 +

@@ -141,10 +141,16 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
   const uint key_at = key_tiles + mma_place_of_b(lane, ATTN_HEAD_PITCH);
   const uint value_at = value_tiles + place_of_values(lane);
 
+#if POLICY
+  const bool natural = (call.policy.features & POLICY_BIAS) != 0;  // see attention/core/natural_score
+  const float scale = natural ? LOG2_E : 1.0f;
+#else
+  const bool natural = false;
   const float scale = GENERAL_SCORE ? 1.0f : a.scale * LOG2_E;  // of the scores
+#endif
   float score[ROWS * SCORES], sums[ROWS * OUTPUTS], most[ROWS], sum[ROWS];
   uint query[(KEEP_Q + 1) * ATTN_ROW_TILES * 4];
-  UNROLL for (uint r = 0; r < ROWS; ++r) most[r] = NO_MAXIMUM, sum[r] = 0.0f;
+  UNROLL for (uint r = 0; r < ROWS; ++r) most[r] = natural ? MASKED_SCORE : NO_MAXIMUM, sum[r] = 0.0f;
   UNROLL for (uint i = 0; i < ROWS * OUTPUTS; ++i) sums[i] = 0.0f;
 
   mma_copy_rows(local_memory, queries, first_row, BLOCK_Q, HEAD_DIM, ATTN_HEAD_PITCH, item);
@@ -182,7 +188,7 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
       const bool hides = (features & POLICY_HIDES) != 0 &&
                          tile_state(policies, batch, head, first_row, tile) != MAP_ALL;
       if (hides || (features & POLICY_ADDS) != 0) {
-        apply_policies(score, policies, batch, head, row, key);
+        apply_policies(score, policies, batch, head, row, key, natural);
       } else
 #endif
       {
@@ -222,7 +228,7 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
     }
 #endif
     if (seen) {
-      take_exponentials(score, sum, most, scale);
+      take_exponentials(score, sum, most, scale, natural);
 #if POLICY
       if ((call.policy.features & POLICY_DROPOUT) != 0)
         drop_weights(score, policies, batch, head, row, key);
@@ -233,12 +239,17 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
     tile = next;
   }
 
-  UNROLL for (uint r = 0; r < ROWS; ++r) sum[r] = quad_sum(sum[r]);
-  // With halves, a row whose weights are not finite sees what makes them so.
+  UNROLL for (uint r = 0; r < ROWS; ++r) {
+    sum[r] = quad_sum(sum[r]);
+    most[r] = natural ? exponent_of_score(most[r]) : most[r] * scale;
+  }
+  // With halves, a row whose weights are not finite sees what makes them so, unless a bias hides it.
   bool not_finite[ROWS];
   UNROLL for (uint r = 0; r < ROWS; ++r) {
     not_finite[r] = isnan(mma_zero_of(sums + r * OUTPUTS, OUTPUTS));
-    if (DTYPE != DTYPE_F32) not_finite[r] = not_finite[r] && !isnan(sum[r]);
+#if DTYPE != DTYPE_F32
+    if (!natural) not_finite[r] = not_finite[r] && !isnan(sum[r]);
+#endif
   }
   const uint odd = mma_odd_rows(not_finite, ROWS);
   const size_t rows = get_num_groups(2) * a.heads * a.q_len;
@@ -258,7 +269,7 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
         if (column < VALUE_DIM) partial[part * VALUE_DIM + column] = sums[r * OUTPUTS + i];
       }
       if (lane % 4 == 0) {
-        totals[2 * part] = most[r] * scale;
+        totals[2 * part] = most[r];
         totals[2 * part + 1] = sum[r];
       }
     }
@@ -268,7 +279,7 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
     barrier(CLK_LOCAL_MEM_FENCE);
     UNROLL for (uint r = 0; r < ROWS; ++r) {
       const int own_row = row + 8 * (int)r;
-      const Total all = TOTAL_OF(most[r] * scale, sum[r]);
+      const Total all = TOTAL_OF(most[r], sum[r]);
       const float norm = all.norm;
 #if DTYPE == DTYPE_F32
       if (own_row < (int)a.q_len)

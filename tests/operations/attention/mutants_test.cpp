@@ -156,25 +156,27 @@ TEST_F(Gate, TheRightModelRaisesNoAlarm) {
 // A case that shows little passes whatever a kernel does; those that do are meant to.
 TEST_F(Gate, TheTableMeansSomething) {
   const std::set<std::string> meant{
-      "output of no_keys",                     // nothing to see: all 0
-      "query_gradient of no_keys",             //
-      "key_gradient of no_rows",               //
-      "value_gradient of no_rows",             //
-      "query_gradient of single",              // one key has weight 1 whatever its score
-      "key_gradient of single",                //
-      "query_gradient of window_diagonal",     //
-      "key_gradient of window_diagonal",       //
-      "query_gradient of constant_value",      // weights do not matter
-      "key_gradient of constant_value",        //
-      "query_gradient of scale_zero",          // scores do not matter
-      "key_gradient of scale_zero",            //
-      "query_gradient of soft_cap_saturated",  // nor where tanh is flat
-      "key_gradient of soft_cap_saturated",    //
-      "bias_gradient of everything",           // hardly anything is seen
-      "query_gradient of below_zero",          // keys are large, and their weighted sum cancels
-      "query_gradient of descending",          //
-      "query_gradient of bias_masks",          // f16: scores beside -65504 are coarse
-      "query_gradient of bias_masks_cap",      //
+      "output of no_keys",                      // nothing to see: all 0
+      "query_gradient of no_keys",              //
+      "key_gradient of no_rows",                //
+      "value_gradient of no_rows",              //
+      "query_gradient of single",               // one key has weight 1 whatever its score
+      "key_gradient of single",                 //
+      "query_gradient of window_diagonal",      //
+      "key_gradient of window_diagonal",        //
+      "query_gradient of constant_value",       // weights do not matter
+      "key_gradient of constant_value",         //
+      "query_gradient of scale_zero",           // scores do not matter
+      "key_gradient of scale_zero",             //
+      "query_gradient of some_nan_scale_zero",  //
+      "key_gradient of some_nan_scale_zero",    //
+      "query_gradient of soft_cap_saturated",   // nor where tanh is flat
+      "key_gradient of soft_cap_saturated",     //
+      "bias_gradient of everything",            // hardly anything is seen
+      "query_gradient of below_zero",           // keys are large, and their weighted sum cancels
+      "query_gradient of descending",           //
+      "query_gradient of bias_masks",           // f16: scores beside -65504 are coarse
+      "query_gradient of bias_masks_cap",       //
   };
   for (const auto& [key, cases] : cases_) {
     for (const auto& host_case : cases) {
