@@ -40,7 +40,9 @@ KERNEL void matmul_hopper_maps(const global scalar* a, const global scalar* b, c
   } else {
     tensor = map_of(result, args.result, &args, args.n, args.m, args.result.row, 64);
   }
-  if (item == 2 && !PLAIN) return;
+#if !PLAIN
+  if (item == 2) return;
+#endif
   make_tensor_map(&tensor, LOCAL_ADDRESS(maps) + item * TENSOR_MAP_BYTES,
                   scratch + args.maps + item * HOPPER_MAP_FLOATS);
 }

@@ -110,8 +110,9 @@ INLINE void copy_tiles(const struct MatmulArgs* args, const global uchar* maps, 
 }
 
 KERNEL void matmul_hopper(global float* restrict scratch, MATMUL_FINISH_PARAMETERS, const struct MatmulArgs args) {
+#if !PLAIN
   const MatmulOperands call = MATMUL_OPERANDS;
-  const MatmulOperands* operands = &call;
+#endif
   local uchar local_memory[HOPPER_LOCAL_BYTES] __attribute__((aligned(1024)));
   const global uchar* maps = (const global uchar*)(scratch + args.maps);
   const uint memory = LOCAL_ADDRESS(local_memory), barriers = memory + HOPPER_BARRIERS_START;
@@ -196,7 +197,7 @@ KERNEL void matmul_hopper(global float* restrict scratch, MATMUL_FINISH_PARAMETE
           *((global float4*)(scratch + args.partial) +
             ((work.split * args.batches + work.batch) * args.m + row) * vectors + column / 4) = x;
         } else {
-          matmul_finish(operands, work.batch, row, column, x);
+          matmul_finish(&call, work.batch, row, column, x);
         }
       }
     }
