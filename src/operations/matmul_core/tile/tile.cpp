@@ -70,9 +70,15 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
       make_config(8, 8, 16, 16, 256, fill), make_config(8, 8, 8, 16, 256, fill),
       make_config(8, 8, 16, 8, 128, fill),  make_config(8, 8, 16, 8, 64, fill),
       make_config(4, 8, 16, 8, 64, fill),   make_config(4, 4, 16, 8, 64, fill)};
-  if (profile.vendor_id == kVendorIntel)  // 128 registers to an item
-    list = {make_config(4, 8, 16, 16, 256, fill), make_config(4, 8, 16, 8, 64, fill),
-            make_config(4, 4, 16, 8, 64, fill)};
+  if (profile.vendor_id == kVendorIntel) {  // 128 registers to an item
+    list = {make_config(4, 8, 16, 16, 256, fill), make_config(4, 4, 16, 16, 256, fill),
+            make_config(4, 8, 16, 8, 64, fill), make_config(4, 4, 16, 8, 64, fill)};
+    // Mesa's compiler keeps 32 sums of an item in scratch memory.
+    if (profile.backend == Backend::kVulkan)
+      std::erase_if(list, [](const Config& config) { return config.at("COLUMNS") == 8; });
+  } else if (profile.vendor_id == kVendorAmd) {  // 3 waves to a SIMD on RDNA
+    std::erase(list, make_config(8, 8, 16, 8, 64, fill));
+  }
   list.push_back(make_config(4, 4, 8, 4, 16, fill));
   std::erase_if(list, [&](const Config& config) { return !fits(config, profile); });
   const std::vector<Product> products = products_of(problem);
