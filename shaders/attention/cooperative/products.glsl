@@ -54,7 +54,8 @@ bool is_odd(uvec4 floats) {
 uint write_outputs(uint first_column) {
   uint odd = 0u;
   const uint base = CALL.o_offset + batch * CALL.o_stride_batch + head * CALL.o_stride_head;
-  for (uint at = lane; at < ROWS * ATTN_S_VECTORS / 2u; at += LANES) {
+  // Unrolled, NVK's compiler spills hundreds of registers.
+  [[dont_unroll]] for (uint at = lane; at < ROWS * ATTN_S_VECTORS / 2u; at += LANES) {
     const uint line = at / (ATTN_S_VECTORS / 2u), group = at % (ATTN_S_VECTORS / 2u);
     const int row = own_row + int(line);
     const uint column = first_column + group * 8u;
