@@ -9,8 +9,8 @@
 namespace tessera::kernel {
 namespace {
 
-// In multiply-adds. Fitted to 46 times of the tile kernels on an H200, on a grid of powers of 2
-// (docs/performance.md, tests/operations/attention/h200_times.json).
+// In multiply-adds. Fitted to 46 times of the tile kernels on an H200 (docs/performance.md,
+// tests/operations/attention/h200_times.json).
 constexpr double kLoad = 4, kCopy = 8, kOther = 1, kStep = 40;
 // Cycles that pass unused, as a share of what one resident item for each lane takes.
 constexpr double kIdle = 1;

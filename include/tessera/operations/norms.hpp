@@ -10,9 +10,10 @@
 //
 // With quantise, i8, e4m3fn or e5m2, a row of output is in 8 bits, with a scale:
 //
-//   scale      = max(max |n * weight + bias|, 2^-100) / largest number of the type (127, 448,
-//   57344) output     = (n * weight + bias) / scale, rounded to nearest even
+//   scale      = max(max |n * weight + bias|, 2^-100) / largest
+//   output     = (n * weight + bias) / scale, rounded to nearest even
 //
+// where largest is the type's largest number: 127, 448, 57344.
 // NaN does not count as the largest magnitude; it is NaN in e4m3fn and e5m2 and 0 in i8.
 //
 // Means are over the last axis. What is normalised is the unrounded s.
