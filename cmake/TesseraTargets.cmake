@@ -38,6 +38,26 @@ function(tessera_precompile target)
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
 endfunction()
 
+# With TESSERA_UNITY the files of a folder of the target are compiled as one, for names in them are its own; but not those
+# that match a pattern, nor rooms of operations, which name things alike. It takes a third of the time from nothing, and
+# more than that for one edited file.
+function(tessera_unite target)
+  if(NOT TESSERA_UNITY)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  get_target_property(sources ${target} SOURCES)
+  foreach(source IN LISTS sources)
+    cmake_path(RELATIVE_PATH source BASE_DIRECTORY "${PROJECT_SOURCE_DIR}" OUTPUT_VARIABLE path)
+    if(path MATCHES "^src/operations/[^/]+/[^/]+/" OR (ARGN AND path MATCHES "${ARGN}"))
+      continue()
+    endif()
+    cmake_path(GET path PARENT_PATH folder)
+    string(MAKE_C_IDENTIFIER "${folder}" group)
+    set_source_files_properties("${source}" PROPERTIES UNITY_GROUP ${group})
+  endforeach()
+endfunction()
+
 # For the tool and the tests, where compiling takes longer than running: templates of CLI11, GoogleTest and JSON.
 add_library(tessera_quickly_compiled INTERFACE)
 target_compile_options(tessera_quickly_compiled
