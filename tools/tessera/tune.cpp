@@ -76,7 +76,8 @@ class Tuner {
           fail(device_label(plan.device) + ": " + error.what());
           break;
         } catch (const Error& error) {
-          fail(device_tag(plan.device) + ' ' + job_name(job) + ": " + error.what());
+          fail(device_tag(plan.device) + ' ' + job_name(job) + ": not tuned, because " +
+               one_line(error.what()));
         }
       }
       if (const auto why = tuned ? why_not_kept(plan.context) : std::nullopt)
