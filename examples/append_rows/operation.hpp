@@ -3,15 +3,18 @@
 // appends rows to a cache, at slots that a table on the device says.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
 #include <numeric>
 #include <random>
+#include <span>
 #include <sstream>
 #include <stdexcept>
 #include <string>
 #include <tessera/tessera.hpp>
+#include <utility>
 #include <vector>
 
 namespace append_rows {
@@ -160,11 +163,11 @@ inline ts::Variant rows_variant(const std::string& folder, std::vector<std::uint
     return std::vector<ts::Config>{{{"WG_X", 64}}, {{"WG_X", 16}}};
   };
   variant.rejects = [](const ts::Problem& problem, const ts::Config&,
-                       const ts::DeviceProfile& device) -> ts::Refusal {
-    if (problem.spec(kRows).shape[0] > device.max_groups[0])
-      return "takes more rows than the device has work-groups";
-    if (problem.spec(kCache).last_element() > std::int64_t{0xFFFFFFFF})
-      return "takes a cache of more elements than its kernels count";
+                       const ts::DeviceProfile&) -> ts::Refusal {
+    for (const std::size_t slot : {kRows, kSlots, kCache}) {
+      if (problem.spec(slot).last_element() > std::int64_t{0x7FFFFFFF})
+        return "takes operands of more elements than its kernels count";
+    }
     return std::nullopt;
   };
   return variant;

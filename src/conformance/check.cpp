@@ -133,7 +133,8 @@ class Checker {
         skip(variant, types, cases[n], *no);
     }
     if (!options_.quick) return take_all(variant, candidates, subjects);
-    for (std::size_t n = cases.size() / 2; candidates.empty() && n < cases.size(); ++n) {
+    for (std::size_t step = 0; candidates.empty() && step < cases.size(); ++step) {
+      const std::size_t n = (cases.size() / 2 + step) % cases.size();
       if (is_named(cases[n]))
         add(make_problem(operation_, cases[n].operands, cases[n].options), n, variant, candidates);
     }

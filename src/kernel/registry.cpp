@@ -70,7 +70,8 @@ void check_variant(const Operation& operation, const Variant& variant) {
     require(!raises || !operation.errors.empty(), who,
             "pass '" + pass.name + "' binds kErrors, and the operation has no errors");
     require(raises == pass.errors_at.has_value(), who,
-            "pass '" + pass.name + "' binds kErrors or has errors_at, but not both");
+            "pass '" + pass.name +
+                "' needs both, kErrors among its bindings and errors_at, or neither");
   }
 }
 

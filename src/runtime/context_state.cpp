@@ -265,15 +265,18 @@ std::vector<std::optional<TensorSpec>> copies_of(std::span<const TensorSpec* con
   return copies;
 }
 
-// A driver that lacks what one kernel needs takes others: where nobody asked for this variant, the
-// next ones are tried, in the order of the rules.
+// A driver that lacks what one kernel needs takes others: where nobody asked for this variant and
+// the rules may choose, the next ones are tried, in the order of the rules.
 std::shared_ptr<const Plan> ContextState::plan_that_builds(const Problem& problem,
                                                            const Choice& choice,
-                                                           const ChooseCall& choose) {
+                                                           const CallOptions& call) {
+  const ChooseCall choose = choose_call(call);
   try {
     return make_plan(problem, choice, profile_, programs_, choose);
   } catch (const BuildError& error) {
-    if (choice.tier == Tier::kOverride || choice.tier == Tier::kOverlay) throw;
+    const bool may_guess = policy_of(call).heuristics &&
+                           (!call.tiers || std::ranges::count(*call.tiers, Tier::kHeuristics) != 0);
+    if (choice.tier == Tier::kOverride || choice.tier == Tier::kOverlay || !may_guess) throw;
     for (const Variant* variant : selection::by_preference(problem, profile_)) {
       if (variant->name == choice.variant) continue;
       auto next = selection::heuristic_choice(problem, profile_, variant);
@@ -290,6 +293,8 @@ std::shared_ptr<const Plan> ContextState::plan_that_builds(const Problem& proble
               .detail = error.what()});
         return plan;
       } catch (const BuildError&) {
+        continue;
+      } catch (const Unsupported&) {  // a call that it makes
         continue;
       }
     }
@@ -316,7 +321,7 @@ std::shared_ptr<const Plan> ContextState::plan(const Operation& operation,
   }
   Problem problem = make_problem(operation, copies_of(operands), std::move(options), requested);
   const Choice choice = selector_->choose(request(problem, call));
-  std::shared_ptr<const Plan> plan = plan_that_builds(problem, choice, choose_call(call));
+  std::shared_ptr<const Plan> plan = plan_that_builds(problem, choice, call);
   if (cacheable) {
     const std::lock_guard lock(plans_mutex_);
     if (plans_.size() >= kMaxPlans) plans_.clear();

@@ -126,7 +126,7 @@ class ContextState {
   // How calls are chosen that a variant makes.
   ChooseCall choose_call(const CallOptions& call);
   std::shared_ptr<const Plan> plan_that_builds(const Problem& problem, const Choice& choice,
-                                               const ChooseCall& choose);
+                                               const CallOptions& call);
   Policy policy_of(const CallOptions& call) const;
   selection::Request request(const Problem& problem, const CallOptions& call) const;
   std::unique_ptr<device::BlobStore> open_caches(const ContextOptions& options);

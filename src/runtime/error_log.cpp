@@ -7,7 +7,9 @@
 
 namespace tessera {
 
+using runtime::ErrorWords;
 using runtime::state_of;
+using runtime::words_of;
 
 ErrorLog::ErrorLog(const Context& context, std::uint32_t words) try : context_(context) {
   if (words == 0) throw InvalidArgument("an error log takes one word at least");
@@ -23,26 +25,31 @@ ErrorLog::ErrorLog(const Context& context, std::uint32_t words) try : context_(c
 }
 
 void ErrorLog::clear() const try {
+  ErrorWords& words = words_of(state_);
   state_of(context_).default_stream()->use([&](device::Stream& stream) {
-    state_->clear(stream);
+    words.clear(stream);
     stream.synchronize();
   });
 } catch (const std::bad_alloc&) {
   throw_out_of_host_memory();
 }
 
-void check_errors(const ErrorLog& log, std::span<const std::int32_t> words) {
-  if (words.size() < log.state_->used()) {
+void check_errors(const ErrorLog& log, std::span<const std::int32_t> words) try {
+  const ErrorWords& ours = words_of(log.state_);
+  if (words.size() < ours.used()) {
     throw InvalidArgument("check_errors: " + std::to_string(words.size()) + " words, and " +
-                          std::to_string(log.state_->used()) + " are in use");
+                          std::to_string(ours.used()) + " are in use");
   }
   // Signed and unsigned forms of one type may stand for each other.
-  log.state_->check({reinterpret_cast<const std::uint32_t*>(words.data()), words.size()});
+  ours.check({reinterpret_cast<const std::uint32_t*>(words.data()), words.size()});
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
 }
 
 void check_errors(const ErrorLog& log) try {
-  log.state_->check(state_of(log.context_).default_stream()->use([&](device::Stream& stream) {
-    return log.state_->download(stream);
+  const ErrorWords& words = words_of(log.state_);
+  words.check(state_of(log.context_).default_stream()->use([&](device::Stream& stream) {
+    return words.download(stream);
   }));
 } catch (const std::bad_alloc&) {
   throw_out_of_host_memory();

@@ -62,4 +62,9 @@ void ErrorWords::clear(device::Stream& stream) {
   used_ = 0;
 }
 
+ErrorWords& words_of(const std::shared_ptr<ErrorWords>& log) {
+  if (!log) throw InvalidArgument("the error log is empty: it was moved from");
+  return *log;
+}
+
 }  // namespace tessera::runtime

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <vector>
@@ -37,5 +38,8 @@ class ErrorWords {
   std::vector<ErrorRange> calls_;
   std::uint32_t used_ = 0;
 };
+
+// Those of an error log; InvalidArgument where it is empty.
+ErrorWords& words_of(const std::shared_ptr<ErrorWords>& log);
 
 }  // namespace tessera::runtime

@@ -106,7 +106,7 @@ Executor Executor::with_precision(Precision precision) const {
   return copy;
 }
 Executor Executor::with_errors(const ErrorLog& log) const {
-  if (log.words().buffer()->owner() != state_of(context_).number())
+  if (runtime::words_of(log.state_).buffer()->owner() != state_of(context_).number())
     throw InvalidArgument("the error log belongs to another context than the executor");
   Executor copy = *this;
   copy.errors_ = log.state_;

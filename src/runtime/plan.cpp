@@ -94,6 +94,10 @@ class Planner {
     launch.group = pass.group_size ? pass.group_size(call.config) : call.config.group();
     for (const std::size_t slot : pass.bindings) launch.bindings.push_back(binding_of(call, slot));
     launch.arguments = step.args(*call.problem, call.config);
+    if (pass.errors_at && *pass.errors_at + sizeof(std::uint32_t) > launch.arguments.size()) {
+      throw InvalidArgument(call.variant.name + ": errors_at of pass '" + pass.name +
+                            "' lies beyond its arguments");
+    }
     launch.errors_at = pass.errors_at;
     launch.first_error = call.first_error;
     launch.problem = call.problem;
@@ -174,7 +178,9 @@ void launch(const Plan& plan, device::Stream& stream, const Memory& memory) {
           bound.push_back(memory.operands[binding.number]);
           break;
         case Binding::Kind::kScratch:
-          bound.push_back(memory.scratch[binding.number]);
+          // A variant without scratch_bytes may bind it all the same.
+          bound.push_back(binding.number < memory.scratch.size() ? memory.scratch[binding.number]
+                                                                 : nullptr);
           break;
         case Binding::Kind::kErrors:
           bound.push_back(memory.errors);

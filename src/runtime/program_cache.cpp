@@ -40,12 +40,12 @@ std::vector<Define> values_of(const Problem& problem, const Variant& variant, co
 ProgramName name_of(const device::ProgramRequest& request, const Source& source, std::size_t axes) {
   ProgramName name;
   name.kernel = (source.file.empty() ? request.name : source.file) + "|" + request.entry;
-  if (!request.ptx_target.empty()) name.kernel += "|" + request.ptx_target;
   for (std::size_t n = 0; n < request.defines.size(); ++n) {
     const Define& define = request.defines[n];
     (n < axes ? name.kernel : name.values) +=
         "|" + define.name + "=" + std::to_string(define.value);
   }
+  if (!request.ptx_target.empty()) name.kernel += "|" + request.ptx_target;
   return name;
 }
 

@@ -26,9 +26,18 @@ double rounding_unit(DType dtype) {
       return 0x1p-8;
     case DType::kF32:
       return 0x1p-24;
+    case DType::kE4M3FN:
+      return 0x1p-4;
+    case DType::kE5M2:
+      return 0x1p-3;
     default:
       return 0;
   }
+}
+
+// Whether numbers are rounded to whole ones, by a half at most.
+bool is_whole(DType dtype) {
+  return dtype == DType::kI8 || dtype == DType::kI4 || dtype == DType::kU4;
 }
 
 void fill_normal(const Problem& problem, const Case& shape, std::span<HostTensor> tensors) {
@@ -48,7 +57,13 @@ std::vector<std::size_t> written_of(const Problem& problem, std::span<HostTensor
   const Operation& operation = *problem.operation;
   const bool some = operation.operands[slot].role == Role::kInOut && operation.writes;
   if (!some) return {};
-  return operation.writes(problem, tensors, slot);
+  std::vector<std::size_t> elements = operation.writes(problem, tensors, slot);
+  const auto count = static_cast<std::size_t>(problem.spec(slot).elements());
+  if (std::ranges::any_of(elements, [&](std::size_t element) { return element >= count; })) {
+    throw InvalidArgument(operation.name + ": writes() tells of an element that " +
+                          operation.operands[slot].name + " does not have");
+  }
+  return elements;
 }
 
 // A double-precision copy of a problem's operands for the reference: inputs as stored, what is
@@ -76,16 +91,17 @@ std::vector<Expectation> expect_by_reference(const Problem& problem,
     if (is_partial && elements.empty()) continue;
     if (is_partial) {
       std::vector<double> written;
-      for (const std::size_t element : elements) written.push_back(outputs[slot].at(element));
+      for (const std::size_t element : elements) written.push_back(outputs[slot][element]);
       outputs[slot] = std::move(written);
     }
     double largest = 0;
     for (const double value : outputs[slot]) {
       if (std::isfinite(value)) largest = std::max(largest, std::fabs(value));
     }
+    const DType dtype = problem.spec(slot).dtype;
     std::vector<double> bounds(outputs[slot].size());
     for (std::size_t i = 0; i < bounds.size(); ++i) {
-      bounds[i] = rounding_unit(problem.spec(slot).dtype) * std::fabs(outputs[slot][i]) +
+      bounds[i] = rounding_unit(dtype) * std::fabs(outputs[slot][i]) + (is_whole(dtype) ? 0.5 : 0) +
                   32 * 0x1p-24 * largest;
     }
     expectations.push_back({.slot = slot,
@@ -230,7 +246,7 @@ std::string Workbench::wrong_bytes(std::size_t slot, const std::vector<std::byte
   std::vector<bool> written(static_cast<std::size_t>(spec.elements()), !is_partial);
   if (is_partial) {
     std::vector<HostTensor> before = tensors_before();
-    for (const std::size_t element : written_of(problem_, before, slot)) written.at(element) = true;
+    for (const std::size_t element : written_of(problem_, before, slot)) written[element] = true;
   }
   std::vector<std::byte> expected = images_[slot];
   kernel::for_each_element(spec, [&](std::size_t flat, std::size_t element) {
@@ -248,8 +264,13 @@ std::string Workbench::wrong_errors(const Plan& plan) {
   if (errors.empty()) return "";
   std::vector<std::uint32_t> wanted(errors.size(), kNotRaised);
   std::vector<HostTensor> before = tensors_before();
-  for (const Raised& raised : problem_.operation->raises(problem_, before))
-    wanted.at(raised.error) = std::min(wanted.at(raised.error), raised.index);
+  for (const Raised& raised : problem_.operation->raises(problem_, before)) {
+    if (raised.error >= wanted.size()) {
+      throw InvalidArgument(problem_.operation->name +
+                            ": raises() tells of an error that the record does not have");
+    }
+    wanted[raised.error] = std::min(wanted[raised.error], raised.index);
+  }
   const std::vector<std::uint32_t> words = context_.default_stream()->use(
       [&](device::Stream& stream) { return errors_->download(stream); });
   const auto text = [](std::uint32_t word) {

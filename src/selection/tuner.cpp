@@ -54,7 +54,6 @@ class Tuning {
 
  private:
   static constexpr int kLeastRounds = 2;
-  static constexpr std::string_view kNotTried = "not tried: ";
 
   // A candidate that was found right.
   struct Contender {

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/timing.hpp"
@@ -38,6 +39,9 @@ struct TuneOptions {
 };
 
 using MakeTrial = std::function<std::unique_ptr<Trial>(const Candidate&)>;
+
+// How the failures of candidates begin that the tuner did not come to.
+inline constexpr std::string_view kNotTried = "not tried: ";
 
 // Never throws for a failing candidate: failures are measurements with their reason. `best` is
 // empty if none passed.

@@ -277,6 +277,10 @@ TEST(Registry, RefusesErrorsThatNobodyTells) {
   EXPECT_EQ(
       message_of([&] { register_operation(operation); }),
       "registry_test_errors.fast: pass 'pass' binds kErrors, and the operation has no errors");
+  operation.errors = {{.kind = "odd", .operand = "x", .sentence = "is odd"}};
+  EXPECT_EQ(message_of([&] { register_operation(operation); }),
+            "registry_test_errors.fast: pass 'pass' needs both, kErrors among its bindings and "
+            "errors_at, or neither");
 }
 
 TEST(Registry, AVariantIsAddedWithoutChangingWhatCallersHold) {

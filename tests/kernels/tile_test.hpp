@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "device/device.hpp"
+#include "device/no_store.hpp"
 #include "tessera/dtype.hpp"
 
 namespace tessera::device {
@@ -123,10 +124,7 @@ class Tiles : public testing::Test {
     return matrix;
   }
   ProgramPtr build(const ProgramRequest& request) {
-    struct NoStore : BlobStore {
-      std::vector<std::byte> get(std::string_view /*key*/) override { return {}; }
-      void put(std::string_view /*key*/, std::span<const std::byte> /*blob*/) override {}
-    } none;
+    NoStore none;
     return device_->build(request, none);
   }
   void run(const ProgramPtr& program, Dim3 group, const std::vector<BufferPtr>& buffers,

@@ -3,6 +3,8 @@
 // gets its error.
 #include <gtest/gtest.h>
 
+#include "selection/cache.hpp"
+#include "support/temporary_directory.hpp"
 #include "tessera/tessera.hpp"
 
 namespace tessera {
@@ -83,6 +85,26 @@ TEST_F(BuildFallback, TakesTheNextVariant) {
 TEST_F(BuildFallback, GivesTheErrorOfANamedVariant) {
   EXPECT_THROW(Executor(*context_).with_variant("broken").run(operation().name, {{"x", x_}}),
                BuildError);
+}
+
+TEST_F(BuildFallback, GivesTheErrorWhereTheRulesMayNotChoose) {
+  const testing::TemporaryDirectory directory;
+  const DeviceProfile& profile = context_->device();
+  const Problem problem = make_problem(operation(), {x_.spec(), std::nullopt}, {});
+  // Whoever tuned it had another driver.
+  selection::PersistentCache(directory.path(), context_->fingerprint(), profile)
+      .put(selection::entry_key(problem),
+           selection::new_entry(problem, profile.backend,
+                                {.variant = "broken", .origin = Tier::kAutotune},
+                                {.milliseconds = 1}));
+  const Context context = Context::open({.device = std::to_string(context_->device_index()),
+                                         .cache_directory = directory.path().string()});
+  const Tensors in{{"x", context.upload(std::vector<float>{1, 2, 3}, {3})}};
+  const Executor executor(context);
+  EXPECT_THROW(executor.with_policy({.heuristics = false}).run(operation().name, in), BuildError);
+  EXPECT_THROW(executor.with_tiers({Tier::kPersistent}).run(operation().name, in), BuildError);
+  executor.run(operation().name, in);
+  EXPECT_EQ(context.last_execution().choice.variant, "sound");
 }
 
 }  // namespace

@@ -75,6 +75,14 @@ TEST(EmptyHandles, AnExecutorThatWasMovedFromRefusesEveryCall) {
   EXPECT_NO_THROW(executor.with_variant("x").with_config({}).with_policy({}).with_tiers({}));
 }
 
+TEST(EmptyHandles, AnErrorLogThatWasMovedFromRefusesEveryCall) {
+  const Context host = open_host();
+  const ErrorLog log = moved_from(ErrorLog(host));
+  expect_refused({[&] { Executor(host).with_errors(log); }, [&] { log.clear(); },
+                  [&] { check_errors(log); }, [&] { check_errors(log, {}); }},
+                 "the error log is empty: it was moved from");
+}
+
 TEST(EmptyHandles, ATensorHasNoElementsToBeHad) {
   const Context host = open_host();
   const Tensor full = host.upload(std::vector<float>{1, 2}, {1, 2});

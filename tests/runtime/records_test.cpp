@@ -309,6 +309,39 @@ TEST_F(Records, WrongKernelsAreFound) {
               HasSubstr("but must nowhere"));
 }
 
+// Records that tell of what they do not have.
+TEST_F(Records, WrongRecordsAreToldOf) {
+  Operation raising = named("append_raises_more", rows_variant());
+  raising.raises = [](const Problem&, std::span<HostTensor>) {
+    return std::vector<Raised>{{.error = 1, .index = 0}};
+  };
+  register_operation(raising);
+  Operation writing = named("append_writes_more", rows_variant());
+  writing.writes = [](const Problem& problem, std::span<HostTensor>, std::size_t slot) {
+    return std::vector<std::size_t>{static_cast<std::size_t>(problem.spec(slot).elements())};
+  };
+  register_operation(writing);
+  Variant variant = rows_variant();
+  variant.passes.front().errors_at = sizeof(append_rows::Args);
+  register_operation(named("append_errors_beyond", variant));
+
+  const std::string sentence =
+      "append_raises_more: raises() tells of an error that the record does not have";
+  const Case shape = append_rows::a_case("wrong", 7, 20, 6, "normal");
+  for (const Context& context : contexts_) {
+    const auto verify = [&](const std::string& name) {
+      return conformance::verify_and_time(context, find_operation(name), shape, false, 0).failure;
+    };
+    EXPECT_EQ(message_of<InvalidArgument>([&] { verify("append_raises_more"); }), sentence);
+    EXPECT_EQ(message_of<InvalidArgument>([&] { verify("append_writes_more"); }),
+              "append_writes_more: writes() tells of an element that cache does not have");
+    if (context.device().backend == Backend::kHost) continue;  // it takes no arguments
+    EXPECT_EQ(message_of<InvalidArgument>(
+                  [&] { Executor(context).run("append_errors_beyond", call(context, {1})); }),
+              "rows: errors_at of pass 'append' lies beyond its arguments");
+  }
+}
+
 TEST_F(Records, StepsRepeatLaunchesAndCallOthers) {
   for (const Context& context : contexts_) {
     const Executor executor(context);

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "runtime/program_cache.hpp"
+
 namespace tessera::conformance {
 namespace {
 
@@ -116,6 +118,20 @@ TEST(SampleTest, AddsWhatItTakes) {
 
 TEST(SampleTest, CaseThatNeedsNothingIsKept) {
   EXPECT_THAT(sampled({{}, {"a"}, {}}, {}), ElementsAre(true, true, true));
+}
+
+// The sample reads the first axis as the third field.
+TEST(ProgramNameTest, TheTargetStandsBehindTheAxes) {
+  Pass pass;
+  pass.opencl = {.file = "some.cl", .entry = "some", .ptx_target = "sm_90a"};
+  pass.axes = [](const Problem&, const DeviceProfile&) { return std::vector<Define>{{"T", 1}}; };
+  Operation operation;
+  Problem problem;
+  problem.operation = &operation;
+  DeviceProfile profile;
+  profile.backend = Backend::kOpenCL;
+  EXPECT_EQ(runtime::ProgramCache::name(problem, {}, pass, {}, profile).kernel,
+            "some.cl|some|T=1|sm_90a");
 }
 
 }  // namespace

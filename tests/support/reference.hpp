@@ -20,8 +20,8 @@ using Values = std::map<std::string, std::vector<double>>;
 
 Problem problem_of(const std::string& operation, const Specs& specs, Options options = {});
 
-// What the reference makes of the inputs, by output. It takes any dtype: floats are double here,
-// which shows what it computes before that is rounded.
+// What the reference makes of the inputs, by output. Any dtype but packed ones: floats are double
+// here, which shows what it computes before that is rounded.
 Values run_reference(const Problem& problem, const Values& inputs);
 
 }  // namespace tessera::testing

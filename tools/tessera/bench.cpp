@@ -213,8 +213,7 @@ Command add_bench(App& tool) {
                   "OPERAND=1x2048x8x64,…")
       ->type_name("SHAPE");
   app->add_option("--set", a.options, "Options of the operation")->type_name("OPTION=VALUE");
-  app->add_option("--dtype", a.dtype,
-                  "Only these storage types: f32, f16, bf16, or a combination of --list");
+  app->add_option("--dtype", a.dtype, kTypesHelp);
   app->add_option("--variant", a.variant, "This variant instead of the chosen one");
   add_precision_option(*app, a.precision);
   app->add_option("--config", a.config, "This configuration of the variant, or an error")

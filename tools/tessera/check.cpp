@@ -254,8 +254,7 @@ Command add_check(App& tool) {
   app->add_option("--config", a.config, "Only this configuration of the variant")
       ->type_name("KEY=VALUE,…");
   app->add_option("--only", a.only, "Only cases whose name contains this");
-  app->add_option("--dtype", a.dtype,
-                  "Only these storage types: f32, f16, bf16, or a combination of --list");
+  app->add_option("--dtype", a.dtype, kTypesHelp);
   app->add_option("--precision", a.precision,
                   "Only variants that keep default, high or highest (default: all)");
   app->add_flag("--quick", a.quick, "One configuration of each variant, no cases at tile edges");

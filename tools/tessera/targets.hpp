@@ -38,6 +38,9 @@ std::optional<DType> parse_dtype_option(const std::string& name);
 // floating operands. `name`: only that one; empty = all.
 std::vector<StorageTypes> storage_types(const Operation& operation);
 std::vector<StorageTypes> target_types(const Operation& operation, const std::string& name);
+// Of --dtype where it is such a name.
+inline constexpr const char* kTypesHelp =
+    "Only these storage types: f32, f16, bf16, or a combination of 'tessera run --list'";
 // Throws UsageError where no operation has storage types of that name.
 void require_types(const std::string& name);
 

@@ -256,8 +256,7 @@ Command add_tune(App& tool) {
                   "A part of a benchmark's name, or OPERAND=4x128x64,OPERAND=… "
                   "(default: every benchmark)");
   app->add_option("--set", a.options, "Options of the operation")->type_name("OPTION=VALUE");
-  app->add_option("--dtype", a.dtype,
-                  "Only these storage types: f32, f16, bf16, or a combination of --list");
+  app->add_option("--dtype", a.dtype, kTypesHelp);
   app->add_flag("--missing", a.missing, "Only calls that have no tuned configuration yet");
   app->add_flag("-v,--verbose", a.verbose, "Print every candidate");
   app->add_flag("--json", a.json, "Print JSON");

@@ -7,6 +7,7 @@
 #include "report.hpp"
 #include "runtime/context_state.hpp"
 #include "selection/choices_store.hpp"
+#include "selection/tuner.hpp"
 
 namespace tessera::tool {
 namespace {
@@ -35,7 +36,7 @@ std::optional<std::string> why_not_kept(const Context& context) {
 Tally count(const TuneReport& report) {
   Tally tally{.all = report.measurements.size()};
   for (const Measurement& m : report.measurements) {
-    if (m.failure.starts_with("not tried")) continue;
+    if (m.failure.starts_with(selection::kNotTried)) continue;
     ++tally.tried;
     if (!m.failure.empty()) ++tally.failed;
   }

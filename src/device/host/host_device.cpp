@@ -44,6 +44,10 @@ void raise_errors(const Launch& launch, std::span<HostTensor> tensors) {
   const Operation& operation = *launch.problem->operation;
   if (operation.errors.empty()) return;
   for (const Raised& raised : operation.raises(*launch.problem, tensors)) {
+    if (raised.error >= operation.errors.size()) {
+      throw InvalidArgument(operation.name +
+                            ": raises() tells of an error that the record does not have");
+    }
     std::byte* const at =
         bytes_of(*launch.errors) + (launch.first_error + raised.error) * sizeof(std::uint32_t);
     std::uint32_t word = 0;
