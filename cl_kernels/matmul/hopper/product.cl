@@ -74,8 +74,10 @@ INLINE Work work_of(const struct MatmulArgs* args, int number) {
   work.split = (uint)rest / args->batches;
   work.inner = (int)(work.batch % args->batches2);
   work.outer = (int)(work.batch / args->batches2);
-  work.first = steps * (int)work.split / (int)args->splits;
-  work.last = steps * ((int)work.split + 1) / (int)args->splits;
+  // The first shares have a step more where they do not divide all; a product of steps and shares may not fit an int.
+  const int split = (int)work.split, each = steps / (int)args->splits, more = steps % (int)args->splits;
+  work.first = split * each + min(split, more);
+  work.last = work.first + each + (split < more ? 1 : 0);
   return work;
 }
 
@@ -140,6 +142,9 @@ KERNEL void matmul_hopper(global float* restrict scratch, MATMUL_FINISH_PARAMETE
   float sum[BLOCK_N / 2];
   int stage = 0;
   uint parity = 0;
+#if PLAIN
+  uint buffer = 0;  // the next store's: the other one's last may still be read
+#endif
   for (int number = (int)get_group_id(0); number < total; number += (int)get_num_groups(0)) {
     const Work work = work_of(&args, number);
     barrier_wait(FULL(stage), parity);
@@ -152,7 +157,8 @@ KERNEL void matmul_hopper(global float* restrict scratch, MATMUL_FINISH_PARAMETE
     const int row0 = work.row + warpgroup * 64;
 #if PLAIN
     UNROLL for (int round = 0; round < BLOCK_N / 128; ++round) {
-      const uint to = own + round % 2 * HOPPER_BUFFER_BYTES;
+      const uint to = own + buffer * HOPPER_BUFFER_BYTES;
+      buffer ^= 1;
       if (t == 0) PTX("cp.async.bulk.wait_group.read 1;");  // what this buffer held has left
       GROUP_SYNC(1 + warpgroup, 128);
       UNROLL for (int i = 0; i < 8; ++i) {

@@ -8,7 +8,8 @@
 // [out_features] or whatever broadcasts to the output, gate and residual as the output, [...,
 // out_features]. swiglu and geglu take weights whose rows are interleaved, the even ones activated,
 // and give out_features / 2 columns. fused_mlp takes w1 [in, hidden], w2 [hidden, out], b1
-// [hidden], b2 [out]; with a paired activation w1 has 2 hidden columns, interleaved.
+// [hidden], b2 [out]; with a paired activation w1 has 2 hidden columns and b1 2 hidden elements,
+// interleaved.
 //
 // Activations, gradients, dtypes, numerics and errors are those of matmul (matmul.hpp), which both
 // are thin forms of. The hidden layer of fused_mlp is rounded to the dtype of input.

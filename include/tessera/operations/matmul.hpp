@@ -9,14 +9,17 @@
 // pairs, of which the even one is activated and multiplies the odd one: output[j] = act(z[2 j])
 // z[2 j + 1], with silu and gelu.
 //
-// Gradients, with dy = grad_output, t = dy * gate * act'(z), and of pairs t[2 j] = dy gate act'(z[2
-// j]) z[2 j + 1], t[2 j + 1] = dy gate act(z[2 j]):
+// Gradients, with dy = grad_output and t = dy * gate * act'(z), and of pairs
+//
+//   t[2 j]     = dy[j] gate[j] act'(z[2 j]) z[2 j + 1]
+//   t[2 j + 1] = dy[j] gate[j] act(z[2 j])
+//
 //
 //   grad_a    = alpha t op(b)^T, grad_b = alpha op(a)^T t, each turned as its operand is, and
 //               summed over the batches along which it repeats
 //   grad_bias = t, summed over what bias repeats along
-//   grad_c    = beta t
-//   grad_gate = dy * act(z)
+//   grad_c    = beta t, 0 where beta is 0
+//   grad_gate = dy * act(z), and of pairs dy[j] act(z[2 j]) z[2 j + 1]
 //   the gradient of residual is grad_output
 //
 // Shapes: op(a) [..., m, k], op(b) [..., k, n]; leading axes broadcast to one another from the
@@ -32,8 +35,9 @@
 // device, configuration and inputs give the same bits. NaN and infinity stay in their rows and
 // columns.
 //
-// Errors: InvalidArgument for shapes, dtypes and options that contradict this, Unsupported where no
-// variant of the device can.
+// Errors: InvalidArgument for shapes, dtypes and options that contradict this. Unsupported where no
+// variant of the device can: more than three leading axes that do not lie one behind the other,
+// more than two along which a gradient is added up, or an operand that reaches element 2^31.
 #pragma once
 
 #include <memory>

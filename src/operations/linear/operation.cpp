@@ -37,7 +37,7 @@ Operation backward() {
   operation.summary = "gradients of linear";
   operation.formula =
       "t = grad_output * gate * act'(z); grad_input = t weight; grad_weight = t^T input; grad_bias "
-      "= sum of t; grad_gate = grad_output * act(z)";
+      "= sum of t; grad_gate = grad_output * act(z) (of pairs act(even) odd)";
   const auto add = [&](std::string name, Role role, bool optional, std::string shape,
                        std::string doc) {
     operation.operands.push_back(

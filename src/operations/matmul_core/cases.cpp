@@ -295,7 +295,7 @@ std::vector<MatmulCase> matmul_table() {
        .batch_a = {2},
        .batch_b = {2}},
       {.name = "blank",
-       .why = "beta of 0 leaves c unread",
+       .why = "beta of 0 leaves c unread, and its gradient is 0 beside NaN",
        .m = 12,
        .n = 20,
        .k = 24,
@@ -363,6 +363,25 @@ std::vector<MatmulCase> matmul_table() {
   };
 }
 
+// What a configuration multiplies at once; columns and terms come in units.
+struct Tile {
+  std::int64_t m = 1, n = 1, k = 1, unit = 1;
+};
+
+bool is_hopper(const Config& config) { return config.get("STAGES", 0) != 0; }
+
+// Variants are told by the tunables that only they have.
+Tile tile_of(const Config& config) {
+  constexpr std::int64_t kHopperRows = 128, kHopperTerms = 64, kHopperUnit = 8;
+  if (is_hopper(config)) return {kHopperRows, config.at("BLOCK_N"), kHopperTerms, kHopperUnit};
+  if (const std::uint32_t width = config.get("VECTOR_WIDTH", 0); width != 0)
+    return {config.at("BLOCK_M"), std::int64_t{2} * width * config.at("PANELS"),
+            config.at("BLOCK_K")};
+  return {std::int64_t{config.at("ROWS")} * config.at("LANES_M"),
+          std::int64_t{config.at("COLUMNS")} * (config.at("WG_X") / config.at("LANES_M")),
+          config.at("BLOCK_K")};
+}
+
 }  // namespace
 
 std::vector<Case> conformance_cases(const MatmulSlots& slots, DType dtype) {
@@ -374,20 +393,26 @@ std::vector<Case> conformance_cases(const MatmulSlots& slots, DType dtype) {
 }
 
 std::vector<Case> edge_cases(const MatmulSlots& slots, DType dtype, const Config& config) {
-  const std::int64_t m = std::int64_t{config.get("ROWS", 8)} * config.get("LANES_M", 1);
-  const std::int64_t n =
-      std::int64_t{config.get("COLUMNS", 32)} * (config.get("WG_X", 1) / config.get("LANES_M", 1));
-  const std::int64_t k = config.get("BLOCK_K", 8);
+  const Tile tile = tile_of(config);
   std::vector<Case> cases;
   for (const int step : {-1, 0, 1}) {
     const std::string name = std::string("edge") + (step < 0 ? "-1" : step > 0 ? "+1" : "");
     cases.push_back(make(slots, dtype,
                          {.name = name.c_str(),
                           .why = "the edge of a tile in every direction",
-                          .m = std::max<std::int64_t>(1, m + step),
-                          .n = std::max<std::int64_t>(1, n + step),
-                          .k = std::max<std::int64_t>(1, k + step),
+                          .m = std::max<std::int64_t>(1, tile.m + step),
+                          .n = std::max<std::int64_t>(1, tile.n + step * tile.unit),
+                          .k = std::max<std::int64_t>(1, tile.k + step * tile.unit),
                           .has = kHasBias}));
+  }
+  if (is_hopper(config)) {
+    constexpr std::int64_t kRows = 16;  // of tiles
+    cases.push_back(make(slots, dtype,
+                         {.name = "turns",
+                          .why = "more tiles than work-groups, of few terms",
+                          .m = kRows * tile.m,
+                          .n = (config.at("GROUPS") / kRows + 2) * tile.n,
+                          .k = tile.k}));
   }
   return cases;
 }
@@ -448,6 +473,8 @@ void fill_matmul(const Problem& problem, const Case& shape, std::span<HostTensor
     }
     if (shape.data == "blank" && slot == slots.addend)
       std::ranges::fill(values, std::numeric_limits<double>::quiet_NaN());
+    if (shape.data == "blank" && slot == slots.grad_output)
+      values[values.size() / 2] = std::numeric_limits<double>::quiet_NaN();
     if (shape.data == "wild" && slot == slots.a) {
       const auto columns = static_cast<std::size_t>(tensors[slot].spec.shape.back());
       values[columns + columns / 2] = std::numeric_limits<double>::quiet_NaN();

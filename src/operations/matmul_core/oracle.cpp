@@ -268,6 +268,7 @@ Bounded MatmulOracle::grad_gate_row(std::int64_t row) const {
 
 Bounded MatmulOracle::grad_addend_row(std::int64_t row) const {
   Bounded result(static_cast<std::size_t>(call_.columns));
+  if (call_.beta == 0) return result;
   for (std::size_t n = 0; n < result.values.size(); ++n) {
     const std::size_t at = static_cast<std::size_t>(row * call_.columns) + n;
     result.values[n] = call_.beta * gradients_[at];

@@ -120,11 +120,12 @@ bool continues_terms(const Product& product, const OuterAxis& axis) {
          axis.steps[kB] == b.row * product.k;
 }
 
-void join_axes(Product& product) {
+// Batches become rows only where `as_rows`: a sum of rows has one.
+void join_axes(Product& product, bool as_rows) {
   std::vector<OuterAxis>& axes = product.axes;
   std::erase_if(axes, [](const OuterAxis& axis) { return axis.size == 1; });
   for (std::size_t i = axes.size(); i-- > 0;) {
-    if (continues_rows(product, axes[i])) {
+    if (as_rows && continues_rows(product, axes[i])) {
       for (std::size_t role = 0; role < kRoles; ++role) {
         if (role != kB && product.m == 1) product.views[role].row = axes[i].steps[role];
       }
@@ -239,11 +240,11 @@ Product gradient_of_bias(const Problem& problem, const Stage& stage) {
   return std::move(product);
 }
 
-// No product at all: beta times the gradient of the sums.
+// No product at all: beta times the gradient of the sums, 0 where beta is.
 Product gradient_of_addend(const Problem& problem, const Stage& stage) {
   const MatmulProblem& call = call_of(problem);
   Builder builder(problem, stage, call.m, call.columns, 0);
-  builder.add_gradient(kAddend, false);
+  if (call.beta != 0) builder.add_gradient(kAddend, false);
   builder.add(kResult, call.slots.grad_addend);
   builder.product().beta = call.beta;
   return std::move(builder.product());
@@ -392,7 +393,7 @@ std::optional<Product> product_of(const Problem& problem, const Stage& stage) {
       product = gradient_of_addend(problem, stage);
       break;
   }
-  join_axes(product);
+  join_axes(product, stage.step != Step::kGradBias);
   if (is_better_turned(product) != stage.turned) return std::nullopt;
   if (stage.turned) turn(product);
   return product;

@@ -137,8 +137,7 @@ std::string make_key(const Problem& problem, const MatmulProblem& call) {
 
 double finite_option(const Problem& problem, const char* name) {
   const double value = *kernel::number_option(problem, name);
-  if (value != static_cast<double>(static_cast<float>(value)) &&
-      !std::isfinite(static_cast<float>(value)))
+  if (!std::isfinite(static_cast<float>(value)))
     kernel::bad_option(problem, name, "a number that float holds");
   return static_cast<float>(value);
 }

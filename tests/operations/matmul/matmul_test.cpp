@@ -130,6 +130,22 @@ TEST(MatmulProducts, JoinAxesThatLieAlike) {
   EXPECT_TRUE(list[0].axes.empty());
 }
 
+// Sums of rows know no rows of their own: what the gradient repeats along stays an axis.
+TEST(MatmulProducts, OfABiasHaveOneRow) {
+  TensorSpec grad_output = f32({4, 10, 2});
+  grad_output.strides = {0, 2, 1};
+  const std::vector<Product> list =
+      products_of(problem_of("matmul_backward", {{"a", f32({4, 10, 5})},
+                                                 {"b", f32({4, 5, 2})},
+                                                 {"bias", f32({4, 1, 2})},
+                                                 {"grad_output", grad_output},
+                                                 {"grad_bias", f32({4, 1, 2})}}));
+  ASSERT_EQ(list.size(), 1U);
+  EXPECT_EQ(list[0].m, 1);
+  EXPECT_EQ(list[0].n, 2);
+  EXPECT_EQ(list[0].batches(), 4);
+}
+
 TEST(MatmulProducts, AreTurnedWhereTheResultLiesByColumns) {
   const std::vector<Product> list = products_of(problem_of("matmul_backward",
                                                            {{"a", f32({40, 50})},

@@ -44,7 +44,6 @@ std::uint64_t items_of(const Product& product, const Config& config) {
          static_cast<std::uint64_t>(product.batches());
 }
 
-// PoCL compiles a launch of more than 65535 groups along an axis again.
 Dim3 groups_of(std::uint64_t items) { return {static_cast<std::uint32_t>(items)}; }
 
 bool is_plain(const Product& product) {
