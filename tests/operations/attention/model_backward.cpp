@@ -104,7 +104,7 @@ void AttentionModel::accumulate(const Row& row, Gradients& gradients) const {
     const float weight = is(Fault::kValueGradientOfScores) ? ds
                          : is(Fault::kDropoutNotInDv)      ? p
                                                            : p * kept;
-    for (std::int64_t d = 0; d < call_.value_dim; ++d) {
+    for (std::int64_t d = 0; d < call_.value_dim && weight != 0; ++d) {
       if (!key_row || (is(Fault::kValueGradientOneHead) && !last_of_group)) continue;
       gradients.value[index(to * call_.value_dim + d)] += weight * gradient[d];
     }

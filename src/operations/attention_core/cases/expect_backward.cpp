@@ -84,6 +84,11 @@ class BackwardExpectations {
                                            row.moved[column], static_cast<double>(row.terms));
         rounding[n * dim + d] = row.rounding[column];
         if (std::isfinite(row.rounding_squares[column])) squares[n] += row.rounding_squares[column];
+        // Where weights may be off by an eighth of themselves, scores differ by less than float
+        // holds, and one rounding moves them as far as all do.
+        const double moved = factor_ * kUnitF32 * row.moved[column];
+        if (std::isfinite(row.value[column]) && moved > row.magnitude[column] / kRoundings)
+          squares[n] += 3 * moved * moved;
       }
     });
     for (std::size_t n = 0; n < rounding.size(); ++n) result.bounds[n] += rounding[n];
