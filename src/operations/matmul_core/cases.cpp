@@ -370,16 +370,17 @@ struct Tile {
 
 bool is_hopper(const Config& config) { return config.get("STAGES", 0) != 0; }
 
-// Variants are told by the tunables that only they have.
+// Variants are told by the tunables that only they have; the reference has none.
 Tile tile_of(const Config& config) {
   constexpr std::int64_t kHopperRows = 128, kHopperTerms = 64, kHopperUnit = 8;
   if (is_hopper(config)) return {kHopperRows, config.at("BLOCK_N"), kHopperTerms, kHopperUnit};
   if (const std::uint32_t width = config.get("VECTOR_WIDTH", 0); width != 0)
     return {config.at("BLOCK_M"), std::int64_t{2} * width * config.at("PANELS"),
             config.at("BLOCK_K")};
-  return {std::int64_t{config.at("ROWS")} * config.at("LANES_M"),
-          std::int64_t{config.at("COLUMNS")} * (config.at("WG_X") / config.at("LANES_M")),
-          config.at("BLOCK_K")};
+  const std::uint32_t lanes_m = config.get("LANES_M", 1);
+  return {std::int64_t{config.get("ROWS", 8)} * lanes_m,
+          std::int64_t{config.get("COLUMNS", 32)} * (config.get("WG_X", 1) / lanes_m),
+          config.get("BLOCK_K", 8)};
 }
 
 }  // namespace

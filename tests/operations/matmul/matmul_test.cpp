@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -180,6 +181,26 @@ TEST(MatmulProducts, SplitTermsWhereTilesAreFew) {
   EXPECT_EQ(operations::matmul::filling_splits(product, 1, 16, 64), 16U);
   EXPECT_EQ(operations::matmul::filling_splits(product, 32, 16, 64), 1U);
   EXPECT_EQ(operations::matmul::filling_splits(product, 1, 1000, 4096), 2U);
+}
+
+// A case that a variant refuses is skipped, and no device at hand may have it.
+TEST(MatmulEdges, OfHopperAreTakenByHopper) {
+  DeviceProfile profile;
+  profile.backend = Backend::kOpenCL;
+  profile.features = Feature::kStorage16;
+  for (const char* name : {"matmul", "matmul_backward", "linear", "linear_backward"}) {
+    const Operation& operation = find_operation(name);
+    const auto variant = std::ranges::find(operation.variants, "hopper", &Variant::name);
+    ASSERT_NE(variant, operation.variants.end());
+    for (const std::uint32_t block_n : {128U, 256U}) {
+      const Config config{{"BLOCK_N", block_n}, {"STAGES", 3}, {"WG_X", 384}, {"GROUPS", 132}};
+      for (const Case& edge : operation.workload.edge_cases(DType::kF16, config)) {
+        const Problem problem = make_problem(operation, edge.operands, edge.options);
+        EXPECT_EQ(variant->rejects(problem, config, profile), std::nullopt)
+            << name << " " << edge.name;
+      }
+    }
+  }
 }
 
 // ---- laws of the reference ----------------------------------------------------------------------
