@@ -115,23 +115,23 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
     cuts = {{256, 4, ahead, 512}, {256, 4, !ahead, 512}, {128, 8, false, 512},
             {512, 4, ahead, 512}, {256, 8, false, 256},  {1024, 4, false, 1024}};
   }
-  // Other compilers spill of rows that are asked for ahead and of 8 vectors backward, and Mesa's
-  // for NVIDIA of groups of 1024 items.
-  if (profile.vendor_id != kVendorNvidia) {
+  // Other compilers spill of rows that are asked for ahead and of 8 vectors backward, Mesa's for
+  // NVIDIA of larger groups, AMD's OpenCL of 4 vectors of short rows, and Intel's
+  // of 2, with 128 registers to an item.
+  const bool backward = problem.as<NormProblem>().backward;
+  if (profile.vendor_id == kVendorNvidia) {
+    if (profile.backend == Backend::kVulkan)
+      std::erase_if(cuts, [&](const Cut& cut) {
+        return backward ? cut.items * cut.vectors > 1024 : cut.items > 512;
+      });
+  } else if (backward && profile.vendor_id == kVendorIntel) {
+    cuts = {{256, 1}, {512, 2}, {512, 1}};
+  } else if (backward && profile.vendor_id == kVendorAmd && profile.backend == Backend::kOpenCL) {
+    cuts = {{256, 2}, {512, 2}, {128, 2}};
+  } else if (backward || problem.dtype == DType::kF32) {
+    cuts = {{256, 4}, {512, 2}, {512, 4}};
+  } else {
     cuts = {{128, 8}, {256, 4}, {512, 2}, {512, 4}};
-    if (problem.as<NormProblem>().backward || problem.dtype == DType::kF32)
-      cuts = {{256, 4}, {512, 2}, {512, 4}};
-  } else if (profile.backend == Backend::kVulkan) {
-    std::erase_if(cuts, [](const Cut& cut) { return cut.items == 1024; });
-  }
-  // Intel's OpenCL compiler spills of the 4 vectors backward, with 128 registers to an item, and
-  // for Xe2 of 2 in short lines.
-  if (problem.as<NormProblem>().backward && profile.vendor_id == kVendorIntel) {
-    if (profile.backend == Backend::kOpenCL) {
-      cuts = {{256, 1}, {512, 2}, {512, 1}};
-    } else {
-      cuts = {{256, 2}, {512, 2}, {128, 2}};
-    }
   }
   std::vector<Config> result;
   for (const Cut& cut : cuts) {
