@@ -9,6 +9,7 @@
 #include <random>
 
 #include "base/hash.hpp"
+#include "base/rounding.hpp"
 #include "kernel/elements.hpp"
 #include "tessera/error.hpp"
 
@@ -17,23 +18,6 @@ namespace {
 
 constexpr std::int64_t kGuardElements = 1024;
 constexpr std::byte kUntouched{0xFF};  // as a float of any kind: NaN
-
-double rounding_unit(DType dtype) {
-  switch (dtype) {
-    case DType::kF16:
-      return 0x1p-11;
-    case DType::kBF16:
-      return 0x1p-8;
-    case DType::kF32:
-      return 0x1p-24;
-    case DType::kE4M3FN:
-      return 0x1p-4;
-    case DType::kE5M2:
-      return 0x1p-3;
-    default:
-      return 0;
-  }
-}
 
 // Whether numbers are rounded to whole ones, by a half at most.
 bool is_whole(DType dtype) {
@@ -101,7 +85,7 @@ std::vector<Expectation> expect_by_reference(const Problem& problem,
     const DType dtype = problem.spec(slot).dtype;
     std::vector<double> bounds(outputs[slot].size());
     for (std::size_t i = 0; i < bounds.size(); ++i) {
-      bounds[i] = rounding_unit(dtype) * std::fabs(outputs[slot][i]) + (is_whole(dtype) ? 0.5 : 0) +
+      bounds[i] = storage_unit(dtype) * std::fabs(outputs[slot][i]) + (is_whole(dtype) ? 0.5 : 0) +
                   32 * 0x1p-24 * largest;
     }
     expectations.push_back({.slot = slot,

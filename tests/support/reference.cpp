@@ -2,7 +2,9 @@
 #include "support/reference.hpp"
 
 #include <cstddef>
+#include <numeric>
 #include <optional>
+#include <random>
 #include <utility>
 
 namespace tessera::testing {
@@ -33,6 +35,18 @@ Values run_reference(const Problem& problem, const Values& inputs) {
     if (problem.has(slot) && !inputs.contains(name)) outputs[name] = tensors[slot].read();
   }
   return outputs;
+}
+
+std::vector<double> normal_numbers(std::size_t count, unsigned seed) {
+  std::mt19937_64 generator(seed);
+  std::normal_distribution<double> normal;
+  std::vector<double> values(count);
+  for (double& value : values) value = normal(generator);
+  return values;
+}
+
+double dot(const std::vector<double>& a, const std::vector<double>& b) {
+  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
 }
 
 }  // namespace tessera::testing

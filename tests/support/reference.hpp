@@ -2,6 +2,7 @@
 // References in double precision, on operands that are given by name.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <string>
 #include <vector>
@@ -23,5 +24,8 @@ Problem problem_of(const std::string& operation, const Specs& specs, Options opt
 // What the reference makes of the inputs, by output. Any dtype but packed ones: floats are double
 // here, which shows what it computes before that is rounded.
 Values run_reference(const Problem& problem, const Values& inputs);
+
+std::vector<double> normal_numbers(std::size_t count, unsigned seed);
+double dot(const std::vector<double>& a, const std::vector<double>& b);
 
 }  // namespace tessera::testing

@@ -2,29 +2,10 @@
 // Units that bounds of errors are made of.
 #pragma once
 
+#include "base/rounding.hpp"
 #include "tessera/dtype.hpp"
 
 namespace tessera::operations {
-
-inline constexpr double kUnitF32 = 0x1p-24;
-
-// A unit of rounding of a storage type; integers have but the one of smallest_number().
-inline double storage_unit(DType dtype) {
-  switch (dtype) {
-    case DType::kF16:
-      return 0x1p-11;
-    case DType::kBF16:
-      return 0x1p-8;
-    case DType::kE4M3FN:
-      return 0x1p-4;
-    case DType::kE5M2:
-      return 0x1p-3;
-    case DType::kI8:
-      return 0;
-    default:
-      return kUnitF32;
-  }
-}
 
 // The smallest number that every device keeps, and so what may be lost near 0: the spacing of
 // half's smallest numbers, or all of float's that are not normal. Of 8 bits half the spacing, since

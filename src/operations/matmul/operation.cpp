@@ -49,7 +49,8 @@ Operation backward() {
   operation.summary = "gradients of matmul";
   operation.formula =
       "t = grad_output * gate * act'(z); grad_a = alpha t op(b)^T; grad_b = alpha op(a)^T t; "
-      "grad_bias = sum of t; grad_c = beta t; grad_gate = grad_output * act(z) (of pairs act(even) "
+      "grad_bias = sum of t; grad_c = beta t (0 where beta is 0); grad_gate = grad_output * act(z) "
+      "(of pairs act(even) "
       "odd)";
   const auto add = [&](std::string name, Role role, bool optional, std::string shape,
                        std::string doc) {

@@ -466,7 +466,8 @@ void fill_matmul(const Problem& problem, const Case& shape, std::span<HostTensor
   std::mt19937_64 generator(shape.seed * 1000003);
   std::normal_distribution<double> normal;
   for (std::size_t slot = 0; slot < tensors.size(); ++slot) {
-    if (!problem.has(slot) || problem.operation->operands[slot].role != Role::kInput) continue;
+    if (!problem.has(slot) || problem.operation->operands[slot].role != tessera::Role::kInput)
+      continue;
     std::vector<double> values(static_cast<std::size_t>(tensors[slot].spec.elements()));
     for (double& value : values) value = normal(generator);
     if (shape.data == "far" && slot == slots.bias) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "operations/common/launch.hpp"
+#include "operations/matmul_core/arguments.hpp"
 
 namespace tessera::operations::matmul {
 namespace {

@@ -78,16 +78,4 @@ std::vector<Product> products_of(const Problem& problem, bool rounds = false);
 bool needs_ones(const Problem& problem);
 std::uint64_t scratch_of_stages(const Problem& problem);  // in floats, a multiple of 4
 
-// Arguments without what a way adds: splits, partial, packed_….
-abi::MatmulArgs arguments_of(const Product& product);
-bool is_vectorised(const Product& product, Role role, bool along_row);
-
-// What every way refuses: operands or counts beyond 32 bits, too many axes.
-Refusal rejects_products(const Problem& problem, const DeviceProfile& profile);
-
-// The build-time axis STORAGE16 of shaders.
-std::vector<Define> storage_axes(const Problem& problem, const DeviceProfile& profile);
-// The constants A_TYPE and B_TYPE of a stage.
-std::vector<Define> type_constants(const Problem& problem, const Stage& stage);
-
 }  // namespace tessera::operations::matmul

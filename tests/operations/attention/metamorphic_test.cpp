@@ -128,7 +128,7 @@ class Metamorphic : public ::testing::Test {
         std::fabs(shift);
     const double growth =
         scores + std::sqrt(static_cast<double>(k.rows)) + operations::attention::kLeastGrowth;
-    const double bound = 2 * operations::attention::kRoundings * operations::kUnitF32 * growth;
+    const double bound = 2 * operations::attention::kRoundings * kUnitF32 * growth;
     ASSERT_EQ(a.output.size(), b.output.size());
     for (std::size_t n = 0; n < a.output.size(); ++n)
       ASSERT_TRUE(std::fabs(a.output[n] - b.output[n]) <= bound * magnitude.output[n])

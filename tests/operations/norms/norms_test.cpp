@@ -9,8 +9,6 @@
 #include <cmath>
 #include <functional>
 #include <map>
-#include <numeric>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -25,8 +23,10 @@ namespace {
 using ::testing::Each;
 using ::testing::HasSubstr;
 
+using testing::dot;
 using testing::f16;
 using testing::f32;
+using testing::normal_numbers;
 using testing::problem_of;
 using testing::Specs;
 
@@ -179,20 +179,8 @@ struct Call {
   }
 };
 
-std::vector<double> numbers(std::size_t count, unsigned seed) {
-  std::mt19937_64 generator(seed);
-  std::normal_distribution<double> normal;
-  std::vector<double> values(count);
-  for (double& value : values) value = normal(generator);
-  return values;
-}
-
-double dot(const std::vector<double>& a, const std::vector<double>& b) {
-  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
-}
-
 TEST(NormReference, RowsHaveTheMomentsThatTheDefinitionSays) {
-  Call call{.shape = {7, 50}, .input = numbers(350, 1), .epsilon = 0};
+  Call call{.shape = {7, 50}, .input = normal_numbers(350, 1), .epsilon = 0};
   for (const bool centered : {false, true}) {
     call.centered = centered;
     const std::vector<double> y = call.run(false)["output"];
@@ -239,12 +227,12 @@ TEST(NormReference, BackwardAgreesWithFiniteDifferences) {
       Call call{.centered = centered,
                 .shape = {4, 3, 5},
                 .residual_shape = residual_shape,
-                .input = numbers(60, 1),
-                .weight = numbers(5, 2),
-                .bias = numbers(5, 3),
-                .residual = numbers(residual_size, 4),
-                .grad_output = numbers(60, 5),
-                .grad_sum = numbers(60, 6)};
+                .input = normal_numbers(60, 1),
+                .weight = normal_numbers(5, 2),
+                .bias = normal_numbers(5, 3),
+                .residual = normal_numbers(residual_size, 4),
+                .grad_output = normal_numbers(60, 5),
+                .grad_sum = normal_numbers(60, 6)};
       const auto value = [&call] {
         const auto result = call.run(false);
         return dot(call.grad_output, result.at("output")) + dot(call.grad_sum, result.at("sum"));

@@ -4,8 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <limits>
-#include <numeric>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -15,11 +13,13 @@
 namespace tessera {
 namespace {
 
+using testing::dot;
 using ::testing::DoubleNear;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using testing::f32;
 using testing::i32;
+using testing::normal_numbers;
 using ::testing::Pointwise;
 using testing::Specs;
 using testing::u8;
@@ -77,18 +77,6 @@ std::size_t x_size(const Pooling& pooling) {
   return static_cast<std::size_t>(std::max<std::int64_t>(pooling.batch, 1) * pooling.tokens * kDim);
 }
 std::size_t y_size(const Pooling& pooling) { return static_cast<std::size_t>(pooling.rows * kDim); }
-
-std::vector<double> normal_numbers(std::size_t count, unsigned seed) {
-  std::mt19937_64 generator(seed);
-  std::normal_distribution<double> normal;
-  std::vector<double> values(count);
-  for (double& value : values) value = normal(generator);
-  return values;
-}
-
-double dot(const std::vector<double>& a, const std::vector<double>& b) {
-  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
-}
 
 TEST(MeanPoolingReference, IsThatOfTheSpecification) {
   const Pooling packed{"", false, 0, 9, 3, "cu_seqlens", i32({4}), {0, 3, 5, 9}, 0};

@@ -6,6 +6,7 @@
 
 #include "kernel/tunable_list.hpp"
 #include "operations/common/launch.hpp"
+#include "operations/matmul_core/arguments.hpp"
 #include "operations/matmul_core/cpu/packing.hpp"
 #include "operations/matmul_core/launch.hpp"
 

@@ -6,6 +6,7 @@
 #include "kernel/gpu.hpp"
 #include "kernel/tunable_list.hpp"
 #include "operations/common/launch.hpp"
+#include "operations/matmul_core/arguments.hpp"
 #include "operations/matmul_core/hopper/geometry.h"
 #include "operations/matmul_core/launch.hpp"
 

@@ -7,6 +7,7 @@
 #include "kernel/gpu.hpp"
 #include "kernel/tunable_list.hpp"
 #include "operations/common/launch.hpp"
+#include "operations/matmul_core/arguments.hpp"
 #include "operations/matmul_core/launch.hpp"
 #include "operations/matmul_core/tile/geometry.h"
 

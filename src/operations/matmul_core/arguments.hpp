@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// A product as kernels take it.
+#pragma once
+
+#include <vector>
+
+#include "operations/matmul_core/product.hpp"
+
+namespace tessera::operations::matmul {
+
+// Arguments without what a way adds: splits, partial, packed_….
+abi::MatmulArgs arguments_of(const Product& product);
+
+// What every way refuses: operands or counts beyond 32 bits, too many axes.
+Refusal rejects_products(const Problem& problem, const DeviceProfile& profile);
+
+// The build-time axis STORAGE16 of shaders.
+std::vector<Define> storage_axes(const Problem& problem, const DeviceProfile& profile);
+// The constants A_TYPE and B_TYPE of a stage.
+std::vector<Define> type_constants(const Problem& problem, const Stage& stage);
+
+}  // namespace tessera::operations::matmul
