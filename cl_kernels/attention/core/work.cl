@@ -1,81 +1,83 @@
 // SPDX-License-Identifier: Apache-2.0
 // What     The work list of packed sequences: tiles of rows that are of one sequence, and the keys that they see.
-// Who      One work-group. Item i takes rows i, i + WG_X, …; then tiles i, i + WG_X, ….
-// Memory   The table of rows once, cum_seqlens_q by binary search for each row, 32 bytes written for each tile.
+// Who      One work-group. Item i takes sequences i, i + WG_X, …; of each round, it then makes tiles i, i + WG_X, ….
+// Memory   cum_seqlens_q once, the table of rows once, 32 bytes written for each tile.
 // Numerics Whole numbers. The tiles are in the order of their rows, and every row is of one of them, whatever
-//          cum_seqlens says: a row is of the sequence that attention/core/rows takes it for.
+//          cum_seqlens says: a sequence begins at the largest offset up to its own, the first one at row 0, and the last
+//          one ends at the last row. Of offsets that do not decrease, attention/core/rows takes rows alike.
 // Assumes  Lengths below 2^30; the table of rows is there.
 //
-//   A tile begins where a sequence does, and every `tile` rows from there on. Two scans tell each row its place: the
-//   latest row at which a sequence began, and how many tiles begin up to here.
+//   Two scans tell each sequence its place: the largest offset up to here, and how many tiles end up to here. A tile then
+//   finds its sequence among those of the round.
 #include "lib/prelude.clh"
 #include "operations/attention_core/work.h"
 
-#define CU_Q(n) (cu_q[a.rows.cu_q_offset + (n) * a.rows.cu_q_stride])
+// Where sequence n begins, were the offsets in order.
+INLINE int offset_of(const global int* cu_q, const struct AttentionWorkArgs a, int n) {
+  if (n >= (int)a.rows.sequences) return (int)a.rows.q_len;
+  return n <= 0 ? 0 : min(cu_q[a.rows.cu_q_offset + n * a.rows.cu_q_stride], (int)a.rows.q_len);
+}
 
-// The last sequence that begins at `row` or before.
-INLINE int sequence_of(const global int* cu_q, const struct AttentionWorkArgs a, int row) {
-  int sequence = 0, last = (int)a.rows.sequences;
-  while (last - sequence > 1) {
-    const int middle = (sequence + last) / 2;
-    if (CU_Q(middle) <= row) {
-      sequence = middle;
-    } else {
-      last = middle;
-    }
+// Entries of the list for rows [begin, end) of a sequence.
+INLINE void write_tile(global int4* to, const global int4* table, uint pack, int sequence, int begin, int end) {
+  int first_key = INDEX_MAX, end_key = 0;
+  for (int row = begin / (int)pack; row <= (end - 1) / (int)pack; ++row) {
+    const int4 entry = table[row];
+    if (entry.s0 >= entry.s1) continue;
+    first_key = min(first_key, entry.s0);
+    end_key = max(end_key, entry.s1);
   }
-  return sequence;
+  first_key = min(first_key, end_key);
+  to[0] = (int4)(sequence, begin, end - begin, first_key);
+  to[1] = (int4)(end_key - first_key, 0, 0, 0);
 }
 
 KERNEL void attention_work(global int4* restrict scratch, const global int* restrict cu_q,
                            const struct AttentionWorkArgs a) {
-  local int latest[2][WG_X];
-  local int count[2][WG_X];
-  const int item = get_local_id(0), rows = (int)(a.rows.q_len * a.pack);
+  local int begins[2][WG_X + 1];  // rows of a kv head; of the sequence behind the round's last one, too
+  local int ends[2][WG_X];        // tiles of the round up to each sequence
+  const int item = get_local_id(0), sequences = (int)a.rows.sequences;
   global int4* list = scratch + a.list;
-  int begun = 0, tiles = 0;  // before the rows of this round
-  for (int first = 0; first < rows; first += WG_X) {
-    const int row = first + item;
-    const int sequence = sequence_of(cu_q, a, min(row, rows - 1) / (int)a.pack);
-    const bool begins =
-        row < rows && (row == 0 || sequence != sequence_of(cu_q, a, (min(row, rows - 1) - 1) / (int)a.pack));
+  int begun = 0, tiles = 0;  // before this round
+  for (int first = 0; first < sequences; first += WG_X) {
+    const int sequence = first + item;
     int from = 0;
-    latest[0][item] = begins ? row : begun;
+    begins[0][item] = max(offset_of(cu_q, a, sequence), begun);
     for (int step = 1; step < WG_X; step *= 2) {
       barrier(CLK_LOCAL_MEM_FENCE);
-      latest[1 - from][item] = max(latest[from][item], item >= step ? latest[from][max(item - step, 0)] : 0);
+      begins[1 - from][item] = max(begins[from][item], begins[from][max(item - step, 0)]);
       from = 1 - from;
     }
-    const int start = latest[from][item];
-    const bool is_tile = row < rows && (row - start) % (int)a.tile == 0;
+    if (item == WG_X - 1) begins[from][WG_X] = max(offset_of(cu_q, a, sequence + 1), begins[from][item]);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const int rows = (begins[from][item + 1] - begins[from][item]) * (int)a.pack;
     int to = 0;
-    count[0][item] = is_tile ? 1 : 0;
+    ends[0][item] = (rows + (int)a.tile - 1) / (int)a.tile;
     for (int step = 1; step < WG_X; step *= 2) {
       barrier(CLK_LOCAL_MEM_FENCE);
-      count[1 - to][item] = count[to][item] + (item >= step ? count[to][max(item - step, 0)] : 0);
+      ends[1 - to][item] = ends[to][item] + (item >= step ? ends[to][max(item - step, 0)] : 0);
       to = 1 - to;
     }
-    if (is_tile) list[1 + 2 * (tiles + count[to][item] - 1)] = (int4)(sequence, row, 0, 0);
     barrier(CLK_LOCAL_MEM_FENCE);
-    begun = latest[from][WG_X - 1];
-    tiles += count[to][WG_X - 1];
-    barrier(CLK_LOCAL_MEM_FENCE);
-  }
-  barrier(CLK_GLOBAL_MEM_FENCE);
-  if (item == 0) list[0] = (int4)(tiles, 0, 0, 0);
-  for (int tile = item; tile < tiles; tile += WG_X) {
-    const int begin = list[1 + 2 * tile].s1, end = tile + 1 < tiles ? list[3 + 2 * tile].s1 : rows;
-    int first_key = INDEX_MAX, end_key = 0;
-    for (int row = begin / (int)a.pack; row <= (end - 1) / (int)a.pack; ++row) {
-      const int4 entry = scratch[a.rows.rows + row];
-      if (entry.s0 >= entry.s1) continue;
-      first_key = min(first_key, entry.s0);
-      end_key = max(end_key, entry.s1);
+    const int count = ends[to][WG_X - 1];
+    for (int tile = item; tile < count; tile += WG_X) {
+      int owner = 0, last = WG_X - 1;  // the first sequence whose tiles end behind this one
+      while (owner < last) {
+        const int middle = (owner + last) / 2;
+        if (ends[to][middle] > tile) {
+          last = middle;
+        } else {
+          owner = middle + 1;
+        }
+      }
+      const int before = owner > 0 ? ends[to][owner - 1] : 0;
+      const int begin = begins[from][owner] * (int)a.pack + (tile - before) * (int)a.tile;
+      const int end = min(begin + (int)a.tile, begins[from][owner + 1] * (int)a.pack);
+      write_tile(list + 1 + 2 * (tiles + tile), scratch + a.rows.rows, a.pack, first + owner, begin, end);
     }
-    first_key = min(first_key, end_key);
-    global int* to = (global int*)(list + 1 + 2 * tile);
-    to[2] = end - begin;
-    to[3] = first_key;
-    list[2 + 2 * tile] = (int4)(end_key - first_key, 0, 0, 0);
+    begun = begins[from][WG_X];
+    tiles += count;
+    barrier(CLK_LOCAL_MEM_FENCE);
   }
+  if (item == 0) list[0] = (int4)(tiles, 0, 0, 0);
 }
