@@ -101,6 +101,14 @@ std::vector<Config> amd_configs(std::uint32_t dim) {
   return {};
 }
 
+// Wide rows by LLVM, which spills 3 to 150 registers of an item with the cuts above and below (RDNA
+// 2 and 3).
+std::vector<Config> amd_opencl_configs(std::uint32_t dim) {
+  if (dim > 256) return {make_config(256, 32, 32, 1, 16, 4)};
+  if (dim > 192) return {make_config(256, 64, 32, 2, 8, 4)};
+  return {};
+}
+
 // Two rows of 4 scores to an item: 98 to 131 of its 128 registers by ANV, and no spill.
 std::vector<Config> intel_configs(std::uint32_t dim) {
   if (dim <= 64) return {make_config(256, 64, 32, 2, 8, 4), make_config(128, 32, 32, 2, 16, 4)};
@@ -124,6 +132,8 @@ std::vector<Config> cuts(const DeviceProfile& profile, std::uint32_t dim) {
       if (std::ranges::find(configs, config) == configs.end()) configs.push_back(config);
     }
   };
+  if (profile.vendor_id == kVendorAmd && profile.backend == Backend::kOpenCL)
+    take(amd_opencl_configs(dim));
   if (profile.vendor_id == kVendorAmd) take(amd_configs(dim));
   if (profile.vendor_id == kVendorIntel) take(intel_configs(dim));
   if (profile.vendor_id == kVendorNvidia && profile.backend == Backend::kVulkan)

@@ -122,6 +122,12 @@ std::vector<Config> amd_configs(std::uint32_t value_dim) {
   return {};
 }
 
+// LLVM holds 4 rows of an item where Mesa holds 8.
+std::vector<Config> amd_opencl_configs(std::uint32_t value_dim) {
+  if (value_dim > 256) return {make_config(256, 16, 256, 4, 8, 4, 0, 0)};
+  return {};
+}
+
 // An item has 128 registers, so it takes 2 rows and short slices: ANV and ocloc spill none of the
 // first ones from Xe-LP to Xe2. {256, 64, 64, 4, 16, 8} is for Xe2, where it spills none either.
 std::vector<Config> intel_configs(std::uint32_t value_dim) {
@@ -143,6 +149,8 @@ std::vector<Config> cuts(const DeviceProfile& profile, std::uint32_t value_dim) 
       if (std::ranges::find(configs, config) == configs.end()) configs.push_back(config);
     }
   };
+  if (profile.vendor_id == kVendorAmd && profile.backend == Backend::kOpenCL)
+    take(amd_opencl_configs(value_dim));
   if (profile.vendor_id == kVendorAmd) take(amd_configs(value_dim));
   if (profile.vendor_id == kVendorIntel) take(intel_configs(value_dim));
   take(gpu_configs(value_dim));
