@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <new>
 #include <string>
 
 #include "base/out_of_memory.hpp"
@@ -54,8 +53,8 @@ std::vector<Index> sequence_lengths(std::span<const Index> cu_seqlens) try {
   std::vector<Index> lengths;
   for_each_sequence(cu_seqlens, [&](Index, Index length) { lengths.push_back(length); });
   return lengths;
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 std::vector<Index> sequence_lengths_from_mask(std::int64_t batch,
@@ -76,8 +75,8 @@ std::vector<Index> sequence_lengths_from_mask(std::int64_t batch,
     lengths[b] = static_cast<Index>(visible);
   }
   return lengths;
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 std::vector<Index> cu_seqlens_from_lengths(std::span<const Index> lengths) try {
@@ -96,31 +95,31 @@ std::vector<Index> cu_seqlens_from_lengths(std::span<const Index> lengths) try {
     cu_seqlens.push_back(end);
   }
   return cu_seqlens;
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 std::vector<Index> cu_seqlens_from_mask(std::int64_t batch,
                                         std::span<const std::uint8_t> mask) try {
   return cu_seqlens_from_lengths(sequence_lengths_from_mask(batch, mask));
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 std::vector<Index> position_ids(std::span<const Index> cu_seqlens) try {
   std::vector<Index> ids;
   for_each_token(cu_seqlens, [&](Index, Index position) { ids.push_back(position); });
   return ids;
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 std::vector<Index> sequence_ids(std::span<const Index> cu_seqlens) try {
   std::vector<Index> ids;
   for_each_token(cu_seqlens, [&](Index sequence, Index) { ids.push_back(sequence); });
   return ids;
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 std::vector<std::array<Index, 2>> token_indices(std::span<const Index> cu_seqlens) try {
@@ -129,21 +128,21 @@ std::vector<std::array<Index, 2>> token_indices(std::span<const Index> cu_seqlen
     indices.push_back({sequence, position});
   });
   return indices;
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 std::vector<std::array<Index, 2>> chunk_indices(std::span<const Index> cu_seqlens,
                                                 Index chunk_size) try {
   return token_indices(chunk_offsets(cu_seqlens, chunk_size));  // chunks are tokens of this list
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 std::vector<Index> chunk_offsets(std::span<const Index> cu_seqlens, Index chunk_size) try {
   return cu_seqlens_from_lengths(chunk_counts(cu_seqlens, chunk_size));
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace tessera

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "base/out_of_memory.hpp"
 #include "tessera/error.hpp"
 
 namespace tessera {
@@ -28,10 +29,12 @@ constexpr std::array kDTypes{
     DTypeRow{DType::kE5M2, "e5m2", 8},
 };
 
-const DTypeRow& row(DType dtype) {
+const DTypeRow& row(DType dtype) try {
   const auto at = static_cast<std::size_t>(dtype);
   if (at < kDTypes.size()) return kDTypes[at];
   throw InvalidArgument("a dtype has the number " + std::to_string(at) + ", which stands for none");
+} catch (...) {
+  rethrow_as_error();
 }
 
 // A double that is no NaN, rounded once, to nearest even, to `mantissa` explicit bits from the
@@ -85,19 +88,23 @@ constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 }  // namespace
 
 std::size_t bits_of(DType dtype) { return row(dtype).bits; }
-std::size_t size_of(DType dtype) {
+std::size_t size_of(DType dtype) try {
   if (!is_packed(dtype)) return row(dtype).bits / 8;
   throw InvalidArgument("elements of " + std::string(to_string(dtype)) + " are no whole bytes");
+} catch (...) {
+  rethrow_as_error();
 }
 std::string_view to_string(DType dtype) { return row(dtype).name; }
 
-DType parse_dtype(std::string_view name) {
+DType parse_dtype(std::string_view name) try {
   std::string known;
   for (const DTypeRow& candidate : kDTypes) {
     if (candidate.name == name) return candidate.dtype;
     known += (known.empty() ? "" : ", ") + std::string(candidate.name);
   }
   throw InvalidArgument("unknown dtype '" + std::string(name) + "'; known are " + known);
+} catch (...) {
+  rethrow_as_error();
 }
 
 std::uint16_t to_half_bits(double value) { return to_16_bits(value, 10, -14, 15); }

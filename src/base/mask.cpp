@@ -2,7 +2,6 @@
 // How masks are made, and what they refuse.
 #include "tessera/mask.hpp"
 
-#include <new>
 #include <tuple>
 #include <utility>
 
@@ -54,22 +53,22 @@ MaskSpec::MaskSpec(std::int64_t batch, std::int64_t heads, std::int64_t q_len, s
 MaskSpec MaskSpec::full(std::int64_t batch, std::int64_t q_len, std::int64_t kv_len,
                         std::int64_t heads) try {
   return {batch, heads, q_len, kv_len};
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 MaskSpec MaskSpec::from_segments(std::int64_t batch, QueryKeyIds ids) try {
   const std::int64_t q_len = row_length("the list of q segment ids", ids.q.size(), batch);
   const std::int64_t kv_len = row_length("the list of kv segment ids", ids.kv.size(), batch);
   return MaskSpec(batch, 1, q_len, kv_len).with_segments(std::move(ids));
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 MaskSpec MaskSpec::from_segments(std::int64_t batch, const std::vector<std::int32_t>& ids) try {
   return from_segments(batch, QueryKeyIds{.q = ids, .kv = ids});
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 MaskSpec MaskSpec::from_padding(std::int64_t batch, std::span<const std::uint8_t> mask) try {
@@ -82,15 +81,15 @@ MaskSpec MaskSpec::from_padding(std::int64_t batch, std::span<const std::uint8_t
     ids[n] = static_cast<std::int32_t>(mask[n]) - 1;
   }
   return from_segments(batch, ids);
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 MaskSpec MaskSpec::from_dense(DenseMask mask) try {
   const MaskSpec spec(mask.batch, mask.heads, mask.q_len, mask.kv_len);
   return spec.with_dense(std::move(mask));
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 MaskSpec MaskSpec::random(std::int64_t batch, std::int64_t q_len, std::int64_t kv_len,
@@ -106,8 +105,8 @@ MaskSpec MaskSpec::random(std::int64_t batch, std::int64_t q_len, std::int64_t k
     value = static_cast<double>(split_mix(seed) >> 11) * 0x1p-53 < 1 - sparsity ? 1 : 0;
   }
   return spec.with_dense(std::move(mask));
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 MaskSpec MaskSpec::with_causal(Diagonal diagonal) const try {
@@ -115,8 +114,8 @@ MaskSpec MaskSpec::with_causal(Diagonal diagonal) const try {
   MaskSpec result = *this;
   result.causal_ = std::move(diagonal);
   return result;
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 MaskSpec MaskSpec::with_sliding_window(std::int64_t left, std::int64_t right,
@@ -129,8 +128,8 @@ MaskSpec MaskSpec::with_sliding_window(std::int64_t left, std::int64_t right,
   MaskSpec result = *this;
   result.window_ = Window{.left = left, .right = right, .diagonal = std::move(diagonal)};
   return result;
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 MaskSpec MaskSpec::with_chunks(std::int64_t size, Diagonal diagonal) const try {
@@ -139,8 +138,8 @@ MaskSpec MaskSpec::with_chunks(std::int64_t size, Diagonal diagonal) const try {
   MaskSpec result = *this;
   result.chunks_ = Chunks{.size = size, .diagonal = std::move(diagonal)};
   return result;
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 MaskSpec MaskSpec::with_segments(QueryKeyIds ids) const try {
@@ -149,8 +148,8 @@ MaskSpec MaskSpec::with_segments(QueryKeyIds ids) const try {
   MaskSpec result = *this;
   result.segments_ = std::move(ids);
   return result;
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 MaskSpec MaskSpec::with_positions(QueryKeyIds positions) const try {
@@ -159,8 +158,8 @@ MaskSpec MaskSpec::with_positions(QueryKeyIds positions) const try {
   MaskSpec result = *this;
   result.positions_ = std::move(positions);
   return result;
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 MaskSpec MaskSpec::with_q_lengths(std::vector<std::int64_t> lengths) const try {
@@ -168,8 +167,8 @@ MaskSpec MaskSpec::with_q_lengths(std::vector<std::int64_t> lengths) const try {
   MaskSpec result = *this;
   result.q_lengths_ = std::move(lengths);
   return result;
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 MaskSpec MaskSpec::with_kv_lengths(std::vector<std::int64_t> lengths) const try {
@@ -177,8 +176,8 @@ MaskSpec MaskSpec::with_kv_lengths(std::vector<std::int64_t> lengths) const try 
   MaskSpec result = *this;
   result.kv_lengths_ = std::move(lengths);
   return result;
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 MaskSpec MaskSpec::with_dense(DenseMask mask) const try {
@@ -199,8 +198,8 @@ MaskSpec MaskSpec::with_dense(DenseMask mask) const try {
   MaskSpec result = *this;
   result.dense_ = std::make_shared<const DenseMask>(std::move(mask));
   return result;
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 MaskSpec MaskSpec::with_token_types(QueryKeyIds types, TokenTypeCombine combine,
@@ -211,8 +210,8 @@ MaskSpec MaskSpec::with_token_types(QueryKeyIds types, TokenTypeCombine combine,
   result.token_types_ =
       TokenTypes{.ids = std::move(types), .combine = combine, .zero_policy = zero_policy};
   return result;
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 bool operator==(const MaskSpec& a, const MaskSpec& b) {

@@ -3,7 +3,6 @@
 // elements that are left are visited.
 #include <algorithm>
 #include <limits>
-#include <new>
 
 #include "base/checked.hpp"
 #include "base/mask_checks.hpp"
@@ -211,8 +210,8 @@ BlockLayout MaskSpec::to_block_layout(std::int64_t block_q, std::int64_t block_k
     }
   }
   return layout;
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 std::string MaskSpec::picture(std::int64_t block, std::int64_t b, std::int64_t h) const try {
@@ -237,8 +236,8 @@ std::string MaskSpec::picture(std::int64_t block, std::int64_t b, std::int64_t h
     text += "\n";
   }
   return text;
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace tessera

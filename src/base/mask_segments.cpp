@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Segment ids from masks and masks from segment ids.
 #include <algorithm>
-#include <new>
 #include <string_view>
 #include <unordered_map>
 
@@ -68,22 +67,22 @@ QueryKeyIds mask_to_segment_ids(const DenseMask& mask, bool per_head) try {
     }
   }
   return ids;
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 DenseMask segment_ids_to_mask(std::int64_t batch, const QueryKeyIds& ids) try {
   return MaskSpec::from_segments(batch, ids).to_dense();
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 std::vector<std::uint8_t> segment_valid_mask(std::span<const std::int32_t> ids) try {
   std::vector<std::uint8_t> mask(ids.size());
   std::ranges::transform(ids, mask.begin(), [](std::int32_t id) { return id >= 0 ? 1 : 0; });
   return mask;
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 std::vector<std::int32_t> positions_from_segments(std::int64_t batch,
@@ -96,8 +95,8 @@ std::vector<std::int32_t> positions_from_segments(std::int64_t batch,
     positions[n] = ids[n] < 0 ? padding : starts ? 0 : positions[n - 1] + 1;
   }
   return positions;
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 std::vector<std::int32_t> chunk_segment_ids(std::int64_t batch, std::span<const std::int32_t> ids,
@@ -112,8 +111,8 @@ std::vector<std::int32_t> chunk_segment_ids(std::int64_t batch, std::span<const 
     chunks[n] = ids[n] < 0 ? -1 : static_cast<std::int32_t>(position / chunk_size + 1);
   }
   return chunks;
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 bool is_block_diagonal(const DenseMask& mask) try {
@@ -122,8 +121,8 @@ bool is_block_diagonal(const DenseMask& mask) try {
   const DenseMask shown = segment_ids_to_mask(mask.batch * mask.heads, ids);
   return std::ranges::equal(mask.values, shown.values,
                             [](std::uint8_t a, std::uint8_t b) { return (a != 0) == (b != 0); });
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace tessera

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parts of masks: rules move, arrays are cut.
 #include <algorithm>
-#include <new>
 
 #include "base/checked.hpp"
 #include "base/mask_checks.hpp"
@@ -137,24 +136,24 @@ MaskSpec MaskSpec::slice(const Starts& q_starts, std::int64_t q_len, const Start
         std::make_shared<const DenseMask>(cut(*dense_, batch_, q_starts, q_len, kv_starts, kv_len));
   }
   return result;
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 MaskSpec MaskSpec::last_rows(std::int64_t q_len) const try {
   Starts ends;
   for (std::int64_t b = 0; b < batch_; ++b) ends.push_back(kv_length(b));
   return slice(trailing(q_len, q_len_, ends), q_len, {0}, kv_len_);
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 MaskSpec MaskSpec::last_keys(std::int64_t kv_len) const try {
   Starts ends;
   for (std::int64_t b = 0; b < batch_; ++b) ends.push_back(kv_length(b));
   return slice({0}, q_len_, trailing(kv_len, kv_len_, ends), kv_len);
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace tessera

@@ -2,7 +2,6 @@
 // What a mask shows, element by element and row by row.
 #include <algorithm>
 #include <limits>
-#include <new>
 
 #include "base/checked.hpp"
 #include "base/mask_checks.hpp"
@@ -44,22 +43,22 @@ std::vector<std::int32_t> masked_ids(const std::vector<std::int32_t>* segments,
 
 std::int64_t MaskSpec::alignment_shift(const Diagonal& diagonal, std::int64_t b) const try {
   return diagonal.alignment == CausalAlignment::kTopLeft ? 0 : kv_length(b) - q_length(b);
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 std::int64_t MaskSpec::q_length(std::int64_t b) const try {
   check_index("b", b, batch_);
   return q_lengths_ ? (*q_lengths_)[static_cast<std::size_t>(b)] : q_len_;
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 std::int64_t MaskSpec::kv_length(std::int64_t b) const try {
   check_index("b", b, batch_);
   return kv_lengths_ ? (*kv_lengths_)[static_cast<std::size_t>(b)] : kv_len_;
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 DiagonalBand MaskSpec::band(std::int64_t b) const try {
@@ -79,8 +78,8 @@ DiagonalBand MaskSpec::band(std::int64_t b) const try {
   }
   // Beyond these, nothing is visible either way.
   return {.low = std::min(band.low, kv_len_), .high = std::max(band.high, -q_len_)};
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 std::vector<std::uint8_t> MaskSpec::q_mask() const try {
@@ -90,8 +89,8 @@ std::vector<std::uint8_t> MaskSpec::q_mask() const try {
     append_valid(mask, segments_ ? &segments_->q : nullptr, b, q_len_, q_length(b));
   }
   return mask;
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 std::vector<std::uint8_t> MaskSpec::kv_mask() const try {
@@ -101,8 +100,8 @@ std::vector<std::uint8_t> MaskSpec::kv_mask() const try {
     append_valid(mask, segments_ ? &segments_->kv : nullptr, b, kv_len_, kv_length(b));
   }
   return mask;
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 QueryKeyIds MaskSpec::positions() const try {
@@ -113,14 +112,14 @@ QueryKeyIds MaskSpec::positions() const try {
           .kv = positions_from_segments(batch_,
                                         masked_ids(segments_ ? &segments_->kv : nullptr, kv_mask()),
                                         std::numeric_limits<std::int32_t>::max())};
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 bool MaskSpec::is_self_attention() const try {
   return q_len_ == kv_len_ && (!segments_ || segments_->q == segments_->kv);
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 bool MaskSpec::visible(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const try {
@@ -129,8 +128,8 @@ bool MaskSpec::visible(std::int64_t b, std::int64_t h, std::int64_t i, std::int6
   check_index("i", i, q_len_);
   check_index("j", j, kv_len_);
   return MaskView(*this, b).visible(h, i, j);
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 KeyInterval MaskSpec::bounds(std::int64_t b, std::int64_t i) const try {
@@ -149,8 +148,8 @@ KeyInterval MaskSpec::bounds(std::int64_t b, std::int64_t i) const try {
   while (keys.first < keys.last && hidden(keys.first)) ++keys.first;
   while (keys.first < keys.last && hidden(keys.last - 1)) --keys.last;
   return keys.first < keys.last ? keys : KeyInterval{};
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 DenseMask MaskSpec::to_dense() const try {
@@ -169,8 +168,8 @@ DenseMask MaskSpec::to_dense() const try {
     }
   }
   return mask;
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 std::vector<float> MaskSpec::to_bias() const try {
@@ -180,8 +179,8 @@ std::vector<float> MaskSpec::to_bias() const try {
     return value != 0 ? 0.0F : -std::numeric_limits<float>::infinity();
   });
   return bias;
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace tessera

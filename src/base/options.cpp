@@ -6,6 +6,7 @@
 #include <charconv>
 #include <optional>
 
+#include "base/out_of_memory.hpp"
 #include "tessera/error.hpp"
 
 namespace tessera {
@@ -63,7 +64,7 @@ OptionValue guess(std::string_view text) {
 
 }  // namespace
 
-std::string to_string(const OptionValue& value) {
+std::string to_string(const OptionValue& value) try {
   struct Printer {
     std::string operator()(std::monostate) const { return "none"; }
     std::string operator()(bool v) const { return v ? "true" : "false"; }
@@ -81,9 +82,12 @@ std::string to_string(const OptionValue& value) {
     }
   };
   return std::visit(Printer{}, value);
+} catch (...) {
+  rethrow_as_error();
 }
 
-OptionValue parse_option(std::string_view name, std::string_view text, const OptionValue& like) {
+OptionValue parse_option(std::string_view name, std::string_view text,
+                         const OptionValue& like) try {
   if (text == "none") return std::monostate{};
   if (std::holds_alternative<bool>(like))
     return expect(name, text, parse_bool(text), "true or false (also on, off, yes, no, 1, 0)");
@@ -97,6 +101,8 @@ OptionValue parse_option(std::string_view name, std::string_view text, const Opt
   }
   if (std::holds_alternative<std::string>(like)) return std::string(text);
   return guess(text);
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace tessera

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/out_of_memory.hpp"
 
+#include <new>
+#include <stdexcept>
+
 #include "tessera/error.hpp"
 
 namespace tessera {
@@ -12,5 +15,15 @@ const OutOfHostMemory& sentence = *new OutOfHostMemory("the host is out of memor
 }  // namespace
 
 void throw_out_of_host_memory() { throw OutOfHostMemory(sentence); }
+
+void rethrow_as_error() {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw_out_of_host_memory();
+  } catch (const std::length_error&) {
+    throw_out_of_host_memory();
+  }
+}
 
 }  // namespace tessera

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "base/out_of_memory.hpp"
 #include "tessera/error.hpp"
 
 namespace tessera {
@@ -19,11 +20,13 @@ std::string_view to_string(Precision precision) {
   return "unknown";
 }
 
-Precision parse_precision(std::string_view text) {
+Precision parse_precision(std::string_view text) try {
   for (const Precision precision : {Precision::kDefault, Precision::kHigh, Precision::kHighest}) {
     if (text == to_string(precision)) return precision;
   }
   throw InvalidArgument("precision is default, high or highest, not '" + std::string(text) + "'");
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace tessera

@@ -3,15 +3,19 @@
 
 #include <algorithm>
 
+#include "base/out_of_memory.hpp"
 #include "tessera/error.hpp"
 
 namespace tessera {
 
-StorageTypes::StorageTypes(std::string name, std::vector<std::pair<std::string, DType>> operands)
+StorageTypes::StorageTypes(std::string name,
+                           std::vector<std::pair<std::string, DType>> operands) try
     : name_(std::move(name)), dtype_(DType::kF32), operands_(std::move(operands)) {
   if (operands_.empty())
     throw InvalidArgument("the combination of dtypes '" + name_ + "' names no operand");
   dtype_ = operands_.front().second;
+} catch (...) {
+  rethrow_as_error();
 }
 
 DType StorageTypes::of(std::string_view operand) const {
@@ -19,11 +23,13 @@ DType StorageTypes::of(std::string_view operand) const {
   return found == operands_.end() ? dtype_ : found->second;
 }
 
-std::string StorageTypes::to_string() const {
+std::string StorageTypes::to_string() const try {
   std::string list;
   for (const auto& [operand, dtype] : operands_)
     list.append(list.empty() ? "" : ", ").append(operand).append(" ").append(to_string(dtype));
   return list.empty() ? name_ : name_ + " (" + list + ")";
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace tessera

@@ -2,7 +2,6 @@
 #include "tessera/tensor.hpp"
 
 #include <algorithm>
-#include <new>
 
 #include "base/byte_range.hpp"
 #include "base/out_of_memory.hpp"
@@ -46,16 +45,18 @@ void check_viewed(const Tensor& tensor, const char* view) {
 
 }  // namespace
 
-TensorSpec TensorSpec::contiguous(DType dtype, Shape shape) {
+TensorSpec TensorSpec::contiguous(DType dtype, Shape shape) try {
   for (const std::int64_t extent : shape) {
     if (extent < 0)
       throw InvalidArgument("a tensor's shape [" + join(shape) + "] has a negative extent");
   }
   Shape strides = row_major(dtype, shape);
   return {.dtype = dtype, .shape = std::move(shape), .strides = std::move(strides), .offset = 0};
+} catch (...) {
+  rethrow_as_error();
 }
 
-std::int64_t TensorSpec::elements() const {
+std::int64_t TensorSpec::elements() const try {
   if (std::ranges::any_of(shape, [](std::int64_t extent) { return extent < 0; }))
     throw InvalidArgument("tensor " + to_string() + " has a negative extent");
   if (std::ranges::count(shape, 0) > 0) return 0;
@@ -66,14 +67,18 @@ std::int64_t TensorSpec::elements() const {
     }
   }
   return count;
+} catch (...) {
+  rethrow_as_error();
 }
 
-std::int64_t TensorSpec::last_element() const {
+std::int64_t TensorSpec::last_element() const try {
   byte_range(*this, {});
   if (std::ranges::count(shape, 0) > 0) return -1;
   std::int64_t last = offset;
   for (std::size_t axis = 0; axis < shape.size(); ++axis) last += (shape[axis] - 1) * strides[axis];
   return last;
+} catch (...) {
+  rethrow_as_error();
 }
 
 bool TensorSpec::is_contiguous() const {
@@ -87,17 +92,21 @@ bool TensorSpec::is_contiguous() const {
   return true;
 }
 
-std::string TensorSpec::to_string() const {
+std::string TensorSpec::to_string() const try {
   return std::string(tessera::to_string(dtype)) + "[" + join(shape) + "]";
+} catch (...) {
+  rethrow_as_error();
 }
 
-std::int64_t Tensor::dim(int axis) const {
+std::int64_t Tensor::dim(int axis) const try {
   const auto rank = static_cast<std::int64_t>(spec_.shape.size());
   const std::int64_t at = axis < 0 ? axis + rank : axis;
   if (at < 0 || at >= rank) {
     throw InvalidArgument("dim: " + spec_.to_string() + " has no axis " + std::to_string(axis));
   }
   return spec_.shape[static_cast<std::size_t>(at)];
+} catch (...) {
+  rethrow_as_error();
 }
 
 Tensor Tensor::permute(const std::vector<int>& axes) const try {
@@ -117,8 +126,8 @@ Tensor Tensor::permute(const std::vector<int>& axes) const try {
   if (!valid)
     throw InvalidArgument("permute: the axes are no permutation of those of " + spec_.to_string());
   return {std::move(result), buffer_};
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 Tensor Tensor::slice(int axis, std::int64_t begin, std::int64_t end) const try {
@@ -135,8 +144,8 @@ Tensor Tensor::slice(int axis, std::int64_t begin, std::int64_t end) const try {
   if (end > begin) result.offset += begin * spec_.strides[at];
   result.shape[at] = end - begin;
   return {std::move(result), buffer_};
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 Tensor Tensor::reshape(Shape shape) const try {
@@ -150,8 +159,8 @@ Tensor Tensor::reshape(Shape shape) const try {
   }
   result.offset = spec_.offset;
   return {std::move(result), buffer_};
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace tessera

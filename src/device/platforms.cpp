@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <new>
 
 #include "base/out_of_memory.hpp"
 #include "base/printable.hpp"
@@ -108,15 +107,15 @@ PartialProbe Platforms::probe(std::string_view selector) try {
   }
   note_same_devices(result.probe);
   return result;
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 const Probe& Platforms::all() try {
   std::call_once(all_once_, [&] { all_ = probe({}).probe; });
   return all_;
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 int Platforms::index_of(const Route& route) {
@@ -130,6 +129,10 @@ int Platforms::index_of(const Route& route) {
 
 }  // namespace device
 
-const Probe& probe_devices() { return device::Platforms::of_this_process().all(); }
+const Probe& probe_devices() try {
+  return device::Platforms::of_this_process().all();
+} catch (...) {
+  rethrow_as_error();
+}
 
 }  // namespace tessera

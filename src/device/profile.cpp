@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string>
 
+#include "base/out_of_memory.hpp"
 #include "device/device.hpp"
 #include "tessera/device.hpp"
 #include "tessera/error.hpp"
@@ -35,7 +36,7 @@ std::string_view to_string(DeviceKind kind) {
   return "unknown";
 }
 
-const std::vector<FeatureName>& feature_names() {
+const std::vector<FeatureName>& feature_names() try {
   static const auto* const names = new std::vector<FeatureName>{
       {Feature::kStorage16, "storage16"},
       {Feature::kFp16Arithmetic, "fp16"},
@@ -51,6 +52,8 @@ const std::vector<FeatureName>& feature_names() {
       {Feature::kBf16Matrix, "coopmat_bf16"},
   };  // never destroyed: calls may come at exit
   return *names;
+} catch (...) {
+  rethrow_as_error();
 }
 
 bool is_cpu(const DeviceProfile& profile) { return profile.kind == DeviceKind::kCpu; }
@@ -59,12 +62,14 @@ bool is_gpu(const DeviceProfile& profile) {
   return profile.kind == DeviceKind::kDiscreteGpu || profile.kind == DeviceKind::kIntegratedGpu;
 }
 
-std::string to_string(const MatrixShape& shape) {
+std::string to_string(const MatrixShape& shape) try {
   return std::string(to_string(shape.input)) + " " + std::to_string(shape.m) + "x" +
          std::to_string(shape.n) + "x" + std::to_string(shape.k);
+} catch (...) {
+  rethrow_as_error();
 }
 
-std::string summary(const DeviceProfile& profile) {
+std::string summary(const DeviceProfile& profile) try {
   std::string text = "[" + std::string(to_string(profile.backend)) + "] " +
                      std::string(to_string(profile.kind)) + "  " + profile.name;
   if (profile.compute_units != 0) text += " | " + std::to_string(profile.compute_units) + " units";
@@ -77,6 +82,8 @@ std::string summary(const DeviceProfile& profile) {
   }
   if (!features.empty()) text += " |" + features;
   return text + " | " + profile.api_version + " | " + profile.driver;
+} catch (...) {
+  rethrow_as_error();
 }
 
 namespace device {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/environment.hpp"
+#include "base/out_of_memory.hpp"
 
 namespace tessera {
 namespace device {
@@ -65,7 +66,7 @@ Feature withheld_features(const DeviceProfile& profile) {
 
 }  // namespace device
 
-std::vector<std::string> quirks_of(const DeviceProfile& profile) {
+std::vector<std::string> quirks_of(const DeviceProfile& profile) try {
   std::vector<std::string> sentences;
   for (const device::Quirk& quirk : device::quirks()) {
     if (!environment().quirks || !device::concerns(quirk, profile)) continue;
@@ -78,6 +79,8 @@ std::vector<std::string> quirks_of(const DeviceProfile& profile) {
                         std::string(quirk.source) + ")");
   }
   return sentences;
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace tessera

@@ -3,6 +3,7 @@
 #include <cctype>
 #include <charconv>
 
+#include "base/out_of_memory.hpp"
 #include "device/selector_words.hpp"
 #include "tessera/device.hpp"
 
@@ -83,7 +84,7 @@ std::optional<Backend> as_platform(std::string_view word) {
 
 }  // namespace device
 
-std::vector<DeviceInfo> select_devices(const Probe& probe, std::string_view selector) {
+std::vector<DeviceInfo> select_devices(const Probe& probe, std::string_view selector) try {
   const std::vector<std::string> words = device::selector_words(selector);
   const auto is_host = [](const DeviceInfo& info) {
     return info.profile.backend == Backend::kHost;
@@ -100,6 +101,8 @@ std::vector<DeviceInfo> select_devices(const Probe& probe, std::string_view sele
   std::ranges::stable_sort(chosen, {},
                            [](const DeviceInfo& info) { return device::rank(info.profile); });
   return chosen;
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace tessera

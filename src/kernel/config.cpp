@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <charconv>
 
+#include "base/out_of_memory.hpp"
 #include "tessera/error.hpp"
 #include "tessera/record.hpp"
 
 namespace tessera {
 
-Config Config::parse(std::string_view text) {
+Config Config::parse(std::string_view text) try {
   Config config;
   const std::string whole(text);
   while (!text.empty()) {
@@ -26,22 +27,28 @@ Config Config::parse(std::string_view text) {
     text = comma == std::string_view::npos ? "" : text.substr(comma + 1);
   }
   return config;
+} catch (...) {
+  rethrow_as_error();
 }
 
-std::string Config::to_string() const {
+std::string Config::to_string() const try {
   std::string text;
   for (const auto& [name, value] : values_) {
     text += (text.empty() ? "" : ",") + name + "=" + std::to_string(value);
   }
   return text;
+} catch (...) {
+  rethrow_as_error();
 }
 
-std::uint32_t Config::at(std::string_view name) const {
+std::uint32_t Config::at(std::string_view name) const try {
   const auto found = values_.find(name);
   if (found == values_.end()) {
     throw InvalidArgument("configuration '" + to_string() + "' lacks " + std::string(name));
   }
   return found->second;
+} catch (...) {
+  rethrow_as_error();
 }
 
 std::uint32_t Config::get(std::string_view name, std::uint32_t fallback) const {
@@ -49,18 +56,22 @@ std::uint32_t Config::get(std::string_view name, std::uint32_t fallback) const {
   return found == values_.end() ? fallback : found->second;
 }
 
-void Config::set(std::string_view name, std::uint32_t value) {
+void Config::set(std::string_view name, std::uint32_t value) try {
   values_.insert_or_assign(std::string(name), value);
+} catch (...) {
+  rethrow_as_error();
 }
 
 std::string full_name(const Operation& operation, const Variant& variant, const Config& config,
-                      const StorageTypes& types, const DeviceProfile& profile) {
+                      const StorageTypes& types, const DeviceProfile& profile) try {
   return operation.name + "." + variant.name + "/" + types.name() + "@" +
          std::string(to_string(profile.backend)) + ":" + profile.name + "{" + config.to_string() +
          "}";
+} catch (...) {
+  rethrow_as_error();
 }
 
-FullName parse_full_name(std::string_view name) {
+FullName parse_full_name(std::string_view name) try {
   const auto fail = [&] {
     return InvalidArgument(
         "'" + std::string(name) +
@@ -84,6 +95,8 @@ FullName parse_full_name(std::string_view name) {
   parts.device = name.substr(colon + 1, brace - colon - 1);
   parts.config = Config::parse(name.substr(brace + 1, name.size() - brace - 2));
   return parts;
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace tessera

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/byte_range.hpp"
+#include "base/out_of_memory.hpp"
 #include "kernel/elements.hpp"
 #include "tessera/error.hpp"
 #include "tessera/record.hpp"
@@ -97,16 +98,18 @@ void store_from_double(DType dtype, std::byte* data, std::size_t element, double
 
 }  // namespace
 
-std::vector<double> HostTensor::read() const {
+std::vector<double> HostTensor::read() const try {
   check(*this);
   std::vector<double> values(static_cast<std::size_t>(spec.elements()));
   for_each_element(spec, [&](std::size_t flat, std::size_t element) {
     values[flat] = load_as_double(spec.dtype, data, element);
   });
   return values;
+} catch (...) {
+  rethrow_as_error();
 }
 
-void HostTensor::write(std::span<const double> values) {
+void HostTensor::write(std::span<const double> values) try {
   check(*this);
   if (values.size() != static_cast<std::size_t>(spec.elements())) {
     throw InvalidArgument("HostTensor::write: " + std::to_string(values.size()) + " values for " +
@@ -115,6 +118,8 @@ void HostTensor::write(std::span<const double> values) {
   for_each_element(spec, [&](std::size_t flat, std::size_t element) {
     store_from_double(spec.dtype, data, element, values[flat]);
   });
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace tessera

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <new>
 
 #include "base/byte_range.hpp"
 #include "base/out_of_memory.hpp"
@@ -101,20 +100,24 @@ bool takes(const Variant& variant, const StorageTypes& types) {
   return of_dtype && of_types;
 }
 
-const OptionValue& Problem::option(std::string_view name) const {
+const OptionValue& Problem::option(std::string_view name) const try {
   const auto found = options.find(name);
   if (found == options.end())
     throw InvalidArgument(operation->name + " has no option '" + std::string(name) + "'");
   return found->second;
+} catch (...) {
+  rethrow_as_error();
 }
 
-void Problem::throw_details_missing() const {
+void Problem::throw_details_missing() const try {
   throw InvalidArgument((operation == nullptr ? std::string("a problem") : operation->name) +
                         (details == nullptr ? ": validate() has stored no details"
                                             : ": what validate() stored is of another type"));
+} catch (...) {
+  rethrow_as_error();
 }
 
-void Problem::infer_output(std::size_t slot, DType dtype, Shape shape) {
+void Problem::infer_output(std::size_t slot, DType dtype, Shape shape) try {
   if (!requested[slot]) return;
   TensorSpec inferred = TensorSpec::contiguous(dtype, std::move(shape));
   if (!operands[slot]) {
@@ -125,6 +128,8 @@ void Problem::infer_output(std::size_t slot, DType dtype, Shape shape) {
     throw InvalidArgument(operation->name + ": " + operation->operands[slot].name + " is " +
                           operands[slot]->to_string() + " but must be " + inferred.to_string());
   }
+} catch (...) {
+  rethrow_as_error();
 }
 
 Problem make_problem(const Operation& operation, std::vector<std::optional<TensorSpec>> operands,
@@ -158,8 +163,8 @@ Problem make_problem(const Operation& operation, std::vector<std::optional<Tenso
   // Outputs may tell combinations apart.
   problem.types = operation.types.empty() ? StorageTypes(problem.dtype) : types_of(problem);
   return problem;
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace tessera

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <set>
 
+#include "base/out_of_memory.hpp"
 #include "kernel/builtin.hpp"
 #include "kernel/precision.hpp"
 #include "tessera/error.hpp"
@@ -126,18 +127,23 @@ void check_operation(const Operation& operation) {
   }
 }
 
-// The definition itself as a variant: what the host backend runs.
+// The definition itself as a variant: what the host backend runs. Member by member: where memory
+// ends within a nested braced list, GCC 12 destroys what is there twice.
 Variant reference_variant(const Operation& operation) {
-  std::vector<std::size_t> bindings(operation.operands.size());
-  for (std::size_t slot = 0; slot < bindings.size(); ++slot) bindings[slot] = slot;
-  return {
-      .name = std::string(kReferenceVariant),
-      .idea = "the definition: slow, obvious, double precision",
-      .needs = {.backends = {Backend::kHost}},
-      .passes = {{.name = "reference",
-                  .host = operation.reference,
-                  .bindings = std::move(bindings)}},
-      .space = [](const Problem&, const DeviceProfile&) { return std::vector<Config>{Config{}}; }};
+  Pass pass;
+  pass.name = kReferenceVariant;
+  pass.host = operation.reference;
+  for (std::size_t slot = 0; slot < operation.operands.size(); ++slot)
+    pass.bindings.push_back(slot);
+  Variant variant;
+  variant.name = kReferenceVariant;
+  variant.idea = "the definition: slow, obvious, double precision";
+  variant.needs.backends.push_back(Backend::kHost);
+  variant.passes.push_back(std::move(pass));
+  variant.space = [](const Problem&, const DeviceProfile&) {
+    return std::vector<Config>{Config{}};
+  };
+  return variant;
 }
 
 // Records never change once they are visible: adding a variant publishes a new version of the
@@ -206,12 +212,14 @@ class Registry {
 
 }  // namespace
 
-std::size_t Operation::slot(std::string_view operand) const {
+std::size_t Operation::slot(std::string_view operand) const try {
   const auto found = std::ranges::find(operands, operand, &Operand::name);
   if (found != operands.end()) return static_cast<std::size_t>(found - operands.begin());
   std::string known;
   for (const Operand& candidate : operands) known += (known.empty() ? "" : ", ") + candidate.name;
   throw InvalidArgument(name + " has no operand '" + std::string(operand) + "'; it has " + known);
+} catch (...) {
+  rethrow_as_error();
 }
 
 const Variant* Operation::find_variant(std::string_view variant) const {
@@ -219,22 +227,32 @@ const Variant* Operation::find_variant(std::string_view variant) const {
   return found == variants.end() ? nullptr : &*found;
 }
 
-std::vector<const Operation*> all_operations() { return Registry::instance().all(); }
+std::vector<const Operation*> all_operations() try {
+  return Registry::instance().all();
+} catch (...) {
+  rethrow_as_error();
+}
 
-const Operation& find_operation(std::string_view name) {
+const Operation& find_operation(std::string_view name) try {
   if (const Operation* found = Registry::instance().find(name)) return *found;
   std::string known;
   for (const Operation* operation : all_operations())
     known += (known.empty() ? "" : ", ") + operation->name;
   throw InvalidArgument("there is no operation '" + std::string(name) + "'; there are " + known);
+} catch (...) {
+  rethrow_as_error();
 }
 
-const Operation& register_operation(Operation operation) {
+const Operation& register_operation(Operation operation) try {
   return Registry::instance().add(std::move(operation));
+} catch (...) {
+  rethrow_as_error();
 }
 
-void register_variant(std::string_view operation, Variant variant, std::vector<Rule> rules) {
+void register_variant(std::string_view operation, Variant variant, std::vector<Rule> rules) try {
   Registry::instance().extend(operation, std::move(variant), std::move(rules));
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace tessera

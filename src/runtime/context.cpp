@@ -56,14 +56,11 @@ device::Route choose_device(const std::string& selector) {
 // one.
 void gather(TensorSpec spec, std::span<const std::byte> raw, std::span<std::byte> result) {
   spec.offset = 0;
-  std::vector<std::size_t> from;
-  from.reserve(static_cast<std::size_t>(spec.elements()));
-  kernel::for_each_element(spec,
-                           [&](std::size_t, std::size_t element) { from.push_back(element); });
-  kernel::for_each_element(
-      TensorSpec::contiguous(spec.dtype, spec.shape), [&](std::size_t flat, std::size_t element) {
-        kernel::copy_element(spec.dtype, raw.data(), from[flat], result.data(), element);
-      });
+  const auto row = static_cast<std::size_t>(spec.shape.empty() ? 1 : spec.shape.back());
+  const std::size_t gap = is_packed(spec.dtype) ? row % 2 : 0;  // elements between packed rows
+  kernel::for_each_element(spec, [&](std::size_t flat, std::size_t element) {
+    kernel::copy_element(spec.dtype, raw.data(), element, result.data(), flat + flat / row * gap);
+  });
 }
 
 }  // namespace
@@ -77,8 +74,8 @@ Context Context::open() { return open(ContextOptions{}); }
 
 Context Context::open(std::string_view device) try {
   return open(ContextOptions{.device = std::string(device)});
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 Context Context::open(const ContextOptions& options) try {
@@ -87,22 +84,26 @@ Context Context::open(const ContextOptions& options) try {
   Context context;
   context.state_ = std::make_shared<runtime::ContextState>(choose_device(selector), options);
   return context;
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
-const DeviceProfile& Context::device() const { return state_of(*this).profile(); }
+const DeviceProfile& Context::device() const try { return state_of(*this).profile(); } catch (...) {
+  rethrow_as_error();
+}
 int Context::device_index() const try {
   return device::Platforms::of_this_process().index_of(state_of(*this).route());
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
-std::string Context::fingerprint() const { return state_of(*this).fingerprint(); }
+std::string Context::fingerprint() const try { return state_of(*this).fingerprint(); } catch (...) {
+  rethrow_as_error();
+}
 
 Tensor Context::empty(DType dtype, Shape shape) const try {
   return state_of(*this).create_tensor(TensorSpec::contiguous(dtype, std::move(shape)));
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 Tensor Context::upload_bytes(std::span<const std::byte> bytes, DType dtype, Shape shape) const try {
@@ -117,8 +118,8 @@ Tensor Context::upload_bytes(std::span<const std::byte> bytes, DType dtype, Shap
   state.default_stream()->use(
       [&](device::Stream& stream) { stream.upload(*tensor.buffer(), 0, bytes); });
   return tensor;
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 void Context::download_to(const Tensor& tensor, DType dtype,
@@ -135,9 +136,17 @@ void Context::download_to(const Tensor& tensor, DType dtype,
                           ", not " + std::string(to_string(dtype)));
   }
   const ByteRange range = byte_range(spec, {.call = "download"}, tensor.buffer()->size());
-  const TensorSpec dense = TensorSpec::contiguous(dtype, spec.shape);
-  const std::span<std::byte> result = allocate(static_cast<std::size_t>(
-      is_packed(dtype) ? byte_range(dense, {}).end : static_cast<std::uint64_t>(spec.elements())));
+  const std::uint64_t bytes =
+      byte_range(TensorSpec::contiguous(dtype, spec.shape), {.call = "download"}).end;
+  std::span<std::byte> result;
+  std::vector<std::byte> raw;
+  try {
+    result = allocate(static_cast<std::size_t>(is_packed(dtype) ? bytes : bytes / size_of(dtype)));
+    if (!spec.is_contiguous() && !result.empty()) raw.resize(range.end - range.begin);
+  } catch (const std::bad_alloc&) {
+    throw OutOfHostMemory("download: the host has no memory for the elements of " +
+                          spec.to_string());
+  }
   if (result.empty()) return;
   const auto fetch = [&](std::span<std::byte> into) {
     state.default_stream()->download(*tensor.buffer(), range.begin, into);
@@ -145,16 +154,14 @@ void Context::download_to(const Tensor& tensor, DType dtype,
   if (spec.is_contiguous()) {
     fetch(result);
   } else {
-    std::vector<std::byte> raw(range.end - range.begin);
     fetch(raw);
     gather(spec, raw, result);
   }
-} catch (const std::bad_alloc&) {
-  throw OutOfHostMemory("download: the host has no memory for the elements of " +
-                        tensor.spec().to_string());
+} catch (...) {
+  rethrow_as_error();
 }
 
-std::vector<std::byte> Context::download_bytes(const Tensor& tensor) const {
+std::vector<std::byte> Context::download_bytes(const Tensor& tensor) const try {
   std::vector<std::byte> result;
   const bool counts_bytes = is_packed(tensor.dtype());
   download_to(tensor, tensor.dtype(), [&](std::size_t count) {
@@ -162,35 +169,41 @@ std::vector<std::byte> Context::download_bytes(const Tensor& tensor) const {
     return std::span(result);
   });
   return result;
+} catch (...) {
+  rethrow_as_error();
 }
 
 Stream Context::create_stream() const try {
   Stream stream;
   stream.state_ = state_of(*this).create_stream();
   return stream;
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 void Context::synchronize() const try {
   state_of(*this).default_stream()->synchronize();
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 void Stream::synchronize() try {
   if (!state_) throw InvalidArgument("the stream is empty: Context::create_stream() makes one");
   state_->synchronize();
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 Execution Context::last_execution() const try {
   return state_of(*this).last_execution();
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
-void Context::on_event(EventSink sink) const { state_of(*this).set_event_sink(std::move(sink)); }
+void Context::on_event(EventSink sink) const try {
+  state_of(*this).set_event_sink(std::move(sink));
+} catch (...) {
+  rethrow_as_error();
+}
 
 }  // namespace tessera

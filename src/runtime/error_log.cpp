@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <new>
 
 #include "base/out_of_memory.hpp"
 #include "runtime/context_state.hpp"
@@ -20,8 +19,8 @@ ErrorLog::ErrorLog(const Context& context, std::uint32_t words) try : context_(c
     state_ = std::make_shared<runtime::ErrorWords>(words_.buffer(), stream);
     stream.synchronize();
   });
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 void ErrorLog::clear() const try {
@@ -30,8 +29,8 @@ void ErrorLog::clear() const try {
     words.clear(stream);
     stream.synchronize();
   });
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 void check_errors(const ErrorLog& log, std::span<const std::int32_t> words) try {
@@ -42,8 +41,8 @@ void check_errors(const ErrorLog& log, std::span<const std::int32_t> words) try 
   }
   // Signed and unsigned forms of one type may stand for each other.
   ours.check({reinterpret_cast<const std::uint32_t*>(words.data()), words.size()});
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 void check_errors(const ErrorLog& log) try {
@@ -51,8 +50,8 @@ void check_errors(const ErrorLog& log) try {
   words.check(state_of(log.context_).default_stream()->use([&](device::Stream& stream) {
     return words.download(stream);
   }));
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace tessera

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <new>
 
 #include "base/byte_range.hpp"
 #include "base/out_of_memory.hpp"
@@ -73,10 +72,13 @@ void check_overlap(const Operation& operation, const Bound& bound) {
 
 }  // namespace
 
-Executor::Executor(const Context& context)
-    : context_(context), stream_(state_of(context).default_stream()) {}
+Executor::Executor(const Context& context) try
+    : context_(context), stream_(state_of(context).default_stream()) {
+} catch (...) {
+  rethrow_as_error();
+}
 
-Executor Executor::on(const Stream& stream) const {
+Executor Executor::on(const Stream& stream) const try {
   if (!stream.state_)
     throw InvalidArgument("the stream is empty: Context::create_stream() makes one");
   if (stream.state_->context() != state_of(context_).number())
@@ -84,38 +86,52 @@ Executor Executor::on(const Stream& stream) const {
   Executor copy = *this;
   copy.stream_ = stream.state_;
   return copy;
+} catch (...) {
+  rethrow_as_error();
 }
-Executor Executor::with_variant(std::string variant) const {
+Executor Executor::with_variant(std::string variant) const try {
   Executor copy = *this;
   copy.variant_ = std::move(variant);
   return copy;
+} catch (...) {
+  rethrow_as_error();
 }
-Executor Executor::with_config(Config config) const {
+Executor Executor::with_config(Config config) const try {
   Executor copy = *this;
   copy.config_ = std::move(config);
   return copy;
+} catch (...) {
+  rethrow_as_error();
 }
-Executor Executor::with_policy(Policy policy) const {
+Executor Executor::with_policy(Policy policy) const try {
   Executor copy = *this;
   copy.policy_ = policy;
   return copy;
+} catch (...) {
+  rethrow_as_error();
 }
-Executor Executor::with_precision(Precision precision) const {
+Executor Executor::with_precision(Precision precision) const try {
   Executor copy = *this;
   copy.precision_ = precision;
   return copy;
+} catch (...) {
+  rethrow_as_error();
 }
-Executor Executor::with_errors(const ErrorLog& log) const {
+Executor Executor::with_errors(const ErrorLog& log) const try {
   if (runtime::words_of(log.state_).buffer()->owner() != state_of(context_).number())
     throw InvalidArgument("the error log belongs to another context than the executor");
   Executor copy = *this;
   copy.errors_ = log.state_;
   return copy;
+} catch (...) {
+  rethrow_as_error();
 }
-Executor Executor::with_tiers(std::vector<Tier> tiers) const {
+Executor Executor::with_tiers(std::vector<Tier> tiers) const try {
   Executor copy = *this;
   copy.tiers_ = std::move(tiers);
   return copy;
+} catch (...) {
+  rethrow_as_error();
 }
 
 runtime::CallOptions Executor::call_options() const {
@@ -145,8 +161,8 @@ Tensors Executor::run(std::string_view operation_name, const Tensors& inputs, Op
   stream_->launch(*plan, bound.buffers, errors_.get());
   context.set_last_execution(plan->execution);
   return outputs;
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 Explanation Executor::explain(std::string_view operation_name, const Tensors& inputs,
@@ -155,8 +171,8 @@ Explanation Executor::explain(std::string_view operation_name, const Tensors& in
   Bound bound = bind_operands(operation, inputs, wanted, state_of(context_).number());
   return explain(make_problem(operation, runtime::copies_of(bound.specs), std::move(options),
                               std::move(bound.requested)));
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 Explanation Executor::explain(const Problem& problem) const try {
@@ -166,8 +182,8 @@ Explanation Executor::explain(const Problem& problem) const try {
   return context.explain(
       make_problem(*problem.operation, problem.operands, std::move(options), problem.requested),
       call_options());
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 std::shared_ptr<const runtime::Plan> Executor::plan(const Problem& problem) const try {
@@ -175,8 +191,8 @@ std::shared_ptr<const runtime::Plan> Executor::plan(const Problem& problem) cons
   for (const auto& spec : problem.operands) specs.push_back(spec ? &*spec : nullptr);
   return state_of(context_).plan(*problem.operation, specs, problem.options, problem.requested,
                                  call_options());
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 TuneReport Executor::tune(const Case& shape, std::string_view operation,
@@ -187,8 +203,8 @@ TuneReport Executor::tune(const Case& shape, std::string_view operation,
   const Problem problem =
       make_problem(find_operation(operation), precise.operands, precise.options);
   return context.tune(problem, precise, policy_.value_or(current_policy()), progress, variant_);
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace tessera

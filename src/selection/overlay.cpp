@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/environment.hpp"
+#include "base/out_of_memory.hpp"
 #include "base/thread_state.hpp"
 #include "tessera/error.hpp"
 
@@ -72,7 +73,7 @@ std::string_view to_string(Tier tier) {
   return "unknown";
 }
 
-ScopedOverlay::ScopedOverlay(std::vector<OverlayEntry> entries) {
+ScopedOverlay::ScopedOverlay(std::vector<OverlayEntry> entries) try {
   for (const OverlayEntry& entry : entries) {
     if (entry.operation.empty()) throw InvalidArgument("overlay entry: it names no operation");
     if (entry.variant.empty()) {
@@ -80,21 +81,31 @@ ScopedOverlay::ScopedOverlay(std::vector<OverlayEntry> entries) {
     }
   }
   enter<Entries>(this, std::move(entries));
+} catch (...) {
+  rethrow_as_error();
 }
 
 ScopedOverlay::~ScopedOverlay() { leave<Entries>(this); }
 
-ScopedPolicy::ScopedPolicy(Policy policy) { enter<Policy>(this, policy); }
+ScopedPolicy::ScopedPolicy(Policy policy) try { enter<Policy>(this, policy); } catch (...) {
+  rethrow_as_error();
+}
 
 ScopedPolicy::~ScopedPolicy() { leave<Policy>(this); }
 
-ScopedPrecision::ScopedPrecision(Precision precision) { enter<Precision>(this, precision); }
+ScopedPrecision::ScopedPrecision(Precision precision) try {
+  enter<Precision>(this, precision);
+} catch (...) {
+  rethrow_as_error();
+}
 
 ScopedPrecision::~ScopedPrecision() { leave<Precision>(this); }
 
-Policy current_policy() {
+Policy current_policy() try {
   if (const auto policy = selection::scoped_policy()) return *policy;
   return {.autotune = environment().autotune};
+} catch (...) {
+  rethrow_as_error();
 }
 
 namespace selection {

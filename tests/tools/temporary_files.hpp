@@ -13,7 +13,7 @@
 namespace tessera::tool {
 
 // A directory that lives as long as the test.
-class TemporaryFiles : public testing::Test {
+class TemporaryFiles : public ::testing::Test {
  protected:
   TemporaryFiles() {
     std::string pattern = (std::filesystem::temp_directory_path() / "tessera_test.XXXXXX").string();

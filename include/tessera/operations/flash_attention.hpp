@@ -28,7 +28,14 @@
 //
 // An element that no visible pair needs may hold anything, NaN and infinities too: padding need not
 // be initialised. It changes no result, and its gradient is 0. Where a visible pair does need one
-// that is not finite, the formulas say what becomes of it, in the rows that see it and in no other.
+// that is not finite, the formulas say what becomes of it, in the rows that see it and in no other,
+// but for keys without weight: those that dropout leaves out, and those whose score is more than 87
+// = -ln 2^-126 below the largest score or sink of the row, for which float has no normal number. If
+// value[j,d] of such a key is not finite, output[i,d] is what the formula says, or NaN, or what it
+// is without that key: kernels that hide keys by a weight of 0 cannot tell it from a hidden one,
+// and asking would cost every finite call. Which it is depends on the variant and its
+// configuration. Gradients follow the formulas, but that those of calls with dropout may leave such
+// keys out.
 //
 // What index tensors hold is only known on the device: a length or offset outside its range counts
 // as the nearest inside. Nothing outside the operands is ever read. Sequence n of cum_seqlens has

@@ -2,6 +2,7 @@
 // attention: output and weights.
 #include <utility>
 
+#include "base/out_of_memory.hpp"
 #include "operations/attention_core/records.hpp"
 #include "operations/attention_core/typed_call.hpp"
 #include "tessera/operations/attention.hpp"
@@ -43,7 +44,7 @@ using operations::attention::band_options;
 using operations::attention::required;
 
 AttentionResult attention(const Executor& on, const Tensor& query, const Tensor& key,
-                          const Tensor& value, const AttentionOptions& options) {
+                          const Tensor& value, const AttentionOptions& options) try {
   Tensors tensors = required(query, key, value);
   add(tensors, "attention_mask", options.attention_mask);
   add(tensors, "bias", options.bias);
@@ -59,6 +60,8 @@ AttentionResult attention(const Executor& on, const Tensor& query, const Tensor&
   return {.output = outputs.at("output"),
           .weights = outputs.at("weights"),
           .log_sum_exp = outputs.at("log_sum_exp")};
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace tessera

@@ -46,7 +46,9 @@ std::vector<Operand> rows(bool packable) {
       input("query", "[batch, q_len, heads, head_dim]",
             "any strides but along head_dim, which is contiguous and 1 to 512" + packed),
       input("key", "[batch, kv_len, kv_heads, head_dim]", "heads is a multiple of kv_heads"),
-      input("value", "[batch, kv_len, kv_heads, value_dim]", "value_dim may differ from head_dim")};
+      input("value", "[batch, kv_len, kv_heads, value_dim]",
+            "value_dim may differ from head_dim; what is not finite at a key that weighs less than "
+            "2^-126 of the row's heaviest, or is dropped, reaches the output or does not")};
 }
 
 Operand mask() {

@@ -2,6 +2,7 @@
 // The typed functions: option structs become named options and operands.
 #include <utility>
 
+#include "base/out_of_memory.hpp"
 #include "operations/attention_core/typed_call.hpp"
 #include "tessera/operations/flash_attention.hpp"
 
@@ -55,18 +56,22 @@ Tensors to_tensors(const Tensor& query, const Tensor& key, const Tensor& value,
 }  // namespace
 
 Tensor flash_attention(const Executor& on, const Tensor& query, const Tensor& key,
-                       const Tensor& value, const FlashAttentionOptions& options) {
+                       const Tensor& value, const FlashAttentionOptions& options) try {
   return on
       .run("flash_attention", to_tensors(query, key, value, options), to_forward_options(options))
       .at("output");
+} catch (...) {
+  rethrow_as_error();
 }
 
 FlashAttentionForward flash_attention_forward(const Executor& on, const Tensor& query,
                                               const Tensor& key, const Tensor& value,
-                                              const FlashAttentionOptions& options) {
+                                              const FlashAttentionOptions& options) try {
   Tensors outputs = on.run("flash_attention", to_tensors(query, key, value, options),
                            to_forward_options(options), {"log_sum_exp"});
   return {.output = outputs.at("output"), .log_sum_exp = outputs.at("log_sum_exp")};
+} catch (...) {
+  rethrow_as_error();
 }
 
 FlashAttentionGradients flash_attention_backward(const Executor& on, const Tensor& query,
@@ -74,7 +79,7 @@ FlashAttentionGradients flash_attention_backward(const Executor& on, const Tenso
                                                  const FlashAttentionForward& forward,
                                                  const Tensor& output_gradient,
                                                  const FlashAttentionOptions& options,
-                                                 const FlashAttentionGradientOptions& wanted) {
+                                                 const FlashAttentionGradientOptions& wanted) try {
   Tensors tensors = to_tensors(query, key, value, options);
   tensors.emplace("output", forward.output);
   tensors.emplace("log_sum_exp", forward.log_sum_exp);
@@ -89,6 +94,8 @@ FlashAttentionGradients flash_attention_backward(const Executor& on, const Tenso
   if (wanted.bias) gradients.bias = outputs.at("bias_gradient");
   if (wanted.softmax_aux) gradients.softmax_aux = outputs.at("softmax_aux_gradient");
   return gradients;
+} catch (...) {
+  rethrow_as_error();
 }
 
 namespace vjp {
@@ -110,13 +117,16 @@ struct FlashAttentionMaker {
 };
 
 FlashAttentionGradients FlashAttentionPullback::operator()(
-    const Tensor& output_gradient, const FlashAttentionGradientOptions& wanted) const {
+    const Tensor& output_gradient, const FlashAttentionGradientOptions& wanted) const try {
   return flash_attention_backward(state_->on, state_->query, state_->key, state_->value,
                                   state_->forward, output_gradient, state_->options, wanted);
+} catch (...) {
+  rethrow_as_error();
 }
 
 FlashAttentionResult flash_attention(const Executor& on, const Tensor& query, const Tensor& key,
-                                     const Tensor& value, const FlashAttentionOptions& options) {
+                                     const Tensor& value,
+                                     const FlashAttentionOptions& options) try {
   return FlashAttentionMaker::make(
       {.on = on,
        .query = query,
@@ -124,6 +134,8 @@ FlashAttentionResult flash_attention(const Executor& on, const Tensor& query, co
        .value = value,
        .options = options,
        .forward = flash_attention_forward(on, query, key, value, options)});
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace vjp

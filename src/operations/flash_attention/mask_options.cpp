@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/out_of_memory.hpp"
 #include "tessera/error.hpp"
 #include "tessera/operations/flash_attention.hpp"
 
@@ -59,7 +60,7 @@ bool any_shorter(const MaskSpec& mask, std::int64_t (MaskSpec::*length)(std::int
 }  // namespace
 
 FlashAttentionOptions with_mask(const Context& context, const MaskSpec& mask,
-                                FlashAttentionOptions options) {
+                                FlashAttentionOptions options) try {
   if (!is_symbolic(mask)) {
     options.attention_mask = upload_dense(context, mask.to_dense());
     return options;
@@ -80,6 +81,8 @@ FlashAttentionOptions with_mask(const Context& context, const MaskSpec& mask,
     options.kv_lengths = upload_lengths(context, mask, &MaskSpec::kv_length);
   if (mask.dense() != nullptr) options.attention_mask = upload_dense(context, *mask.dense());
   return options;
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace tessera

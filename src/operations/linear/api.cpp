@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "base/out_of_memory.hpp"
 #include "operations/matmul_core/problem.hpp"
 #include "tessera/error.hpp"
 #include "tessera/operations/linear.hpp"
@@ -29,18 +30,20 @@ MatmulOptions hidden_options(const MlpWeights& weights, MatmulActivation activat
 }  // namespace
 
 Tensor linear(const Executor& on, const Tensor& input, const Tensor& weight,
-              const LinearOptions& options) {
+              const LinearOptions& options) try {
   Tensors tensors = operands(input, weight, options);
   if (options.residual) tensors.emplace("residual", options.residual);
   Options values = named(options);
   if (options.output_dtype)
     values.emplace("output_dtype", std::string(to_string(*options.output_dtype)));
   return on.run("linear", std::move(tensors), values).at("output");
+} catch (...) {
+  rethrow_as_error();
 }
 
 LinearGradients linear_backward(const Executor& on, const Tensor& input, const Tensor& weight,
                                 const Tensor& grad_output, const LinearOptions& options,
-                                const LinearGradientOptions& wanted) {
+                                const LinearGradientOptions& wanted) try {
   Tensors tensors = operands(input, weight, options);
   tensors.emplace("grad_output", grad_output);
   std::vector<std::string> outputs;
@@ -57,12 +60,16 @@ LinearGradients linear_backward(const Executor& on, const Tensor& input, const T
           .weight = take("grad_weight"),
           .bias = take("grad_bias"),
           .gate = take("grad_gate")};
+} catch (...) {
+  rethrow_as_error();
 }
 
 Tensor fused_mlp(const Executor& on, const Tensor& input, const MlpWeights& weights,
-                 MatmulActivation activation) {
+                 MatmulActivation activation) try {
   const Tensor hidden = matmul(on, input, weights.w1, hidden_options(weights, activation));
   return matmul(on, hidden, weights.w2, {.bias = weights.b2});
+} catch (...) {
+  rethrow_as_error();
 }
 
 namespace vjp {
@@ -84,14 +91,18 @@ struct LinearMaker {
 };
 
 LinearGradients LinearPullback::operator()(const Tensor& grad_output,
-                                           const LinearGradientOptions& wanted) const {
+                                           const LinearGradientOptions& wanted) const try {
   return linear_backward(state_->on, state_->input, state_->weight, grad_output, state_->options,
                          wanted);
+} catch (...) {
+  rethrow_as_error();
 }
 
 LinearResult linear(const Executor& on, const Tensor& input, const Tensor& weight,
-                    const LinearOptions& options) {
+                    const LinearOptions& options) try {
   return LinearMaker::make(on, input, weight, options);
+} catch (...) {
+  rethrow_as_error();
 }
 
 struct MlpPullback::State {
@@ -109,7 +120,7 @@ struct MlpMaker {
   }
 };
 
-MlpGradients MlpPullback::operator()(const Tensor& grad_output) const {
+MlpGradients MlpPullback::operator()(const Tensor& grad_output) const try {
   MatmulGradients second = state_->second(grad_output);
   MatmulGradients first = state_->first(second.a);
   return {.input = std::move(first.a),
@@ -117,11 +128,15 @@ MlpGradients MlpPullback::operator()(const Tensor& grad_output) const {
                       .b1 = std::move(first.bias),
                       .w2 = std::move(second.b),
                       .b2 = std::move(second.bias)}};
+} catch (...) {
+  rethrow_as_error();
 }
 
 MlpResult fused_mlp(const Executor& on, const Tensor& input, const MlpWeights& weights,
-                    MatmulActivation activation) {
+                    MatmulActivation activation) try {
   return MlpMaker::make(on, input, weights, activation);
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace vjp

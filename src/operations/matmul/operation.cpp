@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "base/out_of_memory.hpp"
 #include "operations/matmul_core/records.hpp"
 #include "tessera/operations/matmul.hpp"
 
@@ -98,18 +99,21 @@ Options named(const MatmulOptions& options) {
 
 }  // namespace
 
-Tensor matmul(const Executor& on, const Tensor& a, const Tensor& b, const MatmulOptions& options) {
+Tensor matmul(const Executor& on, const Tensor& a, const Tensor& b,
+              const MatmulOptions& options) try {
   Tensors tensors = operands(a, b, options);
   if (options.residual) tensors.emplace("residual", options.residual);
   Options values = named(options);
   if (options.output_dtype)
     values.emplace("output_dtype", std::string(to_string(*options.output_dtype)));
   return on.run("matmul", std::move(tensors), values).at("output");
+} catch (...) {
+  rethrow_as_error();
 }
 
 MatmulGradients matmul_backward(const Executor& on, const Tensor& a, const Tensor& b,
                                 const Tensor& grad_output, const MatmulOptions& options,
-                                const MatmulGradientOptions& wanted) {
+                                const MatmulGradientOptions& wanted) try {
   Tensors tensors = operands(a, b, options);
   tensors.emplace("grad_output", grad_output);
   std::vector<std::string> outputs;
@@ -131,6 +135,8 @@ MatmulGradients matmul_backward(const Executor& on, const Tensor& a, const Tenso
           .bias = take("grad_bias"),
           .c = take("grad_c"),
           .gate = take("grad_gate")};
+} catch (...) {
+  rethrow_as_error();
 }
 
 namespace vjp {
@@ -151,13 +157,17 @@ struct MatmulMaker {
 };
 
 MatmulGradients MatmulPullback::operator()(const Tensor& grad_output,
-                                           const MatmulGradientOptions& wanted) const {
+                                           const MatmulGradientOptions& wanted) const try {
   return matmul_backward(state_->on, state_->a, state_->b, grad_output, state_->options, wanted);
+} catch (...) {
+  rethrow_as_error();
 }
 
 MatmulResult matmul(const Executor& on, const Tensor& a, const Tensor& b,
-                    const MatmulOptions& options) {
+                    const MatmulOptions& options) try {
   return MatmulMaker::make(on, a, b, options);
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace vjp

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/out_of_memory.hpp"
 #include "operations/pooling_core/problem.hpp"
 #include "tessera/error.hpp"
 #include "tessera/operations/mean_pooling.hpp"
@@ -160,37 +161,46 @@ Tensors with_indices(Tensors operands, const SequenceMeanOptions& options) {
 
 }  // namespace
 
-Tensor sequence_mean(const Executor& on, const Tensor& input, const SequenceMeanOptions& options) {
+Tensor sequence_mean(const Executor& on, const Tensor& input,
+                     const SequenceMeanOptions& options) try {
   return on.run("sequence_mean", with_indices({{"input", input}}, options)).at("output");
+} catch (...) {
+  rethrow_as_error();
 }
 
 Tensor sequence_mean_backward(const Executor& on, const Tensor& grad_output, std::int64_t tokens,
-                              const SequenceMeanOptions& options) {
+                              const SequenceMeanOptions& options) try {
   return on
       .run("sequence_mean_backward", with_indices({{"grad_output", grad_output}}, options),
            {{"tokens", tokens}})
       .at("grad_input");
+} catch (...) {
+  rethrow_as_error();
 }
 
-Tensor chunk_mean(const Executor& on, const Tensor& input, const ChunkMeanOptions& options) {
+Tensor chunk_mean(const Executor& on, const Tensor& input, const ChunkMeanOptions& options) try {
   Options named{{"chunk", options.chunk}};
   if (options.chunks) named["chunks"] = *options.chunks;
   return on
       .run("chunk_mean", {{"input", input}, {"cu_seqlens", options.cu_seqlens}}, std::move(named))
       .at("output");
+} catch (...) {
+  rethrow_as_error();
 }
 
 Tensor chunk_mean_backward(const Executor& on, const Tensor& grad_output, std::int64_t tokens,
-                           const ChunkMeanOptions& options) {
+                           const ChunkMeanOptions& options) try {
   return on
       .run("chunk_mean_backward",
            {{"grad_output", grad_output}, {"cu_seqlens", options.cu_seqlens}},
            {{"chunk", options.chunk}, {"tokens", tokens}})
       .at("grad_input");
+} catch (...) {
+  rethrow_as_error();
 }
 
 std::vector<std::int64_t> chunk_offsets(std::span<const std::int32_t> cu_seqlens,
-                                        std::int64_t chunk) {
+                                        std::int64_t chunk) try {
   if (chunk < 1)
     throw InvalidArgument("chunk_offsets: chunk must be at least 1, not " + std::to_string(chunk));
   if (cu_seqlens.empty())
@@ -204,6 +214,8 @@ std::vector<std::int64_t> chunk_offsets(std::span<const std::int32_t> cu_seqlens
     offsets.push_back(offsets.back() + length / chunk + (length % chunk != 0 ? 1 : 0));
   }
   return offsets;
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace tessera

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "base/out_of_memory.hpp"
 #include "tessera/operations/norms.hpp"
 
 namespace tessera {
@@ -76,32 +77,45 @@ NormGradients backward(const Executor& on, const std::string& name, const Tensor
 
 }  // namespace
 
-Tensor rms_norm(const Executor& on, const Tensor& input, const NormOptions& options) {
+Tensor rms_norm(const Executor& on, const Tensor& input, const NormOptions& options) try {
   return output_of(on, "rms_norm", input, options);
+} catch (...) {
+  rethrow_as_error();
 }
 
-NormForward rms_norm_forward(const Executor& on, const Tensor& input, const NormOptions& options) {
+NormForward rms_norm_forward(const Executor& on, const Tensor& input,
+                             const NormOptions& options) try {
   return forward(on, "rms_norm", input, options);
+} catch (...) {
+  rethrow_as_error();
 }
 
 NormGradients rms_norm_backward(const Executor& on, const Tensor& input, const Tensor& grad_output,
-                                const NormOptions& options, const NormGradientOptions& wanted) {
+                                const NormOptions& options, const NormGradientOptions& wanted) try {
   return backward(on, "rms_norm_backward", input, grad_output, options, wanted);
+} catch (...) {
+  rethrow_as_error();
 }
 
-Tensor layer_norm(const Executor& on, const Tensor& input, const NormOptions& options) {
+Tensor layer_norm(const Executor& on, const Tensor& input, const NormOptions& options) try {
   return output_of(on, "layer_norm", input, options);
+} catch (...) {
+  rethrow_as_error();
 }
 
 NormForward layer_norm_forward(const Executor& on, const Tensor& input,
-                               const NormOptions& options) {
+                               const NormOptions& options) try {
   return forward(on, "layer_norm", input, options);
+} catch (...) {
+  rethrow_as_error();
 }
 
 NormGradients layer_norm_backward(const Executor& on, const Tensor& input,
                                   const Tensor& grad_output, const NormOptions& options,
-                                  const NormGradientOptions& wanted) {
+                                  const NormGradientOptions& wanted) try {
   return backward(on, "layer_norm_backward", input, grad_output, options, wanted);
+} catch (...) {
+  rethrow_as_error();
 }
 
 // ---- pullbacks ----------------------------------------------------------------------------------
@@ -129,17 +143,23 @@ struct NormMaker {
 };
 
 NormGradients NormPullback::operator()(const Tensor& grad_output,
-                                       const NormGradientOptions& wanted) const {
+                                       const NormGradientOptions& wanted) const try {
   return backward(state_->on, state_->operation, state_->input, grad_output, state_->options,
                   wanted);
+} catch (...) {
+  rethrow_as_error();
 }
 
-NormResult rms_norm(const Executor& on, const Tensor& input, const NormOptions& options) {
+NormResult rms_norm(const Executor& on, const Tensor& input, const NormOptions& options) try {
   return NormMaker::make(on, "rms_norm", input, options);
+} catch (...) {
+  rethrow_as_error();
 }
 
-NormResult layer_norm(const Executor& on, const Tensor& input, const NormOptions& options) {
+NormResult layer_norm(const Executor& on, const Tensor& input, const NormOptions& options) try {
   return NormMaker::make(on, "layer_norm", input, options);
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace vjp

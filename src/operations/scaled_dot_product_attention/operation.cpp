@@ -2,6 +2,7 @@
 // scaled_dot_product_attention: padded batches.
 #include <utility>
 
+#include "base/out_of_memory.hpp"
 #include "operations/attention_core/records.hpp"
 #include "operations/attention_core/typed_call.hpp"
 #include "tessera/operations/scaled_dot_product_attention.hpp"
@@ -40,13 +41,15 @@ using operations::attention::required;
 
 Tensor scaled_dot_product_attention(const Executor& on, const Tensor& query, const Tensor& key,
                                     const Tensor& value,
-                                    const ScaledDotProductAttentionOptions& options) {
+                                    const ScaledDotProductAttentionOptions& options) try {
   Tensors tensors = required(query, key, value);
   add(tensors, "attention_mask", options.attention_mask);
   add(tensors, "bias", options.bias);
   add(tensors, "q_lengths", options.q_lengths);
   add(tensors, "kv_lengths", options.kv_lengths);
   return on.run("scaled_dot_product_attention", tensors, band_options(options)).at("output");
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace tessera

@@ -203,8 +203,8 @@ class Maker {
     const bool sums = backward_ || shape_.options.contains("normalize_output") ||
                       shape_.options.contains("dropout_prob");
     if (shape_.data == "large" && sums) shape_.data = "normal";
-    // Whether a dropped weight needs its value is nobody's promise.
-    if (shape_.data == "some_nan" && shape_.options.contains("dropout_prob"))
+    // Whether gradients need what is dropped is not promised.
+    if (backward_ && shape_.data == "some_nan" && shape_.options.contains("dropout_prob"))
       shape_.data = "hidden_nan";
     if (has(kBias | kSharedBias | kSinks | kHeadSinks) && draw_.chance(0.4))
       shape_.data += "+masking";

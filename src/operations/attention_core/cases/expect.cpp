@@ -5,7 +5,7 @@
 // from the others, so an output moves by at most sum_j p |v - o| of it. Where products take 16-bit
 // factors, weights are rounded to the storage type, too: one by one, so that on the whole their
 // errors add up in quadrature. What 16-bit storage adds on the whole is bounded by what one
-// rounding costs.
+// rounding costs. Elements that a row leaves undecided are not looked at.
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -45,6 +45,19 @@ double root_mean(std::span<const double> squares) {
   return count > 0 ? std::sqrt(sum / count) : 0;
 }
 
+// Takes what is `out` out of lists of as many.
+template <class... Lists>
+void leave_out(const std::vector<std::uint8_t>& out, Lists&... lists) {
+  if (std::ranges::count(out, 1) == 0) return;
+  const auto shorten = [&](auto& list) {
+    std::size_t kept = 0;
+    for (std::size_t n = 0; n < out.size(); ++n)
+      if (out[n] == 0) list[kept++] = list[n];
+    list.resize(kept);
+  };
+  (shorten(lists), ...);
+}
+
 }  // namespace
 
 std::vector<Expectation> expect_attention(const Problem& problem, std::span<HostTensor> tensors,
@@ -76,6 +89,7 @@ std::vector<Expectation> expect_attention(const Problem& problem, std::span<Host
   resize(log_sum_exp, 1);
   if (problem.has(weights.slot)) resize(weights, keys);
   std::vector<double> roundings(output.bounds.size()), squares(output.bounds.size());
+  std::vector<std::uint8_t> undecided(output.bounds.size());
   parallel_for(chosen.size(), [&](std::size_t n) {
     const std::int64_t at = chosen[n];
     const std::int64_t i = at % call.q_len, head = at / call.q_len % call.heads,
@@ -90,6 +104,7 @@ std::vector<Expectation> expect_attention(const Problem& problem, std::span<Host
       const double value = std::fabs(row.output[column]), magnitude = row.magnitude[column];
       // Undivided sums move with the largest score, too.
       const double moved = (magnitude + (call.normalize ? value : magnitude)) * row.score_magnitude;
+      undecided[index] = row.undecided[d] ? 1 : 0;
       output.values[index] = row.output[column];
       output.bounds[index] = output_unit * value +
                              kRoundings * kUnitF32 * (moved + magnitude * length) +
@@ -119,6 +134,7 @@ std::vector<Expectation> expect_attention(const Problem& problem, std::span<Host
                               smallest + kSmallestWeight;
     }
   });
+  leave_out(undecided, output.elements, output.values, output.bounds, roundings, squares);
   output.rms_bound = rms_bound(problem.dtype, output, kRmsFactor) + root_mean(squares);
   for (std::size_t n = 0; n < roundings.size(); ++n) output.bounds[n] += roundings[n];
   weights.rms_bound = rms_bound(problem.dtype, weights, kRmsFactor);

@@ -55,8 +55,19 @@ class BackwardExpectations {
   double bound(std::size_t slot, double value, double magnitude, double moved, double terms) const {
     const DType dtype = problem_.spec(slot).dtype;
     const double growth = std::sqrt(terms) + sum_growth(call_.value_dim) + kLeastGrowth;
-    return storage_unit(dtype) * std::fabs(value) +
-           factor_ * kUnitF32 * (moved + growth * magnitude) + smallest_number(dtype);
+    const double of_floats = factor_ * kUnitF32 * (moved + growth * magnitude);
+    // What is rounded to the storage type is the value with the errors of float.
+    return storage_unit(dtype) * (std::fabs(value) + of_floats) + of_floats +
+           smallest_number(dtype);
+  }
+
+  // rms_bound() takes an eighth of what eight roundings of the scores move for one of them. Where
+  // float holds a score to no part of 1, weights move to 0 or 1 and no further, and one rounding
+  // moves them by more than that: what is missing, in squares that are divided by 3.
+  double beyond_line(const AttentionGradients::Row& row, Eigen::Index column) const {
+    const double once = factor_ / kExpRoundings * kUnitF32 * row.moved_once[column];
+    const double counted = factor_ * kUnitF32 * row.moved[column] / kRoundings;
+    return std::max(kScoreRoundings * (once * once - counted * counted), 0.0);
   }
 
   // Rows of [batch, rows, heads, dim].
@@ -84,11 +95,7 @@ class BackwardExpectations {
                                            row.moved[column], static_cast<double>(row.terms));
         rounding[n * dim + d] = row.rounding[column];
         if (std::isfinite(row.rounding_squares[column])) squares[n] += row.rounding_squares[column];
-        // Where weights may be off by an eighth of themselves, scores differ by less than float
-        // holds, and one rounding moves them as far as all do.
-        const double moved = factor_ * kUnitF32 * row.moved[column];
-        if (std::isfinite(row.value[column]) && moved > row.magnitude[column] / kRoundings)
-          squares[n] += 3 * moved * moved;
+        if (std::isfinite(row.value[column])) squares[n] += beyond_line(row, column);
       }
     });
     for (std::size_t n = 0; n < rounding.size(); ++n) result.bounds[n] += rounding[n];

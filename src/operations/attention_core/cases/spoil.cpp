@@ -29,7 +29,6 @@ class Spoiler {
         call_(problem.as<AttentionProblem>()),
         some_(shape.data.starts_with("some_nan")),
         infinite_keys_(shape.data == "some_nan, infinite keys"),
-        masking_(shape.data.find("+masking") != std::string::npos),
         seed_(static_cast<std::int64_t>(shape.seed % 1009)),
         tensors_(tensors),
         pairs_(problem, tensors) {
@@ -45,9 +44,7 @@ class Spoiler {
     const AttentionSlots& slots = call_.slots;
     spoil_rows(slots.query, call_.q_len, call_.heads, rows_, 1);
     spoil_rows(slots.key, call_.kv_len, call_.kv_heads, keys_, 1);
-    // Biases of the lowest number leave weights of 0, and whether those need their values in the
-    // forward pass is nobody's promise.
-    spoil_rows(slots.value, call_.kv_len, call_.kv_heads, keys_, is_forward() && masking_ ? 0 : 3);
+    spoil_rows(slots.value, call_.kv_len, call_.kv_heads, keys_, 3);
     spoil_bias();
   }
   // What the forward pass left of rows that see nothing counts for no gradient, not even of sinks.
@@ -125,7 +122,7 @@ class Spoiler {
 
   const Problem& problem_;
   const AttentionProblem& call_;
-  bool some_, infinite_keys_, masking_;
+  bool some_, infinite_keys_;
   std::int64_t seed_;
   std::span<HostTensor> tensors_;
   AttentionPairs pairs_;

@@ -14,6 +14,29 @@ namespace {
 // So far below the largest score that weights are no float, whatever is rounded: their scores do
 // not count for the error of a row.
 constexpr double kNoWeight = 150;
+// ln 2^-126: below, float may have no weight.
+constexpr double kLeastExponent = -87.33654475055310;
+
+// `weightless` are keys of the row, by their number among the visible ones, that float may have no
+// weight for, or that dropout leaves out, and that have values which are not finite.
+void find_undecided(AttentionRow& row, const std::vector<std::size_t>& weightless,
+                    const Matrix& values) {
+  if (weightless.empty()) return;
+  for (Eigen::Index d = 0; d < values.cols(); ++d) {
+    double of_others = 0;
+    bool is_met = false;
+    for (std::size_t n = 0, next = 0; n < row.keys.size(); ++n) {
+      const double value = values(row.keys[n], d);
+      const bool counts = next == weightless.size() || weightless[next] != n;
+      if (!counts) ++next;
+      if (counts || std::isfinite(value))
+        of_others += row.weights[static_cast<Eigen::Index>(n)] * value;
+      else
+        is_met = true;
+    }
+    row.undecided[static_cast<std::size_t>(d)] = is_met && !std::isnan(of_others);
+  }
+}
 
 }  // namespace
 
@@ -23,7 +46,8 @@ AttentionRow attention_row(const AttentionPairs& pairs, std::int64_t batch, std:
   AttentionRow result{.output = Eigen::VectorXd::Zero(call.value_dim),
                       .magnitude = Eigen::VectorXd::Zero(call.value_dim),
                       .squares = Eigen::VectorXd::Zero(call.value_dim),
-                      .values = Eigen::VectorXd::Zero(call.value_dim)};
+                      .values = Eigen::VectorXd::Zero(call.value_dim),
+                      .undecided = std::vector<bool>(static_cast<std::size_t>(call.value_dim))};
   double maximum = -std::numeric_limits<double>::infinity();
   std::vector<double> scores, magnitudes;
   double peak_magnitude = 0;
@@ -61,6 +85,7 @@ AttentionRow attention_row(const AttentionPairs& pairs, std::int64_t batch, std:
   result.log_sum_exp =
       sum == 0 ? -std::numeric_limits<double>::infinity() : maximum + std::log(sum);
   result.weights.resize(static_cast<Eigen::Index>(scores.size()));
+  std::vector<std::size_t> weightless;
   for (std::size_t n = 0; n < scores.size(); ++n) {
     const std::int64_t key = result.keys[n];
     const double keep = pairs.keep(batch, head, row, key);
@@ -73,7 +98,11 @@ AttentionRow attention_row(const AttentionPairs& pairs, std::int64_t batch, std:
     result.magnitude += weight * value.cwiseAbs();
     result.squares += weight * weight * value.cwiseAbs2();
     result.values += keep * value.cwiseAbs();
+    const double errors = kUnitF32 * kRoundings * (magnitudes[n] + peak_magnitude);
+    const bool may_be_zero = keep == 0 || scores[n] - errors < maximum + kLeastExponent;
+    if (may_be_zero && !value.allFinite()) weightless.push_back(n);
   }
+  find_undecided(result, weightless, pairs.value(batch, head));
   return result;
 }
 

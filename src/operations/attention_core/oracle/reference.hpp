@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "operations/attention_core/oracle/pairs.hpp"
+#include "operations/attention_core/oracle/thresholds.hpp"
 
 namespace tessera::operations::attention {
 
@@ -24,6 +25,10 @@ struct AttentionRow {
   std::vector<std::int64_t> keys{};  // visible ones
   Eigen::VectorXd weights{};         // of those, dropout included
   double largest_weight = 0;         // of those before dropout
+  // By column of the output: a key whose weight float may have as 0, or that dropout leaves out,
+  // has a value there that is not finite, and whether it counts is not promised. The other keys
+  // alone do not make it NaN.
+  std::vector<bool> undecided{};
 };
 
 AttentionRow attention_row(const AttentionPairs& pairs, std::int64_t batch, std::int64_t head,
@@ -44,22 +49,23 @@ class AttentionGradients {
       : AttentionGradients(problem, tensors, {}) {}
 
   // A gradient row and its magnitude: the sum of the absolute values of its terms. What its terms
-  // move by where their scores are off by their magnitudes. What rounding the factors of the terms
-  // costs: the most, as a sum, and the sum of squares.
+  // move by where their scores are off by their magnitudes, and by one rounding of them. What
+  // rounding the factors of the terms costs: the most, as a sum, and the sum of squares.
   struct Row {
     explicit Row(std::int64_t dim)
         : value(Eigen::VectorXd::Zero(dim)),
           magnitude(value),
           moved(value),
+          moved_once(value),
           rounding(value),
           rounding_squares(value) {}
-    Eigen::VectorXd value, magnitude, moved, rounding, rounding_squares;
+    Eigen::VectorXd value, magnitude, moved, moved_once, rounding, rounding_squares;
     std::int64_t terms = 0;
   };
   // One (row, key): gradients of the logit before the cap, and of what is added to it or to the
   // score after the cap, as the call has it.
   struct Element {
-    double logit = 0, bias = 0, magnitude = 0, moved = 0;
+    double logit = 0, bias = 0, magnitude = 0, moved = 0, moved_once = 0;
   };
   // Takes a term of element `to` of a bias or of sinks, row-major.
   using AddTerm = std::function<void(std::size_t to, const Element& term)>;
@@ -83,9 +89,10 @@ class AttentionGradients {
   void find_peaks();
   bool sees_any(std::int64_t line, std::int64_t row) const;  // line: batch * heads + head
   Element sink(std::int64_t batch, std::int64_t head, std::int64_t row, std::size_t sink) const;
-  // What a weight moves by, in units of kUnitF32 * kExpRoundings, where its score and what that is
-  // compared with are off by their magnitudes.
-  double moved_weight(double score, double magnitude, std::size_t at) const;
+  // What a weight moves by, in units of kUnitF32 * roundings, where its score and what that is
+  // compared with are off by so many roundings of their magnitudes.
+  double moved_weight(double score, double magnitude, std::size_t at,
+                      double roundings = kExpRoundings) const;
   double weight(const Pair& pair, std::int64_t batch, std::int64_t head, std::int64_t row) const;
   std::size_t index_of(std::int64_t batch, std::int64_t head, std::int64_t row) const {
     const AttentionProblem& call = pairs_.call();

@@ -94,18 +94,18 @@ double AttentionGradients::weight(const Pair& pair, std::int64_t batch, std::int
   return std::isinf(log_sum_exp_[at]) ? 0 : std::exp(pair.score - shift_[at]) / sum_[at];
 }
 
-double AttentionGradients::moved_weight(double score, double magnitude, std::size_t at) const {
+double AttentionGradients::moved_weight(double score, double magnitude, std::size_t at,
+                                        double roundings) const {
   const double exponent = score - shift_[at] - std::log(sum_[at]);
   magnitude += shift_magnitude_[at];
   if (std::fabs(log_sum_exp_[at]) <= COARSE_LOG_SUM_EXP || !has_peak(at))
     return std::exp(exponent) * magnitude;
   // Of weights from the row's own maximum, which are at most 1: exp(x) moved by `off` is no longer
   // a straight line.
-  constexpr double kUnit = kUnitF32 * kExpRoundings;
-  const double off = kUnit * magnitude;
+  const double unit = kUnitF32 * roundings, off = unit * magnitude;
   return std::max(std::exp(std::min(exponent + off, 0.0)) - std::exp(exponent),
                   -std::exp(exponent) * std::expm1(-off)) /
-         kUnit;
+         unit;
 }
 
 AttentionGradients::Element AttentionGradients::element(std::int64_t batch, std::int64_t head,
@@ -125,7 +125,8 @@ AttentionGradients::Element AttentionGradients::element(std::int64_t batch, std:
           .bias = call.bias_after_cap ? ds : ds * pair.slope,
           .magnitude = (p + kFlushedWeight) * keep * g.cwiseAbs().dot(v.cwiseAbs()) +
                        (share + kFlushedWeight) * delta_magnitude_[at],
-          .moved = std::fabs(of_weight) * moved_weight(pair.score, pair.magnitude, at)};
+          .moved = std::fabs(of_weight) * moved_weight(pair.score, pair.magnitude, at),
+          .moved_once = std::fabs(of_weight) * moved_weight(pair.score, pair.magnitude, at, 1)};
 }
 
 AttentionGradients::Element AttentionGradients::sink(std::int64_t batch, std::int64_t head,
@@ -156,6 +157,7 @@ void AttentionGradients::add_term(Row& row, const Element& at, const Eigen::Vect
   row.value += at.logit * of;
   row.magnitude += at.magnitude * of.cwiseAbs();
   row.moved += at.moved * of.cwiseAbs();
+  row.moved_once += at.moved_once * of.cwiseAbs();
   add_rounding(row, at.logit, of);
   ++row.terms;
 }
@@ -207,8 +209,10 @@ AttentionGradients::Row AttentionGradients::value(std::int64_t batch, std::int64
     const auto g = gradient(batch, head).row(row).transpose();
     result.value += p * g;
     result.magnitude += (p + kFlushedWeight) * g.cwiseAbs();
-    const double moved = moved_weight(pair.score, pair.magnitude, index_of(batch, head, row));
-    result.moved += moved * pairs_.keep(batch, head, row, key) * g.cwiseAbs();
+    const std::size_t at = index_of(batch, head, row);
+    const double keep = pairs_.keep(batch, head, row, key);
+    result.moved += moved_weight(pair.score, pair.magnitude, at) * keep * g.cwiseAbs();
+    result.moved_once += moved_weight(pair.score, pair.magnitude, at, 1) * keep * g.cwiseAbs();
     add_rounding(result, p, g);
     ++result.terms;
   });

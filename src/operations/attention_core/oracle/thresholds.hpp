@@ -16,6 +16,9 @@ inline constexpr double kRoundings = 8;
 // by all of it in one direction needed 9.7.
 inline constexpr double kExpRoundings = 8;
 inline constexpr double kVulkanExpRoundings = 16;
+// Of a score, by its whole magnitude: where bias or slope join the product, in base 2, and that of
+// what it is compared with. Each has a mean square of at most a third of its largest.
+inline constexpr double kScoreRoundings = 3;
 // Added to magnitude and root of length in the growth: the roundings that every row has.
 inline constexpr double kLeastGrowth = 8;
 // Root mean square of the errors over that of rounding the exact result, 16-bit storage. AOTriton
