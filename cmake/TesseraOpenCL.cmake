@@ -43,6 +43,11 @@ function(tessera_check_opencl room kernels)
     string(REPLACE ";" "|" flags "${kernel_FLAGS}")
     string(REPLACE ";" "|" def_files "${defs}")
     set(stamp "${TESSERA_GENERATED_DIR}/checked/${kernel_FILE}.stamp")
+    get_property(stamps GLOBAL PROPERTY TESSERA_OPENCL_STAMPS)
+    if(stamp IN_LIST stamps)  # a second line for a kernel, with combinations of its own
+      string(MD5 digest "${kernel_COMBINATIONS}")
+      set(stamp "${TESSERA_GENERATED_DIR}/checked/${kernel_FILE}.${digest}.stamp")
+    endif()
     add_custom_command(
       OUTPUT "${stamp}"
       COMMAND

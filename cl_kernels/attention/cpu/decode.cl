@@ -113,7 +113,7 @@ INLINE void weigh_head(Pass* pass, Head* head, const Work* work, Block now) {
 }
 
 INLINE void take_block(Pass* pass, const Work* work, PanelRows keys, PanelRows values, Block now) {
-  bool hides = now.first + now.begin < pass->every.begin || now.first + now.end > pass->every.end;
+  bool hides = PAGES_HIDE(work) || now.first + now.begin < pass->every.begin || now.first + now.end > pass->every.end;
 #if POLICY
   hides = hides || (work->policies->policy->features & (POLICY_HIDES | POLICY_BIAS)) != 0;
 #endif
@@ -166,19 +166,27 @@ KERNEL void attention_cpu_decode(const global scalar* restrict q, const global s
   const uint kv_head = get_group_id(1) * HEADS, batch = get_group_id(2);
 #if POLICY
   const struct AttentionArgs a = call.core;
+  MAKE_PAGING(call)
   const Policies policies = MAKE_POLICIES(call, scratch);
   const uint tiles = get_num_groups(0) / a.splits;
-  Tile tile = {0, a.group * a.q_len};
+  Tile tile = {0, a.group * a.q_len, batch};
   if ((call.policy.features & POLICY_WORK) != 0)
     tile = listed_tile((const global int4*)scratch, call.policy.map, get_group_id(0) % tiles);
-  const Work work = {&a, &policies, batch, kv_head, get_group_id(0) / tiles, tile};
+#if PAGED
+  const bool hides = pages_hide(&policies, batch, tile);
+  const Work work = {&a, &policies, batch, kv_head, get_group_id(0) / tiles, tile, hides};
 #else
-  const Work work = {&a, batch, kv_head, get_group_id(0), {0, a.group * a.q_len}};
+  const Work work = {&a, &policies, batch, kv_head, get_group_id(0) / tiles, tile};
 #endif
-  const PanelRows keys = {k + a.k_offset + (size_t)batch * a.k_stride_batch + (size_t)kv_head * a.k_stride_head,
-                     a.k_stride_head, a.k_stride_row};
-  const PanelRows values = {v + a.v_offset + (size_t)batch * a.v_stride_batch + (size_t)kv_head * a.v_stride_head,
-                       a.v_stride_head, a.v_stride_row};
+#else
+  const Work work = {&a, batch, kv_head, get_group_id(0), {0, a.group * a.q_len, batch}};
+#endif
+  const PanelRows keys = {
+      k + a.k_offset + (size_t)KEYS_OF(batch) * a.k_stride_batch + (size_t)kv_head * a.k_stride_head,
+      a.k_stride_head, KEY_PLACES(a.k_stride_row, a.k_stride_batch, work.tile.sequence)};
+  const PanelRows values = {
+      v + a.v_offset + (size_t)KEYS_OF(batch) * a.v_stride_batch + (size_t)kv_head * a.v_stride_head,
+      a.v_stride_head, KEY_PLACES(a.v_stride_row, a.v_stride_batch, work.tile.sequence)};
 
   Pass pass;
   const KeyRange share = share_of(&work);

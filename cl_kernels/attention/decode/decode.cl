@@ -19,6 +19,7 @@
 //   A value that is not finite reaches the rows that see its key, and no others.
 #include "lib/prelude.clh"
 #include "attention/core/interval.clh"
+#include "attention/core/key_rows.clh"
 #include "attention/core/work.clh"
 #include "operations/attention_core/combine.h"
 #include "operations/attention_core/decode/decode.h"
@@ -81,20 +82,16 @@ INLINE void unpack(uint4 part, float* x) {
 // The keys or values of one (batch, kv head). In bytes: an address is one multiplication.
 typedef struct {
   const global uchar* data;
-  uint stride;
+  KeyPlaces places;
 } Rows;
-
-INLINE Rows rows_at(const global scalar* data, size_t offset, uint stride) {
-  const Rows rows = {(const global uchar*)(data + offset), stride * (uint)sizeof(scalar)};
-  return rows;
-}
+#define BYTES(elements) ((elements) * (uint)sizeof(scalar))
 
 // A stream's keys of the step at `first`. Nothing may be read that no row sees: keys past the last one repeat it, and
 // their scores are masked.
 #define FETCH(to, rows, first, last, parts, features)                                                      \
   UNROLL for (uint c = 0; c < ATTN_KEYS; ++c) {                                                                \
     const uint index = (uint)min((first) + (int)(stream + ATTN_STREAMS * c), last);                            \
-    const global scalar* row = (const global scalar*)(rows.data + (size_t)index * rows.stride);           \
+    const global scalar* row = (const global scalar*)(rows.data + key_at(rows.places, index));           \
     UNROLL for (uint n = 0; n < parts; ++n)                                                               \
       to[c * parts + n] = load_part(row, (n * LANES + lane) * ATTN_PART, features);                            \
   }
@@ -148,13 +145,12 @@ INLINE Interval interval_of(const Work* work) {
   for (uint row = query_row(work, work->first_row); row <= query_row(work, work->end_row - 1); ++row) {
 #if POLICY
     const Policies* policies = work->policies;
-    const int4 entry = ROW_ENTRY(RULE(rows) + work->batch * CORE(q_len) + row);
-    const int first = entry.s0, end = entry.s1;
+    interval_add_entry(&at, ROW_ENTRY(RULE(rows) + work->batch * CORE(q_len) + row));
 #else
     const int first = max((int)row + work->args->band_low, 0);
     const int end = min((int)row + 1 + work->args->band_high, (int)work->args->kv_len);
-#endif
     interval_add_row(&at, first, end);
+#endif
   }
   at.first = min(at.first, at.end);
   return at;
@@ -204,6 +200,7 @@ KERNEL void attention_decode(const global scalar* restrict q, const global scala
   local float* weights = all_weights + stream * ATTN_WEIGHTS;
 #if POLICY
   const struct AttentionArgs a = call.core;
+  MAKE_PAGING(call)
   const Policies policies = MAKE_POLICIES(call, scratch);
   const bool hides = (call.policy.features & (POLICY_HIDES | POLICY_BIAS)) != 0;
 #else
@@ -211,7 +208,7 @@ KERNEL void attention_decode(const global scalar* restrict q, const global scala
 #endif
   const uint tiles = get_num_groups(0) / a.splits, split = get_group_id(0) / tiles;
   const uint kv_head = get_group_id(1), batch = get_group_id(2);
-  Tile tile = {get_group_id(0) % tiles * ROWS, 0};
+  Tile tile = {get_group_id(0) % tiles * ROWS, 0, batch};
   tile.end = min(tile.first + (uint)ROWS, a.q_len * a.pack);
 #if POLICY
   if ((call.policy.features & POLICY_WORK) != 0)
@@ -226,10 +223,12 @@ KERNEL void attention_decode(const global scalar* restrict q, const global scala
   Interval at = share_of(interval_of(&work), split, a.splits);
   if (tile.first >= tile.end) at.end = at.first;  // beyond the work list
 
-  const Rows keys = rows_at(
-      k, a.k_offset + (size_t)batch * a.k_stride_batch + (size_t)kv_head * a.k_stride_head, a.k_stride_row);
-  const Rows values = rows_at(
-      v, a.v_offset + (size_t)batch * a.v_stride_batch + (size_t)kv_head * a.v_stride_head, a.v_stride_row);
+  const Rows keys = {
+      (const global uchar*)(k + (a.k_offset + (size_t)KEYS_OF(batch) * a.k_stride_batch + (size_t)kv_head * a.k_stride_head)),
+      KEY_PLACES(BYTES(a.k_stride_row), BYTES(a.k_stride_batch), tile.sequence)};
+  const Rows values = {
+      (const global uchar*)(v + (a.v_offset + (size_t)KEYS_OF(batch) * a.v_stride_batch + (size_t)kv_head * a.v_stride_head)),
+      KEY_PLACES(BYTES(a.v_stride_row), BYTES(a.v_stride_batch), tile.sequence)};
   uint4 key_part[ATTN_KEYS * ATTN_HEAD_PARTS], value_part[ATTN_KEYS * ATTN_VALUE_PARTS];
   if (at.first < at.end) FETCH(key_part, keys, at.first, at.end - 1, ATTN_HEAD_PARTS, HEAD_DIM)
 

@@ -28,6 +28,7 @@
 // Rows are (query row, head) pairs where `pack` heads share keys. With splits, a group takes every
 // key of its share only, and leaves {sum, maximum, total} for attention/core/combine.
 #include "attention/core/interval.clh"
+#include "attention/core/work.clh"
 #include "attention/tile/forward_slices.clh"
 #include "attention/tile/forward_products.clh"
 
@@ -35,8 +36,7 @@
 INLINE Interval interval_of(const Policies* policies, uint batch, int first_row, int last_row) {
   Interval at = interval_of_no_row();
   for (int row = first_row; row <= last_row; ++row) {
-    const int4 entry = ROW_ENTRY(RULE(rows) + batch * CORE(q_len) + row);
-    interval_add_row(&at, entry.s0, entry.s1);
+    interval_add_entry(&at, ROW_ENTRY(RULE(rows) + batch * CORE(q_len) + row));
   }
   return at;
 }
@@ -69,6 +69,7 @@ KERNEL void attention_tile(const global scalar* restrict q, const global scalar*
                            global float* restrict log_sum_exp, global float* scratch,
                            CALL_PARAMETERS) {
 #if POLICY
+  MAKE_PAGING(call)
   const Policies policy_operands = MAKE_POLICIES(call, scratch), *policies = &policy_operands;
   const struct AttentionArgs a = call.core;
 #endif
@@ -81,11 +82,22 @@ KERNEL void attention_tile(const global scalar* restrict q, const global scalar*
   const uint item = get_local_id(0), lane_q = item / ATTN_LANES_K, lane_k = item % ATTN_LANES_K;
   // Under a causal mask the last tiles take longest, so they start first.
   const uint tiles = get_num_groups(0) / a.splits, split = get_group_id(0) / tiles;
+#if PAGED
+  Tile tile = {(tiles - 1 - get_group_id(0) % tiles) * BLOCK_Q, 0, get_group_id(2)};
+  tile.end = min(tile.first + (uint)BLOCK_Q, a.q_len * a.pack);
+  if ((call.policy.features & POLICY_WORK) != 0)
+    tile = listed_tile((const global int4*)scratch, call.policy.map, tiles - 1 - get_group_id(0) % tiles);
+  const int first_row = (int)tile.first, end_row = (int)tile.end;
+#else
   const int first_row = (int)(tiles - 1 - get_group_id(0) % tiles) * (int)BLOCK_Q;
   const int end_row = min(first_row + (int)BLOCK_Q, (int)(a.q_len * a.pack));
+#endif
   const size_t first_head = get_group_id(1) * a.pack, batch = get_group_id(2);
   const size_t kv_head = first_head / a.group;
-#if POLICY
+#if PAGED  // without rows beyond the work list
+  const Interval all =
+      interval_of(policies, batch, first_row / (int)a.pack, (end_row + (int)a.pack - 1) / (int)a.pack - 1);
+#elif POLICY
   const Interval all = interval_of(policies, batch, first_row / a.pack, (end_row - 1) / a.pack);
 #else
   const Interval all = band_interval(&a, first_row / a.pack, (end_row - 1) / a.pack);
@@ -94,10 +106,10 @@ KERNEL void attention_tile(const global scalar* restrict q, const global scalar*
 
   const Rows queries = {q + a.q_offset + batch * a.q_stride_batch + first_head * a.q_stride_head,
                         a.q_stride_row, HEAD_DIM, end_row, a.pack, a.q_stride_head};
-  const Rows keys = {k + a.k_offset + batch * a.k_stride_batch + kv_head * a.k_stride_head,
-                     a.k_stride_row, HEAD_DIM, at.end, 1, 0};
-  const Rows values = {v + a.v_offset + batch * a.v_stride_batch + kv_head * a.v_stride_head,
-                       a.v_stride_row, VALUE_DIM, at.end, 1, 0};
+  const KeyRows keys = {k + a.k_offset + KEYS_OF(batch) * a.k_stride_batch + kv_head * a.k_stride_head,
+                        KEY_PLACES(a.k_stride_row, a.k_stride_batch, tile.sequence), HEAD_DIM, at.end};
+  const KeyRows values = {v + a.v_offset + KEYS_OF(batch) * a.v_stride_batch + kv_head * a.v_stride_head,
+                          KEY_PLACES(a.v_stride_row, a.v_stride_batch, tile.sequence), VALUE_DIM, at.end};
 
 #if !POLICY
   const bool capped = a.soft_cap > 0.0f;

@@ -17,6 +17,19 @@ layout(std430, binding = SCRATCH_BINDING + 4) readonly buffer WideSinks { float 
 layout(std430, binding = SCRATCH_BINDING + 5) readonly buffer Segments { int kv_segments[]; };
 layout(std430, binding = SCRATCH_BINDING + 6) readonly buffer Positions { int kv_positions[]; };
 
+#ifndef PAGED
+#define PAGED 0
+#endif
+#if PAGED
+#include "operations/attention_core/pages_args.h"
+layout(std430, binding = SCRATCH_BINDING + 7) readonly buffer Tables { int block_tables[]; };
+#define PAGES_PARAMETERS
+#define PAGES_ARGUMENTS
+#define PAGES(name) (args.pages.name)
+#define TABLE_VALUE(n) (block_tables[n])
+#include "operations/attention_core/pages.h"
+#endif
+
 struct RowPolicy {
   int first, end, position, segment;
   uint mask, bias, segments, positions, number_low, number_high;
@@ -27,6 +40,7 @@ struct RowPolicy {
 #define WORD_OF(x) (x)
 #define POLICY_PARAMETERS
 #define POLICY_ARGUMENTS
+#define POLICY_PAGES
 #define RULE(name) (args.policy.name)
 #define CORE(name) (args.core.name)
 #define ROW_ENTRY(n) (policy_rows[n])

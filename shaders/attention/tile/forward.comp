@@ -41,7 +41,12 @@
 #define SCRATCH_BINDING 5
 #if POLICY
 #include "operations/attention_core/policy_args.h"
+#if PAGED
+#include "operations/attention_core/pages_args.h"
+BUFFER_ARGS(AttentionPagedCall, 13);
+#else
 BUFFER_ARGS(AttentionCall, 12);
+#endif
 #include "attention/core/policy.glsl"
 #define CALL args.core
 #else
@@ -80,6 +85,10 @@ vec4 sum[ITEM_ROWS * ATTN_ITEM_VALUES];
 float row_max[ITEM_ROWS], row_sum[ITEM_ROWS];
 float statistic[ITEM_ROWS];  // one number per row, for reduce_rows
 
+#include "attention/core/key_rows.glsl"
+#if PAGED
+#include "attention/core/work.glsl"
+#endif
 #include "attention/tile/forward_slices.glsl"
 #include "attention/tile/forward_products.glsl"
 
@@ -95,6 +104,9 @@ Interval interval_of(int first_row, int last_row) {
     const ivec4 entry = ROW_ENTRY(RULE(rows) + batch * CORE(q_len) + uint(row));
     at.common_first = max(at.common_first, entry.x);
     at.common_end = min(at.common_end, entry.y);
+#if PAGED
+    if (PAGED_HIDES(entry.w)) at.common_end = 0;
+#endif
     if (entry.x >= entry.y) continue;
     at.first = min(at.first, entry.x);
     at.end = max(at.end, entry.y);
@@ -148,18 +160,32 @@ void main() {
   lane_k = item % ATTN_LANES_K;
   // Under a causal mask the last tiles take longest, so they start first.
   const uint tiles = gl_NumWorkGroups.x / CALL.splits, split = gl_WorkGroupID.x / tiles;
+#if PAGED
+  const uint number = tiles - 1u - gl_WorkGroupID.x % tiles;
+  Tile tile = Tile(number * BLOCK_Q, min((number + 1u) * BLOCK_Q, CALL.q_len * CALL.pack), gl_WorkGroupID.z);
+  if ((RULE(features) & POLICY_WORK) != 0u) tile = listed_tile(RULE(map), number);
+  const int first_row = int(tile.first);
+  end_row = int(tile.end);
+  key_sequence = tile.sequence;
+#else
   const int first_row = int((tiles - 1u - gl_WorkGroupID.x % tiles) * BLOCK_Q);
   end_row = min(first_row + int(BLOCK_Q), int(CALL.q_len * CALL.pack));
+#endif
   first_head = gl_WorkGroupID.y * CALL.pack;
   batch = gl_WorkGroupID.z;
   const uint kv_head = first_head / CALL.group;
-  const Interval at = share_of(
-      interval_of(first_row / int(CALL.pack), (end_row - 1) / int(CALL.pack)), split, CALL.splits);
+#if PAGED  // without rows beyond the work list
+#define LAST_ROW ((end_row + int(CALL.pack) - 1) / int(CALL.pack) - 1)
+#else
+#define LAST_ROW ((end_row - 1) / int(CALL.pack))
+#endif
+  const Interval at =
+      share_of(interval_of(first_row / int(CALL.pack), LAST_ROW), split, CALL.splits);
   end_key = at.end;
 
   q_base = CALL.q_offset + batch * CALL.q_stride_batch + first_head * CALL.q_stride_head;
-  k_base = CALL.k_offset + batch * CALL.k_stride_batch + kv_head * CALL.k_stride_head;
-  v_base = CALL.v_offset + batch * CALL.v_stride_batch + kv_head * CALL.v_stride_head;
+  k_base = CALL.k_offset + KEYS_OF(batch) * CALL.k_stride_batch + kv_head * CALL.k_stride_head;
+  v_base = CALL.v_offset + KEYS_OF(batch) * CALL.v_stride_batch + kv_head * CALL.v_stride_head;
 #if !POLICY
   const bool capped = args.soft_cap > 0.0;
   const float inner = capped ? args.scale / args.soft_cap : args.scale * LOG2_E;

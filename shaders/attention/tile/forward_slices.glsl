@@ -37,7 +37,7 @@ void fetch_keys(int first, uint slice) {
   const uint feature = slice * SLICE_D + item % ATTN_SLICE_VECTORS * 4u;
   [[unroll]] for (uint n = 0u; n < ATTN_K_COPIES; ++n) {
     const int key = first + int(item / ATTN_SLICE_VECTORS + n * ATTN_COPY_ROWS);
-    copies[n] = key < end_key ? load_key(k_base + uint(key) * CALL.k_stride_row, feature, HEAD_DIM)
+    copies[n] = key < end_key ? load_key(k_base + key_at(uint(key), CALL.k_stride_row, CALL.k_stride_batch), feature, HEAD_DIM)
                               : vec4(0.0);
   }
 }
@@ -47,7 +47,7 @@ void fetch_values(int first, uint slice) {
     const int key = first + int(slice * SLICE_K + lane_q + n / ATTN_ITEM_VALUES * ATTN_LANES_Q);
     const uint column = (lane_k + n % ATTN_ITEM_VALUES * ATTN_LANES_K) * 4u;
     copies[n] = key < end_key
-                    ? load_value(v_base + uint(key) * CALL.v_stride_row, column, VALUE_DIM)
+                    ? load_value(v_base + key_at(uint(key), CALL.v_stride_row, CALL.v_stride_batch), column, VALUE_DIM)
                     : vec4(0.0);
   }
 }

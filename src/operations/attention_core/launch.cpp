@@ -19,10 +19,9 @@ bool is_aligned(const Problem& problem, std::int64_t elements) {
        {slots.query, slots.key, slots.value, slots.output, slots.output_gradient,
         slots.query_gradient, slots.key_gradient, slots.value_gradient}) {
     if (!problem.has(slot)) continue;
-    const TensorSpec spec = with_batch(problem.spec(slot));
-    const bool ok = is_multiple(spec.offset) && is_multiple(spec.shape[3]) &&
-                    is_multiple(spec.strides[0]) && is_multiple(spec.strides[1]) &&
-                    is_multiple(spec.strides[2]);
+    const TensorSpec& spec = problem.spec(slot);
+    const bool ok = is_multiple(spec.offset) && is_multiple(spec.shape.back()) &&
+                    std::all_of(spec.strides.begin(), spec.strides.end() - 1, is_multiple);
     if (!ok) return false;
   }
   return true;
@@ -75,6 +74,7 @@ std::int64_t rows_of_sequence(const Problem& problem) {
 
 std::int64_t keys_of_sequence(const Problem& problem) {
   const AttentionProblem& call = call_of(problem);
+  if (call.is_paged()) return call.paged.expected_keys;
   return call.packed ? ceil_div(call.kv_len, std::max<std::int64_t>(call.sequences, 1))
                      : call.kv_len;
 }
@@ -84,6 +84,8 @@ AttentionScratch scratch_of(const Problem& problem, const AttentionTiling& tilin
   AttentionScratch scratch;
   const auto unsign = [](std::int64_t n) { return static_cast<std::uint64_t>(n); };
   if (call.policies) scratch.map = 16 * unsign(call.batch * call.q_len);
+  scratch.begins = scratch.map;
+  if (call.is_paged() && call.packed) scratch.map += 16 * unsign(call.sequences / 4 + 1);
   if ((call.features & POLICY_HIDES) != 0 && tiling.maps && tiling.pack == 1) {
     const std::int64_t heads = call.heads / pair_arguments(problem, call.slots.mask).group;
     scratch.map_words = unsign(call.batch * heads) * ceil_div(call.q_len, tiling.rows) *
@@ -104,10 +106,8 @@ AttentionScratch scratch_of(const Problem& problem, const AttentionTiling& tilin
 abi::AttentionArgs core_arguments(const Problem& problem, const AttentionTiling& tiling) {
   const AttentionProblem& call = call_of(problem);
   const AttentionSlots& slots = call.slots;
-  const TensorSpec q = with_batch(problem.spec(slots.query)),
-                   k = with_batch(problem.spec(slots.key)),
-                   v = with_batch(problem.spec(slots.value)),
-                   o = with_batch(problem.spec(slots.output));
+  const TensorSpec q = query_rows(problem), k = key_rows(problem), v = value_rows(problem),
+                   o = output_rows(problem);
   abi::AttentionArgs args{};
   args.q_len = narrow(call.q_len);
   args.kv_len = narrow(call.kv_len);
@@ -140,8 +140,9 @@ abi::AttentionArgs core_arguments(const Problem& problem, const AttentionTiling&
     const TensorSpec lse = with_rank(problem.spec(slots.log_sum_exp), 3);
     args.write_lse = 1;
     args.lse_offset = narrow(lse.offset);
-    args.lse_stride_batch = narrow(lse.strides[0]);
-    args.lse_stride_head = narrow(lse.strides[1]);
+    const bool by_sequence = call.is_paged() && !call.packed;  // [sequences, heads]
+    args.lse_stride_batch = narrow(lse.strides[by_sequence ? 1 : 0]);
+    args.lse_stride_head = narrow(lse.strides[by_sequence ? 2 : 1]);
   }
   return args;
 }
@@ -217,8 +218,9 @@ std::uint32_t filling_splits(const Problem& problem, const DeviceProfile& profil
   const std::uint64_t have =
       std::max<std::uint64_t>(std::uint64_t{groups.x} * groups.y * groups.z, 1);
   const std::uint64_t wanted = 2 * std::uint64_t{kernel::compute_units_of(profile)};
+  const std::int64_t longest = call.is_paged() ? call.paged.expected_keys : call.kv_len;
   const std::uint64_t most =
-      std::max<std::uint64_t>(static_cast<std::uint64_t>(call.kv_len) / (4 * keys), 1);
+      std::max<std::uint64_t>(static_cast<std::uint64_t>(longest) / (4 * keys), 1);
   const bool few = is_gpu(profile) && 2 * have <= wanted;
   return few ? static_cast<std::uint32_t>(std::min({wanted / have, most, std::uint64_t{64}})) : 1;
 }

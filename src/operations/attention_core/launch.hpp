@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "operations/attention_core/args.h"
-#include "operations/attention_core/policy_args.h"
+#include "operations/attention_core/pages_args.h"
 #include "operations/attention_core/problem.hpp"
 #include "operations/common/launch.hpp"
 
@@ -47,11 +46,13 @@ using Tiling = std::function<AttentionTiling(const Problem&, const Config&)>;
 // Where what lies in the scratch buffer, in bytes.
 struct AttentionScratch {
   std::uint64_t map = 0, map_words = 0, partials = 0, end = 0;  // the table of rows begins at 0
-  std::uint64_t list = 0;  // the work list, where the map would be
+  std::uint64_t list = 0;    // the work list, where the map would be
+  std::uint64_t begins = 0;  // of paged sequences, where their rows begin: one int more than those
 };
 AttentionScratch scratch_of(const Problem& problem, const AttentionTiling& tiling);
 
 abi::AttentionArgs core_arguments(const Problem& problem, const AttentionTiling& tiling);
+abi::AttentionPages page_arguments(const Problem& problem);
 abi::AttentionPolicyArgs policy_arguments(const Problem& problem, const AttentionTiling& tiling);
 
 // The operands of the policies, in the order of their bindings: the scratch buffer first.
@@ -73,6 +74,7 @@ Pass helper_pass(const std::string& name);
 
 // Kernels that come before those of a variant. They launch nothing where they are not needed.
 Pass rows_pass(const AttentionSlots& slots);
+Pass pages_pass(const AttentionSlots& slots, const Tiling& tiling);  // in place of rows_pass
 Pass map_pass(const AttentionSlots& slots, const Tiling& tiling);
 Pass work_pass(const AttentionSlots& slots, const Tiling& tiling);
 // And after one: the weights, where the call wants them.

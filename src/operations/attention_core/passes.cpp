@@ -64,6 +64,18 @@ abi::AttentionCall call_arguments(const Problem& problem, const AttentionTiling&
   return {.core = core_arguments(problem, tiling), .policy = policy_arguments(problem, tiling)};
 }
 
+// What the work list needs of them: sequences in pages have where they begin in the scratch buffer.
+abi::AttentionRowsArgs work_rows(const Problem& problem, const AttentionTiling& tiling) {
+  const AttentionProblem& call = call_of(problem);
+  if (!call.is_paged()) return rows_arguments(problem);
+  abi::AttentionRowsArgs args{};
+  args.q_len = narrow(call.q_len);
+  args.sequences = narrow(call.sequences);
+  args.cu_q_offset = static_cast<abi::u32>(scratch_of(problem, tiling).begins / 4);
+  args.cu_q_stride = 1;
+  return args;
+}
+
 void append(std::vector<std::size_t>& bindings, const std::vector<std::size_t>& more) {
   bindings.insert(bindings.end(), more.begin(), more.end());
 }
@@ -102,6 +114,40 @@ Pass rows_pass(const AttentionSlots& slots) {
   return pass;
 }
 
+Pass pages_pass(const AttentionSlots& slots, const Tiling& tiling) {
+  Pass pass = helper_pass("pages");
+  pass.axes = {};
+  pass.bindings = {kScratch,           slots.block_tables,
+                   slots.context_lens, slots.query_start_loc,
+                   slots.num_seqs,     kErrors};
+  pass.errors_at = offsetof(abi::AttentionPagesArgs, errors);
+  pass.groups = [](const Problem& problem, const Config&) {
+    const AttentionProblem& call = call_of(problem);
+    return Dim3{narrow(call.paged.sequences) + (call.packed ? 1 : 0), 1, 1};
+  };
+  pass.args = [tiling](const Problem& problem, const Config& config) {
+    const AttentionProblem& call = call_of(problem);
+    const AttentionSlots& slots = call.slots;
+    abi::AttentionPagesArgs args{};
+    args.pages = page_arguments(problem);
+    args.sequences = narrow(call.paged.sequences);
+    args.per_sequence = narrow(call.paged.per_sequence);
+    args.rows = narrow(call.batch * call.q_len);
+    args.starts = call.packed ? 1 : 0;
+    args.begins = static_cast<abi::u32>(scratch_of(problem, tiling(problem, config)).begins / 4);
+    args.band_low = static_cast<abi::i32>(call.band_low);
+    args.lengths_offset = narrow(problem.spec(slots.context_lens).offset);
+    args.lengths_stride = narrow(problem.spec(slots.context_lens).strides[0]);
+    if (call.packed) {
+      args.starts_offset = narrow(problem.spec(slots.query_start_loc).offset);
+      args.starts_stride = narrow(problem.spec(slots.query_start_loc).strides[0]);
+      args.count_offset = narrow(problem.spec(slots.num_seqs).offset);
+    }
+    return argument_bytes(args);
+  };
+  return pass;
+}
+
 Pass map_pass(const AttentionSlots& slots, const Tiling& tiling) {
   Pass pass = helper_pass("map");
   pass.bindings = policy_bindings(slots);
@@ -121,8 +167,8 @@ Pass map_pass(const AttentionSlots& slots, const Tiling& tiling) {
 Pass work_pass(const AttentionSlots& slots, const Tiling& tiling) {
   Pass pass = helper_pass("work");
   pass.axes = {};
-  pass.vulkan = {};
-  pass.bindings = {kScratch, slots.cum_seqlens_q};
+  const bool paged = slots.block_tables != kNoOperand;
+  pass.bindings = {kScratch, paged ? kScratch : slots.cum_seqlens_q};
   pass.group_size = [](const Config&) { return Dim3{kListItems, 1, 1}; };
   pass.groups = [tiling](const Problem& problem, const Config& config) {
     return tiling(problem, config).listed > 0 ? Dim3{1, 1, 1} : kNothing;
@@ -130,7 +176,7 @@ Pass work_pass(const AttentionSlots& slots, const Tiling& tiling) {
   pass.args = [tiling](const Problem& problem, const Config& config) {
     const AttentionTiling cut = tiling(problem, config);
     return argument_bytes(
-        abi::AttentionWorkArgs{.rows = rows_arguments(problem),
+        abi::AttentionWorkArgs{.rows = work_rows(problem, cut),
                                .pack = cut.pack,
                                .tile = cut.listed,
                                .list = static_cast<abi::u32>(scratch_of(problem, cut).map / 16)});
@@ -191,7 +237,44 @@ Pass combine_pass(const AttentionSlots& slots, const Tiling& tiling, bool sinks)
   return pass;
 }
 
+// The kernel for keys in pages, between the passes that find them and merge.
+std::vector<Pass> paged_passes(const AttentionSlots& slots, const ForwardKernel& kernel) {
+  Pass pass;
+  pass.name = "paged";
+  if (!kernel.opencl.empty()) pass.opencl = {.file = kernel.opencl, .entry = kernel.entry};
+  if (!kernel.vulkan.empty()) pass.vulkan = {.file = kernel.vulkan, .entry = "main"};
+  pass.bindings = {slots.query, slots.key, slots.value, slots.output, slots.log_sum_exp};
+  append(pass.bindings, policy_bindings(slots));
+  pass.bindings.push_back(slots.block_tables);
+  pass.constants = kernel.constants;
+  pass.axes = [axes = kernel.axes](const Problem& problem, const DeviceProfile& profile) {
+    std::vector<Define> all = axes(problem, profile);
+    all.push_back({"POLICY", 1});
+    all.push_back({"PAGED", 1});
+    return all;
+  };
+  pass.groups = [groups = kernel.groups, tiling = kernel.tiling](const Problem& problem,
+                                                                 const Config& config) {
+    Dim3 count = groups(problem, config);
+    count.x *= tiling(problem, config).splits;
+    return count;
+  };
+  pass.args = [tiling = kernel.tiling](const Problem& problem, const Config& config) {
+    const AttentionTiling cut = tiling(problem, config);
+    return argument_bytes(abi::AttentionPagedCall{.core = core_arguments(problem, cut),
+                                                  .policy = policy_arguments(problem, cut),
+                                                  .pages = page_arguments(problem)});
+  };
+  std::vector<Pass> passes{pages_pass(slots, kernel.tiling), std::move(pass),
+                           combine_pass(slots, kernel.tiling, false),
+                           combine_pass(slots, kernel.tiling, true)};
+  if (slots.query_start_loc != kNoOperand)
+    passes.insert(passes.begin() + 1, work_pass(slots, kernel.tiling));
+  return passes;
+}
+
 std::vector<Pass> forward_passes(const AttentionSlots& slots, const ForwardKernel& kernel) {
+  if (slots.block_tables != kNoOperand) return paged_passes(slots, kernel);
   const auto forward = [&](bool policies) {
     Pass pass;
     pass.name = policies ? "policies" : "plain";

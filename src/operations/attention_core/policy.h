@@ -51,6 +51,11 @@ FUNCTION u32 policy_distance(int a, int b) {
 
 FUNCTION bool policy_sees(POLICY_PARAMETERS RowPolicy at, int key) {
   if (key < at.first || key >= at.end) return false;
+#if PAGED
+  if (PAGED_HIDES(at.segment) &&
+      !page_is_there(POLICY_PAGES TO_U32(PAGED_SEQUENCE(at.segment)), TO_U32(key)))
+    return false;
+#endif
   const u32 features = RULE(features);
   if ((features & POLICY_HIDES) == 0u) return true;
   if ((features & POLICY_SEGMENTS) != 0u &&

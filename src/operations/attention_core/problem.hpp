@@ -17,8 +17,18 @@ namespace tessera::operations::attention {
 // Positions are no farther apart.
 inline constexpr std::int64_t kMostDistance = (std::int64_t{1} << 32) - 1;
 
+// Keys in the pages of a pool, which a table lists for each sequence.
+struct PagedKeys {
+  std::int64_t size = 0;  // tokens of a page; 0 = keys lie one after the other
+  std::int64_t pages = 0;
+  std::int64_t sequences = 0;
+  std::int64_t per_sequence = 0;   // pages that the table has room for
+  std::int64_t expected_keys = 0;  // of the longest sequence, for the choice of splits
+};
+
 struct AttentionProblem {
   AttentionSlots slots{};
+  PagedKeys paged{};
   std::int64_t batch = 0, q_len = 0, kv_len = 0, heads = 0, kv_heads = 0, head_dim = 0,
                value_dim = 0;
   double scale = 1;
@@ -38,6 +48,7 @@ struct AttentionProblem {
   // Of key - row, the alignment in it where it is known; not of positions.
   std::int64_t band_low = 0, band_high = 0;
 
+  bool is_paged() const { return paged.size > 0; }  // kv_len is then what one sequence has room for
   std::int64_t group() const { return heads / kv_heads; }
   // The keys [first, last) that row i sees where only the band hides any.
   std::int64_t first_key(std::int64_t row) const {
@@ -55,18 +66,29 @@ struct AttentionProblem {
 TensorSpec with_rank(TensorSpec spec, std::size_t rank);
 // Rows of a call, packed or not, as [batch, rows, heads, dim].
 inline TensorSpec with_batch(const TensorSpec& spec) { return with_rank(spec, 4); }
+// Queries and outputs as [batch, rows, heads, dim], keys and values too, or those of a pool as
+// [pages, tokens of a page, kv_heads, dim].
+TensorSpec query_rows(const Problem& problem);
+TensorSpec key_rows(const Problem& problem);
+TensorSpec value_rows(const Problem& problem);
+TensorSpec output_rows(const Problem& problem);
 // A mask or a bias, also [batch, rows, keys] or [batch, keys], as [batch, heads, rows, keys] with
 // stride 0 along axes of size 1.
 TensorSpec with_pair_axes(TensorSpec spec);
 
 void validate_attention(Problem& problem);  // every operation of the family but backward
+void validate_paged_attention(Problem& problem);
 void validate_attention_backward(Problem& problem);
+// Operation::raises of keys in pages, in the order of PAGES_... in pages_args.h.
+std::vector<Raised> raises_of_pages(const Problem& problem, std::span<HostTensor> tensors);
 void reference_attention(const Problem& problem, std::span<HostTensor> tensors);
 void reference_attention_backward(const Problem& problem, std::span<HostTensor> tensors);
 // Of an operation that has its operands and options.
 Workload forward_workload(const Operation& operation);
+Workload paged_workload(const Operation& operation);
 Workload backward_workload(const Operation& operation);
 std::vector<Way> forward_ways(const AttentionSlots& slots);
+std::vector<Way> paged_ways(const AttentionSlots& slots);
 std::vector<Way> backward_ways(const AttentionSlots& slots);
 
 }  // namespace tessera::operations::attention

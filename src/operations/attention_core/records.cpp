@@ -116,6 +116,63 @@ Operation forward_record(Operation described) {
   return described;
 }
 
+std::vector<Operand> tables(const std::string& sequences) {
+  return {{.name = "context_lens",
+           .shape = "[" + sequences + "]",
+           .dtypes = {DType::kI32},
+           .doc = "how many tokens each sequence has, those of its queries included"},
+          {.name = "block_tables",
+           .shape = "[" + sequences + ", max_blocks]",
+           .dtypes = {DType::kI32},
+           .doc = "which page holds tokens page_size n to page_size (n + 1) - 1; anything behind "
+                  "the last token"}};
+}
+
+std::vector<ErrorKind> table_errors(bool packed) {
+  std::vector<ErrorKind> errors{
+      {.kind = "page_outside_pool",
+       .operand = "block_tables",
+       .sentence = "names no page of the pool; its tokens are hidden"},
+      {.kind = "length_out_of_range",
+       .operand = "context_lens",
+       .sentence = "is negative or more than block_tables has room for; the nearest counts"}};
+  if (!packed) return errors;
+  append(errors,
+         {{.kind = "start_out_of_order",
+           .operand = "query_start_loc",
+           .sentence = "is not between the one before and the number of rows; the nearest counts"},
+          {.kind = "count_out_of_range",
+           .operand = "num_seqs",
+           .sentence = "is negative or more than block_tables has lines; the nearest counts"},
+          {.kind = "more_rows_than_tokens",
+           .operand = "context_lens",
+           .sentence = "is less than the sequence's query rows; the first of them are 0"}});
+  return errors;
+}
+
+OptionInfo token_window() {
+  return {.name = "sliding_window",
+          .fallback = {},
+          .type = "int",
+          .doc = "at least 1: a row sees the last so many tokens up to its own, that one included"};
+}
+
+OptionInfo splits() {
+  return {.name = "num_splits",
+          .fallback = std::int64_t{0},
+          .type = "int",
+          .doc = "work-groups that share the tokens of a row, up to 1024; 0 = chosen"};
+}
+
+Operation paged_record(Operation described) {
+  described.validate = validate_paged_attention;
+  described.reference = reference_attention;
+  described.raises = raises_of_pages;
+  add_ways(described, paged_ways(attention_slots(described.operands)));
+  described.workload = paged_workload(described);
+  return described;
+}
+
 Operation backward_record(Operation described) {
   described.validate = validate_attention_backward;
   described.reference = reference_attention_backward;

@@ -37,4 +37,11 @@ void append(std::vector<T>& all, std::vector<T> more) {
 Operation forward_record(Operation described);
 Operation backward_record(Operation described);
 
+// Of operations whose keys lie in pages: `sequences` says what one of them is.
+std::vector<Operand> tables(const std::string& sequences);
+std::vector<ErrorKind> table_errors(bool packed);
+OptionInfo token_window();
+OptionInfo splits();
+Operation paged_record(Operation described);
+
 }  // namespace tessera::operations::attention

@@ -18,6 +18,9 @@ struct AttentionSlots {
               kv_lengths = kNoOperand;
   std::size_t q_segments = kNoOperand, kv_segments = kNoOperand, q_positions = kNoOperand,
               kv_positions = kNoOperand;
+  // Of keys in pages; `key` and `value` are then pools, and the same one where heads are combined.
+  std::size_t block_tables = kNoOperand, context_lens = kNoOperand, query_start_loc = kNoOperand,
+              num_seqs = kNoOperand;
   std::size_t output_gradient = kNoOperand, query_gradient = kNoOperand, key_gradient = kNoOperand,
               value_gradient = kNoOperand, bias_gradient = kNoOperand, sinks_gradient = kNoOperand;
 };

@@ -14,8 +14,6 @@ namespace tessera::operations::attention {
 namespace {
 
 constexpr std::int64_t kMaxHeadDim = 512;
-constexpr std::int64_t kMaxLength = std::int64_t{1}
-                                    << 30;  // so that i + INDEX_MAX does not overflow 32 bits
 
 // [batch, rows, heads, dim], or [rows, heads, dim] of packed sequences.
 void require_rows(const Problem& problem, std::size_t slot, bool may_be_packed) {
@@ -24,11 +22,8 @@ void require_rows(const Problem& problem, std::size_t slot, bool may_be_packed) 
   require(problem, spec.shape.size() == 4 || (may_be_packed && spec.shape.size() == 3),
           name + " " + spec.to_string() + " must have the 4 axes [batch, rows, heads, dim]" +
               (may_be_packed ? ", or [rows, heads, dim] with cum_seqlens" : ""));
-  require(problem, spec.shape.back() <= 1 || spec.strides.back() == 1,
-          name + " must be contiguous along its last axis");
-  require(problem, spec.shape.back() >= 1 && spec.shape.back() <= kMaxHeadDim,
-          name + " " + spec.to_string() + " must have a last axis of 1 to " +
-              std::to_string(kMaxHeadDim));
+  require_contiguous_rows(problem, slot);
+  require_dim(problem, slot);
 }
 
 void require_equal(const Problem& problem, std::size_t a, std::size_t b, std::size_t axis,
@@ -45,6 +40,7 @@ bool has_option(const Problem& problem, std::string_view name) {
 }
 
 void parse_band(const Problem& problem, AttentionProblem& call) {
+  if (!has_option(problem, "causal")) return;
   call.causal = kernel::bool_option(problem, "causal");
   if (has_option(problem, "causal_alignment")) {
     call.bottom_right =
@@ -66,73 +62,6 @@ void parse_band(const Problem& problem, AttentionProblem& call) {
       call.causal = true;
     }
   }
-}
-
-// The band of key - row, or of key - position where the kernels have a table of rows.
-void set_band(AttentionProblem& call) {
-  const std::int64_t shift = call.bottom_right && !call.policies ? call.kv_len - call.q_len : 0;
-  call.band_low = INDEX_MIN;
-  call.band_high = INDEX_MAX;
-  if (call.window_left < INDEX_MAX)
-    call.band_low = std::max<std::int64_t>(INDEX_MIN, shift - call.window_left);
-  if (call.window_right < INDEX_MAX)
-    call.band_high = std::min<std::int64_t>(INDEX_MAX, shift + call.window_right);
-  if (call.causal) call.band_high = std::min(call.band_high, shift);
-}
-
-void parse_options(const Problem& problem, AttentionProblem& call) {
-  call.scale = kernel::number_option(problem, "softmax_scale")
-                   .value_or(1 / std::sqrt(static_cast<double>(call.head_dim)));
-  if (has_option(problem, "logits_soft_cap")) {
-    if (const auto cap = kernel::number_option(problem, "logits_soft_cap")) {
-      if (*cap <= 0) kernel::bad_option(problem, "logits_soft_cap", "greater than 0");
-      call.soft_cap = *cap;
-    }
-  }
-  if (has_option(problem, "dropout_prob")) {
-    call.dropout = kernel::number_option(problem, "dropout_prob").value_or(0);
-    if (call.dropout < 0 || call.dropout >= 1)
-      kernel::bad_option(problem, "dropout_prob", "at least 0 and less than 1");
-    const auto seed = kernel::integers_option(problem, "dropout_seed");
-    if (seed && seed->size() != 1) kernel::bad_option(problem, "dropout_seed", "one integer");
-    call.seed = seed ? static_cast<std::uint64_t>(seed->front()) : 0;
-  }
-  if (has_option(problem, "normalize_output"))
-    call.normalize = kernel::bool_option(problem, "normalize_output");
-  if (has_option(problem, "num_splits")) {
-    const auto splits = kernel::integers_option(problem, "num_splits");
-    if (splits && (splits->size() != 1 || splits->front() < 0 || splits->front() > 1024))
-      kernel::bad_option(problem, "num_splits", "an integer from 0 to 1024");
-    call.splits = splits ? splits->front() : 0;
-  }
-  if (has_option(problem, "bias_order")) {
-    call.bias_after_cap =
-        kernel::choice_option(problem, "bias_order", {"before_cap", "after_cap"}) == 1;
-  }
-  parse_band(problem, call);
-}
-
-// Everything that changes the kernel or its speed; lengths in buckets. A pinned number of splits
-// leaves the batch out, so that every batch gets the same configuration.
-std::string make_key(const Problem& problem, const AttentionProblem& call) {
-  const bool low = call.band_low > INDEX_MIN, high = call.band_high < INDEX_MAX;
-  const std::string band = low && high ? "window" + bucket(call.band_high - call.band_low + 1)
-                           : low       ? "low"
-                           : high      ? "causal"
-                                       : "full";
-  std::string key = "dtype=" + std::string(to_string(problem.dtype)) +
-                    ";d=" + std::to_string(call.head_dim) +
-                    ";dv=" + std::to_string(call.value_dim) + ";q=" + bucket(call.q_len) +
-                    ";k=" + bucket(call.kv_len) +
-                    ";bh=" + (call.splits > 0 ? "any" : bucket(call.batch * call.heads)) +
-                    ";group=" + std::to_string(call.group()) + ";band=" + band +
-                    ";cap=" + (call.soft_cap > 0 ? "1" : "0");
-  if (call.policies) key += ";policies=" + std::to_string(call.features);
-  if (call.chunk > 0) key += ";chunk=" + bucket(call.chunk);
-  if (call.sequences > 0)
-    key += call.packed ? ";packed=" + bucket(call.sequences) : std::string(";padded");
-  if (call.splits > 0) key += ";splits=" + std::to_string(call.splits);
-  return key;
 }
 
 // The operands that forward and backward share.
@@ -170,9 +99,7 @@ AttentionProblem parse_attention(Problem& problem) {
                         .value_dim = problem.spec(slots.value).shape.back()};
   require(problem, call.q_len < kMaxLength && call.kv_len < kMaxLength,
           "sequences must be shorter than 2^30 rows");
-  require(problem, call.kv_heads >= 1 && call.heads % call.kv_heads == 0,
-          "the " + std::to_string(call.heads) + " query heads must be a multiple of the " +
-              std::to_string(call.kv_heads) + " key/value heads");
+  require_groups(problem, call);
   parse_options(problem, call);
   check_policies(problem, call);
   set_band(call);
@@ -191,13 +118,6 @@ Shape lse_shape(const Problem& problem, const AttentionProblem& call) {
   return {call.batch, call.heads, call.q_len};
 }
 
-void require_contiguous_rows(const Problem& problem, std::size_t slot) {
-  if (!problem.has(slot)) return;
-  const TensorSpec& spec = problem.spec(slot);
-  require(problem, spec.shape.back() <= 1 || spec.strides.back() == 1,
-          problem.operation->operands[slot].name + " must be contiguous along its last axis");
-}
-
 void require_spec(const Problem& problem, std::size_t slot, DType dtype, const Shape& shape) {
   const TensorSpec wanted = TensorSpec::contiguous(dtype, shape);
   require(problem, problem.spec(slot).dtype == dtype && problem.spec(slot).shape == shape,
@@ -205,6 +125,94 @@ void require_spec(const Problem& problem, std::size_t slot, DType dtype, const S
 }
 
 }  // namespace
+
+void require_contiguous_rows(const Problem& problem, std::size_t slot) {
+  if (!problem.has(slot)) return;
+  const TensorSpec& spec = problem.spec(slot);
+  require(problem, spec.shape.back() <= 1 || spec.strides.back() == 1,
+          problem.operation->operands[slot].name + " must be contiguous along its last axis");
+}
+
+void require_dim(const Problem& problem, std::size_t slot) {
+  const TensorSpec& spec = problem.spec(slot);
+  require(problem, spec.shape.back() >= 1 && spec.shape.back() <= kMaxHeadDim,
+          problem.operation->operands[slot].name + " " + spec.to_string() +
+              " must have a last axis of 1 to " + std::to_string(kMaxHeadDim));
+}
+
+void require_groups(const Problem& problem, const AttentionProblem& call) {
+  require(problem, call.kv_heads >= 1 && call.heads % call.kv_heads == 0,
+          "the " + std::to_string(call.heads) + " query heads must be a multiple of the " +
+              std::to_string(call.kv_heads) + " key/value heads");
+}
+
+void set_band(AttentionProblem& call) {
+  const std::int64_t shift = call.bottom_right && !call.policies ? call.kv_len - call.q_len : 0;
+  call.band_low = INDEX_MIN;
+  call.band_high = INDEX_MAX;
+  if (call.window_left < INDEX_MAX)
+    call.band_low = std::max<std::int64_t>(INDEX_MIN, shift - call.window_left);
+  if (call.window_right < INDEX_MAX)
+    call.band_high = std::min<std::int64_t>(INDEX_MAX, shift + call.window_right);
+  if (call.causal) call.band_high = std::min(call.band_high, shift);
+}
+
+void parse_options(const Problem& problem, AttentionProblem& call) {
+  call.scale = 1 / std::sqrt(static_cast<double>(call.head_dim));
+  for (const char* name : {"softmax_scale", "attn_scale"}) {
+    if (has_option(problem, name))
+      call.scale = kernel::number_option(problem, name).value_or(call.scale);
+  }
+  for (const char* name : {"logits_soft_cap", "attn_logits_soft_cap"}) {
+    if (!has_option(problem, name)) continue;
+    if (const auto cap = kernel::number_option(problem, name)) {
+      if (*cap <= 0) kernel::bad_option(problem, name, "greater than 0");
+      call.soft_cap = *cap;
+    }
+  }
+  if (has_option(problem, "dropout_prob")) {
+    call.dropout = kernel::number_option(problem, "dropout_prob").value_or(0);
+    if (call.dropout < 0 || call.dropout >= 1)
+      kernel::bad_option(problem, "dropout_prob", "at least 0 and less than 1");
+    const auto seed = kernel::integers_option(problem, "dropout_seed");
+    if (seed && seed->size() != 1) kernel::bad_option(problem, "dropout_seed", "one integer");
+    call.seed = seed ? static_cast<std::uint64_t>(seed->front()) : 0;
+  }
+  if (has_option(problem, "normalize_output"))
+    call.normalize = kernel::bool_option(problem, "normalize_output");
+  if (has_option(problem, "num_splits")) {
+    const auto splits = kernel::integers_option(problem, "num_splits");
+    if (splits && (splits->size() != 1 || splits->front() < 0 || splits->front() > 1024))
+      kernel::bad_option(problem, "num_splits", "an integer from 0 to 1024");
+    call.splits = splits ? splits->front() : 0;
+  }
+  if (has_option(problem, "bias_order")) {
+    call.bias_after_cap =
+        kernel::choice_option(problem, "bias_order", {"before_cap", "after_cap"}) == 1;
+  }
+  parse_band(problem, call);
+}
+
+std::string make_key(const Problem& problem, const AttentionProblem& call) {
+  const bool low = call.band_low > INDEX_MIN, high = call.band_high < INDEX_MAX;
+  const std::string band = low && high ? "window" + bucket(call.band_high - call.band_low + 1)
+                           : low       ? "low"
+                           : high      ? "causal"
+                                       : "full";
+  std::string key = "dtype=" + std::string(to_string(problem.dtype)) +
+                    ";d=" + std::to_string(call.head_dim) +
+                    ";dv=" + std::to_string(call.value_dim) + ";q=" + bucket(call.q_len) +
+                    ";k=" + bucket(call.kv_len) +
+                    ";bh=" + (call.splits > 0 ? "any" : bucket(call.batch * call.heads)) +
+                    ";group=" + std::to_string(call.group()) + ";band=" + band +
+                    ";cap=" + (call.soft_cap > 0 ? "1" : "0");
+  if (call.policies) key += ";policies=" + std::to_string(call.features);
+  if (call.chunk > 0) key += ";chunk=" + bucket(call.chunk);
+  if (call.sequences > 0)
+    key += call.packed ? ";packed=" + bucket(call.sequences) : std::string(";padded");
+  if (call.splits > 0) key += ";splits=" + std::to_string(call.splits);
+  return key;
+}
 
 TensorSpec with_rank(TensorSpec spec, std::size_t rank) {
   while (spec.shape.size() < rank) {
@@ -231,7 +239,7 @@ double AttentionProblem::visible_pairs() const {
     AttentionProblem one = *this;
     one.sequences = 1;
     one.q_len = std::max<std::int64_t>(q_len / sequences, 1);
-    one.kv_len = std::max<std::int64_t>(kv_len / sequences, 1);
+    if (!is_paged()) one.kv_len = std::max<std::int64_t>(kv_len / sequences, 1);
     return static_cast<double>(std::min(q_len, sequences)) * one.visible_pairs();
   }
   const std::int64_t shift = bottom_right && policies ? kv_len - q_len : 0;

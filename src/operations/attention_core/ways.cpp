@@ -5,23 +5,40 @@ namespace tessera::operations::attention {
 
 // Each is the work of a room.
 #define FORWARD(name) Way name(const AttentionSlots& slots);
-#define BACKWARD(name) Way name(const AttentionSlots& slots);
+#define PAGED FORWARD
+#define BACKWARD FORWARD
 #include "operations/attention_core/ways.def"
 #undef FORWARD
+#undef PAGED
 #undef BACKWARD
 
 std::vector<Way> forward_ways(const AttentionSlots& slots) {
 #define FORWARD(name) name(slots),
+#define PAGED FORWARD
 #define BACKWARD(name)
   return {
 #include "operations/attention_core/ways.def"
   };
 #undef FORWARD
+#undef PAGED
+#undef BACKWARD
+}
+
+std::vector<Way> paged_ways(const AttentionSlots& slots) {
+#define FORWARD(name)
+#define PAGED(name) name(slots),
+#define BACKWARD FORWARD
+  return {
+#include "operations/attention_core/ways.def"
+  };
+#undef FORWARD
+#undef PAGED
 #undef BACKWARD
 }
 
 std::vector<Way> backward_ways(const AttentionSlots& slots) {
 #define FORWARD(name)
+#define PAGED FORWARD
 #define BACKWARD(name) name(slots),
   return {
 #include "operations/attention_core/ways.def"

@@ -111,13 +111,13 @@ std::vector<AttentionCaseShape> forward_shapes() {
   return shapes;
 }
 
+}  // namespace
+
 double forward_flops(const Problem& problem) {
   const auto& call = problem.as<AttentionProblem>();
   return 2 * static_cast<double>(call.batch * call.heads) * call.visible_pairs() *
          static_cast<double>(call.head_dim + call.value_dim);
 }
-
-}  // namespace
 
 Workload forward_workload(const Operation& operation) {
   const Fits fits = fits_of(operation);

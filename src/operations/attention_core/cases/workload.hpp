@@ -64,6 +64,8 @@ void spoil_inputs(const Problem& problem, const Case& shape, std::span<HostTenso
 void spoil_forward_results(const Problem& problem, const Case& shape,
                            std::span<HostTensor> tensors);
 
+double forward_flops(const Problem& problem);
+
 std::vector<Expectation> expect_attention(const Problem& problem, std::span<HostTensor> tensors,
                                           const Arithmetic& arithmetic, double max_flops);
 std::vector<Expectation> expect_attention_backward(const Problem& problem,

@@ -177,13 +177,18 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
 
 // The kernel multiplies rows by their stride in bytes, 32 bits by 32 bits.
 Refusal rejects_strides(const Problem& problem) {
-  for (const std::size_t slot : {call_of(problem).slots.key, call_of(problem).slots.value}) {
-    const TensorSpec spec = with_batch(problem.spec(slot));
+  const AttentionProblem& call = call_of(problem);
+  const auto far = [&](const TensorSpec& spec, std::size_t axis) {
     // A single row's stride is never used, and may be any.
     const auto most = (std::int64_t{1} << 32) / static_cast<std::int64_t>(size_of(spec.dtype));
-    if (spec.shape[1] <= 1 || spec.strides[1] < most) continue;
-    return problem.operation->operands[slot].name + " " + spec.to_string() +
-           " has rows 2^32 bytes apart";
+    return spec.shape[axis] > 1 && spec.strides[axis] >= most;
+  };
+  for (const auto& [slot, spec] : {std::pair{call.slots.key, key_rows(problem)},
+                                   std::pair{call.slots.value, value_rows(problem)}}) {
+    if (far(spec, 1) || (call.is_paged() && far(spec, 0))) {
+      return problem.operation->operands[slot].name + " " + spec.to_string() + " has " +
+             (far(spec, 1) ? "rows" : "pages") + " 2^32 bytes apart";
+    }
   }
   return std::nullopt;
 }

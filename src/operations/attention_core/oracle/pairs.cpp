@@ -6,6 +6,7 @@
 
 #include "abi/shared.h"
 #include "operations/attention_core/dropout.hpp"
+#include "operations/attention_core/oracle/pages.hpp"
 #include "operations/attention_core/oracle/thresholds.hpp"
 
 namespace tessera::operations::attention {
@@ -41,9 +42,13 @@ std::vector<Matrix> read_heads(const HostTensor& tensor, const TensorSpec& spec)
 AttentionPairs::AttentionPairs(const Problem& problem, std::span<const HostTensor> tensors)
     : call_(problem.as<AttentionProblem>()) {
   const AttentionSlots& slots = call_.slots;
-  query_ = read_heads(tensors[slots.query], problem.spec(slots.query));
-  key_ = read_heads(tensors[slots.key], problem.spec(slots.key));
-  value_ = read_heads(tensors[slots.value], problem.spec(slots.value));
+  query_ = read_heads(tensors[slots.query], query_rows(problem));
+  if (call_.is_paged()) {
+    gather_pages(problem, tensors);
+  } else {
+    key_ = read_heads(tensors[slots.key], problem.spec(slots.key));
+    value_ = read_heads(tensors[slots.value], problem.spec(slots.value));
+  }
   cu_q_ = read_if_any(problem, tensors, slots.cum_seqlens_q);
   cu_k_ = read_if_any(problem, tensors, slots.cum_seqlens_k);
   q_lengths_ = read_if_any(problem, tensors, slots.q_lengths);
@@ -63,8 +68,53 @@ AttentionPairs::AttentionPairs(const Problem& problem, std::span<const HostTenso
   }
   mask_ = broadcast(problem, tensors, slots.mask);
   bias_ = broadcast(problem, tensors, slots.bias);
+  if (call_.is_paged()) return;
   for (std::int64_t batch = 0; batch < call_.batch; ++batch) {
     for (std::int64_t row = 0; row < call_.q_len; ++row) places_.push_back(place_of(batch, row));
+  }
+}
+
+void AttentionPairs::gather_pages(const Problem& problem, std::span<const HostTensor> tensors) {
+  const std::vector<PagedSequence> sequences = paged_sequences(problem, tensors);
+  const std::int64_t room = call_.kv_len, size = call_.paged.size;
+  const auto line = [&](std::int64_t sequence) { return call_.packed ? sequence * room : 0; };
+  if (call_.packed) call_.kv_len = call_.paged.sequences * room;
+  const auto gather = [&](std::size_t slot, const TensorSpec& spec, bool values) {
+    const std::vector<double> flat = tensors[slot].read();
+    const bool combined = call_.slots.key == call_.slots.value;
+    const std::int64_t dim = spec.shape[3], heads = call_.kv_heads;
+    std::vector<Matrix> all(static_cast<std::size_t>(call_.batch * heads),
+                            Matrix::Zero(call_.kv_len, dim));
+    for (std::int64_t n = 0; n < call_.paged.sequences; ++n) {
+      for (std::int64_t key = 0; key < sequences[static_cast<std::size_t>(n)].keys; ++key) {
+        const std::int64_t page =
+            sequences[static_cast<std::size_t>(n)].pages[static_cast<std::size_t>(key / size)];
+        for (std::int64_t head = 0; page >= 0 && head < heads; ++head) {
+          const std::int64_t token =
+              combined ? (page * size + key % size) * 2 * heads + 2 * head + values
+                       : (page * heads + head) * size + key % size;
+          const std::int64_t batch = call_.packed ? 0 : n;
+          all[static_cast<std::size_t>(batch * heads + head)].row(line(n) + key) =
+              Eigen::Map<const Eigen::RowVectorXd>(flat.data() + token * dim, dim);
+        }
+      }
+    }
+    return all;
+  };
+  key_ = gather(call_.slots.key, key_rows(problem), false);
+  value_ = gather(call_.slots.value, value_rows(problem), true);
+  missing_.resize(static_cast<std::size_t>(call_.paged.sequences * room));
+  places_.resize(static_cast<std::size_t>(call_.batch * call_.q_len));
+  for (std::int64_t n = 0; n < call_.paged.sequences; ++n) {
+    const PagedSequence& sequence = sequences[static_cast<std::size_t>(n)];
+    for (std::int64_t key = 0; key < sequence.keys; ++key) {
+      missing_[static_cast<std::size_t>(n * room + key)] =
+          sequence.pages[static_cast<std::size_t>(key / size)] < 0;
+    }
+    for (std::int64_t row = 0; row < sequence.rows; ++row) {
+      places_[static_cast<std::size_t>(sequence.first_row + row)] = {
+          .row = row, .rows = sequence.rows, .first_key = line(n), .keys = sequence.keys};
+    }
   }
 }
 
@@ -132,6 +182,7 @@ bool AttentionPairs::sees(std::int64_t batch, std::int64_t head, std::int64_t ro
   const auto key_at = static_cast<std::size_t>(batch * call_.kv_len + key);
   const Place& place = places_[row_at];
   if (place.row < 0 || key < place.first_key || key >= place.first_key + place.keys) return false;
+  if (!missing_.empty() && missing_[key_at]) return false;
   const std::int64_t p = position_of_row(batch, row), k = position_of_key(batch, row, key);
   if (call_.causal && k > p) return false;
   if (k < p - call_.window_left || k > p + call_.window_right) return false;

@@ -67,6 +67,8 @@ class AttentionPairs {
   std::size_t kv_index(std::int64_t batch, std::int64_t head) const {
     return static_cast<std::size_t>(batch * call_.kv_heads + head / call_.group());
   }
+  // Keys in pages, gathered: sequences one after the other, each with room for kv_len of them.
+  void gather_pages(const Problem& problem, std::span<const HostTensor> tensors);
   Place place_of(std::int64_t batch, std::int64_t row) const;
   Place place_in_sequence(std::int64_t row) const;  // of packed ones
   Broadcast broadcast(const Problem& problem, std::span<const HostTensor> tensors,
@@ -81,6 +83,7 @@ class AttentionPairs {
       q_positions_, kv_positions_, slopes_, sinks_;
   std::int64_t slopes_stride_batch_ = 0, sinks_per_head_ = 0, sinks_heads_ = 1;
   Broadcast mask_, bias_;
+  std::vector<bool> missing_;  // keys in no page of the pool, by batch * kv_len + key
   std::vector<Place> places_;  // by batch * q_len + row
 };
 

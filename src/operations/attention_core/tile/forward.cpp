@@ -25,17 +25,20 @@ std::vector<Tunable> tunables() {
 AttentionTiling tiling(const Problem& problem, const Config& config) {
   const AttentionProblem& call = call_of(problem);
   const std::uint32_t rows = config.at("BLOCK_Q");
-  const bool packs = 2 * call.q_len <= rows && call.group() > 0;  // a call may have no heads
+  const bool packs =
+      2 * rows_of_sequence(problem) <= rows && call.group() > 0;  // a call may have no heads
   return {.rows = rows,
           .keys = config.at("BLOCK_K"),
           .pack = packs ? static_cast<std::uint32_t>(call.group()) : 1,
-          .splits = splits_of(config)};
+          .splits = splits_of(config),
+          .maps = !call.is_paged(),
+          .listed = call.is_paged() && call.packed ? rows : 0};
 }
 
 Dim3 groups(const Problem& problem, const Config& config) {
   const AttentionProblem& call = call_of(problem);
   const AttentionTiling cut = tiling(problem, config);
-  return {ceil_div(call.q_len * cut.pack, cut.rows),
+  return {cut.listed > 0 ? listed_items(problem, cut) : ceil_div(call.q_len * cut.pack, cut.rows),
           static_cast<std::uint32_t>(call.heads) / cut.pack,
           static_cast<std::uint32_t>(call.batch)};
 }

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// What     The table of rows of sequences whose keys lie in pages, from their lengths, tables and query_start_loc, all of
+//          which it checks: which keys each query row may see.
+// Who      Group (x): the rows of sequence x; one group more where there is query_start_loc, for rows of no sequence.
+// Memory   What a sequence's length says of its line of the table, once; query_start_loc up to the sequence; 16 bytes
+//          per row written.
+// Numerics Whole numbers. What contradicts the operands counts as the nearest that does not, and is raised.
+// Assumes  Lengths below 2^30.
+#include "lib/errors.clh"
+#include "operations/attention_core/pages_args.h"
+
+typedef struct {
+  const struct AttentionPages* args;
+  const global int* tables;
+} Paging;
+#define PAGES_PARAMETERS const Paging *paging,
+#define PAGES_ARGUMENTS paging,
+#define PAGES(name) (paging->args->name)
+#define TABLE_VALUE(n) (paging->tables[n])
+#include "operations/attention_core/pages.h"
+
+// The largest of a number of each item. Nobody may use `shared` before the next barrier.
+INLINE int largest_of_group(local int* shared, int own) {
+  int largest = own;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  shared[get_local_id(0)] = own;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (uint i = 0; i < WG_X; ++i) largest = max(largest, shared[i]);
+  return largest;
+}
+
+#define START(n) starts[a.starts_offset + (uint)(n) * a.starts_stride]
+
+KERNEL void attention_pages(global int4* restrict scratch, const global int* restrict block_tables,
+                            const global int* restrict lengths, const global int* restrict starts,
+                            const global int* restrict num_seqs, volatile global uint* errors,
+                            const struct AttentionPagesArgs a) {
+  local int shared[WG_X];
+  const Paging paging_operands = {&a.pages, block_tables}, *paging = &paging_operands;
+  const int sequence = get_group_id(0), item = get_local_id(0), rows = (int)a.rows;
+  const int capacity = (int)(a.per_sequence * a.pages.page_size);
+  int count = (int)a.sequences, begin = sequence, end = sequence + 1;
+  if (a.starts != 0) {
+    const int wanted = num_seqs[a.count_offset];
+    count = clamp(wanted, 0, count);
+    if (sequence == 0 && item == 0 && wanted != count) raise_error(errors, a.errors, PAGES_BAD_COUNT, 0);
+    // Starts that decrease, or lie outside of the rows, count as the latest before them.
+    const int last = min(sequence, count);
+    int latest = 0;
+    for (int n = item; n <= last; n += WG_X) latest = max(latest, min(START(n), rows));
+    begin = largest_of_group(shared, latest);
+    if (item == 0 && sequence <= count && START(sequence) != begin)
+      raise_error(errors, a.errors, PAGES_BAD_START, sequence);
+    end = sequence < count ? max(begin, min(START(sequence + 1), rows)) : begin;
+    if (item == 0) ((global int*)scratch)[a.begins + sequence] = begin;
+  }
+
+  int keys = 0;
+  if (sequence < count) {
+    const int length = lengths[a.lengths_offset + (uint)sequence * a.lengths_stride];
+    keys = clamp(length, 0, capacity);
+    if (item == 0 && length != keys) raise_error(errors, a.errors, PAGES_BAD_LENGTH, sequence);
+    if (item == 0 && a.starts != 0 && end - begin > keys) raise_error(errors, a.errors, PAGES_MORE_ROWS, sequence);
+  }
+  const int pages = (keys + (int)a.pages.page_size - 1) / (int)a.pages.page_size;
+  int missing = 0;
+  for (int n = item; n < pages; n += WG_X) {
+    if (page_in_table(paging, sequence, n) < a.pages.pages) continue;
+    missing = 1;
+    raise_error(errors, a.errors, PAGES_OUTSIDE_POOL, (ulong)sequence * a.per_sequence + n);
+  }
+  const bool hides = largest_of_group(shared, missing) != 0;
+
+  for (int row = begin + item; row < end; row += WG_X) {
+    const int position = row - begin + keys - (end - begin), last = min(keys, position + 1);
+    const int first = a.band_low > INDEX_MIN ? max(0, position + a.band_low) : 0;
+    const int4 entry = {first, last, position, PAGED_ENTRY(sequence, hides)};
+    const int4 nothing = {0, 0, 0, PAGED_ENTRY(sequence, false)};
+    scratch[a.table + row] = first < last ? entry : nothing;
+  }
+  if (a.starts != 0 && sequence == (int)a.sequences) {  // rows before the first sequence and after the last
+    const int4 nothing = {0, 0, 0, 0};
+    const int first = clamp(START(0), 0, rows);
+    for (int row = item; row < rows; row += WG_X)
+      if (row < first || row >= begin) scratch[a.table + row] = nothing;
+  }
+}

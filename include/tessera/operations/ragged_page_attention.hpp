@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention of packed queries of many sequences over a cache in pages: prefill, chunks of it and
+// decoding in one call ("v2" of the ragged paged attention of vLLM's TPU kernels). The tokens of
+// the queries are in the pages already.
+//
+//   sequence n has the query rows [query_start_loc[n], query_start_loc[n + 1]), n < num_seqs; row i
+//   of q_len is token p = context_lens[n] - q_len + i
+//   s[t] = cap(softmax_scale * queries[row,h,:] . key[t,g,:])      g = h / (heads / kv_heads), t <=
+//   p output[row,h,:] = sum_t softmax_t(s) * value[t,g,:] key[t,g,:] = kv_pages[block_tables[n, t /
+//   page_size], t % page_size, 2 g, :], value 2 g + 1
+//
+// cap(x) = c * tanh(x / c) with logits_soft_cap c. A sliding_window of w hides tokens up to p - w.
+// softmax_aux holds logits of tokens whose value is 0. Rows of no sequence, and rows without
+// tokens, are 0.
+//
+// Tables, lengths and starts lie on the device, so what is wrong with them is found there, and
+// nothing outside of the operands is read: a page that is none of the pool hides its tokens,
+// lengths, starts and num_seqs count as the nearest that are possible, and rows beyond the tokens
+// of their sequence are 0. Who waits for the call gets a DataError that says where. What stands
+// behind the last token of a sequence, and behind the last sequence, is not looked at.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "tessera/context.hpp"
+#include "tessera/precision.hpp"
+
+namespace tessera {
+
+struct RaggedPageAttentionOptions {
+  std::optional<float> softmax_scale{};          // default head_dim^-1/2
+  std::optional<float> logits_soft_cap{};        // > 0
+  std::optional<std::int64_t> sliding_window{};  // >= 1, tokens
+  Tensor softmax_aux{};                          // [sinks], or [heads, sinks], or [kv_heads, sinks]
+  std::int64_t num_splits = 0;           // work-groups that share a row's tokens; 0 = chosen
+  std::optional<Precision> precision{};  // see Numerics in flash_attention.hpp
+};
+
+// queries [rows, heads, head_dim]; kv_pages [pages, page_size, 2 kv_heads, head_dim] of the same
+// dtype, whose heads are those of keys and values by turns; context_lens i32 [sequences],
+// block_tables i32 [sequences, max_blocks], query_start_loc i32 [sequences + 1], num_seqs i32 [1].
+// Returns [rows, heads, head_dim]. heads is a multiple of kv_heads; head_dim is 1 to 512 and
+// contiguous, other strides are free. Throws InvalidArgument where shapes, dtypes or options do not
+// fit.
+TESSERA_API Tensor ragged_page_attention(const Executor& on, const Tensor& queries,
+                                         const Tensor& kv_pages, const Tensor& context_lens,
+                                         const Tensor& block_tables, const Tensor& query_start_loc,
+                                         const Tensor& num_seqs,
+                                         const RaggedPageAttentionOptions& options = {});
+
+}  // namespace tessera

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// What     The table of rows of sequences whose keys lie in pages, from their lengths, tables and query_start_loc, all of
+//          which it checks: which keys each query row may see.
+// Who      Group (x): the rows of sequence x; one group more where there is query_start_loc, for rows of no sequence.
+// Memory   What a sequence's length says of its line of the table, once; query_start_loc up to the sequence; 16 bytes
+//          per row written.
+// Numerics Whole numbers. What contradicts the operands counts as the nearest that does not, and is raised.
+// Assumes  Lengths below 2^30.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "lib/prelude.glsl"
+#include "lib/errors.glsl"
+#include "operations/attention_core/pages_args.h"
+
+layout(std430, binding = 0) writeonly buffer Scratch { ivec4 scratch[]; };
+layout(std430, binding = 0) writeonly buffer Begins { int begins[]; };
+layout(std430, binding = 1) readonly buffer Tables { int block_tables[]; };
+layout(std430, binding = 2) readonly buffer Lengths { int lengths[]; };
+layout(std430, binding = 3) readonly buffer Starts { int starts[]; };
+layout(std430, binding = 4) readonly buffer Count { int num_seqs[]; };
+layout(std430, binding = 5) buffer Errors { uint errors[]; };
+PUSH_ARGS(AttentionPagesArgs);
+
+#define PAGES_PARAMETERS
+#define PAGES_ARGUMENTS
+#define PAGES(name) (args.pages.name)
+#define TABLE_VALUE(n) (block_tables[n])
+#include "operations/attention_core/pages.h"
+
+shared int of_items[WG_X];
+
+// The largest of a number of each item.
+int largest_of_group(int own) {
+  int largest = own;
+  barrier();
+  of_items[gl_LocalInvocationID.x] = own;
+  barrier();
+  for (uint i = 0u; i < WG_X; ++i) largest = max(largest, of_items[i]);
+  return largest;
+}
+
+#define START(n) starts[args.starts_offset + uint(n) * args.starts_stride]
+#define RAISE(error, index) RAISE_ERROR(errors, args.errors, error, uint(index))
+
+void main() {
+  const int sequence = int(gl_WorkGroupID.x), item = int(gl_LocalInvocationID.x), rows = int(args.rows);
+  const int step = int(WG_X), capacity = int(args.per_sequence * args.pages.page_size);
+  int count = int(args.sequences), begin = sequence, end = sequence + 1;
+  if (args.starts != 0u) {
+    const int wanted = num_seqs[args.count_offset];
+    count = clamp(wanted, 0, count);
+    if (sequence == 0 && item == 0 && wanted != count) RAISE(PAGES_BAD_COUNT, 0);
+    // Starts that decrease, or lie outside of the rows, count as the latest before them.
+    const int last = min(sequence, count);
+    int latest = 0;
+    for (int n = item; n <= last; n += step) latest = max(latest, min(START(n), rows));
+    begin = largest_of_group(latest);
+    if (item == 0 && sequence <= count && START(sequence) != begin) RAISE(PAGES_BAD_START, sequence);
+    end = sequence < count ? max(begin, min(START(sequence + 1), rows)) : begin;
+    if (item == 0) begins[args.begins + uint(sequence)] = begin;
+  }
+
+  int keys = 0;
+  if (sequence < count) {
+    const int length = lengths[args.lengths_offset + uint(sequence) * args.lengths_stride];
+    keys = clamp(length, 0, capacity);
+    if (item == 0 && length != keys) RAISE(PAGES_BAD_LENGTH, sequence);
+    if (item == 0 && args.starts != 0u && end - begin > keys) RAISE(PAGES_MORE_ROWS, sequence);
+  }
+  const int size = int(args.pages.page_size), pages = (keys + size - 1) / size;
+  int missing = 0;
+  for (int n = item; n < pages; n += step) {
+    if (page_in_table(uint(sequence), uint(n)) < args.pages.pages) continue;
+    missing = 1;
+    RAISE(PAGES_OUTSIDE_POOL, uint(sequence) * args.per_sequence + uint(n));
+  }
+  const bool hides = largest_of_group(missing) != 0;
+
+  for (int row = begin + item; row < end; row += step) {
+    const int position = row - begin + keys - (end - begin), last = min(keys, position + 1);
+    const int first = args.band_low > INDEX_MIN ? max(0, position + args.band_low) : 0;
+    scratch[args.table + uint(row)] = first < last
+                                          ? ivec4(first, last, position, PAGED_ENTRY(sequence, hides))
+                                          : ivec4(0, 0, 0, PAGED_ENTRY(sequence, false));
+  }
+  if (args.starts != 0u && sequence == int(args.sequences)) {  // rows before the first sequence and after the last
+    const int first = clamp(START(0), 0, rows);
+    for (int row = item; row < rows; row += step)
+      if (row < first || row >= begin) scratch[args.table + uint(row)] = ivec4(0);
+  }
+}

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+// Made-up calls whose keys lie in pages.
+#include "operations/attention_core/oracle/pages.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <random>
+
+#include "operations/attention_core/cases/workload.hpp"
+#include "operations/common/cases.hpp"
+
+namespace tessera::operations::attention {
+namespace {
+
+struct PagedSizes {
+  std::int64_t sequences = 3, heads = 8, kv_heads = 2, head_dim = 64, value_dim = 0;
+  std::int64_t page_size = 16, per_sequence = 7;
+  std::int64_t rows = 41;  // query rows of packed sequences
+};
+
+// Data: "normal", all that no row sees is NaN, in tables behind lengths is garbage; "hostile",
+// anything may stand in tables, lengths and starts. "+full": all lengths are as long as can be.
+struct PagedCaseShape {
+  std::string name, why;
+  PagedSizes sizes{};
+  Options options{};
+  std::uint32_t features = 0;  // kSinks, kHeadSinks, kLogSumExp
+  std::string data = "normal";
+  std::uint64_t seed = 1;
+};
+
+Case make_paged_case(const AttentionSlots& slots, DType dtype, const PagedCaseShape& shape) {
+  const PagedSizes& s = shape.sizes;
+  const bool packed = slots.query_start_loc != kNoOperand;
+  const std::int64_t value_dim = s.value_dim == 0 ? s.head_dim : s.value_dim;
+  Case result{.name = shape.name,
+              .why = shape.why,
+              .options = shape.options,
+              .data = shape.data,
+              .seed = shape.seed};
+  const auto set = [&](std::size_t slot, DType type, Shape dims) {
+    result.operands.resize(std::max(result.operands.size(), slot + 1));
+    result.operands[slot] = TensorSpec::contiguous(type, std::move(dims));
+  };
+  const std::int64_t rows = packed ? s.rows : s.sequences;
+  const std::int64_t pages = s.sequences * s.per_sequence + 2;
+  set(slots.query, dtype, {rows, s.heads, s.head_dim});
+  if (slots.key == slots.value) {
+    set(slots.key, dtype, {pages, s.page_size, 2 * s.kv_heads, s.head_dim});
+  } else {
+    set(slots.key, dtype, {pages, s.kv_heads, s.page_size, s.head_dim});
+    set(slots.value, dtype, {pages, s.kv_heads, s.page_size, value_dim});
+  }
+  set(slots.context_lens, DType::kI32, {s.sequences});
+  set(slots.block_tables, DType::kI32, {s.sequences, s.per_sequence});
+  if (packed) {
+    set(slots.query_start_loc, DType::kI32, {s.sequences + 1});
+    set(slots.num_seqs, DType::kI32, {1});
+  }
+  if ((shape.features & kSinks) != 0) set(slots.sinks, DType::kF32, {2});
+  if ((shape.features & kHeadSinks) != 0) set(slots.sinks, dtype, {s.heads, 3});
+  if ((shape.features & kLogSumExp) != 0)
+    set(slots.log_sum_exp, DType::kF32, packed ? Shape{s.heads, rows} : Shape{rows, s.heads});
+  return result;
+}
+
+class PagedFiller {
+ public:
+  PagedFiller(const Problem& problem, const Case& shape, std::span<HostTensor> tensors)
+      : problem_(problem),
+        call_(problem.as<AttentionProblem>()),
+        random_(shape.seed * 1000003 + 17),
+        hostile_(shape.data.starts_with("hostile")),
+        full_(shape.data.ends_with("+full")),
+        tensors_(tensors) {}
+
+  void fill() {
+    const AttentionSlots& slots = call_.slots;
+    write(slots.num_seqs, {count()});
+    write(slots.query_start_loc, starts());
+    write(slots.context_lens, lengths());
+    write(slots.block_tables, table());
+    write(slots.query, normal(slots.query, 1));
+    write(slots.sinks, normal(slots.sinks, 2));
+    write(slots.key, pool(slots.key));
+    if (slots.value != slots.key) write(slots.value, pool(slots.value));
+  }
+
+ private:
+  using Values = std::vector<double>;
+
+  void write(std::size_t slot, const Values& values) {
+    if (problem_.has(slot)) tensors_[slot].write(values);
+  }
+  std::int64_t below(std::int64_t end) {
+    return static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(end));
+  }
+  bool one_of(std::int64_t n) { return below(n) == 0; }
+  // Of any kind, near `near` or far from it.
+  double garbage(std::int64_t near) {
+    const double kinds[] = {-1,
+                            -2,
+                            static_cast<double>(near),
+                            static_cast<double>(near + 1),
+                            1048576,
+                            double{std::numeric_limits<std::int32_t>::min()},
+                            double{std::numeric_limits<std::int32_t>::max()}};
+    return kinds[below(std::ssize(kinds))];
+  }
+
+  // The last line of packed sequences is not used.
+  double count() {
+    if (hostile_ && one_of(4)) return garbage(call_.paged.sequences);
+    return static_cast<double>(std::max<std::int64_t>(call_.paged.sequences - (full_ ? 0 : 1), 1));
+  }
+
+  // Decoding, prefill and chunks by turns: one row, most of the rest, a few. Some rows are left.
+  Values starts() {
+    Values values(static_cast<std::size_t>(call_.paged.sequences + 1));
+    rows_.assign(values.size(), 1);
+    const std::int64_t even = call_.q_len / std::max<std::int64_t>(call_.paged.sequences, 1);
+    std::int64_t start = 0;
+    for (std::size_t n = 0; n < values.size(); ++n) {
+      values[n] = static_cast<double>(start);
+      const std::int64_t left = std::max<std::int64_t>(call_.q_len - start - 1, 0);
+      rows_[n] = std::min(left, full_ ? even : n % 3 == 0 ? 1 : n % 3 == 1 ? left / 2 : 3);
+      start += rows_[n];
+      if (hostile_ && one_of(5)) values[n] = garbage(call_.q_len);
+    }
+    return values;
+  }
+
+  // All the room, one token more than the rows, a page less a token, …; without rows also none.
+  Values lengths() {
+    Values values(static_cast<std::size_t>(call_.paged.sequences));
+    for (std::size_t n = 0; n < values.size(); ++n) {
+      const std::int64_t least = call_.packed ? rows_[n] : 0;
+      const std::int64_t kinds[] = {call_.kv_len, least, least + below(call_.kv_len + 1),
+                                    call_.kv_len - call_.paged.size - 1};
+      values[n] = static_cast<double>(
+          std::clamp(kinds[full_ ? 0 : n % 4], least, std::max(least, call_.kv_len)));
+      if (hostile_ && one_of(5)) values[n] = garbage(call_.kv_len);
+    }
+    lengths_ = values;
+    return values;
+  }
+
+  // Pages in any order; behind the length garbage.
+  Values table() {
+    Values pages(static_cast<std::size_t>(call_.paged.pages));
+    std::iota(pages.begin(), pages.end(), 0.0);
+    std::shuffle(pages.begin(), pages.end(), random_);
+    const auto line = static_cast<std::size_t>(call_.paged.per_sequence);
+    Values values(line * lengths_.size());
+    for (std::size_t n = 0; n < values.size(); ++n) {
+      const bool used = static_cast<double>(n % line) * static_cast<double>(call_.paged.size) <
+                        lengths_[n / line];
+      values[n] = used ? pages[n % pages.size()] : garbage(call_.paged.pages);
+      if (used && hostile_ && one_of(9)) values[n] = garbage(call_.paged.pages);
+      if (used && hostile_ && one_of(9)) values[n] = pages[0];  // of several sequences
+    }
+    return values;
+  }
+
+  Values normal(std::size_t slot, double deviation) {
+    if (!problem_.has(slot)) return {};
+    std::normal_distribution<double> distribution(0, deviation);
+    Values values(static_cast<std::size_t>(problem_.spec(slot).elements()));
+    for (double& value : values) value = distribution(random_);
+    return values;
+  }
+
+  // NaN in all slots that nobody sees.
+  Values pool(std::size_t slot) {
+    Values values = normal(slot, 1);
+    const std::int64_t size = call_.paged.size;
+    std::vector<bool> seen(static_cast<std::size_t>(call_.paged.pages * size));
+    for (const PagedSequence& sequence : paged_sequences(problem_, tensors_)) {
+      const std::int64_t before = sequence.keys - sequence.rows - call_.window_left;
+      for (std::int64_t key = std::max<std::int64_t>(before, 0);
+           sequence.rows > 0 && key < sequence.keys; ++key) {
+        const std::int64_t page = sequence.pages[static_cast<std::size_t>(key / size)];
+        if (page >= 0) seen[static_cast<std::size_t>(page * size + key % size)] = true;
+      }
+    }
+    const Shape& shape = problem_.spec(slot).shape;
+    const bool heads_first = call_.slots.key != call_.slots.value;
+    const std::int64_t inner = shape[3], middle = shape[2] * inner, page = shape[1] * middle;
+    for (std::size_t n = 0; n < values.size(); ++n) {
+      const auto at = static_cast<std::int64_t>(n);
+      const std::int64_t token = heads_first ? at % middle / inner : at % page / middle;
+      if (!seen[static_cast<std::size_t>(at / page * size + token)])
+        values[n] = std::numeric_limits<double>::quiet_NaN();
+    }
+    return values;
+  }
+
+  const Problem& problem_;
+  const AttentionProblem& call_;
+  std::mt19937_64 random_;
+  bool hostile_, full_;
+  std::span<HostTensor> tensors_;
+  std::vector<std::int64_t> rows_;
+  Values lengths_;
+};
+
+std::vector<PagedCaseShape> shapes_of_all() {
+  return {
+      {.name = "pages",
+       .why = "pages in any order, the last one in part, NaN in all that nobody sees",
+       .features = kLogSumExp},
+      {.name = "one_token",
+       .why = "pages of one token",
+       .sizes = {.sequences = 5, .page_size = 1, .per_sequence = 71},
+       .features = kLogSumExp},
+      {.name = "odd_page",
+       .why = "a page size that divides no tile",
+       .sizes = {.sequences = 6, .page_size = 23, .per_sequence = 9}},
+      {.name = "large_page",
+       .why = "pages longer than a tile",
+       .sizes = {.sequences = 2, .page_size = 256, .per_sequence = 2}},
+      {.name = "policies",
+       .why = "a window, a cap, a scale and sinks of each head",
+       .sizes = {.sequences = 5},
+       .options = {{"sliding_window", std::int64_t{29}}},
+       .features = kHeadSinks | kLogSumExp},
+      {.name = "sinks",
+       .why = "sequences without keys beside sinks",
+       .sizes = {.sequences = 5},
+       .features = kSinks | kLogSumExp},
+      {.name = "splits",
+       .why = "a pinned number of splits, more than some have blocks",
+       .sizes = {.sequences = 4, .per_sequence = 19},
+       .options = {{"num_splits", std::int64_t{3}}},
+       .features = kHeadSinks | kLogSumExp},
+      {.name = "odd",
+       .why = "a head_dim that divides no vector, one head",
+       .sizes = {.sequences = 3, .heads = 1, .kv_heads = 1, .head_dim = 7, .page_size = 5}},
+      {.name = "group_128",
+       .why = "as many query heads to a key head as there may be",
+       .sizes = {.sequences = 2, .heads = 128, .kv_heads = 1}},
+      {.name = "hostile",
+       .why = "anything in tables, lengths and starts",
+       .sizes = {.sequences = 7},
+       .features = kLogSumExp,
+       .data = "hostile",
+       .seed = 3},
+      {.name = "hostile_window",
+       .why = "the same inside a window, with sinks",
+       .sizes = {.sequences = 7},
+       .options = {{"sliding_window", std::int64_t{29}}},
+       .features = kHeadSinks | kLogSumExp,
+       .data = "hostile",
+       .seed = 5},
+  };
+}
+
+std::vector<Case> paged_cases(const AttentionSlots& slots, DType dtype) {
+  std::vector<PagedCaseShape> shapes = shapes_of_all();
+  const bool packed = slots.query_start_loc != kNoOperand;
+  if (packed) {
+    std::erase_if(shapes, [](const PagedCaseShape& shape) { return shape.name == "group_128"; });
+    shapes.push_back({.name = "prefill",
+                      .why = "rows of many tiles, each sequence whole",
+                      .sizes = {.sequences = 3, .per_sequence = 9, .rows = 301},
+                      .features = kLogSumExp,
+                      .data = "normal+full"});
+  } else {
+    shapes.push_back({.name = "value_dim",
+                      .why = "values of another width",
+                      .sizes = {.head_dim = 40, .value_dim = 24}});
+  }
+  std::vector<Case> cases;
+  for (PagedCaseShape& shape : shapes) {
+    if (shape.name == "policies") {
+      const std::string prefix = packed ? "" : "attn_";
+      shape.options[prefix + "logits_soft_cap"] = 5.0;
+      shape.options[packed ? "softmax_scale" : "attn_scale"] = 0.3;
+    }
+    cases.push_back(make_paged_case(slots, dtype, shape));
+  }
+  Case strided = make_paged_case(
+      slots, dtype,
+      {.name = "strided", .why = "heads before pages in memory, with gaps", .sizes = {}});
+  for (const std::size_t slot : {slots.key, slots.value}) {
+    strided.operands[slot] = strided_view(dtype, strided.operands[slot]->shape, {1, 0, 2}, 8, 16);
+  }
+  cases.push_back(strided);
+  return cases;
+}
+
+std::vector<Case> paged_benchmarks(const AttentionSlots& slots, DType dtype) {
+  std::vector<Case> cases;
+  for (const std::int64_t size : {16, 64}) {
+    cases.push_back(make_paged_case(slots, dtype,
+                                    {.name = "b8_h32_kv8_k4096_d128_page" + std::to_string(size),
+                                     .why = "decoding: bound by memory",
+                                     .sizes = {.sequences = 8,
+                                               .heads = 32,
+                                               .kv_heads = 8,
+                                               .head_dim = 128,
+                                               .page_size = size,
+                                               .per_sequence = 4096 / size,
+                                               .rows = 8},
+                                     .data = "normal+full"}));
+  }
+  return cases;
+}
+
+}  // namespace
+
+Workload paged_workload(const Operation& operation) {
+  const AttentionSlots slots = attention_slots(operation.operands);
+  return {
+      .cases = [slots](DType dtype) { return paged_cases(slots, dtype); },
+      .benchmarks = [slots](DType dtype) { return paged_benchmarks(slots, dtype); },
+      .fill = [](const Problem& problem, const Case& shape,
+                 std::span<HostTensor> tensors) { PagedFiller(problem, shape, tensors).fill(); },
+      .expect = expect_attention,
+      .flops = forward_flops};
+}
+
+}  // namespace tessera::operations::attention

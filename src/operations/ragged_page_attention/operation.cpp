@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// ragged_page_attention: packed queries of many sequences, keys and values in pages.
+#include <utility>
+
+#include "operations/attention_core/records.hpp"
+#include "operations/attention_core/typed_call.hpp"
+#include "tessera/operations/ragged_page_attention.hpp"
+
+namespace tessera {
+namespace operations::attention {
+namespace {
+
+Operation described() {
+  Operation operation;
+  operation.name = "ragged_page_attention";
+  operation.summary = "softmax attention of packed queries over a cache in pages";
+  operation.formula =
+      "output[i,h] = sum_t softmax_t(cap(softmax_scale * queries[i,h] . key[t])) value[t] over the "
+      "t <= context_lens[n] - q_len[n] + i - query_start_loc[n]";
+  operation.operands = {
+      input("queries", "[rows, heads, head_dim]",
+            "one sequence after the other; head_dim is contiguous and 1 to 512"),
+      input("kv_pages", "[pages, page_size, 2 kv_heads, head_dim]",
+            "head 2 g is that of keys, 2 g + 1 that of values; any strides but along head_dim")};
+  append(operation.operands, tables("sequences"));
+  append(operation.operands,
+         {{.name = "query_start_loc",
+           .shape = "[sequences + 1]",
+           .dtypes = {DType::kI32},
+           .doc = "where the query rows of each sequence begin"},
+          {.name = "num_seqs",
+           .shape = "[1]",
+           .dtypes = {DType::kI32},
+           .doc = "how many sequences there are; what stands behind them is not looked at"},
+          output("output", "[rows, heads, head_dim]", "rows without tokens or sequence are 0"),
+          {.name = "log_sum_exp",
+           .role = Role::kOutput,
+           .optional = true,
+           .shape = "[heads, rows]",
+           .dtypes = {DType::kF32},
+           .doc = "natural logarithm; -inf for rows without tokens"},
+          sinks()});
+  operation.options = {{.name = "softmax_scale",
+                        .fallback = {},
+                        .type = "float",
+                        .doc = "of the logits; default head_dim^-1/2"},
+                       soft_cap(),
+                       token_window(),
+                       splits()};
+  operation.errors = table_errors(true);
+  return operation;
+}
+
+}  // namespace
+
+std::vector<Operation> ragged_page_attention() { return {paged_record(described())}; }
+
+}  // namespace operations::attention
+
+using operations::attention::add;
+
+Tensor ragged_page_attention(const Executor& on, const Tensor& queries, const Tensor& kv_pages,
+                             const Tensor& context_lens, const Tensor& block_tables,
+                             const Tensor& query_start_loc, const Tensor& num_seqs,
+                             const RaggedPageAttentionOptions& options) {
+  Tensors tensors;
+  add(tensors, "queries", queries);
+  add(tensors, "kv_pages", kv_pages);
+  add(tensors, "context_lens", context_lens);
+  add(tensors, "block_tables", block_tables);
+  add(tensors, "query_start_loc", query_start_loc);
+  add(tensors, "num_seqs", num_seqs);
+  add(tensors, "softmax_aux", options.softmax_aux);
+  Options named{{"num_splits", options.num_splits}};
+  if (options.softmax_scale) named["softmax_scale"] = static_cast<double>(*options.softmax_scale);
+  if (options.logits_soft_cap)
+    named["logits_soft_cap"] = static_cast<double>(*options.logits_soft_cap);
+  if (options.sliding_window) named["sliding_window"] = *options.sliding_window;
+  if (options.precision) named["precision"] = std::string(to_string(*options.precision));
+  return on.run("ragged_page_attention", tensors, std::move(named)).at("output");
+}
+
+}  // namespace tessera

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keys in pages: refusals, laws of the reference, what it raises, and hostile tables on
+// the devices of this machine.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "operations/attention/host_case.hpp"
+#include "operations/attention_core/pages_args.h"
+#include "operations/attention_core/problem.hpp"
+#include "runtime/workbench.hpp"
+#include "support/messages.hpp"
+#include "tessera/error.hpp"
+
+namespace tessera::operations::attention {
+namespace {
+
+using Values = std::vector<double>;
+
+Case case_of(const std::string& operation, const std::string& name) {
+  const std::vector<Case> cases = find_operation(operation).workload.cases(DType::kF32);
+  return *std::ranges::find(cases, name, &Case::name);
+}
+
+// The call of `pages`, with an operand in place of its own.
+std::string refusal(const std::string& operation, const std::string& operand, TensorSpec spec,
+                    Options options = {}) {
+  Case shape = case_of(operation, "pages");
+  if (!operand.empty()) shape.operands[find_operation(operation).slot(operand)] = std::move(spec);
+  return testing::message_of<InvalidArgument>(
+      [&] { make_problem(find_operation(operation), shape.operands, options); });
+}
+
+TensorSpec f32(Shape shape) { return TensorSpec::contiguous(DType::kF32, std::move(shape)); }
+TensorSpec i32(Shape shape) { return TensorSpec::contiguous(DType::kI32, std::move(shape)); }
+
+TEST(PageAttention, RefusesWhatDoesNotBelongTogether) {
+  const std::string op = "page_attention";
+  const auto says = [&](const std::string& operand, const TensorSpec& spec,
+                        const std::string& text) {
+    EXPECT_EQ(refusal(op, operand, spec), op + ": " + text);
+  };
+  says("query", f32({3, 1, 8, 64}),
+       "query f32[3, 1, 8, 64] must have the 3 axes [rows, heads, head_dim]");
+  says("query", f32({4, 8, 64}),
+       "query f32[4, 8, 64] and block_tables i32[3, 7] must have the same sequences");
+  says("query", f32({3, 9, 64}), "the 9 query heads must be a multiple of the 2 key/value heads");
+  says("query", f32({3, 8, 32}),
+       "key_cache f32[23, 2, 16, 64] and query f32[3, 8, 32] must have the same head_dim");
+  says("key_cache", f32({23, 2, 64}),
+       "key_cache f32[23, 2, 64] must have the 4 axes [pages, kv_heads, page_size, dim]");
+  says("key_cache", f32({0, 2, 16, 64}),
+       "key_cache f32[0, 2, 16, 64] must have a page, a token and a head");
+  says("value_cache", f32({23, 2, 8, 64}),
+       "key_cache f32[23, 2, 16, 64] and value_cache f32[23, 2, 8, 64] must have the same pages, "
+       "heads and page size");
+  says("value_cache", TensorSpec::contiguous(DType::kF16, {23, 2, 16, 64}),
+       "value_cache must have the dtype of the queries, f32");
+  says("value_cache", f32({23, 2, 16, 513}),
+       "value_cache f32[23, 2, 16, 513] must have a last axis of 1 to 512");
+  says("context_lens", i32({4}), "context_lens i32[4] must be [sequences], [3]");
+  says("block_tables", i32({21}), "block_tables i32[21] must be [sequences, pages of a sequence]");
+  says("block_tables", i32({3, 1 << 26}),
+       "block_tables i32[3, 67108864] must have room for fewer than 2^30 tokens");
+  EXPECT_EQ(refusal(op, "", {}, {{"sliding_window", std::int64_t{0}}}),
+            "page_attention: option 'sliding_window' must be an integer of at least 1, not '0'");
+  EXPECT_EQ(refusal(op, "", {}, {{"attn_logits_soft_cap", -1.0}}),
+            "page_attention: option 'attn_logits_soft_cap' must be greater than 0, not '-1'");
+}
+
+TEST(RaggedPageAttention, RefusesWhatDoesNotBelongTogether) {
+  const std::string op = "ragged_page_attention";
+  EXPECT_EQ(refusal(op, "kv_pages", f32({23, 16, 3, 64})),
+            op + ": kv_pages f32[23, 16, 3, 64] must have an even number of heads, those of keys "
+                 "and values by turns");
+  EXPECT_EQ(refusal(op, "query_start_loc", i32({3})),
+            op + ": query_start_loc i32[3] must be [sequences + 1], [4]");
+  EXPECT_EQ(refusal(op, "num_seqs", i32({2})), op + ": num_seqs i32[2] must be [1]");
+}
+
+// Written out, for one sequence after the other.
+TEST(PageAttention, IsSoftmaxOverTheTokensOfTheTable) {
+  const Operation& operation = find_operation("page_attention");
+  testing::HostCase host(operation, case_of("page_attention", "pages"));
+  const auto read = [&](const char* name) { return host.tensors()[operation.slot(name)].read(); };
+  operation.reference(host.problem(), host.tensors());
+  const Values query = read("query"), keys = read("key_cache"), values = read("value_cache"),
+               lengths = read("context_lens"), table = read("block_tables"),
+               output = read("output");
+  constexpr std::size_t kHeads = 8, kKvHeads = 2, kDim = 64, kSize = 16, kLine = 7;
+  for (std::size_t n = 0; n < lengths.size(); ++n) {
+    for (std::size_t h = 0; h < kHeads; ++h) {
+      Values sums(kDim, 0.0);
+      double total = 0;
+      for (std::size_t t = 0; t < static_cast<std::size_t>(lengths[n]); ++t) {
+        const auto page = static_cast<std::size_t>(table[n * kLine + t / kSize]);
+        const std::size_t at = ((page * kKvHeads + h / 4) * kSize + t % kSize) * kDim;
+        const double weight = std::exp(
+            std::inner_product(keys.begin() + static_cast<std::ptrdiff_t>(at),
+                               keys.begin() + static_cast<std::ptrdiff_t>(at + kDim),
+                               query.begin() + static_cast<std::ptrdiff_t>((n * kHeads + h) * kDim),
+                               0.0) /
+            8);
+        total += weight;
+        for (std::size_t d = 0; d < kDim; ++d) sums[d] += weight * values[at + d];
+      }
+      for (std::size_t d = 0; d < kDim; ++d) {
+        EXPECT_NEAR(output[(n * kHeads + h) * kDim + d], total > 0 ? sums[d] / total : 0, 1e-6)
+            << n << " " << h << " " << d;
+      }
+    }
+  }
+}
+
+// What the tables of `pages` raise with one number changed.
+std::vector<Raised> raised_by(const std::string& name, const std::string& operand,
+                              std::size_t index, double value) {
+  const Operation& operation = find_operation(name);
+  testing::HostCase host(operation, case_of(name, "pages"));
+  HostTensor& tensor = host.tensors()[operation.slot(operand)];
+  Values values = tensor.read();
+  values.at(index) = value;
+  tensor.write(values);
+  return operation.raises(host.problem(), host.tensors());
+}
+
+void expect_one(const std::vector<Raised>& raised, std::uint32_t error, std::uint32_t index) {
+  ASSERT_EQ(raised.size(), 1U);
+  EXPECT_EQ(raised[0].error, error);
+  EXPECT_EQ(raised[0].index, index);
+}
+
+TEST(PageAttention, RaisesWhatIsWrongAndNothingElse) {
+  const std::string op = "page_attention";
+  const auto count = static_cast<double>(case_of(op, "pages").operands[1]->shape[0]);
+  EXPECT_TRUE(raised_by(op, "block_tables", 0, 0).empty());
+  expect_one(raised_by(op, "block_tables", 2, count), PAGES_OUTSIDE_POOL, 2);
+  expect_one(raised_by(op, "block_tables", 2, -1), PAGES_OUTSIDE_POOL, 2);
+  expect_one(raised_by(op, "context_lens", 0, 7 * 16 + 1), PAGES_BAD_LENGTH, 0);
+  expect_one(raised_by(op, "context_lens", 1, std::numeric_limits<std::int32_t>::min()),
+             PAGES_BAD_LENGTH, 1);
+  const std::string ragged = "ragged_page_attention";
+  EXPECT_TRUE(raised_by(ragged, "num_seqs", 0, 1).empty());
+  expect_one(raised_by(ragged, "num_seqs", 0, -3), PAGES_BAD_COUNT, 0);
+  expect_one(raised_by(ragged, "query_start_loc", 0, -1), PAGES_BAD_START, 0);
+  expect_one(raised_by(ragged, "context_lens", 1, 1), PAGES_MORE_ROWS, 1);
+}
+
+// On every device, by what a call gets: results, errors and guard bands. Others with
+// --gtest_random_seed=N.
+class HostileTables : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(HostileTables, LeaveWhatIsDefined) {
+  const Operation& operation = find_operation(GetParam());
+  for (const DeviceInfo& info : probe_devices().devices) {
+    const Context context = Context::open(std::to_string(info.index));
+    if (context.device().backend == Backend::kHost) continue;
+    Case shape = case_of(operation.name, "hostile");
+    std::shared_ptr<const runtime::Plan> plan;
+    std::size_t raising = 0;
+    constexpr std::uint64_t kTables = 40;
+    const auto first =
+        1000 * static_cast<std::uint64_t>(::testing::UnitTest::GetInstance()->random_seed());
+    for (std::uint64_t seed = first; seed < first + kTables; ++seed) {
+      shape.seed = seed;
+      runtime::Workbench bench(*context.state(), operation, shape, 1e300);
+      if (!plan) {
+        const Choice choice = Executor(context).explain(bench.problem()).execution.choice;
+        plan = runtime::make_plan(bench.problem(), choice, context.device(),
+                                  context.state()->programs());
+      }
+      bench.launch(*plan);
+      const runtime::Verdict verdict = bench.verify(*plan);
+      ASSERT_EQ(verdict.failure, "") << "seed " << seed << " on " << info.profile.name;
+      testing::HostCase host(operation, shape);
+      raising += operation.raises(host.problem(), host.tensors()).empty() ? 0 : 1;
+    }
+    EXPECT_GT(raising, kTables / 2);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(PageAttention, HostileTables,
+                         ::testing::Values("page_attention", "ragged_page_attention"));
+
+}  // namespace
+}  // namespace tessera::operations::attention
