@@ -19,6 +19,7 @@ inline double smallest_number(DType dtype) {
     case DType::kE5M2:
       return 0x1p-17;
     case DType::kI8:
+    case DType::kI4:
       return 0.5;
     default:
       return 0x1p-126;

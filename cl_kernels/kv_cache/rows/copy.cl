@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What     Rows of a tensor to the rows of another, as lists in scratch say, bit by bit
+// Who      LANES items own a row at a time, an item every LANES-th unit of it.
+// Memory   Each row once, by units of UNIT bytes.
+// Numerics Bits are copied.
+// Assumes  No two rows have one target, and no row is the target of another. Fewer than 2^31 rows; offsets and strides
+//          below 2^32.
+#include "lib/prelude.clh"
+#include "operations/kv_cache/args.h"
+
+#if UNIT == 16
+typedef uint4 unit;
+#elif UNIT == 4
+typedef uint unit;
+#elif UNIT == 2
+typedef ushort unit;
+#else
+typedef uchar unit;
+#endif
+
+#define INDEX size_t
+#define LOCAL_ID ((uint)get_local_id(0))
+#define GROUP_ID ((uint)get_group_id(0))
+#define GROUP_COUNT ((uint)get_num_groups(0))
+#define ARGS(name) (args.name)
+#define LIST(i) list[i]
+#define ROW_AT(at, n) \
+  ((at).offset + (size_t)((n) / (at).split) * (at).outer + (size_t)((n) % (at).split) * (at).inner + \
+   (size_t)a * (at).axis0 + (size_t)b * (at).axis1)
+#define COPY_UNIT(from, to) to_units[to] = from_units[from]
+
+KERNEL void cache_copy(const global unit* from_units, global unit* to_units, const global int* list,
+                       const struct CacheCopyArgs args) {
+#include "operations/kv_cache/rows/copy.h"
+}

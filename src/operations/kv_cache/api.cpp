@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The typed functions.
+#include <string>
+#include <utility>
+
+#include "tessera/operations/kv_cache.hpp"
+
+namespace tessera {
+namespace {
+
+void add(Tensors& tensors, const char* name, const Tensor& tensor) {
+  if (tensor) tensors.emplace(name, tensor);
+}
+
+}  // namespace
+
+void append_to_cache(const Executor& on, const Tensor& keys, const Tensor& values,
+                     const PagedCache& cache, const CacheSlots& slots) {
+  Tensors tensors{{"keys", keys}, {"key_cache", cache.keys}};
+  add(tensors, "values", values);
+  add(tensors, "value_cache", cache.values);
+  add(tensors, "key_scale", cache.key_scale);
+  add(tensors, "value_scale", cache.value_scale);
+  add(tensors, "slot_mapping", slots.slot_mapping);
+  add(tensors, "block_tables", slots.block_tables);
+  add(tensors, "kv_lens", slots.kv_lens);
+  add(tensors, "query_start_loc", slots.query_start_loc);
+  add(tensors, "num_seqs", slots.num_seqs);
+  on.run("append_to_cache", std::move(tensors));
+}
+
+void copy_pages(const Executor& on, const Tensor& source_pages, const Tensor& target_pages,
+                const Tensor& pool, const Tensor& source) {
+  Tensors tensors{{"source_pages", source_pages}, {"target_pages", target_pages}, {"pool", pool}};
+  add(tensors, "source", source);
+  on.run("copy_pages", std::move(tensors));
+}
+
+QuantisedCache quantise_cache(const Executor& on, const Tensor& input, DType codes,
+                              CacheScale scale_of) {
+  constexpr const char* kNames[] = {"token_head", "page", "head", "tensor"};
+  Tensors results = on.run("quantise_cache", {{"input", input}},
+                           {{"dtype", std::string(to_string(codes))},
+                            {"scale_of", std::string(kNames[static_cast<std::size_t>(scale_of)])}});
+  return {.codes = std::move(results.at("codes")), .scale = std::move(results.at("scale"))};
+}
+
+Tensor dequantise_cache(const Executor& on, const Tensor& codes, const Tensor& scale,
+                        DType output) {
+  return on
+      .run("dequantise_cache", {{"codes", codes}, {"scale", scale}},
+           {{"dtype", std::string(to_string(output))}})
+      .at("output");
+}
+
+}  // namespace tessera

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows that are copied: append_to_cache without codes, and copy_pages.
+#include <string>
+#include <utility>
+
+#include "kernel/tunable_list.hpp"
+#include "operations/common/launch.hpp"
+#include "operations/kv_cache/launch.hpp"
+#include "operations/kv_cache/rows/passes.hpp"
+
+namespace tessera::operations::kv_cache {
+namespace {
+
+// One launch of the kernel: rows (n, a, b) from and to, and by which lists.
+struct Copying {
+  std::int64_t count = 0, axis0 = 1, axis1 = 1, dim = 0;
+  RowStrides from{}, to{};
+  abi::u32 from_list = CACHE_NO_LIST, to_list = CACHE_NO_LIST;
+
+  std::int64_t rows() const { return count * axis0 * axis1; }
+};
+
+// Nothing: the call has no such launch.
+using Copied = std::optional<Copying> (*)(const Problem&);
+
+Pass copy_pass(std::string name, std::vector<std::size_t> bindings, Copied copied) {
+  Pass pass;
+  pass.name = std::move(name);
+  pass.opencl = {.file = "kv_cache/rows/copy.cl", .entry = "cache_copy"};
+  pass.vulkan = {.file = "kv_cache/rows/copy.comp", .entry = "main"};
+  pass.bindings = std::move(bindings);
+  pass.constants = [copied](const Problem& problem, const Config&) -> std::vector<Define> {
+    const auto copying = copied(problem);
+    if (!copying) return {{"UNIT", 4}};
+    return {{"UNIT", static_cast<std::uint32_t>(
+                         unit_of(problem.dtype, copying->dim, copying->from, copying->to))}};
+  };
+  pass.specialized_on = {{"LANES", "UNIT"}};
+  pass.groups = [copied](const Problem& problem, const Config& config) {
+    const auto copying = copied(problem);
+    return copying ? row_groups(copying->rows(), config) : Dim3{0, 0, 0};
+  };
+  pass.args = [copied](const Problem& problem, const Config&) {
+    const auto copying = copied(problem);
+    if (!copying) return argument_bytes(abi::CacheCopyArgs{});
+    // Elements of less than a byte come in units of several, others in several units.
+    const auto scaled = [&](const RowStrides& rows) {
+      const auto bits = static_cast<std::int64_t>(bits_of(problem.dtype));
+      const std::int64_t unit =
+          8 * unit_of(problem.dtype, copying->dim, copying->from, copying->to);
+      RowStrides units = rows;
+      for (std::int64_t* stride :
+           {&units.offset, &units.outer, &units.inner, &units.axis0, &units.axis1})
+        *stride = *stride * bits / unit;
+      return narrowed(units);
+    };
+    return argument_bytes(abi::CacheCopyArgs{
+        .rows = static_cast<abi::u32>(copying->rows()),
+        .axis0 = static_cast<abi::u32>(std::max<std::int64_t>(copying->axis0, 1)),
+        .axis1 = static_cast<abi::u32>(std::max<std::int64_t>(copying->axis1, 1)),
+        .units = static_cast<abi::u32>(
+            copying->dim * static_cast<std::int64_t>(bits_of(problem.dtype)) /
+            (8 * unit_of(problem.dtype, copying->dim, copying->from, copying->to))),
+        .from_list = copying->from_list,
+        .to_list = copying->to_list,
+        .from = scaled(copying->from),
+        .to = scaled(copying->to)});
+  };
+  return pass;
+}
+
+// ---- append_to_cache ----------------------------------------------------------------------------
+
+Copying appended(const Problem& problem, std::size_t rows, std::size_t cache) {
+  const auto& call = problem.as<AppendProblem>();
+  const PoolShape pool = pool_of(problem.spec(cache));
+  return {.count = call.tokens,
+          .axis0 = pool.heads,
+          .dim = pool.dim,
+          .from = rows_of_tokens(problem.spec(rows)),
+          .to = rows_of_pool(problem.spec(cache)),
+          .to_list = static_cast<abi::u32>(places_length(problem))};
+}
+
+std::optional<Copying> appended_keys(const Problem& problem) {
+  return appended(problem, kKeys, kKeyCache);
+}
+
+std::optional<Copying> appended_values(const Problem& problem) {
+  if (!problem.has(kValues)) return std::nullopt;
+  return appended(problem, kValues, kValueCache);
+}
+
+// ---- copy_pages ---------------------------------------------------------------------------------
+
+Copying paged(const Problem& problem) {
+  const auto& call = problem.as<CopyProblem>();
+  Copying copying{.count = call.pairs, .dim = call.page.back()};
+  if (call.page.size() > 1) copying.axis1 = call.page[call.page.size() - 2];
+  if (call.page.size() > 2) copying.axis0 = call.page[0];
+  copying.from = rows_of_pages(problem.spec(call.one_pool ? kPool : kSource));
+  copying.to = rows_of_pages(problem.spec(kPool));
+  return copying;
+}
+
+// Pages in scratch, in elements.
+RowStrides staged(const Problem& problem, const Copying& copying) {
+  const Stage stage = stage_of(problem);
+  const auto bits = static_cast<std::int64_t>(bits_of(problem.dtype));
+  return {.offset = 8 * stage.lists / bits,
+          .outer = 8 * stage.page / bits,
+          .axis0 = copying.axis1 * copying.dim,
+          .axis1 = copying.dim};
+}
+
+std::optional<Copying> to_stage(const Problem& problem) {
+  if (!problem.as<CopyProblem>().one_pool) return std::nullopt;
+  Copying copying = paged(problem);
+  copying.to = staged(problem, copying);
+  copying.from_list = 0;
+  return copying;
+}
+
+std::optional<Copying> at_once(const Problem& problem) {
+  Copying copying = paged(problem);
+  const auto pairs = static_cast<abi::u32>(copying.count);
+  copying.from_list = pairs;
+  copying.to_list = 2 * pairs;
+  return copying;
+}
+
+std::optional<Copying> from_stage(const Problem& problem) {
+  if (!problem.as<CopyProblem>().one_pool) return std::nullopt;
+  Copying copying = paged(problem);
+  copying.from = staged(problem, copying);
+  copying.to_list = 3 * static_cast<abi::u32>(copying.count);
+  return copying;
+}
+
+Variant copying_variant(std::string name, std::string idea, Copied main) {
+  Variant variant;
+  variant.name = std::move(name);
+  variant.idea = std::move(idea);
+  variant.tunables = {
+#include "operations/kv_cache/rows/copy.def"
+      {.id = 31, .name = "GROUPS", .fallback = 1, .launch_only = true}};
+  variant.space = [main](const Problem& problem, const DeviceProfile& profile) {
+    const Copying copying = *main(problem);
+    const std::int64_t unit = unit_of(problem.dtype, copying.dim, copying.from, copying.to);
+    const std::int64_t bytes = copying.dim * static_cast<std::int64_t>(bits_of(problem.dtype)) / 8;
+    return row_space(copying.rows(), bytes / unit, profile);
+  };
+  return variant;
+}
+
+Way the_only(Variant variant) {
+  const auto space = variant.space;
+  return {.variant = std::move(variant),
+          .rule = {.why = "runs everywhere",
+                   .when = [](const Problem&, const DeviceProfile&) { return true; },
+                   .config =
+                       [space](const Problem& problem, const DeviceProfile& profile) {
+                         return space(problem, profile).front();
+                       }}};
+}
+
+}  // namespace
+
+Way append_way() {
+  Variant variant =
+      copying_variant("rows", "places of tokens, then rows by units of 16 bytes", appended_keys);
+  for (const StorageTypes& types : append_types()) {
+    if (!is_code(types.of("key_cache"))) variant.types.push_back(types.name());
+  }
+  variant.passes = places_passes();
+  variant.passes.push_back(copy_pass("keys", {kKeys, kKeyCache, kScratch}, appended_keys));
+  variant.passes.push_back(copy_pass("values", {kValues, kValueCache, kScratch}, appended_values));
+  variant.scratch_bytes = places_bytes;
+  variant.rejects = [](const Problem& problem, const Config& config, const DeviceProfile& profile) {
+    const auto& call = problem.as<AppendProblem>();
+    return rejects_rows(problem, call.tokens * call.keys.heads, config, profile);
+  };
+  Way way = the_only(std::move(variant));
+  way.rule.when = [](const Problem& problem, const DeviceProfile&) {
+    return !is_code(problem.spec(kKeyCache).dtype);
+  };
+  return way;
+}
+
+Way copy_pages_way() {
+  Variant variant = copying_variant(
+      "rows", "lists of pages, then rows by units of 16 bytes; through scratch what is overwritten",
+      at_once);
+  variant.passes = {pairs_pass(), copy_pass("stage", {kPool, kScratch, kScratch}, to_stage)};
+  // One pass for each kind of call: its source is another operand.
+  variant.passes.push_back(copy_pass("within", {kPool, kPool, kScratch},
+                                     [](const Problem& problem) -> std::optional<Copying> {
+                                       if (!problem.as<CopyProblem>().one_pool) return std::nullopt;
+                                       return at_once(problem);
+                                     }));
+  variant.passes.push_back(copy_pass("between", {kSource, kPool, kScratch},
+                                     [](const Problem& problem) -> std::optional<Copying> {
+                                       if (problem.as<CopyProblem>().one_pool) return std::nullopt;
+                                       return at_once(problem);
+                                     }));
+  variant.passes.push_back(copy_pass("unstage", {kScratch, kPool, kScratch}, from_stage));
+  variant.scratch_bytes = [](const Problem& problem, const Config&) {
+    return static_cast<std::uint64_t>(stage_of(problem).bytes);
+  };
+  variant.rejects = [](const Problem& problem, const Config& config,
+                       const DeviceProfile& profile) -> Refusal {
+    const Copying copying = paged(problem);
+    if (stage_of(problem).bytes >= std::int64_t{1} << 34)
+      return "needs " + std::to_string(stage_of(problem).bytes) +
+             " bytes of scratch for pages that may be overwritten, and 2^34 are the most";
+    return rejects_rows(problem, copying.rows(), config, profile);
+  };
+  return the_only(std::move(variant));
+}
+
+}  // namespace tessera::operations::kv_cache

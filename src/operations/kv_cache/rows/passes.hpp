@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// The passes that read tables, in front of those that move rows.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "operations/kv_cache/problem.hpp"
+
+namespace tessera::operations::kv_cache {
+
+// append_to_cache: where each token goes, in the second of two lists in scratch.
+std::vector<Pass> places_passes();
+std::uint64_t places_bytes(const Problem& problem, const Config& config);
+Pass pairs_pass();  // copy_pages: four lists in scratch
+
+}  // namespace tessera::operations::kv_cache
