@@ -4,7 +4,7 @@
 // Memory   The matrix once, the panels once. What runs along columns in memory is turned in squares.
 // Numerics Exact.
 // Assumes  `width` is a multiple of the vector; scratch below 2^31 floats.
-#include "lib/cpu/typed.clh"
+#include "lib/cpu/stored.clh"
 #include "operations/matmul_core/cpu/pack_args.h"
 
 // Rows first to first + rows - 1, columns [begin, begin + width) of which `columns` are there.
@@ -16,7 +16,7 @@ INLINE void pack_rows(const global void* from, size_t at, uint row_step, uint co
       for (int c = 0; c < width; c += VECTOR_WIDTH) {
         floatv x[VECTOR_WIDTH];
         UNROLL for (int i = 0; i < VECTOR_WIDTH; ++i)
-          x[i] = c + i < columns ? load_typed_whole(from, at + (size_t)(c + i) * column_step + r, FROM_TYPE)
+          x[i] = c + i < columns ? load_stored_whole(from, at + (size_t)(c + i) * column_step + r, FROM_TYPE)
                                  : (floatv)(0.0f);
         transpose(x);
         UNROLL for (int i = 0; i < VECTOR_WIDTH; ++i) vstorev(x[i], 0, to + (size_t)(r + i) * width + c);
@@ -28,7 +28,7 @@ INLINE void pack_rows(const global void* from, size_t at, uint row_step, uint co
   }
   for (int r = 0; r < rows; ++r)
     for (int c = 0; c < width; c += VECTOR_WIDTH)
-      vstorev(load_typed_part(from, at + (size_t)r * row_step + (size_t)c * column_step, column_step, columns - c,
+      vstorev(load_stored_part(from, at + (size_t)r * row_step + (size_t)c * column_step, column_step, columns - c,
                               FROM_TYPE),
               0, to + (size_t)r * width + c);
 }

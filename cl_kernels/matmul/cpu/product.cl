@@ -3,11 +3,17 @@
 // Who      A work-group is one item and owns BLOCK_M rows by `panels` panels of a batch.
 // Memory   BLOCK_K terms of a panel stay in the second cache while the rows of the block pass; sums in registers, between
 //          blocks of terms in private memory.
-// Numerics Float, terms in order; one rounding.
+// Numerics Float, terms in order, of 8 bits by blocks; whole numbers exact; one rounding.
 // Assumes  Operands below 2^31 elements, columns of a contiguous; rows of panels whole.
 #include "matmul/cpu/operands.clh"
 
 #define PANEL (2 * VECTOR_WIDTH)
+// Terms that are added up before the sums wait for the others.
+#if BLOCKS == MATMUL_BLOCKS_SCALED
+#define STEP MATMUL_BLOCK
+#else
+#define STEP BLOCK_K
+#endif
 
 // sum[ROWS][2] += rows of a times a panel of b, over `terms` terms.
 #define MATMUL_ADD_ROWS(name, ROWS)                                                                                    \
@@ -25,12 +31,31 @@
 MATMUL_ADD_ROWS(add_tile, ROWS)
 MATMUL_ADD_ROWS(add_row, 1)
 
+// Sums of a row over a step become those of all terms so far, of which `keep` holds those before.
+INLINE void add_block(const MatmulOperands* operands, uint batch, uint row, uint column, uint from, bool first,
+                      floatv* sum, const float* keep) {
+#if BLOCKS == MATMUL_BLOCKS_SCALED
+  UNROLL for (int j = 0; j < 2; ++j) {
+    const int count = (int)(ARGS(n) - column) - j * VECTOR_WIDTH;
+    const floatv before = first ? (floatv)(0.0f) : vloadv(j, keep);
+    if (count > 0)
+      sum[j] = before + matmul_scaled(operands, batch, row, column + j * VECTOR_WIDTH, count, from / MATMUL_BLOCK, sum[j]);
+  }
+#elif BLOCKS == MATMUL_BLOCKS_WHOLE
+  UNROLL for (int j = 0; j < 2; ++j) {
+    const intv before = first ? (intv)(0) : as_intv(vloadv(j, keep));
+    sum[j] = as_floatv(before + JOIN(convert_int, VECTOR_WIDTH)(sum[j]));
+  }
+#endif
+}
+
 KERNEL void matmul_product_cpu(const global float* restrict a_given, const global float* restrict b_given,
                                const global float* restrict scratch, const global void* restrict bias,
                                const global void* restrict addend, const global void* restrict gate,
                                const global void* restrict residual, global void* restrict result,
-                               global void* restrict beside, const struct MatmulArgs args) {
-  const MatmulOperands call = {&args, bias, addend, gate, residual, result, beside};
+                               global void* restrict beside, const global float* restrict scale_a,
+                               const global float* restrict scale_b, const struct MatmulArgs args) {
+  const MatmulOperands call = {&args, bias, addend, gate, residual, result, beside, scale_a, scale_b};
   const MatmulOperands* operands = &call;
   const uint blocks_m = (args.m + BLOCK_M - 1) / BLOCK_M, panels = (args.n + PANEL - 1) / PANEL;
   const bool plain = (args.features & MATMUL_PLAIN) != 0u;
@@ -40,15 +65,15 @@ KERNEL void matmul_product_cpu(const global float* restrict a_given, const globa
   const uint panel0 = unit / blocks_m % blocks_n * each, panel1 = min(panel0 + each, panels);
   const global float* a = (args.packed_a != 0 ? scratch : a_given) + matmul_base(operands, args.a, batch);
   const global float* b = (args.packed_b != 0 ? scratch : b_given) + matmul_base(operands, args.b, batch);
-  const uint blocks_k = (args.k + BLOCK_K - 1) / BLOCK_K, steps = args.sums * blocks_k;
+  const uint blocks_k = (args.k + STEP - 1) / STEP, steps = args.sums * blocks_k;
   float kept[BLOCK_M * PANEL] __attribute__((aligned(64)));
   for (uint panel = panel0; panel < panel1; ++panel) {
     const uint column = panel * PANEL;
     const int count = (int)(args.n - column);
     // A product of no terms takes its step, too: the sums are 0.
     for (uint step = 0; step < max(steps, 1u); ++step) {
-      const uint summand = blocks_k != 0 ? step / blocks_k : 0, from = blocks_k != 0 ? step % blocks_k * BLOCK_K : 0;
-      const int terms = (int)min(args.k - from, (uint)BLOCK_K);
+      const uint summand = blocks_k != 0 ? step / blocks_k : 0, from = blocks_k != 0 ? step % blocks_k * STEP : 0;
+      const int terms = (int)min(args.k - from, (uint)STEP);
       const size_t a_at = (size_t)(summand / args.sums1) * args.a_sum0 + (summand % args.sums1) * args.a_sum1 + from;
       const global float* b_at = b + (size_t)(summand / args.sums1) * args.b_sum0 +
                                  (size_t)(summand % args.sums1) * args.b_sum1 + (size_t)panel * args.b.column +
@@ -59,9 +84,10 @@ KERNEL void matmul_product_cpu(const global float* restrict a_given, const globa
         floatv sum[ROWS][2];
         float* keep = kept + (row - row0) * PANEL;
         UNROLL for (int r = 0; r < ROWS; ++r) UNROLL for (int j = 0; j < 2; ++j)
-            sum[r][j] = first ? (floatv)(0.0f) : vloadv(2 * r + j, keep);
+            sum[r][j] = first || BLOCKS != MATMUL_BLOCKS_NONE ? (floatv)(0.0f) : vloadv(2 * r + j, keep);
         if (steps != 0) add_tile(sum, a + a_at + (size_t)row * args.a.row, args.a.row, b_at, args.b.row, terms);
-        if (!last || !plain || count < PANEL) {
+        UNROLL for (int r = 0; r < ROWS; ++r) add_block(operands, batch, row + r, column, from, first, sum[r], keep + r * PANEL);
+        if (BLOCKS != MATMUL_BLOCKS_NONE || !last || !plain || count < PANEL) {
           UNROLL for (int r = 0; r < ROWS; ++r) UNROLL for (int j = 0; j < 2; ++j) vstorev(sum[r][j], 2 * r + j, keep);
         } else {
           global float* to = (global float*)result + matmul_base(operands, args.result, batch) + column;
@@ -72,8 +98,10 @@ KERNEL void matmul_product_cpu(const global float* restrict a_given, const globa
       for (; row < row1; ++row) {
         floatv sum[1][2];
         float* keep = kept + (row - row0) * PANEL;
-        UNROLL for (int j = 0; j < 2; ++j) sum[0][j] = first ? (floatv)(0.0f) : vloadv(j, keep);
+        UNROLL for (int j = 0; j < 2; ++j)
+            sum[0][j] = first || BLOCKS != MATMUL_BLOCKS_NONE ? (floatv)(0.0f) : vloadv(j, keep);
         if (steps != 0) add_row(sum, a + a_at + (size_t)row * args.a.row, args.a.row, b_at, args.b.row, terms);
+        add_block(operands, batch, row, column, from, first, sum[0], keep);
         UNROLL for (int j = 0; j < 2; ++j) vstorev(sum[0][j], j, keep);
       }
     }
@@ -82,7 +110,12 @@ KERNEL void matmul_product_cpu(const global float* restrict a_given, const globa
     for (uint row = done; row < row1; ++row) {
       floatv sum[2];
       UNROLL for (int j = 0; j < 2; ++j) sum[j] = vloadv(j, kept + (row - row0) * PANEL);
+#if BLOCKS == MATMUL_BLOCKS_WHOLE
+      const intv words[2] = {as_intv(sum[0]), as_intv(sum[1])};
+      matmul_finish_whole_row(operands, batch, row, column, count, words);
+#else
       matmul_finish_row(operands, batch, row, column, count, sum);
+#endif
     }
   }
 }

@@ -9,6 +9,7 @@
 // registers of an item. They drift apart by themselves, so that the results of one leave beside the products of the other.
 // Barriers FULL(i) are completed by the bytes of copies, FREE(i) by one arrival of every multiplying warp. Tiles go in bands of
 // 16 rows of tiles, walked by columns, every second band backwards: those that run at once share rows and columns.
+#define MATMUL_SCALES 0
 #include "matmul/core/operands.clh"
 #include "lib/hopper/copies.clh"
 #include "operations/matmul_core/hopper/geometry.h"

@@ -26,7 +26,8 @@ namespace tessera {
 struct LinearOptions {
   MatmulActivation activation = MatmulActivation::kNone;
   Tensor bias{}, gate{}, residual{};
-  std::optional<DType> output_dtype{};  // f32, f16 or bf16; that of input
+  std::optional<DType> output_dtype{};   // f32, f16 or bf16, of i8 i32; that of input
+  Tensor scale_input{}, scale_weight{};  // f32, of factors of 8 bits; forward only
 };
 
 struct LinearGradientOptions {

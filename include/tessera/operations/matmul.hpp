@@ -28,12 +28,27 @@
 // negative: transposes, batches and repeated rows are views. K of 0 makes the product 0; with beta
 // of 0, c is not read.
 //
-// Numerics: every operand is f32, f16 or bf16 of its own; output has the dtype of a where
-// output_dtype does not say another; gradients have that of their operand. Products and sums in
-// float, one rounding to nearest even at the end; backward, variants on matrix units round t to 16
-// bits (Precision::kHigh), others keep it in float. Sums have one order: the same library, driver,
-// device, configuration and inputs give the same bits. NaN and infinity stay in their rows and
-// columns.
+// Factors of 8 bits, forward only: a and b are both i8, or each of e4m3fn and e5m2; the other
+// operands are f32, f16 or bf16. scale_a and scale_b say what their elements are meant as:
+//
+//   op(a) op(b)[i, j] = sum over blocks t of scale_a[i, t] scale_b[t, j] sum over k in t of
+//                       op(a)[i, k] op(b)[k, j]
+//
+// A scale has the axes of its operand as it is stored, each with one element; or along the terms
+// one for each 128 of them (1 x 128, with one for each row of op(a) or column of op(b)), and along
+// the other axis one for each row or column, or for each 128 (128 x 128). Its leading axes
+// broadcast to those of its operand, and so do those that it lacks: [1] scales all of it. Blocks at
+// the end count as they are. Sums are scaled first by scale_a, then by scale_b: where a scale is 0,
+// NaN or infinite, float arithmetic says what becomes of them; of no terms the product is 0 all the
+// same. Sums of i8 are exact, in 32 bits, for k below 2^17; output_dtype kI32 gives them as they
+// are, with nothing else in the call.
+//
+// Numerics: floats are f32, f16 or bf16, every operand of its own; output has the dtype of a where
+// output_dtype does not say another, of 8-bit floats and scaled i8 f32, of i8 alone i32; gradients
+// have that of their operand. Products and sums in float, one rounding to nearest even at the end;
+// backward, variants on matrix units round t to 16 bits (Precision::kHigh), others keep it in
+// float. Sums have one order: the same library, driver, device, configuration and inputs give the
+// same bits. NaN and infinity stay in their rows and columns.
 //
 // Errors: InvalidArgument for shapes, dtypes and options that contradict this. Unsupported where no
 // variant of the device can: more than three leading axes that do not lie one behind the other,
@@ -64,7 +79,8 @@ struct MatmulOptions {
   float alpha = 1, beta = 1;  // finite
   MatmulActivation activation = MatmulActivation::kNone;
   Tensor bias{}, c{}, gate{}, residual{};
-  std::optional<DType> output_dtype{};  // f32, f16 or bf16; that of a
+  std::optional<DType> output_dtype{};  // f32, f16 or bf16, of i8 i32; that of a
+  Tensor scale_a{}, scale_b{};          // f32, of factors of 8 bits; forward only
 };
 
 // Which gradients to compute, of those that the call has.

@@ -28,7 +28,9 @@ TYPED_INPUT(gate, MATMUL_BINDING + 2)
 TYPED_INPUT(residual, MATMUL_BINDING + 3)
 TYPED_OUTPUT(result, MATMUL_BINDING + 4)
 TYPED_OUTPUT(beside, MATMUL_BINDING + 5)
-BUFFER_ARGS(MatmulArgs, MATMUL_BINDING + 6);
+layout(std430, binding = MATMUL_BINDING + 6) readonly buffer ScaleA { float scale_a[]; };
+layout(std430, binding = MATMUL_BINDING + 7) readonly buffer ScaleB { float scale_b[]; };
+BUFFER_ARGS(MatmulArgs, MATMUL_BINDING + 8);
 
 #define MATMUL_PARAMETERS
 #define MATMUL_ARGUMENTS
@@ -44,6 +46,12 @@ BUFFER_ARGS(MatmulArgs, MATMUL_BINDING + 6);
 #define STORE_RESULT_STEPS store_result_steps
 #define STORE_BESIDE_VECTOR store_beside_vector
 #define STORE_BESIDE_STEPS store_beside_steps
+#define LOAD_SCALE_A(at) scale_a[at]
+#define LOAD_SCALE_B(at) scale_b[at]
+#define TO_FLOAT4(x) vec4(x)
+#define FLOATS_OF_WORDS(x) intBitsToFloat(x)
+#define FLOAT_OF_WORD(x) intBitsToFloat(x)
+#define WORD_OF_FLOAT(x) floatBitsToInt(x)
 #include "operations/matmul_core/finish.h"
 
 #endif  // TESSERA_MATMUL_CORE_OPERANDS_GLSL

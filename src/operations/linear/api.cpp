@@ -33,6 +33,8 @@ Tensor linear(const Executor& on, const Tensor& input, const Tensor& weight,
               const LinearOptions& options) try {
   Tensors tensors = operands(input, weight, options);
   if (options.residual) tensors.emplace("residual", options.residual);
+  if (options.scale_input) tensors.emplace("scale_input", options.scale_input);
+  if (options.scale_weight) tensors.emplace("scale_weight", options.scale_weight);
   Options values = named(options);
   if (options.output_dtype)
     values.emplace("output_dtype", std::string(to_string(*options.output_dtype)));

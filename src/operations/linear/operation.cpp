@@ -24,10 +24,13 @@ Operation forward() {
   Operation operation = new_operation("linear", linear_slots());
   operation.summary = "a layer of weights with bias, activation, gate and residual";
   operation.formula = "output = act(input weight^T + bias) * gate + residual";
+  add_eight_bits(operation);
   operation.operands.push_back(operand("residual", Role::kInput, true, "[..., out_features]",
                                        "added last, in the shape of output"));
-  operation.operands.push_back(operand("output", Role::kOutput, false, "[..., out_features]",
-                                       "half as many columns where they are paired"));
+  operation.operands.push_back(scale_operand("scale_input", "input"));
+  operation.operands.push_back(scale_operand("scale_weight", "weight"));
+  operation.operands.push_back(
+      output_operand("[..., out_features]", "half as many columns where they are paired"));
   operation.options.push_back(output_option("input"));
   return operation;
 }

@@ -37,10 +37,13 @@ Operation forward() {
   Operation operation = new_operation("matmul", matmul_slots());
   operation.summary = "matrix product with bias, addend, activation, gate and residual";
   operation.formula = "output = act(alpha op(a) op(b) + bias + beta c) * gate + residual";
+  add_eight_bits(operation);
   operation.operands.push_back(operand("residual", Role::kInput, true, "[..., m, n]",
                                        "added last; n / 2 columns where they are paired"));
-  operation.operands.push_back(operand("output", Role::kOutput, false, "[..., m, n]",
-                                       "n / 2 columns where they are paired"));
+  operation.operands.push_back(scale_operand("scale_a", "a"));
+  operation.operands.push_back(scale_operand("scale_b", "b"));
+  operation.operands.push_back(
+      output_operand("[..., m, n]", "n / 2 columns where they are paired"));
   operation.options.push_back(output_option("a"));
   return operation;
 }
@@ -103,6 +106,8 @@ Tensor matmul(const Executor& on, const Tensor& a, const Tensor& b,
               const MatmulOptions& options) try {
   Tensors tensors = operands(a, b, options);
   if (options.residual) tensors.emplace("residual", options.residual);
+  if (options.scale_a) tensors.emplace("scale_a", options.scale_a);
+  if (options.scale_b) tensors.emplace("scale_b", options.scale_b);
   Options values = named(options);
   if (options.output_dtype)
     values.emplace("output_dtype", std::string(to_string(*options.output_dtype)));

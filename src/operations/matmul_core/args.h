@@ -25,6 +25,17 @@
 #define MATMUL_B_BY_TERMS 4096u
 #define MATMUL_B_BY_COLUMNS 8192u
 #define MATMUL_PLAIN 16384u  // CPUs: the sums are the result, contiguous rows of floats
+#define MATMUL_SCALE_A 32768u
+#define MATMUL_SCALE_B 65536u
+#define MATMUL_WHOLE 131072u  // the result is the sums themselves, integers of 32 bits
+
+// Values of the constant BLOCKS: terms are added up in floats all the way; or MATMUL_BLOCK of them,
+// whose sum is scaled before it joins the others; or as many, whose sum is a whole number that
+// float holds and joins the others as an integer.
+#define MATMUL_BLOCKS_NONE 0
+#define MATMUL_BLOCKS_SCALED 1
+#define MATMUL_BLOCKS_WHOLE 2
+#define MATMUL_BLOCK 128  // rows, columns or terms that share a scale
 
 // Where the storage type of an operand stands in `types`, four bits each.
 #define MATMUL_TYPE_BIAS 0u
@@ -61,14 +72,17 @@ struct MatmulArgs {
   u32 a_sum1;
   u32 b_sum0;
   u32 b_sum1;
-  u32 splits;    // shares of the terms whose sums go to scratch; 1: none do
-  u32 partial;   // where those begin in scratch: [splits][batches][m][n rounded up to fours]
-  u32 packed_a;  // CPUs: not 0 where a is in scratch, by rows of floats
-  u32 packed_b;  // the same of b, by panels of columns; column is the step from one to the next
-  u32 panels;    // of an item
-  u32 maps;      // Hopper: where tensor maps begin in scratch, in floats
-  u32 features;  // MATMUL_…
-  u32 types;     // MATMUL_TYPE_…
+  u32 splits;      // shares of the terms whose sums go to scratch; 1: none do
+  u32 partial;     // where those begin in scratch: [splits][batches][m][n rounded up to fours]
+  u32 packed_a;    // CPUs: not 0 where a is in scratch, by rows of floats
+  u32 packed_b;    // the same of b, by panels of columns; column is the step from one to the next
+  u32 panels;      // of an item
+  u32 maps;        // Hopper: where tensor maps begin in scratch, in floats
+  u32 features;    // MATMUL_…
+  u32 types;       // MATMUL_TYPE_…
+  u32 scale_rows;  // rows that share an element of scale_a: 1 or MATMUL_BLOCK
+  u32 scale_columns;  // the same of columns and scale_b
+  u32 scale_terms;    // not 0 where blocks of terms are scaled, else the sums
   f32 alpha;
   f32 beta;
   STRUCT(MatmulView) a;  // [m, k]
@@ -79,6 +93,8 @@ struct MatmulArgs {
   STRUCT(MatmulView) residual;
   STRUCT(MatmulView) result;
   STRUCT(MatmulView) beside;
+  STRUCT(MatmulView) scale_a;  // [m, k], in blocks
+  STRUCT(MatmulView) scale_b;  // [k, n], in blocks
 };
 
 TESSERA_ABI_END

@@ -74,6 +74,13 @@ abi::MatmulArgs arguments_of(const Product& product) {
   mark(is_vectorised(product, kA, false), MATMUL_A_BY_ROWS);
   mark(is_vectorised(product, kB, false), MATMUL_B_BY_TERMS);
   mark(is_vectorised(product, kB, true), MATMUL_B_BY_COLUMNS);
+  const bool scales = product.terms() != 0;  // of no terms the sum is 0
+  mark(scales && product.views[kScaleA].present, MATMUL_SCALE_A);
+  mark(scales && product.views[kScaleB].present, MATMUL_SCALE_B);
+  mark(product.whole, MATMUL_WHOLE);
+  args.scale_rows = product.scale_rows;
+  args.scale_columns = product.scale_columns;
+  args.scale_terms = product.blocks == MATMUL_BLOCKS_SCALED ? 1 : 0;
   args.types = type_bits(product, kBias, MATMUL_TYPE_BIAS) |
                type_bits(product, kAddend, MATMUL_TYPE_ADDEND) |
                type_bits(product, kGate, MATMUL_TYPE_GATE) |
@@ -88,6 +95,8 @@ abi::MatmulArgs arguments_of(const Product& product) {
   args.residual = view_arguments(product, kResidual);
   args.result = view_arguments(product, kResult);
   args.beside = view_arguments(product, kBeside);
+  args.scale_a = view_arguments(product, kScaleA);
+  args.scale_b = view_arguments(product, kScaleB);
   return args;
 }
 
@@ -113,15 +122,16 @@ Refusal rejects_products(const Problem& problem, const DeviceProfile& profile) {
 
 std::vector<Define> storage_axes(const Problem& problem, const DeviceProfile& /*profile*/) {
   const bool small = std::ranges::any_of(
-      problem.operands, [](const auto& spec) { return spec && spec->dtype != DType::kF32; });
+      problem.operands, [](const auto& spec) { return spec && bits_of(spec->dtype) == 16; });
   return {{"STORAGE16", small ? 1U : 0U}};
 }
 
 std::vector<Define> type_constants(const Problem& problem, const Stage& stage) {
   const auto product = product_of(problem, stage);
-  if (!product) return {{"A_TYPE", DTYPE_F32}, {"B_TYPE", DTYPE_F32}};
+  if (!product) return {{"A_TYPE", DTYPE_F32}, {"B_TYPE", DTYPE_F32}, {"BLOCKS", 0}};
   return {{"A_TYPE", dtype_axis(product->views[kA].dtype)},
-          {"B_TYPE", dtype_axis(product->views[kB].dtype)}};
+          {"B_TYPE", dtype_axis(product->views[kB].dtype)},
+          {"BLOCKS", product->blocks}};
 }
 
 }  // namespace tessera::operations::matmul

@@ -16,7 +16,7 @@ Refusal rejects_products(const Problem& problem, const DeviceProfile& profile);
 
 // The build-time axis STORAGE16 of shaders.
 std::vector<Define> storage_axes(const Problem& problem, const DeviceProfile& profile);
-// The constants A_TYPE and B_TYPE of a stage.
+// The constants A_TYPE, B_TYPE and BLOCKS of a stage.
 std::vector<Define> type_constants(const Problem& problem, const Stage& stage);
 
 }  // namespace tessera::operations::matmul

@@ -2,127 +2,15 @@
 #include "operations/matmul_core/cases.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <random>
 #include <string>
-#include <utility>
+
+#include "operations/matmul_core/made_case.hpp"
 
 namespace tessera::operations::matmul {
 namespace {
-
-// What a call has beside a and b.
-enum Has : unsigned {
-  kNothing = 0,
-  kHasBias = 1,
-  kHasAddend = 2,
-  kHasGate = 4,
-  kHasResidual = 8,
-  kTransposeA = 16,
-  kTransposeB = 32,
-  kAll = kHasBias | kHasAddend | kHasGate | kHasResidual,
-};
-
-// How operands lie in memory.
-enum class Layout { kContiguous, kGaps, kColumns };
-
-struct MatmulCase {
-  const char* name;
-  const char* why;
-  std::int64_t m = 1, n = 1, k = 1;  // n: columns of the product
-  unsigned has = kNothing;
-  const char* activation = "none";
-  Shape batch_a{}, batch_b{};
-  Shape bias{};  // empty = [n]
-  const char* data = "normal";
-  Layout layout = Layout::kContiguous;
-  double alpha = 1, beta = 1;
-  const char* b_dtype = "";  // empty = that of a
-  const char* output = "";
-};
-
-Shape with(Shape leading, std::int64_t rows, std::int64_t columns) {
-  leading.push_back(rows);
-  leading.push_back(columns);
-  return leading;
-}
-
-Shape broadcast(const Shape& a, const Shape& b) {
-  Shape result(std::max(a.size(), b.size()), 1);
-  for (std::size_t i = 0; i < result.size(); ++i) {
-    const std::int64_t of_a = i < a.size() ? a[a.size() - 1 - i] : 1;
-    const std::int64_t of_b = i < b.size() ? b[b.size() - 1 - i] : 1;
-    result[result.size() - 1 - i] = of_a == 1 ? of_b : of_a;
-  }
-  return result;
-}
-
-// Rows with unused memory behind them, or columns that are contiguous where rows would be.
-TensorSpec laid_out(DType dtype, const Shape& shape, Layout layout, std::int64_t gap) {
-  TensorSpec spec = TensorSpec::contiguous(dtype, shape);
-  if (layout == Layout::kContiguous || shape.size() < 2) return spec;
-  const std::size_t rows = shape.size() - 2, columns = shape.size() - 1;
-  const std::size_t inner = layout == Layout::kGaps ? columns : rows;
-  const std::size_t outer = layout == Layout::kGaps ? rows : columns;
-  spec.offset = gap;
-  spec.strides[inner] = 1;
-  spec.strides[outer] = shape[inner] + gap;
-  std::int64_t step = shape[outer] * spec.strides[outer];
-  for (std::size_t axis = rows; axis-- > 0;) {
-    spec.strides[axis] = step;
-    step *= shape[axis];
-  }
-  return spec;
-}
-
-bool is_paired(const MatmulCase& from) {
-  return std::string(from.activation).find("glu") != std::string::npos;
-}
-
-// Gradients that a call can have are all wanted.
-Case make(const MatmulSlots& slots, DType dtype, const MatmulCase& from) {
-  Case result{.name = from.name, .why = from.why, .data = from.data};
-  const auto has = [&](Has what) { return (from.has & what) != 0; };
-  const DType b_type = *from.b_dtype != '\0' ? parse_dtype(from.b_dtype) : dtype;
-  const DType output = *from.output != '\0' ? parse_dtype(from.output) : dtype;
-  const std::int64_t n = is_paired(from) ? from.n / 2 : from.n;
-  const bool transpose_b = has(kTransposeB) || slots.linear;
-  Shape a =
-      has(kTransposeA) ? with(from.batch_a, from.k, from.m) : with(from.batch_a, from.m, from.k);
-  Shape b = transpose_b ? with(from.batch_b, from.n, from.k) : with(from.batch_b, from.k, from.n);
-  const Shape batch = broadcast(from.batch_a, from.batch_b);
-  std::int64_t gap = 0;
-  const auto set = [&](std::size_t slot, DType type, const Shape& shape) {
-    if (slot == kNoOperand) return;
-    gap += type == DType::kF32 ? 3 : 5;
-    result.operands.resize(std::max(result.operands.size(), slot + 1));
-    result.operands[slot] = laid_out(type, shape, from.layout, gap);
-  };
-  const Shape bias = from.bias.empty() ? Shape{from.n} : from.bias;
-  set(slots.a, dtype, a);
-  set(slots.b, b_type, b);
-  if (has(kHasBias)) set(slots.bias, dtype, bias);
-  if (has(kHasAddend)) set(slots.addend, output, with(batch, from.m, from.n));
-  if (has(kHasGate)) set(slots.gate, dtype, with(batch, from.m, n));
-  if (slots.backward()) {
-    set(slots.grad_output, output, with(batch, from.m, n));
-    set(slots.grad_a, dtype, a);
-    set(slots.grad_b, b_type, b);
-    if (has(kHasBias)) set(slots.grad_bias, dtype, bias);
-    if (has(kHasAddend)) set(slots.grad_addend, output, with(batch, from.m, from.n));
-    if (has(kHasGate)) set(slots.grad_gate, dtype, with(batch, from.m, n));
-  } else {
-    if (has(kHasResidual)) set(slots.residual, dtype, with(batch, from.m, n));
-    if (from.layout != Layout::kContiguous) set(slots.output, output, with(batch, from.m, n));
-    if (*from.output != '\0') result.options["output_dtype"] = std::string(from.output);
-  }
-  if (has(kTransposeA)) result.options["transpose_a"] = true;
-  if (has(kTransposeB)) result.options["transpose_b"] = true;
-  if (std::string(from.activation) != "none")
-    result.options["activation"] = std::string(from.activation);
-  if (from.alpha != 1) result.options["alpha"] = from.alpha;
-  if (from.beta != 1) result.options["beta"] = from.beta;
-  return result;
-}
 
 std::vector<MatmulCase> shared_table() {
   return {
@@ -387,9 +275,14 @@ Tile tile_of(const Config& config) {
 
 std::vector<Case> conformance_cases(const MatmulSlots& slots, DType dtype) {
   std::vector<Case> cases;
-  for (const MatmulCase& from : shared_table()) cases.push_back(make(slots, dtype, from));
+  if (is_eight_bits(dtype)) {
+    for (const MatmulCase& from : eight_bit_table(slots, dtype))
+      cases.push_back(make_case(slots, dtype, from));
+    return cases;
+  }
+  for (const MatmulCase& from : shared_table()) cases.push_back(make_case(slots, dtype, from));
   if (slots.linear) return cases;
-  for (const MatmulCase& from : matmul_table()) cases.push_back(make(slots, dtype, from));
+  for (const MatmulCase& from : matmul_table()) cases.push_back(make_case(slots, dtype, from));
   return cases;
 }
 
@@ -398,22 +291,22 @@ std::vector<Case> edge_cases(const MatmulSlots& slots, DType dtype, const Config
   std::vector<Case> cases;
   for (const int step : {-1, 0, 1}) {
     const std::string name = std::string("edge") + (step < 0 ? "-1" : step > 0 ? "+1" : "");
-    cases.push_back(make(slots, dtype,
-                         {.name = name.c_str(),
-                          .why = "the edge of a tile in every direction",
-                          .m = std::max<std::int64_t>(1, tile.m + step),
-                          .n = std::max<std::int64_t>(1, tile.n + step * tile.unit),
-                          .k = std::max<std::int64_t>(1, tile.k + step * tile.unit),
-                          .has = kHasBias}));
+    cases.push_back(make_case(slots, dtype,
+                              {.name = name.c_str(),
+                               .why = "the edge of a tile in every direction",
+                               .m = std::max<std::int64_t>(1, tile.m + step),
+                               .n = std::max<std::int64_t>(1, tile.n + step * tile.unit),
+                               .k = std::max<std::int64_t>(1, tile.k + step * tile.unit),
+                               .has = is_eight_bits(dtype) ? kNothing : kHasBias}));
   }
   if (is_hopper(config)) {
     constexpr std::int64_t kRows = 16;  // of tiles
-    cases.push_back(make(slots, dtype,
-                         {.name = "turns",
-                          .why = "more tiles than work-groups, of few terms",
-                          .m = kRows * tile.m,
-                          .n = (config.at("GROUPS") / kRows + 2) * tile.n,
-                          .k = tile.k}));
+    cases.push_back(make_case(slots, dtype,
+                              {.name = "turns",
+                               .why = "more tiles than work-groups, of few terms",
+                               .m = kRows * tile.m,
+                               .n = (config.at("GROUPS") / kRows + 2) * tile.n,
+                               .k = tile.k}));
   }
   return cases;
 }
@@ -446,20 +339,34 @@ std::vector<Case> benchmark_cases(const MatmulSlots& slots, DType dtype) {
                      .n = 4096,
                      .k = 4096,
                      .has = kHasBias | kTransposeB,
-                     .activation = "gelu"});
+                     .activation = "gelu",
+                     .scale_a = is_eight_bits(dtype) ? Shape{4096, 1} : Shape{}});
   }
   std::vector<Case> cases;
-  for (const MatmulCase& from : table) {
-    if (slots.linear && (from.has & kTransposeB) != 0) {
-      MatmulCase plain = from;
-      plain.has &= ~static_cast<unsigned>(kTransposeB);
-      cases.push_back(make(slots, dtype, plain));
-    } else {
-      cases.push_back(make(slots, dtype, from));
-    }
-  }
+  for (const MatmulCase& from : table) cases.push_back(make_case(slots, dtype, from));
   return cases;
 }
+
+namespace {
+
+// From normal numbers.
+void make_codes(DType dtype, const Case& shape, std::vector<double>& values) {
+  constexpr double kSpread = 40, kLargest = 128;  // of i8
+  for (double& value : values) {
+    if (dtype == DType::kI8) value *= kSpread;
+    if (shape.data == "largest") value = value < 1 ? -kLargest : kLargest;
+  }
+}
+
+void make_scales(const Case& shape, std::vector<double>& values) {
+  for (double& value : values) value = std::exp2(value - 4);
+  if (shape.data != "scales" || values.size() < 4) return;
+  values[0] = 0;
+  values[1] = std::numeric_limits<double>::quiet_NaN();
+  values[3] = std::numeric_limits<double>::infinity();
+}
+
+}  // namespace
 
 void fill_matmul(const Problem& problem, const Case& shape, std::span<HostTensor> tensors) {
   const MatmulSlots& slots = problem.as<MatmulProblem>().slots;
@@ -470,6 +377,9 @@ void fill_matmul(const Problem& problem, const Case& shape, std::span<HostTensor
       continue;
     std::vector<double> values(static_cast<std::size_t>(tensors[slot].spec.elements()));
     for (double& value : values) value = normal(generator);
+    if (is_eight_bits(tensors[slot].spec.dtype))
+      make_codes(tensors[slot].spec.dtype, shape, values);
+    if (slot == slots.scale_a || slot == slots.scale_b) make_scales(shape, values);
     if (shape.data == "far" && slot == slots.bias) {
       for (double& value : values) value *= 20;
     }

@@ -2,7 +2,8 @@
 // What becomes of sums: read by the kernels of every GPU in OpenCL C and GLSL. The room says how
 // operands are reached: MATMUL_PARAMETERS and MATMUL_ARGUMENTS of functions, ARGS(name), and for
 // each operand LOAD_<NAME>_VECTOR and LOAD_<NAME>_STEPS as in lib/typed, or STORE_… of result and
-// beside.
+// beside; of scales, which are floats, LOAD_SCALE_A(at) and LOAD_SCALE_B(at). FLOATS_OF_WORDS(x)
+// has the bits of four integers, TO_FLOAT4(x) their values.
 #ifndef TESSERA_OPERATIONS_MATMUL_CORE_FINISH_H
 #define TESSERA_OPERATIONS_MATMUL_CORE_FINISH_H
 
@@ -39,12 +40,43 @@ MATMUL_WRITE(matmul_write_result, result, MATMUL_TYPE_RESULT, STORE_RESULT_VECTO
 MATMUL_WRITE(matmul_write_beside, beside, MATMUL_TYPE_BESIDE, STORE_BESIDE_VECTOR,
              STORE_BESIDE_STEPS)
 
+// Four columns of a row: sums, or those of block `block` of the terms, times their scales. Where a
+// kernel takes no scales it defines MATMUL_SCALES as 0.
+#ifndef MATMUL_SCALES
+#define MATMUL_SCALES 1
+#endif
+FUNCTION FLOAT4 matmul_scaled(MATMUL_PARAMETERS u32 batch, u32 row, u32 column, u32 block,
+                              FLOAT4 sum) {
+  const u32 count = min(ARGS(n) - column, 4u);
+  if ((ARGS(features) & MATMUL_SCALE_A) != 0u) {
+    const u32 at = matmul_base(MATMUL_ARGUMENTS ARGS(scale_a), batch) +
+                   row / ARGS(scale_rows) * ARGS(scale_a).row + block * ARGS(scale_a).column;
+    sum *= LOAD_SCALE_A(at);
+  }
+  if ((ARGS(features) & MATMUL_SCALE_B) != 0u) {
+    const u32 step = ARGS(scale_b).column;
+    const u32 at = matmul_base(MATMUL_ARGUMENTS ARGS(scale_b), batch) +
+                   column / ARGS(scale_columns) * step + block * ARGS(scale_b).row;
+    const float first = LOAD_SCALE_B(at);
+    FLOAT4 scale = MAKE_FLOAT4(first, first, first, first);  // a block of columns has whole vectors
+    if (ARGS(scale_columns) == 1u && step != 0u) {
+      if (count > 1u) scale.y = LOAD_SCALE_B(at + step);
+      if (count > 2u) scale.z = LOAD_SCALE_B(at + 2u * step);
+      if (count > 3u) scale.w = LOAD_SCALE_B(at + 3u * step);
+    }
+    sum *= scale;
+  }
+  return sum;
+}
+
 // Columns `column` to column + 3 of a row, as far as there are; column is a multiple of four.
 FUNCTION void matmul_finish(MATMUL_PARAMETERS u32 batch, u32 row, u32 column, FLOAT4 sum) {
   const u32 features = ARGS(features), kind = features & MATMUL_ACTIVATION;
   const u32 count = min(ARGS(n) - column, 4u);
   const bool paired = (features & MATMUL_PAIRED) != 0u;
   const u32 own = paired ? column / 2u : column, own_count = paired ? count / 2u : count;
+  if (MATMUL_SCALES != 0 && ARGS(scale_terms) == 0u)
+    sum = matmul_scaled(MATMUL_ARGUMENTS batch, row, column, 0u, sum);
   FLOAT4 z = ARGS(alpha) * sum;
   if ((features & MATMUL_BIAS) != 0u)
     z += matmul_read_bias(MATMUL_ARGUMENTS batch, row, column, count);
@@ -70,6 +102,16 @@ FUNCTION void matmul_finish(MATMUL_PARAMETERS u32 batch, u32 row, u32 column, FL
                                          through.y * slope.z * z.w, through.y * shaped.z)
                            : through * slope;
   matmul_write_result(MATMUL_ARGUMENTS batch, row, column, count, dz);
+}
+
+// The same of whole numbers, which may be the result as they are: words of 32 bits like floats.
+FUNCTION void matmul_finish_whole(MATMUL_PARAMETERS u32 batch, u32 row, u32 column, INT4 sum) {
+  if ((ARGS(features) & MATMUL_WHOLE) != 0u) {
+    matmul_write_result(MATMUL_ARGUMENTS batch, row, column, min(ARGS(n) - column, 4u),
+                        FLOATS_OF_WORDS(sum));
+  } else {
+    matmul_finish(MATMUL_ARGUMENTS batch, row, column, TO_FLOAT4(sum));
+  }
 }
 
 #endif  // TESSERA_OPERATIONS_MATMUL_CORE_FINISH_H

@@ -75,14 +75,18 @@ std::vector<Pass> sums_passes(const Stage& stage, std::uint64_t own_floats) {
   return {std::move(pass), combine_pass(stage, splits, own_floats)};
 }
 
+std::vector<std::size_t> with_finish(std::vector<std::size_t> bindings, const Stage& stage) {
+  for (const Role role : {kBias, kAddend, kGate, kResidual, kResult, kBeside, kScaleA, kScaleB})
+    bindings.push_back(stage.slots[role]);
+  return bindings;
+}
+
 Pass combine_pass(const Stage& stage, const Splits& splits, std::uint64_t own_floats) {
   Pass pass;
   pass.name = stage.name + " combine";
   pass.opencl = {.file = "matmul/core/combine.cl", .entry = "matmul_combine"};
   pass.vulkan = {.file = "matmul/core/combine.comp", .entry = "main"};
-  const auto& slots = stage.slots;
-  pass.bindings = {kScratch,         slots[kBias],   slots[kAddend], slots[kGate],
-                   slots[kResidual], slots[kResult], slots[kBeside]};
+  pass.bindings = with_finish({kScratch}, stage);
   pass.axes = storage_axes;
   pass.specialized_on = std::vector<std::string>{};
   pass.group_size = [](const Config&) { return Dim3{kCombineItems}; };

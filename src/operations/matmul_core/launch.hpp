@@ -22,6 +22,9 @@ std::uint32_t filling_splits(const Product& product, std::uint64_t tiles, std::u
 // Floats of the sums of shares.
 std::uint64_t partial_floats(const Product& product, std::uint32_t splits);
 
+// Bindings of a kernel, with what MATMUL_FINISH_PARAMETERS or MATMUL_BINDING stand for behind them.
+std::vector<std::size_t> with_finish(std::vector<std::size_t> bindings, const Stage& stage);
+
 // matmul/core/combine after a kernel that leaves the sums of `splits` shares in scratch, and in
 // place of a product that has no terms.
 Pass combine_pass(const Stage& stage, const Splits& splits, std::uint64_t own_floats = 0);

@@ -100,6 +100,8 @@ MatmulOracle::MatmulOracle(const Problem& problem, std::span<const HostTensor> t
   for (const std::int64_t extent : call_.batch) batches_ *= extent;
   a_ = read(tensors, slots.a, call_.transpose_a);
   b_ = read(tensors, slots.b, call_.transpose_b);
+  scale_a_ = read(tensors, slots.scale_a, call_.transpose_a);
+  scale_b_ = read(tensors, slots.scale_b, call_.transpose_b);
   bias_ = read(tensors, slots.bias, false);
   if (call_.beta != 0) addend_ = read(tensors, slots.addend, false);
   gate_ = read(tensors, slots.gate, false);
@@ -130,30 +132,63 @@ double MatmulOracle::beside(const Matrix& operand, std::int64_t batch, std::int6
                      operand.rows == 1 ? 0 : row)[operand.columns == 1 ? 0 : column];
 }
 
+// Of row `own` of op(a) or column `own` of op(b) and a block of terms.
+double MatmulOracle::scale(const Matrix& operand, const Scaling& scaling, std::int64_t batch,
+                           std::int64_t own, std::int64_t block, bool rows_are_terms) const {
+  if (operand.values.empty()) return 1;
+  const std::int64_t along = scaling.blocks ? own / MATMUL_BLOCK : own;
+  const std::int64_t term = scaling.terms ? block : 0;
+  return rows_are_terms ? beside(operand, batch, term, along) : beside(operand, batch, along, term);
+}
+
 MatmulOracle::Sums MatmulOracle::sums_row(std::int64_t batch, std::int64_t row) const {
   const auto columns = static_cast<std::size_t>(call_.columns);
   Sums sums;
   sums.values.assign(columns, 0);
   std::vector<double> magnitude(columns);
+  sums.bounds.resize(columns);
   const double* a = a_.row(batch_of(a_, batch), row);
   const std::int64_t b_batch = batch_of(b_, batch);
-  for (std::int64_t k = 0; k < call_.k; ++k) {
-    const double* b = b_.row(b_batch, k);
-    const double factor = a[k];
+  const bool blocks = call_.scale_a.terms || call_.scale_b.terms;
+  const bool scales = !scale_a_.values.empty() || !scale_b_.values.empty();
+  const std::int64_t each = blocks ? MATMUL_BLOCK : std::max<std::int64_t>(call_.k, 1);
+  std::vector<double> of_block(columns), block_magnitude(columns);
+  for (std::int64_t first = 0; first < call_.k; first += each) {
+    std::ranges::fill(of_block, 0);
+    std::ranges::fill(block_magnitude, 0);
+    for (std::int64_t k = first; k < std::min(first + each, call_.k); ++k) {
+      const double* b = b_.row(b_batch, k);
+      const double factor = a[k];
+      for (std::size_t n = 0; n < columns; ++n) {
+        const double product = factor * b[n];
+        of_block[n] += product;
+        block_magnitude[n] += std::fabs(product);
+      }
+    }
+    const std::int64_t block = first / MATMUL_BLOCK;
+    const double of_row = scale(scale_a_, call_.scale_a, batch, row, block, false);
     for (std::size_t n = 0; n < columns; ++n) {
-      const double product = factor * b[n];
-      sums.values[n] += product;
-      magnitude[n] += std::fabs(product);
+      const double of_column =
+          scale(scale_b_, call_.scale_b, batch, static_cast<std::int64_t>(n), block, true);
+      sums.values[n] += of_block[n] * of_row * of_column;
+      magnitude[n] += block_magnitude[n] * std::fabs(of_row) * std::fabs(of_column);
+      // What is lost below the smallest number before the second scale.
+      if (scales) sums.bounds[n] += kSmallest * (1 + std::fabs(of_column));
     }
   }
-  sums.bounds.resize(columns);
-  const double error = sum_error(static_cast<double>(call_.k));
+  // Sums of i8 are exact before they are scaled.
+  const bool whole = problem_.dtype == DType::kI8 && !blocks;
+  const double error = !whole                        ? sum_error(static_cast<double>(call_.k))
+                       : call_.output == DType::kI32 ? 0
+                                                     : 4 * kUnit;
   const abi::u32 kind = call_.activation.kind;
   for (std::size_t n = 0; n < columns; ++n) {
     const auto column = static_cast<std::int64_t>(n);
     double& z = sums.values[n];
+    const double size = whole ? std::fabs(z) : magnitude[n];
     z = call_.alpha * z;
-    double bound = std::fabs(call_.alpha) * magnitude[n] * error + kUnit * std::fabs(z);
+    double bound = std::fabs(call_.alpha) * (size * error + sums.bounds[n]);
+    if (call_.output != DType::kI32) bound += kUnit * std::fabs(z);
     if (!bias_.values.empty()) {
       z += beside(bias_, batch, row, column);
       bound += kUnit * std::fabs(z);

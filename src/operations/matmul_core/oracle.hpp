@@ -49,6 +49,8 @@ class MatmulOracle {
   std::int64_t batch_of(const Matrix& operand, std::int64_t batch) const;
   double beside(const Matrix& operand, std::int64_t batch, std::int64_t row,
                 std::int64_t column) const;
+  double scale(const Matrix& operand, const Scaling& scaling, std::int64_t batch, std::int64_t own,
+               std::int64_t block, bool rows_are_terms) const;
   Sums sums_row(std::int64_t batch, std::int64_t row) const;
   Shaped shaped_row(std::int64_t batch, std::int64_t row) const;
   void make_gradients(bool rounds);
@@ -56,7 +58,8 @@ class MatmulOracle {
   const Problem& problem_;
   const MatmulProblem& call_;
   std::int64_t batches_ = 1;
-  Matrix a_{}, b_{}, bias_{}, addend_{}, gate_{}, residual_{}, grad_output_{};
+  Matrix a_{}, b_{}, scale_a_{}, scale_b_{}, bias_{}, addend_{}, gate_{}, residual_{},
+      grad_output_{};
   std::vector<double> gradients_{}, gradient_bounds_{};  // of the sums, [batches, m, columns]
 };
 

@@ -18,6 +18,7 @@ struct MatmulSlots {
   std::size_t a = 0, b = 1, bias = 2;
   std::size_t addend = kNoOperand, gate = kNoOperand;
   std::size_t residual = kNoOperand, output = kNoOperand;  // forward
+  std::size_t scale_a = kNoOperand, scale_b = kNoOperand;  // forward
   // Backward. A gradient has the shape and dtype of what it is the gradient of.
   std::size_t grad_output = kNoOperand, grad_a = kNoOperand, grad_b = kNoOperand;
   std::size_t grad_bias = kNoOperand, grad_addend = kNoOperand, grad_gate = kNoOperand;
@@ -38,6 +39,12 @@ struct Activation {
   bool paired = false;  // of two columns the even one is activated and multiplies the odd one
 };
 
+// How a scale lies over its operand.
+struct Scaling {
+  bool blocks = false;  // of rows of op(a) or columns of op(b); else all of them or each
+  bool terms = false;   // blocks of them have scales of their own
+};
+
 struct MatmulProblem {
   MatmulSlots slots{};
   std::int64_t m = 0, k = 0;
@@ -48,12 +55,16 @@ struct MatmulProblem {
   Activation activation{};
   double alpha = 1, beta = 1;
   DType output = DType::kF32;
+  Scaling scale_a{}, scale_b{};
 
   // Is the gradient of the sums another tensor than that of the output?
   bool shapes_gradient(const Problem& problem) const {
     return activation.kind != 0 || problem.has(slots.gate);
   }
 };
+
+// i8 and 8-bit floats: operands of forward calls only, which scales may go with.
+bool is_eight_bits(DType dtype);
 
 void validate_matmul(Problem& problem, const MatmulSlots& slots);
 void reference_matmul(const Problem& problem, std::span<HostTensor> tensors);

@@ -68,6 +68,15 @@ class Builder {
     }
   }
 
+  // A scale, with one element for all rows or terms, for each, or for blocks of them.
+  void add_scale(Role role, std::size_t slot, bool turned, const Scaling& scaling) {
+    if (!problem_.has(slot)) return;
+    add(role, slot, turned);
+    if (scaling.blocks)
+      (role == kScaleA ? product_.scale_rows : product_.scale_columns) = MATMUL_BLOCK;
+    if (scaling.terms) product_.blocks = MATMUL_BLOCKS_SCALED;
+  }
+
   void add_ones(Role role) { product_.views[role] = {.present = true}; }
 
   // Batches along which an operand repeats are added up in its gradient.
@@ -103,12 +112,15 @@ bool joins(const OuterAxis& outer, const OuterAxis& inner) {
   return true;
 }
 
+bool has_rows(std::size_t role) { return role != kB && role != kScaleB; }
+
 // Rows of the next batch that continue those of this one, and share b.
 bool continues_rows(const Product& product, const OuterAxis& axis) {
-  if (axis.summed || axis.steps[kB] != 0) return false;
+  if (axis.summed || axis.steps[kB] != 0 || axis.steps[kScaleB] != 0) return false;
+  if (product.scale_rows != 1) return false;
   for (std::size_t role = 0; role < kRoles; ++role) {
     const View& view = product.views[role];
-    if (role == kB || !view.present) continue;
+    if (!has_rows(role) || !view.present) continue;
     if (product.m > 1 && axis.steps[role] != view.row * product.m) return false;
   }
   return true;
@@ -127,7 +139,7 @@ void join_axes(Product& product, bool as_rows) {
   for (std::size_t i = axes.size(); i-- > 0;) {
     if (as_rows && continues_rows(product, axes[i])) {
       for (std::size_t role = 0; role < kRoles; ++role) {
-        if (role != kB && product.m == 1) product.views[role].row = axes[i].steps[role];
+        if (has_rows(role) && product.m == 1) product.views[role].row = axes[i].steps[role];
       }
       product.m *= axes[i].size;
     } else if (continues_terms(product, axes[i])) {
@@ -148,9 +160,12 @@ void join_axes(Product& product, bool as_rows) {
 
 void turn(Product& product) {
   std::swap(product.m, product.n);
-  std::swap(product.views[kA], product.views[kB]);
+  std::swap(product.scale_rows, product.scale_columns);
+  for (const auto& [a, b] : {std::pair{kA, kB}, std::pair{kScaleA, kScaleB}}) {
+    std::swap(product.views[a], product.views[b]);
+    for (OuterAxis& axis : product.axes) std::swap(axis.steps[a], axis.steps[b]);
+  }
   for (View& view : product.views) std::swap(view.row, view.column);
-  for (OuterAxis& axis : product.axes) std::swap(axis.steps[kA], axis.steps[kB]);
 }
 
 // Kernels write rows by vectors, and have ways of their own for few rows.
@@ -191,6 +206,10 @@ Product sums_of(const Problem& problem, const Stage& stage) {
   } else {
     builder.add(kResidual, call.slots.residual);
     builder.add(kResult, call.slots.output);
+    if (problem.dtype == DType::kI8) product.blocks = MATMUL_BLOCKS_WHOLE;
+    builder.add_scale(kScaleA, call.slots.scale_a, call.transpose_a, call.scale_a);
+    builder.add_scale(kScaleB, call.slots.scale_b, call.transpose_b, call.scale_b);
+    product.whole = call.output == DType::kI32;
   }
   return std::move(product);
 }
@@ -283,7 +302,9 @@ std::array<std::size_t, kRoles> bindings(const MatmulSlots& slots, Step step, bo
             slots.gate,
             step == Step::kShape ? slots.grad_output : slots.residual,
             step == Step::kShape ? kScratch : slots.output,
-            step == Step::kShape ? slots.grad_gate : kNoOperand};
+            step == Step::kShape ? slots.grad_gate : kNoOperand,
+            slots.scale_a,
+            slots.scale_b};
       break;
     case Step::kGradA:
       to[kA] = gradient;
@@ -333,7 +354,10 @@ std::vector<Stage> stages(const MatmulSlots& slots, bool rounds) {
                   .shaped = shaped,
                   .rounds = rounds,
                   .slots = bindings(slots, step, shaped)};
-      if (turned) std::swap(stage.slots[kA], stage.slots[kB]);
+      if (turned) {
+        std::swap(stage.slots[kA], stage.slots[kB]);
+        std::swap(stage.slots[kScaleA], stage.slots[kScaleB]);
+      }
       list.push_back(std::move(stage));
     }
   };

@@ -17,7 +17,19 @@
 namespace tessera::operations::matmul {
 
 // What a kernel is bound to.
-enum Role : std::size_t { kA, kB, kBias, kAddend, kGate, kResidual, kResult, kBeside, kRoles };
+enum Role : std::size_t {
+  kA,
+  kB,
+  kBias,
+  kAddend,
+  kGate,
+  kResidual,
+  kResult,
+  kBeside,
+  kScaleA,
+  kScaleB,
+  kRoles
+};
 
 struct View {
   bool present = false;
@@ -40,6 +52,9 @@ struct Product {
   std::array<View, kRoles> views{};
   abi::u32 features = 0;  // MATMUL_… but for those that views tell
   double alpha = 1, beta = 1;
+  abi::u32 scale_rows = 1, scale_columns = 1;  // that share an element of a scale
+  abi::u32 blocks = MATMUL_BLOCKS_NONE;        // of terms
+  bool whole = false;                          // the result is integers
 
   std::int64_t batches() const;
   std::int64_t sums() const;

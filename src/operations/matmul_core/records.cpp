@@ -14,10 +14,39 @@ Operand operand(std::string name, Role role, bool optional, std::string shape, s
           .doc = std::move(doc)};
 }
 
+void add_eight_bits(Operation& operation) {
+  const std::string first = operation.operands.front().name;
+  for (std::size_t slot : {0, 1}) {
+    auto& dtypes = operation.operands[slot].dtypes;
+    dtypes.insert(dtypes.end(), {DType::kI8, DType::kE4M3FN, DType::kE5M2});
+  }
+  // By the first factor; validation has what the second may be.
+  for (const DType dtype : operation.operands.front().dtypes)
+    operation.types.emplace_back(std::string(to_string(dtype)),
+                                 std::vector{std::pair{first, dtype}});
+}
+
+Operand scale_operand(const std::string& name, const std::string& of) {
+  return {
+      .name = name,
+      .role = Role::kInput,
+      .optional = true,
+      .shape = "[..., rows, columns]",
+      .dtypes = {DType::kF32},
+      .doc = "of " + of + " in 8 bits: one, of each row that is no term, or of 128 x 128, 1 x 128"};
+}
+
+Operand output_operand(std::string shape, std::string doc) {
+  Operand output = operand("output", Role::kOutput, false, std::move(shape), std::move(doc));
+  output.dtypes.push_back(DType::kI32);
+  return output;
+}
+
 OptionInfo output_option(const std::string& operand) {
   return {.name = "output_dtype",
-          .type = "one of f32, f16, bf16",
-          .doc = "of output; that of " + operand + " where it is not set"};
+          .type = "one of f32, f16, bf16, i32",
+          .doc = "of output; where it is not set that of " + operand +
+                 ", of 8-bit floats and scaled i8 f32, of i8 alone i32"};
 }
 
 Operation new_record(const std::string& name, const MatmulSlots& slots) {

@@ -16,6 +16,7 @@
 
 #include "operations/matmul_core/launch.hpp"
 #include "tessera/error.hpp"
+#include "tessera/operations/linear.hpp"
 #include "tessera/record.hpp"
 
 namespace tessera {
@@ -28,6 +29,8 @@ using ::testing::HasSubstr;
 
 TensorSpec f32(Shape shape) { return TensorSpec::contiguous(DType::kF32, std::move(shape)); }
 TensorSpec f16(Shape shape) { return TensorSpec::contiguous(DType::kF16, std::move(shape)); }
+
+TensorSpec of(DType dtype, Shape shape) { return TensorSpec::contiguous(dtype, std::move(shape)); }
 
 using Specs = std::map<std::string, TensorSpec>;
 
@@ -84,8 +87,52 @@ TEST(MatmulRefusals, SayWhatIsWrong) {
        "option 'alpha' must be a number that float holds"},
       {"matmul",
        {{"a", f32({2, 3})}, {"b", f32({3, 5})}},
+       {{"output_dtype", std::string("i8")}},
+       "option 'output_dtype' must be f32 or f16 or bf16 or i32"},
+      {"matmul",
+       {{"a", f32({2, 3})}, {"b", f32({3, 5})}},
        {{"output_dtype", std::string("i32")}},
-       "option 'output_dtype' must be f32 or f16 or bf16"},
+       "output_dtype 'i32' gives the sums of products of i8 as they are, with nothing behind them"},
+      {"matmul",
+       {{"a", of(DType::kI8, {2, 3})}, {"b", of(DType::kI8, {3, 5})}, {"bias", f32({5})}},
+       {},
+       "output_dtype 'i32' gives the sums of products of i8 as they are, with nothing behind them"},
+      {"matmul",
+       {{"a", of(DType::kI8, {2, 3})}, {"b", f16({3, 5})}},
+       {},
+       "a i8 and b f16 do not multiply: both are i8, or of 8-bit floats, or of f32, f16 and bf16"},
+      {"matmul",
+       {{"a", of(DType::kI8, {2, 1 << 17})}, {"b", of(DType::kI8, {1 << 17, 5})}},
+       {},
+       "products of i8 are added up in 32 bits, which hold 131071 terms"},
+      {"matmul",
+       {{"a", f32({2, 3})}, {"b", f32({3, 5})}, {"scale_a", f32({1})}},
+       {},
+       "scale_a f32[1] belongs to operands of 8 bits"},
+      {"matmul",
+       {{"a", of(DType::kE5M2, {200, 300})},
+        {"b", of(DType::kE4M3FN, {300, 5})},
+        {"scale_a", f32({200, 300})}},
+       {},
+       "scale_a f32[200, 300] does not fit a e5m2[200, 300], of which it may have "
+       "[1 or 200 or 2, 1 or 3] elements: one, each, or blocks of 128, of terms one or blocks"},
+      {"matmul",
+       {{"a", of(DType::kE5M2, {7, 2, 300})},
+        {"b", of(DType::kE5M2, {300, 5})},
+        {"scale_a", f32({2, 2, 1})}},
+       {},
+       "of which it may have [1 or 7, 1 or 2, 1 or 3] elements"},
+      {"linear",
+       {{"input", of(DType::kE5M2, {7, 2})},
+        {"weight", of(DType::kE5M2, {300, 2})},
+        {"scale_weight", f32({1, 300})}},
+       {},
+       "scale_weight f32[1, 300] does not fit weight e5m2[300, 2], of which it may have "
+       "[1 or 300 or 3, 1] elements"},
+      {"matmul_backward",
+       {{"a", of(DType::kI8, {2, 3})}, {"b", of(DType::kI8, {3, 5})}, {"grad_output", f32({2, 5})}},
+       {},
+       "a i8[2, 3] must be one of f32, f16, bf16"},
       {"matmul",
        {{"a", huge}, {"b", huge_too}},
        {},
@@ -173,6 +220,21 @@ TEST(MatmulProducts, OfNoActivationMultiplyTheGradientItself) {
   ASSERT_EQ(list.size(), 3U);
   EXPECT_EQ(list[1].views[operations::matmul::kA].dtype, DType::kF32);  // from scratch
   EXPECT_EQ(operations::matmul::scratch_of_stages(shaped), 4U + 40U * 60U);
+}
+
+// Blocks of rows begin anew with each batch, so that batches are no rows of theirs.
+TEST(MatmulProducts, WithScalesJoinOnlyWhatTheScalesFollow) {
+  const Specs factors{{"a", of(DType::kI8, {4, 130, 5})}, {"b", of(DType::kI8, {5, 60})}};
+  const auto rows_with = [&](Shape scale) {
+    Specs specs = factors;
+    specs["scale_a"] = f32(std::move(scale));
+    return products_of(problem_of("matmul", specs)).front().m;
+  };
+  EXPECT_EQ(rows_with({1}), 520);
+  EXPECT_EQ(rows_with({4, 130, 1}), 520);
+  EXPECT_EQ(rows_with({130, 1}), 130);
+  EXPECT_EQ(rows_with({4, 1, 1}), 130);
+  EXPECT_EQ(rows_with({4, 2, 1}), 130);
 }
 
 TEST(MatmulProducts, SplitTermsWhereTilesAreFew) {
@@ -275,6 +337,20 @@ INSTANTIATE_TEST_SUITE_P(Activations, MatmulSlopes,
                          ::testing::Values("none", "gelu", "gelu_tanh", "silu", "swiglu", "geglu"));
 
 // ---- the typed functions ------------------------------------------------------------------------
+
+TEST(Matmul, ScalesFactorsOf8Bits) {
+  Context context = Context::open({.device = "host"});
+  const std::vector<std::int8_t> a{1, -2, 127, 4}, b{1, 0, -128, 3};
+  const Tensor x = context.upload(a, {2, 2}), w = context.upload(b, {2, 2});
+  EXPECT_EQ(context.download<std::int32_t>(matmul(context, x, w)),
+            (std::vector<std::int32_t>{257, -6, -385, 12}));
+  const Tensor rows = context.upload(std::vector<float>{2, 1}, {2, 1});
+  EXPECT_EQ(context.download<float>(matmul(context, x, w, {.scale_a = rows})),
+            (std::vector<float>{514, -12, -385, 12}));
+  EXPECT_EQ(context.download<float>(linear(
+                context, x, w, {.scale_weight = context.upload(std::vector<float>{1, 4}, {2, 1})})),
+            (std::vector<float>{1, -536, 127, -64976}));
+}
 
 TEST(Matmul, MultipliesAndItsPullbackMatches) {
   Context context = Context::open({.device = "host"});

@@ -49,10 +49,11 @@ Dim3 groups_of(std::uint64_t items) { return {static_cast<std::uint32_t>(items)}
 
 bool is_plain(const Product& product) {
   const View& result = product.views[kResult];
-  const bool alone = std::ranges::none_of(std::array{kBias, kAddend, kGate, kResidual, kBeside},
-                                          [&](Role role) { return product.views[role].present; });
-  return alone && product.features == 0 && product.alpha == 1 && result.dtype == DType::kF32 &&
-         result.column == 1;
+  const bool alone =
+      std::ranges::none_of(std::array{kBias, kAddend, kGate, kResidual, kBeside, kScaleA, kScaleB},
+                           [&](Role role) { return product.views[role].present; });
+  return alone && product.features == 0 && product.blocks == MATMUL_BLOCKS_NONE &&
+         product.alpha == 1 && result.dtype == DType::kF32 && result.column == 1;
 }
 
 Pass pack_pass(const Stage& stage, Role role) {
@@ -82,9 +83,13 @@ Pass product_pass(const Stage& stage) {
   pass.name = stage.name;
   pass.opencl = {.file = "matmul/cpu/product.cl", .entry = "matmul_product_cpu"};
   const auto& slots = stage.slots;
-  pass.bindings = {slots[kA],    slots[kB],        kScratch,       slots[kBias],  slots[kAddend],
-                   slots[kGate], slots[kResidual], slots[kResult], slots[kBeside]};
-  pass.specialized_on = std::vector<std::string>{"ROWS", "BLOCK_M", "BLOCK_K", "VECTOR_WIDTH"};
+  pass.bindings = with_finish({slots[kA], slots[kB], kScratch}, stage);
+  pass.specialized_on =
+      std::vector<std::string>{"ROWS", "BLOCK_M", "BLOCK_K", "VECTOR_WIDTH", "BLOCKS"};
+  pass.constants = [stage](const Problem& problem, const Config&) -> std::vector<Define> {
+    const auto product = product_of(problem, stage);
+    return {{"BLOCKS", product ? product->blocks : 0U}};
+  };
   pass.groups = [stage](const Problem& problem, const Config& config) {
     const auto packing = packing_of_stage(problem, stage, config);
     return groups_of(packing ? items_of(packing->product, config) : 0);
@@ -124,6 +129,9 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
     return "takes blocks of whole tiles of 1 to 16 rows";
   if (config.at("BLOCK_K") == 0 || config.at("PANELS") == 0)
     return "takes at least one term and one panel at a time";
+  constexpr std::uint32_t kExact = 1024;  // products of i8 whose sum is a whole number of float
+  if (problem.dtype == DType::kI8 && config.at("BLOCK_K") > kExact)
+    return "takes at most " + std::to_string(kExact) + " terms of i8 at a time";
   if (Refusal no = rejects_private_bytes(std::uint64_t{8} * block * width)) return no;
   if (Refusal no = rejects_products(problem, profile)) return no;
   constexpr std::uint64_t kMost = std::uint64_t{1} << 31;
@@ -145,6 +153,8 @@ Way cpu_way(const MatmulSlots& slots) {
   variant.idea = "an item multiplies rows with packed panels, tile by tile in registers";
   variant.needs = opencl_cpu();
   variant.dtypes = {DType::kF32, DType::kF16, DType::kBF16};
+  if (!slots.backward())
+    variant.dtypes.insert(variant.dtypes.end(), {DType::kI8, DType::kE4M3FN, DType::kE5M2});
   variant.tunables = tunables();
   variant.space = space;
   variant.rejects = rejects;

@@ -130,8 +130,7 @@ std::vector<Pass> passes_of(const Stage& stage) {
     return product_with_terms(problem, stage) ? Dim3{1} : Dim3{0, 0, 0};
   };
   Pass pass = new_pass(stage, "", "matmul/hopper/product.cl", "matmul_hopper");
-  pass.bindings = {kScratch,         slots[kBias],   slots[kAddend], slots[kGate],
-                   slots[kResidual], slots[kResult], slots[kBeside]};
+  pass.bindings = with_finish({kScratch}, stage);
   pass.groups = [stage](const Problem& problem, const Config& config) {
     const auto product = product_with_terms(problem, stage);
     return product ? Dim3{groups_of(*product, config)} : Dim3{0, 0, 0};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The body of matmul/tile/product, in the text that OpenCL C and GLSL share. The language brings
-// HELD(i), vectors in registers; TILE(i), vectors in local memory; PRODUCT(i), sums;
-// ADD_PRODUCTS(a, b), the products of a step from where the item's rows and columns begin; and how
-// elements are read.
+// HELD(i), vectors in registers; TILE(i), vectors in local memory; PRODUCT(i), sums; TOTAL(i),
+// where BLOCKS says that blocks of them are added up, the words of that; ADD_PRODUCTS(a, b), the
+// products of a step from where the item's rows and columns begin; and how elements are read.
 
 // A square of four rows (or columns) from `row` on by four terms from `term` on, to HELD(to) to
 // HELD(to + 3); what is outside is 0. by_terms, by_rows: vectors along that axis lie at multiples
@@ -85,6 +85,34 @@
     }                                                                                        \
   }
 
+// Row and column of vector `vector` of an item's sums.
+#define TILE_PLACE(vector) (lane_m + TO_U32(LANES_M) * ((vector) / TO_U32(COLUMNS / 4)))
+#define TILE_ROW(vector)                                     \
+  (row0 + TILE_PLACE(vector) % (TO_U32(BLOCK_M) / 4u) * 4u + \
+   TILE_PLACE(vector) / (TO_U32(BLOCK_M) / 4u))
+#define TILE_COLUMN(vector) \
+  (column0 + 4u * (lane_n + TO_U32(LANES_N) * ((vector) % TO_U32(COLUMNS / 4))))
+
+// The sums of block `block` of the terms join the total.
+#define TILE_ADD_BLOCK(block)                                                                      \
+  {                                                                                                \
+    UNROLL for (u32 i = 0u; i < TO_U32(ROWS * COLUMNS / 4); ++i) {                                 \
+      if (BLOCKS == MATMUL_BLOCKS_WHOLE) {                                                         \
+        UNROLL for (u32 j = 0u; j < 4u; ++j) TOTAL(4u * i + j) += TO_INT(PRODUCT(4u * i + j));     \
+      } else if (TILE_ROW(i) < ARGS(m) && TILE_COLUMN(i) < ARGS(n)) {                              \
+        const FLOAT4 scaled =                                                                      \
+            matmul_scaled(MATMUL_ARGUMENTS batch, TILE_ROW(i), TILE_COLUMN(i), block,              \
+                          MAKE_FLOAT4(PRODUCT(4u * i), PRODUCT(4u * i + 1u), PRODUCT(4u * i + 2u), \
+                                      PRODUCT(4u * i + 3u)));                                      \
+        TOTAL(4u * i) = WORD_OF_FLOAT(FLOAT_OF_WORD(TOTAL(4u * i)) + scaled.x);                    \
+        TOTAL(4u * i + 1u) = WORD_OF_FLOAT(FLOAT_OF_WORD(TOTAL(4u * i + 1u)) + scaled.y);          \
+        TOTAL(4u * i + 2u) = WORD_OF_FLOAT(FLOAT_OF_WORD(TOTAL(4u * i + 2u)) + scaled.z);          \
+        TOTAL(4u * i + 3u) = WORD_OF_FLOAT(FLOAT_OF_WORD(TOTAL(4u * i + 3u)) + scaled.w);          \
+      }                                                                                            \
+      UNROLL for (u32 j = 0u; j < 4u; ++j) PRODUCT(4u * i + j) = 0.0f;                             \
+    }                                                                                              \
+  }
+
 const u32 lane = LOCAL_ID_X, lane_n = lane % TO_U32(LANES_N), lane_m = lane / TO_U32(LANES_N);
 const u32 features = ARGS(features);
 const bool a_by_terms = (features & MATMUL_A_BY_TERMS) != 0u;
@@ -110,11 +138,19 @@ for (u32 unit = GROUP_ID_X; unit < units; unit += GROUP_COUNT_X) {
   const u32 b_base = matmul_base(MATMUL_ARGUMENTS ARGS(b), batch);
   const u32 first = min(split * steps_each, steps), last = min(first + steps_each, steps);
   UNROLL for (u32 i = 0u; i < TO_U32(ROWS * COLUMNS); ++i) PRODUCT(i) = 0.0f;
+  if (BLOCKS != MATMUL_BLOCKS_NONE) {
+    UNROLL for (u32 i = 0u; i < TO_U32(ROWS * COLUMNS); ++i) TOTAL(i) = 0;
+  }
   // A round fetches step `step` while the products of the one before are taken.
   for (u32 step = first; first < last && step <= last; ++step) {
     if (step < last) TILE_FETCH_STEP(step)
     if (step > first)
       ADD_PRODUCTS(lane_m * TO_U32(TILE_STRIDE), (TO_U32(BLOCK_M) + lane_n) * TO_U32(TILE_STRIDE));
+    // One summand: only gradients have more.
+    const u32 terms = step * TO_U32(BLOCK_K);
+    const bool ends_block = step > first && (terms % TO_U32(MATMUL_BLOCK) == 0u || step == last);
+    if (BLOCKS != MATMUL_BLOCKS_NONE && ends_block)
+      TILE_ADD_BLOCK((terms - 1u) / TO_U32(MATMUL_BLOCK))
     TILE_BARRIER();
     if (step < last) TILE_STORE_STEP()
     TILE_BARRIER();
@@ -123,16 +159,24 @@ for (u32 unit = GROUP_ID_X; unit < units; unit += GROUP_COUNT_X) {
   // up.
   ROLLED for (u32 vector = 0u; vector < TO_U32(ROWS * COLUMNS / 4); ++vector) {
     FLOAT4 sum = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
+    INT4 words = MAKE_INT4(0, 0, 0, 0);
     UNROLL for (u32 i = 0u; i < TO_U32(ROWS * COLUMNS / 4); ++i) {
-      if (i == vector)
-        sum = MAKE_FLOAT4(PRODUCT(4u * i), PRODUCT(4u * i + 1u), PRODUCT(4u * i + 2u),
-                          PRODUCT(4u * i + 3u));
+      if (i == vector) {
+        if (BLOCKS == MATMUL_BLOCKS_NONE) {
+          sum = MAKE_FLOAT4(PRODUCT(4u * i), PRODUCT(4u * i + 1u), PRODUCT(4u * i + 2u),
+                            PRODUCT(4u * i + 3u));
+        } else {
+          words =
+              MAKE_INT4(TOTAL(4u * i), TOTAL(4u * i + 1u), TOTAL(4u * i + 2u), TOTAL(4u * i + 3u));
+        }
+      }
     }
-    const u32 place = lane_m + TO_U32(LANES_M) * (vector / TO_U32(COLUMNS / 4));
-    const u32 quarter = TO_U32(BLOCK_M) / 4u, row = row0 + place % quarter * 4u + place / quarter;
-    const u32 column = column0 + 4u * (lane_n + TO_U32(LANES_N) * (vector % TO_U32(COLUMNS / 4)));
+    if (BLOCKS == MATMUL_BLOCKS_SCALED) sum = FLOATS_OF_WORDS(words);
+    const u32 row = TILE_ROW(vector), column = TILE_COLUMN(vector);
     if (row < ARGS(m) && column < ARGS(n)) {
-      if (splits > 1u) {
+      if (BLOCKS == MATMUL_BLOCKS_WHOLE) {
+        matmul_finish_whole(MATMUL_ARGUMENTS batch, row, column, words);
+      } else if (splits > 1u) {
         const u32 vectors = (ARGS(n) + 3u) / 4u;
         STORE_PARTIAL(((split * ARGS(batches) + batch) * ARGS(m) + row) * vectors + column / 4u,
                       sum);

@@ -47,6 +47,7 @@ std::uint64_t tiles_of(const Product& product, const TileGeometry& geometry) {
 
 std::uint32_t splits(const Product& product, const Config& config) {
   const TileGeometry geometry = geometry_of(config);
+  if (product.blocks == MATMUL_BLOCKS_WHOLE) return 1;  // shares are floats
   return filling_splits(product, tiles_of(product, geometry), config.at("FILL"),
                         std::int64_t{kLeastSteps} * geometry.block_k);
 }
@@ -103,6 +104,8 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   if (rows == 0 || rows % 4 != 0 || columns == 0 || columns % 4 != 0 || rows * columns > 256)
     return "takes fours of rows and columns, at most 256 sums an item";
   if (config.at("BLOCK_K") == 0 || config.at("BLOCK_K") % 4 != 0) return "takes terms by fours";
+  if (is_eight_bits(problem.dtype) && MATMUL_BLOCK % config.at("BLOCK_K") != 0)
+    return "takes terms of 8 bits by divisors of " + std::to_string(MATMUL_BLOCK);
   if (lanes == 0 || items % lanes != 0)
     return "takes work-groups of whole rows of lanes, and WG_X is " + std::to_string(items);
   if (Refusal no = rejects_products(problem, profile)) return no;
@@ -123,8 +126,7 @@ Pass product_pass(const Stage& stage) {
   pass.opencl = {.file = "matmul/tile/product.cl", .entry = "matmul_product"};
   pass.vulkan = {.file = "matmul/tile/product.comp", .entry = "main"};
   const auto& slots = stage.slots;
-  pass.bindings = {slots[kA],    slots[kB],        kScratch,       slots[kBias],  slots[kAddend],
-                   slots[kGate], slots[kResidual], slots[kResult], slots[kBeside]};
+  pass.bindings = with_finish({slots[kA], slots[kB], kScratch}, stage);
   pass.axes = storage_axes;
   pass.constants = [stage](const Problem& problem, const Config&) {
     return type_constants(problem, stage);
@@ -153,6 +155,8 @@ Way tile_way(const MatmulSlots& slots) {
   variant.name = "tile";
   variant.idea = "tiles of both operands in local memory, sums in registers";
   variant.dtypes = {DType::kF32, DType::kF16, DType::kBF16};
+  if (!slots.backward())
+    variant.dtypes.insert(variant.dtypes.end(), {DType::kI8, DType::kE4M3FN, DType::kE5M2});
   variant.tunables = tunables();
   variant.space = space;
   variant.rejects = rejects;
