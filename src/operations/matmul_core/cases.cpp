@@ -265,6 +265,9 @@ Tile tile_of(const Config& config) {
   if (const std::uint32_t width = config.get("VECTOR_WIDTH", 0); width != 0)
     return {config.at("BLOCK_M"), std::int64_t{2} * width * config.at("PANELS"),
             config.at("BLOCK_K")};
+  if (const std::uint32_t lanes = config.get("LANES_K", 0); lanes != 0)
+    return {config.at("ROWS"), std::int64_t{config.at("COLUMNS")} * (config.get("WG_X", 1) / lanes),
+            std::int64_t{4} * config.at("SQUARES") * lanes};
   const std::uint32_t lanes_m = config.get("LANES_M", 1);
   return {std::int64_t{config.get("ROWS", 8)} * lanes_m,
           std::int64_t{config.get("COLUMNS", 32)} * (config.get("WG_X", 1) / lanes_m),
