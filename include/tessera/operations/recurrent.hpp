@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Linear attention as a recurrence: a state of key_dim x value_dim for each head, with up to four
+// decays.
+//
+//   H_t[k,v]    = exp(g_t + g_gamma_h + gk_t[k] + gv_t[v]) H_(t-1)[k,v] + key_t[k] value_t[v]
+//   output_t[v] = softmax_scale sum_k query_t[k] H_t[k,v]
+//
+// The decays are logarithms, in natural units, added up before exp is taken of them; what is left
+// out counts 0. The state decays before the token joins it, and the output sees its own token.
+// H_(-1) is initial_state, or 0; final_state is the state after the last token. With reverse, time
+// runs from the last token of each sequence to its first: initial_state enters at the last token.
+//
+// Shapes: query, key, gk [batch, seq, heads, key_dim]; value, gv, output [batch, seq, heads,
+// value_dim]; g [batch, seq, heads], a number for a token and head, or [batch, seq, heads,
+// key_dim], one for each key dim; g_gamma [heads]; states [sequences, heads, key_dim, value_dim] in
+// f32. query, key and value are f32, f16 or bf16, and decays are in their dtype or in f32. Strides
+// are any but along the last axis of what has four axes, which is contiguous. Kernels take dims up
+// to 512.
+//
+// Packed sequences: with cu_seqlens, i32 [sequences + 1], batch is 1, and sequence s is tokens
+// cu_seqlens[s] <= t < cu_seqlens[s + 1]. One of length 0 passes its state on. Outputs of tokens
+// that belong to no sequence are 0, and nothing of such tokens is used. What cu_seqlens holds is
+// known on the device only: boundaries count as cut to [0, seq] and to not decrease, so that no two
+// sequences overlap, and synchronize() and downloads throw DataError for one that is outside or
+// decreases.
+//
+// Decays above 0 let the state grow; minus infinity starts it anew; plus infinity and NaN reach
+// what comes after their token and nothing before it.
+//
+// Numerics: states and sums in float, one rounding to nearest even at the end. Products of decays
+// are formed of factors, never as quotients, so that decays of -80 a step lose nothing but what is
+// too small for a float. Sums have one order: the same library, driver, device, configuration and
+// inputs give the same bits.
+//
+// Errors: InvalidArgument for shapes, dtypes and options that contradict this, Unsupported where no
+// variant of the device can.
+//
+// Source: Katharopoulos et al., arXiv:2006.16236 (linear attention as a recurrence); Yang et al.,
+// arXiv:2312.06635 (decays).
+#pragma once
+
+#include <optional>
+
+#include "tessera/context.hpp"
+#include "tessera/export.hpp"
+
+namespace tessera {
+
+// Tensors that are left out are not part of the call.
+struct RecurrentOptions {
+  Tensor g{}, g_gamma{}, gk{}, gv{};
+  Tensor initial_state{};
+  Tensor cu_seqlens{};
+  bool reverse = false;
+  std::optional<float> softmax_scale{};  // default key_dim^-1/2
+};
+
+struct RecurrentResult {
+  Tensor output;       // [batch, seq, heads, value_dim], the dtype of query
+  Tensor final_state;  // [sequences, heads, key_dim, value_dim] f32
+};
+
+TESSERA_API RecurrentResult recurrent(const Executor& on, const Tensor& query, const Tensor& key,
+                                      const Tensor& value, const RecurrentOptions& options = {});
+
+}  // namespace tessera

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the kernels of the variant "tile" reach operands and their work-group in GLSL: by the names of their bindings.
+#ifndef TESSERA_RECURRENCE_TILE_OPERANDS_GLSL
+#define TESSERA_RECURRENCE_TILE_OPERANDS_GLSL
+
+#define FLOAT4 vec4
+#define MAKE_FLOAT4(x, y, z, w) vec4(x, y, z, w)
+#define UNROLL [[unroll]]
+#define LOCAL_ID_X gl_LocalInvocationID.x
+#define LOCAL_ID_Y gl_LocalInvocationID.y
+#define GROUP_ID_X gl_WorkGroupID.x
+#define GROUP_ID_Y gl_WorkGroupID.y
+#define GROUP_COUNT_X gl_NumWorkGroups.x
+#define ARGS(name) (args.name)
+#define SPACE(i) space[i]
+#define BOUNDS(i) bounds[i]
+#define RECUR_BARRIER() barrier()
+// Below -104 nothing of a float is left; functions of devices need not say so. NaN stays NaN.
+#define RECUR_EXP(x) mix(exp(x), vec4(0.0), lessThan(x, vec4(-104.0)))
+
+#define RECUR_TYPE(shift) ((args.types >> (shift)) & 3u)
+#define LOAD(name, at, left, type) \
+  (RECUR_HAS(RECUR_ALIGNED) ? load_##name##_vector(at, type) : load_##name##_steps(at, 1u, left, type))
+#define STORE(name, x, at, left, type)          \
+  if (RECUR_HAS(RECUR_ALIGNED)) {               \
+    store_##name##_vector(x, at, type);         \
+  } else {                                      \
+    store_##name##_steps(x, at, 1u, left, type); \
+  }
+
+#define LOAD_QUERY(at, left) LOAD(query, at, left, RECUR_TYPE(RECUR_TYPE_ROWS))
+#define LOAD_KEY(at, left) LOAD(key, at, left, RECUR_TYPE(RECUR_TYPE_ROWS))
+#define LOAD_VALUE(at, left) LOAD(value, at, left, RECUR_TYPE(RECUR_TYPE_ROWS))
+#define LOAD_GATE(at) load_g_steps(at, 0u, 1u, RECUR_TYPE(RECUR_TYPE_G)).x
+#define LOAD_GAMMA(at) load_gamma_steps(at, 0u, 1u, RECUR_TYPE(RECUR_TYPE_GAMMA)).x
+#define LOAD_KEY_GATE(at, left) LOAD(g, at, left, RECUR_TYPE(RECUR_TYPE_G))
+#define LOAD_GK(at, left) LOAD(gk, at, left, RECUR_TYPE(RECUR_TYPE_GK))
+#define LOAD_GV(at, left) LOAD(gv, at, left, RECUR_TYPE(RECUR_TYPE_GV))
+#define LOAD_INITIAL(at, left) LOAD(initial, at, left, DTYPE_F32)
+#define LOAD_CARRIED(at, left) LOAD(carried, at, left, DTYPE_F32)
+#define LOAD_BOUNDARY(i) cu_seqlens[args.cu_offset + (i)*args.cu_stride]
+#define STORE_OUTPUT(x, at, left) STORE(output, x, at, left, RECUR_TYPE(RECUR_TYPE_ROWS))
+#define STORE_FINAL(x, at, left) STORE(final, x, at, left, DTYPE_F32)
+#define STORE_CARRIED(x, at, left) STORE(paused, x, at, left, DTYPE_F32)
+#define RAISE(error, index) RAISE_ERROR(errors, args.errors, error, index)
+#include "operations/recurrence_core/places.h"
+
+#endif  // TESSERA_RECURRENCE_TILE_OPERANDS_GLSL

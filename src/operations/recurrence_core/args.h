@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Per-launch arguments of the recurrences' kernels: read by C++, OpenCL C and GLSL.
+#ifndef TESSERA_OPERATIONS_RECURRENCE_CORE_ARGS_H
+#define TESSERA_OPERATIONS_RECURRENCE_CORE_ARGS_H
+#include "abi/shared.h"
+
+// What a call has; bits of `features`.
+#define RECUR_REVERSE 1u
+#define RECUR_PACKED 2u
+#define RECUR_GATE 4u      // g: a number for a token and head
+#define RECUR_KEY_GATE 8u  // g: one for each key dim, too
+#define RECUR_GAMMA 16u    // g_gamma
+#define RECUR_GK 32u
+#define RECUR_GV 64u
+#define RECUR_INITIAL 128u  // forward: initial_state
+#define RECUR_FINAL 256u    // forward: final_state is wanted; backward: its gradient is given
+#define RECUR_ALIGNED 512u  // dims, offsets and strides are multiples of 4 elements
+#define RECUR_RESUME 1024u  // the state comes from scratch, where the launch before has left it
+#define RECUR_PAUSE 2048u   // the state goes there, for the launch after this one
+
+// Where the storage types stand in `types`, two bits each: DTYPE_… of abi/shared.h.
+#define RECUR_TYPE_ROWS 0u  // query, key, value, output
+#define RECUR_TYPE_G 2u
+#define RECUR_TYPE_GAMMA 4u
+#define RECUR_TYPE_GK 6u
+#define RECUR_TYPE_GV 8u
+
+// Of cu_seqlens; in the order of Operation::errors.
+#define RECUR_ERROR_OUTSIDE 0u
+#define RECUR_ERROR_DECREASES 1u
+
+TESSERA_ABI_BEGIN
+
+// Where rows of an operand lie. Offsets and strides count elements; the last axis is contiguous.
+struct RecurRows {
+  u32 offset;
+  u32 batch;
+  u32 token;
+  u32 head;
+};
+
+// Where the states of an operand lie: key_dim rows of value_dim contiguous floats.
+struct RecurStates {
+  u32 offset;
+  u32 sequence;
+  u32 head;
+  u32 row;
+};
+
+struct RecurForwardArgs {
+  u32 features;  // RECUR_…
+  u32 types;
+  u32 tokens;     // of a batch entry
+  u32 sequences;  // batch entries, or those that are packed
+  u32 heads;
+  u32 key_dim;
+  u32 value_dim;
+  u32 first;  // token of each sequence with which the launch begins
+  u32 most;   // tokens of a sequence that it takes
+  u32 errors;
+  f32 scale;
+  f32 slope;  // head times this joins the log decay
+  u32 gamma_offset;
+  u32 gamma_stride;
+  u32 cu_offset;
+  u32 cu_stride;
+  STRUCT(RecurRows) query;
+  STRUCT(RecurRows) key;
+  STRUCT(RecurRows) value;
+  STRUCT(RecurRows) g;
+  STRUCT(RecurRows) gk;
+  STRUCT(RecurRows) gv;
+  STRUCT(RecurRows) result;
+  STRUCT(RecurStates) initial_state;
+  STRUCT(RecurStates) final_state;
+};
+
+TESSERA_ABI_END
+#endif  // TESSERA_OPERATIONS_RECURRENCE_CORE_ARGS_H

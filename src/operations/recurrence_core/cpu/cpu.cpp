@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chunks of 16 tokens, or single ones, on processors through OpenCL.
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "kernel/tunable_list.hpp"
+#include "operations/common/launch.hpp"
+#include "operations/recurrence_core/launch.hpp"
+
+namespace tessera::operations::recurrence {
+namespace {
+
+const RecurrenceProblem& call_of(const Problem& problem) { return problem.as<RecurrenceProblem>(); }
+
+std::uint32_t key_block(const Problem& problem) {
+  const std::int64_t key_dim = call_of(problem).key_dim;
+  for (const std::uint32_t block : {16U, 64U, 128U, 256U}) {
+    if (key_dim <= block) return block;
+  }
+  return 512;
+}
+
+std::int64_t columns_of(const Config& config) { return std::int64_t{32} * config.at("PANELS"); }
+
+// Wide blocks take the scores of a chunk once for all columns; narrow ones give every core
+// something to do.
+std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
+  const std::int64_t value_dim = call_of(problem).value_dim;
+  std::vector<Config> list, too_few;
+  for (const std::uint32_t panels : {4U, 2U, 1U}) {
+    if (panels > 1 && value_dim <= 32 * panels / 2) continue;
+    const Config config{{"PANELS", panels}};
+    const bool enough = units_of(call_of(problem), columns_of(config)) >=
+                        2 * std::int64_t{std::max(profile.compute_units, 1U)};
+    (enough ? list : too_few).push_back(config);
+  }
+  list.insert(list.end(), too_few.rbegin(), too_few.rend());
+  return list;
+}
+
+Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
+  const std::uint32_t panels = config.at("PANELS");
+  if (panels != 1 && panels != 2 && panels != 4)
+    return "takes 1, 2 or 4 panels, and PANELS is " + std::to_string(panels);
+  return rejects_recurrence(problem, profile);
+}
+
+}  // namespace
+
+std::optional<Way> cpu_way(const RecurrenceSlots& slots) {
+  if (slots.backward()) return std::nullopt;
+  Variant variant;
+  variant.name = "cpu";
+  variant.idea = "a state in the caches, chunks of 16 tokens by products of rows and panels";
+  variant.needs = opencl_cpu();
+  variant.dtypes = {DType::kF32, DType::kF16, DType::kBF16};
+  variant.tunables = {
+#include "operations/recurrence_core/cpu/cpu.def"
+  };
+  variant.space = space;
+  variant.rejects = rejects;
+  Pass pass;
+  pass.name = "forward";
+  pass.opencl = {.file = "recurrence/cpu/forward.cl", .entry = "recurrence_forward_cpu"};
+  pass.bindings = forward_bindings(slots);
+  pass.constants = [](const Problem& problem, const Config&) {
+    return std::vector<Define>{{"KEY_BLOCK", key_block(problem)}};
+  };
+  pass.groups = [](const Problem& problem, const Config& config) {
+    return groups_of(units_of(call_of(problem), columns_of(config)));
+  };
+  pass.args = [](const Problem& problem, const Config&) {
+    return argument_bytes(forward_arguments(problem));
+  };
+  pass.errors_at = offsetof(abi::RecurForwardArgs, errors);
+  variant.passes = {std::move(pass)};
+  return Way{.variant = std::move(variant),
+             .rule = {.why = "processors want whole vectors in one item, and no local memory",
+                      .when = [](const Problem&,
+                                 const DeviceProfile& profile) { return is_opencl_cpu(profile); },
+                      .config =
+                          [](const Problem& problem, const DeviceProfile& profile) {
+                            return space(problem, profile).front();
+                          }}};
+}
+
+}  // namespace tessera::operations::recurrence

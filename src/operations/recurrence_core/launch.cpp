@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operations/recurrence_core/launch.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "operations/common/launch.hpp"
+
+namespace tessera::operations::recurrence {
+namespace {
+
+constexpr std::int64_t kMostGroups = 65535;  // along an axis, on any device
+constexpr std::int64_t kMostDim = 512;
+
+abi::u32 narrow(std::int64_t value) { return static_cast<abi::u32>(value); }
+
+abi::RecurRows rows_of(const Problem& problem, std::size_t slot) {
+  if (!problem.has(slot)) return {};
+  const TensorSpec& spec = problem.spec(slot);
+  return {narrow(spec.offset), narrow(spec.strides[0]), narrow(spec.strides[1]),
+          narrow(spec.strides[2])};
+}
+
+abi::RecurStates states_of(const Problem& problem, std::size_t slot) {
+  const abi::RecurRows at = rows_of(problem, slot);
+  return {at.offset, at.batch, at.token, at.head};
+}
+
+abi::u32 type_of(const Problem& problem, std::size_t slot, abi::u32 shift) {
+  return problem.has(slot) ? dtype_axis(problem.spec(slot).dtype) << shift : 0;
+}
+
+abi::u32 features_of(const Problem& problem) {
+  const auto& call = problem.as<RecurrenceProblem>();
+  const RecurrenceSlots& slots = call.slots;
+  abi::u32 features = 0;
+  const auto mark = [&](bool holds, abi::u32 feature) { features |= holds ? feature : 0U; };
+  mark(call.reverse, RECUR_REVERSE);
+  mark(call.packed, RECUR_PACKED);
+  mark(problem.has(slots.g), call.key_gate ? RECUR_KEY_GATE : RECUR_GATE);
+  mark(problem.has(slots.gamma), RECUR_GAMMA);
+  mark(problem.has(slots.gk), RECUR_GK);
+  mark(problem.has(slots.gv), RECUR_GV);
+  mark(problem.has(slots.initial_state), RECUR_INITIAL);
+  mark(problem.has(slots.final_state) || problem.has(slots.grad_final_state), RECUR_FINAL);
+  mark(is_aligned(problem), RECUR_ALIGNED);
+  return features;
+}
+
+}  // namespace
+
+bool is_aligned(const Problem& problem) {
+  return std::ranges::all_of(problem.operands, [](const std::optional<TensorSpec>& spec) {
+    if (!spec || spec->shape.size() != 4) return true;
+    const auto by_fours = [](std::int64_t number) { return number % 4 == 0; };
+    return by_fours(spec->offset) && by_fours(spec->shape.back()) &&
+           std::all_of(spec->strides.begin(), spec->strides.end() - 1, by_fours);
+  });
+}
+
+abi::RecurForwardArgs forward_arguments(const Problem& problem) {
+  const auto& call = problem.as<RecurrenceProblem>();
+  const RecurrenceSlots& slots = call.slots;
+  abi::RecurForwardArgs args{};
+  args.features = features_of(problem);
+  args.types =
+      type_of(problem, slots.query, RECUR_TYPE_ROWS) | type_of(problem, slots.g, RECUR_TYPE_G) |
+      type_of(problem, slots.gamma, RECUR_TYPE_GAMMA) | type_of(problem, slots.gk, RECUR_TYPE_GK) |
+      type_of(problem, slots.gv, RECUR_TYPE_GV);
+  args.tokens = narrow(call.tokens);
+  args.sequences = narrow(call.sequences);
+  args.heads = narrow(call.heads);
+  args.key_dim = narrow(call.key_dim);
+  args.value_dim = narrow(call.value_dim);
+  args.most = narrow(call.tokens);
+  args.scale = static_cast<float>(call.scale);
+  args.slope = static_cast<float>(call.slope);
+  if (problem.has(slots.gamma)) {
+    args.gamma_offset = narrow(problem.spec(slots.gamma).offset);
+    args.gamma_stride = narrow(problem.spec(slots.gamma).strides[0]);
+  }
+  if (call.packed) {
+    args.cu_offset = narrow(problem.spec(slots.cu_seqlens).offset);
+    args.cu_stride = narrow(problem.spec(slots.cu_seqlens).strides[0]);
+  }
+  args.query = rows_of(problem, slots.query);
+  args.key = rows_of(problem, slots.key);
+  args.value = rows_of(problem, slots.value);
+  args.g = rows_of(problem, slots.g);
+  args.gk = rows_of(problem, slots.gk);
+  args.gv = rows_of(problem, slots.gv);
+  args.result = rows_of(problem, slots.output);
+  args.initial_state = states_of(problem, slots.initial_state);
+  args.final_state = states_of(problem, slots.final_state);
+  return args;
+}
+
+std::uint64_t state_bytes(const RecurrenceProblem& call) {
+  return std::uint64_t{4} *
+         static_cast<std::uint64_t>(call.sequences * call.heads * call.key_dim * call.value_dim);
+}
+
+std::int64_t units_of(const RecurrenceProblem& call, std::int64_t columns) {
+  // A packed call of no sequence still has rows to write.
+  const std::int64_t sequences =
+      call.packed ? std::max<std::int64_t>(call.sequences, 1) : call.sequences;
+  return sequences * call.heads * ceil_div(call.value_dim, columns);
+}
+
+Dim3 groups_of(std::int64_t units) {
+  if (units == 0) return {0, 0, 0};
+  const std::int64_t x = std::min(units, kMostGroups);
+  return {narrow(x), ceil_div(units, x)};
+}
+
+Refusal rejects_recurrence(const Problem& problem, const DeviceProfile& profile) {
+  const auto& call = problem.as<RecurrenceProblem>();
+  if (call.key_dim > kMostDim || call.value_dim > kMostDim)
+    return "takes key and value dims up to " + std::to_string(kMostDim);
+  if (units_of(call, 1) >= std::int64_t{1} << 31) return "counts states' columns to 2^31";
+  return rejects_long_operands(problem, profile, {});
+}
+
+std::vector<std::size_t> forward_bindings(const RecurrenceSlots& slots) {
+  return {slots.query,      slots.key,    slots.value,       slots.g,
+          slots.gamma,      slots.gk,     slots.gv,          slots.initial_state,
+          slots.cu_seqlens, slots.output, slots.final_state, kScratch,
+          kErrors};
+}
+
+}  // namespace tessera::operations::recurrence

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operations/recurrence_core/oracle.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/rounding.hpp"
+
+namespace tessera::operations::recurrence {
+namespace {
+
+std::vector<double> read(const Problem& problem, std::span<HostTensor> tensors, std::size_t slot) {
+  return problem.has(slot) ? tensors[slot].read() : std::vector<double>{};
+}
+
+// exp of a log decay, and what float may be off by, relative. The functions of devices are good to
+// 3 units in the last place in OpenCL, and to 3 + 2 |x| in Vulkan; x is a sum of terms, each of
+// which is rounded. What is below the smallest float may be lost.
+struct Factor {
+  double value = 0, error = 0, lost = 0;
+};
+Factor factor_of(double exponent, double size) {
+  Factor factor{.value = std::exp(exponent)};
+  if (exponent == 0 && size == 0) return factor;
+  factor.error = kUnitF32 * (8 + 8 * std::min(size, 256.0));
+  factor.lost = factor.value < 0x1p-125 ? 0x1p-125 : 0;
+  return factor;
+}
+
+// If roundings are independent, a sum of n numbers is off by lambda sqrt(n) u times their
+// magnitudes at most, but with a probability of about 2 n exp(-lambda^2 / 2) (Higham and Mary, SIAM
+// J. Sci. Comput. 41(5), 2019); lambda is 8.
+double sum_error(std::int64_t terms) {
+  return kUnitF32 * (8 * std::sqrt(static_cast<double>(terms)) + 8);
+}
+
+}  // namespace
+
+std::vector<std::int64_t> boundaries_of(const RecurrenceProblem& call,
+                                        std::span<HostTensor> tensors) {
+  std::vector<std::int64_t> boundaries;
+  std::int64_t least = 0;
+  for (const double value : tensors[call.slots.cu_seqlens].read()) {
+    least = std::clamp(static_cast<std::int64_t>(value), least, call.tokens);
+    boundaries.push_back(least);
+  }
+  return boundaries;
+}
+
+// Of [key_dim, columns]: h, the sum of the magnitudes of what it is the sum of, and by how much a
+// float h may be off (running error analysis: Higham, Accuracy and Stability of Numerical
+// Algorithms, 3.3).
+struct RecurrenceOracle::States {
+  std::vector<double> h, size, error;
+
+  explicit States(std::size_t count) : h(count), size(count), error(count) {}
+  void decay(std::size_t at, const Factor& a) {
+    error[at] = a.value * error[at] + (a.value * a.error + a.lost) * size[at];
+    h[at] *= a.value;
+    size[at] *= a.value;
+  }
+  void add(std::size_t at, double term) {
+    h[at] += term;
+    size[at] += std::fabs(term);
+    error[at] += 3 * kUnitF32 * size[at];
+  }
+};
+
+RecurrenceOracle::RecurrenceOracle(const Problem& problem, std::span<HostTensor> tensors)
+    : call_(problem.as<RecurrenceProblem>()) {
+  const RecurrenceSlots& slots = call_.slots;
+  query_ = read(problem, tensors, slots.query);
+  key_ = read(problem, tensors, slots.key);
+  value_ = read(problem, tensors, slots.value);
+  g_ = read(problem, tensors, slots.g);
+  gamma_ = read(problem, tensors, slots.gamma);
+  gk_ = read(problem, tensors, slots.gk);
+  gv_ = read(problem, tensors, slots.gv);
+  initial_ = read(problem, tensors, slots.initial_state);
+  grad_output_ = read(problem, tensors, slots.grad_output);
+  grad_final_ = read(problem, tensors, slots.grad_final_state);
+  std::vector<std::int64_t> boundaries;
+  if (call_.packed) boundaries = boundaries_of(call_, tensors);
+  for (std::int64_t sequence = 0; sequence < call_.sequences; ++sequence) {
+    const auto at = static_cast<std::size_t>(sequence);
+    Unit unit{.sequence = sequence, .batch = sequence, .end = call_.tokens};
+    if (call_.packed)
+      unit = {.sequence = sequence, .batch = 0, .begin = boundaries[at], .end = boundaries[at + 1]};
+    for (unit.head = 0; unit.head < call_.heads; ++unit.head) units_.push_back(unit);
+  }
+}
+
+std::int64_t RecurrenceOracle::token(const Unit& unit, std::int64_t step) const {
+  return call_.reverse ? unit.end - 1 - step : unit.begin + step;
+}
+
+const double* RecurrenceOracle::row(const std::vector<double>& values, const Unit& unit,
+                                    std::int64_t token, std::int64_t dim) const {
+  return values.data() + ((unit.batch * call_.tokens + token) * call_.heads + unit.head) * dim;
+}
+
+RecurrenceOracle::Decay RecurrenceOracle::decay(const Unit& unit, std::int64_t token,
+                                                std::int64_t first) const {
+  const auto keys = static_cast<std::size_t>(call_.key_dim);
+  double shared = call_.slope * static_cast<double>(unit.head), size = std::fabs(shared);
+  const auto add = [&](double term) {
+    shared += term;
+    size += std::fabs(term);
+  };
+  if (!gamma_.empty()) add(gamma_[static_cast<std::size_t>(unit.head)]);
+  if (!g_.empty() && !call_.key_gate) add(*row(g_, unit, token, 1));
+  Decay decay{.keys = std::vector<double>(keys, shared),
+              .key_sizes = std::vector<double>(keys, size)};
+  const auto add_row = [&](const std::vector<double>& terms) {
+    const double* from = row(terms, unit, token, call_.key_dim);
+    for (std::size_t k = 0; k < keys; ++k) {
+      decay.keys[k] += from[k];
+      decay.key_sizes[k] += std::fabs(from[k]);
+    }
+  };
+  if (call_.key_gate) add_row(g_);
+  if (!gk_.empty()) add_row(gk_);
+  if (!gv_.empty()) decay.values = row(gv_, unit, token, call_.value_dim) + first;
+  return decay;
+}
+
+RecurrenceOracle::States RecurrenceOracle::initial(const Unit& unit, std::int64_t first,
+                                                   std::int64_t columns) const {
+  States states(static_cast<std::size_t>(call_.key_dim * columns));
+  if (initial_.empty()) return states;
+  const std::int64_t rows = (unit.sequence * call_.heads + unit.head) * call_.key_dim;
+  for (std::int64_t k = 0; k < call_.key_dim; ++k) {
+    for (std::int64_t v = 0; v < columns; ++v) {
+      const double value =
+          initial_[static_cast<std::size_t>((rows + k) * call_.value_dim + first + v)];
+      states.h[static_cast<std::size_t>(k * columns + v)] = value;
+      states.size[static_cast<std::size_t>(k * columns + v)] = std::fabs(value);
+    }
+  }
+  return states;
+}
+
+// Calls use(at, key, column, factor) for every element of a state.
+template <class Decay, class Use>
+void each_factor(const Decay& decay, std::int64_t columns, Use use) {
+  const std::size_t width = static_cast<std::size_t>(columns);
+  for (std::size_t k = 0; k < decay.keys.size(); ++k) {
+    Factor factor = factor_of(decay.keys[k], decay.key_sizes[k]);
+    for (std::size_t v = 0; v < width; ++v) {
+      if (decay.values != nullptr)
+        factor = factor_of(decay.keys[k] + decay.values[v],
+                           decay.key_sizes[k] + std::fabs(decay.values[v]));
+      use(k * width + v, k, v, factor);
+    }
+  }
+}
+
+void RecurrenceOracle::step(const Unit& unit, std::int64_t token, std::int64_t first,
+                            std::int64_t columns, States& states) const {
+  const double* key = row(key_, unit, token, call_.key_dim);
+  const double* value = row(value_, unit, token, call_.value_dim) + first;
+  each_factor(decay(unit, token, first), columns,
+              [&](std::size_t at, std::size_t k, std::size_t v, const Factor& factor) {
+                states.decay(at, factor);
+                states.add(at, key[k] * value[v]);
+              });
+}
+
+RecurrenceOracle::Forward RecurrenceOracle::forward(const Unit& unit, std::int64_t first,
+                                                    std::int64_t columns) const {
+  States states = initial(unit, first, columns);
+  Forward result;
+  const auto width = static_cast<std::size_t>(columns);
+  result.output.values.resize(static_cast<std::size_t>(unit.length()) * width);
+  result.output.bounds.resize(result.output.values.size());
+  for (std::int64_t i = 0; i < unit.length(); ++i) {
+    const std::int64_t at_token = token(unit, i);
+    step(unit, at_token, first, columns, states);
+    const double* query = row(query_, unit, at_token, call_.key_dim);
+    const auto place = static_cast<std::size_t>(at_token - unit.begin) * width;
+    for (std::size_t k = 0; k < static_cast<std::size_t>(call_.key_dim); ++k) {
+      const double weight = call_.scale * query[k];
+      for (std::size_t v = 0; v < width; ++v) {
+        const std::size_t at = k * width + v;
+        result.output.values[place + v] += weight * states.h[at];
+        result.output.bounds[place + v] +=
+            std::fabs(weight) * (states.error[at] + sum_error(call_.key_dim) * states.size[at]);
+      }
+    }
+  }
+  result.state = {std::move(states.h), std::move(states.error)};
+  return result;
+}
+
+// Gradients of h arrive as D; H before each token is kept.
+RecurrenceOracle::Backward RecurrenceOracle::backward(const Unit& unit) const {
+  const auto keys = static_cast<std::size_t>(call_.key_dim);
+  const auto columns = static_cast<std::size_t>(call_.value_dim);
+  const auto length = static_cast<std::size_t>(unit.length());
+  std::vector<States> before{initial(unit, 0, call_.value_dim)};
+  for (std::int64_t i = 0; i < unit.length(); ++i) {
+    before.push_back(before.back());
+    step(unit, token(unit, i), 0, call_.value_dim, before.back());
+  }
+  States gradient(keys * columns);
+  if (!grad_final_.empty()) {
+    const std::int64_t from =
+        (unit.sequence * call_.heads + unit.head) * call_.key_dim * call_.value_dim;
+    for (std::size_t at = 0; at < keys * columns; ++at) {
+      gradient.h[at] = grad_final_[static_cast<std::size_t>(from) + at];
+      gradient.size[at] = std::fabs(gradient.h[at]);
+    }
+  }
+  Backward result;
+  const auto resize = [&](Bounded& to, std::size_t width) {
+    to.values.resize(length * width);
+    to.bounds.resize(length * width);
+  };
+  for (Bounded* to : {&result.query, &result.key, &result.gk}) resize(*to, keys);
+  for (Bounded* to : {&result.value, &result.gv}) resize(*to, columns);
+  resize(result.gate, 1);
+  const auto add = [](Bounded& to, std::size_t at, double value, double bound) {
+    to.values[at] += value;
+    to.bounds[at] += bound;
+  };
+  const double key_sum = sum_error(call_.key_dim), value_sum = sum_error(call_.value_dim);
+  for (std::size_t i = length; i-- > 0;) {
+    const std::int64_t at_token = token(unit, static_cast<std::int64_t>(i));
+    const auto place = static_cast<std::size_t>(at_token - unit.begin);
+    const double* query = row(query_, unit, at_token, call_.key_dim);
+    const double* key = row(key_, unit, at_token, call_.key_dim);
+    const double* value = row(value_, unit, at_token, call_.value_dim);
+    const double* output = row(grad_output_, unit, at_token, call_.value_dim);
+    each_factor(decay(unit, at_token, 0), call_.value_dim,
+                [&](std::size_t at, std::size_t k, std::size_t v, const Factor& factor) {
+                  const States &now = before[i + 1], &old = before[i];
+                  gradient.add(at, call_.scale * query[k] * output[v]);
+                  const double dh = gradient.h[at], size = gradient.size[at];
+                  const double weight = call_.scale * output[v];
+                  add(result.query, place * keys + k, weight * now.h[at],
+                      std::fabs(weight) * (now.error[at] + value_sum * now.size[at]));
+                  add(result.key, place * keys + k, dh * value[v],
+                      std::fabs(value[v]) * (gradient.error[at] + value_sum * size));
+                  add(result.value, place * columns + v, dh * key[k],
+                      std::fabs(key[k]) * (gradient.error[at] + key_sum * size));
+                  const double slope = dh * factor.value * old.h[at];
+                  const double terms = size * old.size[at];
+                  const double bound =
+                      factor.value * (gradient.error[at] * old.size[at] +
+                                      (size + gradient.error[at]) * old.error[at]) +
+                      (factor.value * (factor.error + key_sum + value_sum) + factor.lost) * terms;
+                  add(result.gk, place * keys + k, slope, bound);
+                  add(result.gv, place * columns + v, slope, bound);
+                  add(result.gate, place, slope, bound);
+                  result.gamma += slope;
+                  result.gamma_bound += bound + sum_error(call_.tokens) * factor.value * terms;
+                  gradient.decay(at, factor);
+                });
+  }
+  result.state = {std::move(gradient.h), std::move(gradient.error)};
+  return result;
+}
+
+}  // namespace tessera::operations::recurrence
