@@ -6,6 +6,9 @@ set(TESSERA_CMAKE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/tessera")
 
 get_property(left_out GLOBAL PROPERTY TESSERA_LEFT_OUT)
 list(TRANSFORM left_out REPLACE "(.+)" "PATTERN;operations/\\1.hpp;EXCLUDE")
+if(NOT TESSERA_HAVE_OPENCL)
+  list(APPEND left_out PATTERN interop/opencl.hpp EXCLUDE)
+endif()
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/" "${TESSERA_GENERATED_INCLUDE_DIR}/"
         DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp" ${left_out})
 install(TARGETS tessera EXPORT tesseraTargets

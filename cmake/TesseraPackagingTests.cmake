@@ -31,6 +31,11 @@ if(NOT "flash_attention" IN_LIST left_out)  # the examples call it
   tessera_add_example(packaging.find_package find_package attention "-DCMAKE_PREFIX_PATH=${prefix}"
                       "-DCMAKE_CXX_FLAGS=${static_flags}")
   list(APPEND installed packaging.find_package)
+  if(TESSERA_HAVE_OPENCL)
+    tessera_add_example(packaging.opencl_interop opencl_interop opencl_interop "-DCMAKE_PREFIX_PATH=${prefix}"
+                        "-DCMAKE_CXX_FLAGS=${static_flags}")
+    list(APPEND installed packaging.opencl_interop)
+  endif()
 endif()
 foreach(example IN ITEMS custom_operation append_rows)
   tessera_add_example(packaging.${example} ${example} ${example} "-DCMAKE_PREFIX_PATH=${prefix}"

@@ -17,9 +17,11 @@ BELOW = {
     "selection": {"kernel", "device", "base"},
     "runtime": {"selection", "kernel", "device", "base"},
     "operations": {"runtime", "kernel", "abi", "base"},
+    "interop": {"runtime", "device", "base"},
     "conformance": {"operations", "runtime", "selection", "kernel", "device", "base"},
 }
-# Folder of a vendor's or another project's headers: the only places that may include it.
+# Folder of a vendor's or another project's headers: the only places that may include it. Headers of interop/ are about
+# the application's own objects, and their tests make such objects.
 FOREIGN = {
     "CL": ("src/device/opencl/", "include/tessera/interop/opencl.hpp"),
     "vulkan": ("src/device/vulkan/", "include/tessera/interop/vulkan.hpp", "tests/vendors/"),
