@@ -82,7 +82,7 @@ if(TESSERA_HAVE_SHADERC)
 endif()
 
 set(source_patterns)
-foreach(folder IN ITEMS base kernel selection runtime conformance)
+foreach(folder IN ITEMS base kernel selection runtime conformance capi)
   list(APPEND source_patterns "${PROJECT_SOURCE_DIR}/src/${folder}/*.cpp")
 endforeach()
 list(APPEND source_patterns "${PROJECT_SOURCE_DIR}/src/device/*.cpp" "${PROJECT_SOURCE_DIR}/src/device/host/*.cpp")

@@ -18,6 +18,7 @@ BELOW = {
     "runtime": {"selection", "kernel", "device", "base"},
     "operations": {"runtime", "kernel", "abi", "base"},
     "interop": {"runtime", "device", "base"},
+    "capi": set(),
     "conformance": {"operations", "runtime", "selection", "kernel", "device", "base"},
 }
 # Folder of a vendor's or another project's headers: the only places that may include it. Headers of interop/ are about
@@ -117,6 +118,8 @@ def public_fault(name, bracket, included):
     if name.startswith("include/tessera/interop/") or included.startswith("tessera/"):
         return None
     if bracket == "<" and "/" not in included and "." not in included:
+        return None
+    if name.endswith(".h") and included in {"stddef.h", "stdint.h"}:
         return None
     return "a public header may include tessera/ and the standard library only"
 
