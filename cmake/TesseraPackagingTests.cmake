@@ -30,7 +30,15 @@ get_property(left_out GLOBAL PROPERTY TESSERA_LEFT_OUT)
 if(NOT "flash_attention" IN_LIST left_out)  # the examples call it
   tessera_add_example(packaging.find_package find_package attention "-DCMAKE_PREFIX_PATH=${prefix}"
                       "-DCMAKE_CXX_FLAGS=${static_flags}")
-  list(APPEND installed packaging.find_package)
+  tessera_add_example(packaging.c_program c_program c_program "-DCMAKE_PREFIX_PATH=${prefix}"
+                      "-DCMAKE_C_FLAGS=${static_flags}" "-DCMAKE_CXX_FLAGS=${static_flags}")
+  set_property(TEST packaging.c_program APPEND PROPERTY ENVIRONMENT TESSERA_DEVICE=host)  # nothing to compile
+  list(APPEND installed packaging.find_package packaging.c_program)
+  if(TESSERA_HAVE_OPENCL)
+    tessera_add_example(packaging.opencl_interop opencl_interop opencl_interop "-DCMAKE_PREFIX_PATH=${prefix}"
+                        "-DCMAKE_CXX_FLAGS=${static_flags}")
+    list(APPEND installed packaging.opencl_interop)
+  endif()
 endif()
 foreach(example IN ITEMS custom_operation append_rows)
   tessera_add_example(packaging.${example} ${example} ${example} "-DCMAKE_PREFIX_PATH=${prefix}"
@@ -76,5 +84,10 @@ if(UNIX AND NOT APPLE)
   tessera_add_test(packaging.exports packaging "${CMAKE_COMMAND}" "-DNM=${CMAKE_NM}"
                    "-DLIBRARY_DIR=${shared_prefix}/${CMAKE_INSTALL_LIBDIR}" -P "${scripts}/check_exports.cmake")
   list(APPEND shared_tests packaging.exports)
+  if(Python3_FOUND)
+    tessera_add_test(packaging.ctypes packaging "${Python3_EXECUTABLE}" "${scripts}/ctypes_test.py"
+                     "${shared_prefix}/${CMAKE_INSTALL_LIBDIR}/libtessera.so")
+    list(APPEND shared_tests packaging.ctypes)
+  endif()
 endif()
 set_tests_properties(${shared_tests} PROPERTIES FIXTURES_REQUIRED tessera_shared)

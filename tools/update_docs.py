@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Renews the generated tables of README.md: tools/update_docs.py TESSERA [--check].
+"""Renews what is generated from the records: the tables of README.md and tessera_operations.h.
 
-TESSERA is the built command-line tool. --check changes nothing and fails when README.md is out of date.
+    tools/update_docs.py TESSERA [--check]
+
+TESSERA is the built command-line tool. --check changes nothing and fails when something is out of date.
 """
 import pathlib
 import re
 import subprocess
 import sys
+
+import c_operations
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -32,13 +36,17 @@ def main():
     arguments = [argument for argument in sys.argv[1:] if argument != "--check"]
     if len(arguments) != 1:
         sys.exit(__doc__)
+    tool = arguments[0]
     readme = ROOT / "README.md"
-    old = readme.read_text()
-    new = replace(replace(old, "operations", operations_table(arguments[0])), "environment", environment_table())
+    text = replace(replace(readme.read_text(), "operations", operations_table(tool)), "environment", environment_table())
+    renewed = {readme: text, ROOT / "include/tessera/tessera_operations.h": c_operations.header(tool)}
+    stale = [path for path, new in renewed.items() if not path.exists() or path.read_text() != new]
     if "--check" not in sys.argv:
-        readme.write_text(new)
-    elif new != old:
-        sys.exit("README.md is out of date; run tools/update_docs.py with the built tool")
+        for path in stale:
+            path.write_text(renewed[path])
+    elif stale:
+        names = ", ".join(path.name for path in stale)
+        sys.exit(f"{names}: out of date; run tools/update_docs.py with the built tool")
 
 
 main()

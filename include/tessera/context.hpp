@@ -18,6 +18,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tessera/device.hpp"
@@ -63,23 +64,28 @@ struct ContextOptions {
 // An in-order queue of work on a context's device.
 class TESSERA_API Stream {
  public:
+  Stream() = default;
+  explicit Stream(std::shared_ptr<runtime::StreamState> state) : state_(std::move(state)) {}
   // Waits; throws what went wrong since the last call, a DataError that kernels raised among it.
   void synchronize();
 
+  const std::shared_ptr<runtime::StreamState>& state() const { return state_; }  // null = empty
+
  private:
-  friend class Context;
-  friend class Executor;
   std::shared_ptr<runtime::StreamState> state_;
 };
 
 class TESSERA_API Context {
  public:
+  Context() = default;
+  // For tessera/interop/, which opens contexts on devices of the application.
+  explicit Context(std::shared_ptr<runtime::ContextState> state) : state_(std::move(state)) {}
   static Context open();  // the best device; TESSERA_DEVICE decides otherwise
   static Context open(std::string_view device);  // see select_devices()
   static Context open(const ContextOptions& options);
 
   const DeviceProfile& device() const;
-  int device_index() const;
+  int device_index() const;  // -1 on a device of the application
   std::string fingerprint()
       const;  // of device, driver, compiler and kernel sources: the cache's key
 

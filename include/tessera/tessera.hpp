@@ -11,6 +11,7 @@
 #include "tessera/operations.hpp"
 #include "tessera/options.hpp"
 #include "tessera/precision.hpp"
+#include "tessera/prewarm.hpp"
 #include "tessera/record.hpp"
 #include "tessera/selection.hpp"
 #include "tessera/tensor.hpp"

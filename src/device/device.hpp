@@ -26,12 +26,27 @@ class Buffer {
   std::uint64_t owner() const { return owner_; }
   void set_owner(std::uint64_t owner) { owner_ = owner; }
 
+  // Two buffers of the application may hold the same bytes: those of one storage that overlap,
+  // counted from their origins.
+  const void* storage() const { return shared_.storage != nullptr ? shared_.storage : this; }
+  std::uint64_t origin() const { return shared_.origin; }
+  bool readable() const { return shared_.readable; }  // by kernels
+  bool writable() const { return shared_.writable; }
+
  protected:
+  // Of what the application made.
+  struct Shared {
+    const void* storage = nullptr;
+    std::uint64_t origin = 0;
+    bool readable = true, writable = true;
+  };
   explicit Buffer(std::uint64_t size) : size_(size) {}
+  Buffer(std::uint64_t size, const Shared& shared) : size_(size), shared_(shared) {}
 
  private:
   std::uint64_t size_;
   std::uint64_t owner_ = 0;
+  Shared shared_;
 };
 using BufferPtr = std::shared_ptr<Buffer>;
 

@@ -51,6 +51,14 @@ void note_same_devices(Probe& probe) {
 
 }  // namespace
 
+void settle(DeviceProfile& profile) {
+  profile.features = without(profile.features, withheld_features(profile));
+  for (std::string* text :
+       {&profile.name, &profile.vendor, &profile.driver, &profile.api_version, &profile.compiler}) {
+    *text = printable(*text);
+  }
+}
+
 Platforms& Platforms::of_this_process() {
   static auto* const platforms = new Platforms(ask_driver);  // never destroyed: calls come at exit
   return *platforms;
@@ -62,14 +70,7 @@ const PlatformProbe& Platforms::answer(Backend platform) {
   const std::lock_guard lock(answer.mutex);
   if (!answer.probe) {
     PlatformProbe probe = ask_(platform);
-    for (Found& found : probe.found) {
-      DeviceProfile& profile = found.profile;
-      profile.features = without(profile.features, withheld_features(profile));
-      for (std::string* text : {&profile.name, &profile.vendor, &profile.driver,
-                                &profile.api_version, &profile.compiler}) {
-        *text = printable(*text);
-      }
-    }
+    for (Found& found : probe.found) settle(found.profile);
     for (ProbeFailure& failure : probe.failures) {
       failure.where = printable(failure.where);
       failure.why = printable(failure.why);

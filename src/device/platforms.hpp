@@ -36,6 +36,10 @@ struct PartialProbe {
   bool global_indices = true;
 };
 
+// What the library goes by, of what a driver says: without the features that are withheld, and as
+// text that can be printed.
+void settle(DeviceProfile& profile);
+
 // Asks each platform once, when it is first needed. Thread-safe.
 class Platforms {
  public:

@@ -81,9 +81,9 @@ Context Context::open(std::string_view device) try {
 Context Context::open(const ContextOptions& options) try {
   std::string selector = options.device;
   if (selector.empty() && options.use_environment) selector = environment().device;
-  Context context;
-  context.state_ = std::make_shared<runtime::ContextState>(choose_device(selector), options);
-  return context;
+  const device::Route route = choose_device(selector);
+  return Context(std::make_shared<runtime::ContextState>(
+      device::Platforms::of_this_process().at(route), route, options));
 } catch (...) {
   rethrow_as_error();
 }
@@ -92,7 +92,8 @@ const DeviceProfile& Context::device() const try { return state_of(*this).profil
   rethrow_as_error();
 }
 int Context::device_index() const try {
-  return device::Platforms::of_this_process().index_of(state_of(*this).route());
+  const std::optional<device::Route>& route = state_of(*this).route();
+  return route ? device::Platforms::of_this_process().index_of(*route) : -1;
 } catch (...) {
   rethrow_as_error();
 }
@@ -174,9 +175,7 @@ std::vector<std::byte> Context::download_bytes(const Tensor& tensor) const try {
 }
 
 Stream Context::create_stream() const try {
-  Stream stream;
-  stream.state_ = state_of(*this).create_stream();
-  return stream;
+  return Stream(state_of(*this).create_stream());
 } catch (...) {
   rethrow_as_error();
 }

@@ -29,8 +29,8 @@ constexpr std::size_t kMaxPlans = 4096;
 constexpr std::uint64_t kErrorBytes = 64 << 10;
 
 // Opening tries what probing only expects of a device.
-device::DevicePtr open_as(const device::Route& route, DeviceProfile& profile) {
-  device::DevicePtr device = device::Platforms::of_this_process().at(route).open();
+device::DevicePtr open_as(const device::Found& found, DeviceProfile& profile) {
+  device::DevicePtr device = found.open();
   profile.features = profile.features & device->profile().features;
   return device;
 }
@@ -182,17 +182,18 @@ void StreamState::download(const device::Buffer& source, std::uint64_t offset,
   throw_raised();
 }
 
-ContextState::ContextState(const device::Route& route, const ContextOptions& options)
+ContextState::ContextState(const device::Found& found, std::optional<device::Route> route,
+                           const ContextOptions& options, const MakeStream& default_stream)
     : number_(next_number()),
       route_(route),
-      profile_(device::Platforms::of_this_process().at(route).profile),
-      device_(open_as(route, profile_)),
+      profile_(found.profile),
+      device_(open_as(found, profile_)),
       fingerprint_(selection::fingerprint(profile_)),
       default_policy_{.autotune = options.use_environment && environment().autotune},
       default_precision_(options.precision.value_or(
           options.use_environment ? environment().precision : Precision::kDefault)),
       blobs_(open_caches(options)),
-      default_stream_(create_stream()),
+      default_stream_(default_stream ? adopt(default_stream(*device_)) : create_stream()),
       programs_(*device_, *blobs_),
       shipped_(selection::shipped_database(profile_)) {
   selector_ = std::make_unique<selection::Selector>(
@@ -320,6 +321,13 @@ std::shared_ptr<const Plan> ContextState::plan(const Operation& operation,
     if (thread != nullptr) key = found_by;
   }
   Problem problem = make_problem(operation, copies_of(operands), std::move(options), requested);
+  if (cacheable) {
+    if (std::shared_ptr<const Plan> known = complete_plan(problem, call)) {
+      const std::lock_guard lock(plans_mutex_);
+      plans_.insert_or_assign(std::move(key), known);
+      return known;
+    }
+  }
   const Choice choice = selector_->choose(request(problem, call));
   std::shared_ptr<const Plan> plan = plan_that_builds(problem, choice, call);
   if (cacheable) {
@@ -328,6 +336,19 @@ std::shared_ptr<const Plan> ContextState::plan(const Operation& operation,
     plans_.insert_or_assign(std::move(key), plan);
   }
   return plan;
+}
+
+// The plan of the call with everything spelt out, as prewarm() makes it.
+std::shared_ptr<const Plan> ContextState::complete_plan(const Problem& problem,
+                                                        const CallOptions& call) {
+  std::vector<const TensorSpec*> specs;
+  for (const auto& spec : problem.operands) specs.push_back(spec ? &*spec : nullptr);
+  std::string key;
+  plan_key(key, *problem.operation, specs, problem.options, problem.requested, call,
+           policy_of(call));
+  const std::lock_guard lock(plans_mutex_);
+  const auto found = plans_.find(std::string_view(key));
+  return found == plans_.end() ? nullptr : found->second;
 }
 
 ChooseCall ContextState::choose_call(const CallOptions& call) {

@@ -34,6 +34,9 @@ class StreamState {
   // `context`: the number of the one that it belongs to, which it may outlive.
   StreamState(device::DevicePtr device, std::uint64_t context)
       : device_(std::move(device)), context_(context), stream_(device_->create_stream()) {}
+  StreamState(device::DevicePtr device, std::uint64_t context,
+              std::unique_ptr<device::Stream> stream)
+      : device_(std::move(device)), context_(context), stream_(std::move(stream)) {}
 
   std::uint64_t context() const { return context_; }
 
@@ -79,19 +82,27 @@ std::vector<std::optional<TensorSpec>> copies_of(std::span<const TensorSpec* con
 
 class ContextState {
  public:
-  ContextState(const device::Route& route, const ContextOptions& options);
+  // `route`: where this process' platforms have it; none of a device of the application.
+  // `default_stream`: makes the default stream; empty: the device does.
+  using MakeStream = std::function<std::unique_ptr<device::Stream>(device::Device&)>;
+  ContextState(const device::Found& found, std::optional<device::Route> route,
+               const ContextOptions& options, const MakeStream& default_stream = {});
   ContextState(const ContextState&) = delete;
   ContextState& operator=(const ContextState&) = delete;
 
   // Of no other context of this process, before or after.
   std::uint64_t number() const { return *number_; }
-  const device::Route& route() const { return route_; }
+  const std::optional<device::Route>& route() const { return route_; }
   const DeviceProfile& profile() const { return profile_; }
   const std::string& fingerprint() const { return fingerprint_; }
   device::Device& device() { return *device_; }
+  const device::DevicePtr& shared_device() const { return device_; }
   const std::shared_ptr<StreamState>& default_stream() const { return default_stream_; }
   std::shared_ptr<StreamState> create_stream() const {
     return std::make_shared<StreamState>(device_, number());
+  }
+  std::shared_ptr<StreamState> adopt(std::unique_ptr<device::Stream> stream) const {
+    return std::make_shared<StreamState>(device_, number(), std::move(stream));
   }
   ProgramCache& programs() { return programs_; }
 
@@ -123,6 +134,7 @@ class ContextState {
   void set_event_sink(EventSink sink);
 
  private:
+  std::shared_ptr<const Plan> complete_plan(const Problem& problem, const CallOptions& call);
   // How calls are chosen that a variant makes.
   ChooseCall choose_call(const CallOptions& call);
   std::shared_ptr<const Plan> plan_that_builds(const Problem& problem, const Choice& choice,
@@ -134,7 +146,7 @@ class ContextState {
 
   // What threads remember of this context they hold by it, weakly.
   std::shared_ptr<const std::uint64_t> number_;
-  device::Route route_;
+  std::optional<device::Route> route_;
   DeviceProfile profile_;
   device::DevicePtr device_;
   std::string fingerprint_;

@@ -20,6 +20,17 @@ struct Bound {
   std::vector<bool> requested;
 };
 
+// Buffers of the application may be made for reading or for writing only.
+void check_access(const Operation& operation, const Operand& operand,
+                  const device::Buffer& buffer) {
+  const char* lacks = is_written(operand.role) && !buffer.writable() ? "written"
+                      : is_read(operand.role) && !buffer.readable()  ? "read"
+                                                                     : nullptr;
+  if (lacks == nullptr) return;
+  throw InvalidArgument(operation.name + ": the buffer of " + operand.name +
+                        " was made by the application as one that kernels may not have " + lacks);
+}
+
 Bound bind_operands(const Operation& operation, const Tensors& tensors,
                     const std::vector<std::string>& wanted, std::uint64_t owner) {
   Bound bound;
@@ -37,6 +48,7 @@ Bound bind_operands(const Operation& operation, const Tensors& tensors,
       throw InvalidArgument(operation.name + ": " + name + " " + tensor.spec().to_string() +
                             " belongs to another context");
     }
+    check_access(operation, operation.operands[slot], *tensor.buffer());
     bound.ranges[slot] =
         byte_range(tensor.spec(), {.call = operation.name, .name = name}, tensor.buffer()->size());
     bound.specs[slot] = &tensor.spec();
@@ -52,16 +64,22 @@ Bound bind_operands(const Operation& operation, const Tensors& tensors,
   return bound;
 }
 
+ByteRange within_storage(const Bound& bound, std::size_t slot) {
+  const std::uint64_t origin = bound.buffers[slot]->origin();
+  return {bound.ranges[slot].begin + origin, bound.ranges[slot].end + origin};
+}
+
 // What is written may share a buffer with other operands but no bytes with them.
 void check_overlap(const Operation& operation, const Bound& bound) {
   for (std::size_t out = 0; out < bound.specs.size(); ++out) {
     if (!bound.specs[out] || !is_written(operation.operands[out].role)) continue;
-    const auto [begin, end] = bound.ranges[out];
+    const ByteRange ours = within_storage(bound, out);
     for (std::size_t other = 0; other < bound.specs.size(); ++other) {
-      if (other == out || !bound.specs[other] || bound.buffers[other] != bound.buffers[out])
+      if (other == out || !bound.specs[other] ||
+          bound.buffers[other]->storage() != bound.buffers[out]->storage())
         continue;
-      const auto [other_begin, other_end] = bound.ranges[other];
-      if (begin < other_end && other_begin < end) {
+      const ByteRange theirs = within_storage(bound, other);
+      if (ours.begin < theirs.end && theirs.begin < ours.end) {
         const std::string role(to_string(operation.operands[out].role));
         throw InvalidArgument(operation.name + ": " + role + " '" + operation.operands[out].name +
                               "' overlaps '" + operation.operands[other].name + "'");
@@ -79,12 +97,12 @@ Executor::Executor(const Context& context) try
 }
 
 Executor Executor::on(const Stream& stream) const try {
-  if (!stream.state_)
+  if (!stream.state())
     throw InvalidArgument("the stream is empty: Context::create_stream() makes one");
-  if (stream.state_->context() != state_of(context_).number())
+  if (stream.state()->context() != state_of(context_).number())
     throw InvalidArgument("the stream belongs to another context than the executor");
   Executor copy = *this;
-  copy.stream_ = stream.state_;
+  copy.stream_ = stream.state();
   return copy;
 } catch (...) {
   rethrow_as_error();

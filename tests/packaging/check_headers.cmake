@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # cmake -DCXX=<compiler> -DINCLUDE=<installed include dir> -DWORK=<scratch dir> -P check_headers.cmake
-# Every installed header compiles alone and twice, without warnings, and reaches nothing but Tessera's own headers and
+# Every installed header, as C99 too where it is one of C, compiles alone and twice, without warnings, and reaches nothing but Tessera's own headers and
 # the standard library's. interop/ holds the headers that name vendor types on purpose.
 file(MAKE_DIRECTORY "${WORK}")
 file(GLOB_RECURSE headers RELATIVE "${INCLUDE}" "${INCLUDE}/*.hpp")
@@ -9,7 +9,16 @@ if(NOT headers)
   message(FATAL_ERROR "${INCLUDE} holds no headers")
 endif()
 set(source "${WORK}/alone.cpp")
-foreach(header IN LISTS headers)
+file(GLOB_RECURSE c_headers RELATIVE "${INCLUDE}" "${INCLUDE}/*.h")
+foreach(header IN LISTS c_headers)
+  file(WRITE "${WORK}/alone.c" "#include \"${header}\"\n#include \"${header}\"\nint main(void) { return 0; }\n")
+  execute_process(COMMAND "${CXX}" -x c -std=c99 -Wall -Wextra -Wpedantic -Werror "-I${INCLUDE}" -fsyntax-only "${WORK}/alone.c"
+                  RESULT_VARIABLE result ERROR_VARIABLE errors)
+  if(NOT result EQUAL 0)
+    message(SEND_ERROR "${header} does not compile as C99:\n${errors}")
+  endif()
+endforeach()
+foreach(header IN LISTS headers c_headers)
   file(WRITE "${source}" "#include \"${header}\"\n#include \"${header}\"\nint main() {}\n")
   execute_process(
     COMMAND "${CXX}" -std=c++20 -Wall -Wextra -Wpedantic -Werror "-I${INCLUDE}" -fsyntax-only -MD -MF "${WORK}/alone.d"

@@ -129,6 +129,15 @@ void ClDevice::throw_unusable() const {
 ClBuffer::ClBuffer(std::shared_ptr<const ClDevice> device, cl::Buffer memory, std::uint64_t size)
     : Buffer(size), device_(std::move(device)), memory_(std::move(memory)) {}
 
+ClBuffer::ClBuffer(std::shared_ptr<const ClDevice> device, cl::Buffer memory, std::uint64_t size,
+                   cl_mem parent, std::uint64_t origin, cl_mem_flags flags)
+    : Buffer(size, {.storage = parent,
+                    .origin = origin,
+                    .readable = (flags & CL_MEM_WRITE_ONLY) == 0,
+                    .writable = (flags & CL_MEM_READ_ONLY) == 0}),
+      device_(std::move(device)),
+      memory_(std::move(memory)) {}
+
 ClBuffer::~ClBuffer() {
   if (device_->given_up()) abandon(memory_);
 }
@@ -141,6 +150,10 @@ DevicePtr open_cl_device(cl_platform_id platform, cl_device_id device, const Dev
   cl_int code = CL_SUCCESS;
   cl::Context context(clCreateContext(properties, 1, &device, &log_notice, nullptr, &code), false);
   check_code(code, "clCreateContext");
+  return open_cl_device(std::move(context), device, profile);
+}
+
+DevicePtr open_cl_device(cl::Context context, cl_device_id device, const DeviceProfile& profile) {
   auto opened = std::make_shared<ClDevice>(context, device, profile);
   if (!has(profile.features, Feature::kWgmma)) return opened;
   if (has(environment().disabled, Feature::kWgmma) || !wgmma_works(opened)) {

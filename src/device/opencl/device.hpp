@@ -84,6 +84,10 @@ class ClDevice final : public Device, public std::enable_shared_from_this<ClDevi
 class ClBuffer final : public Buffer {
  public:
   ClBuffer(std::shared_ptr<const ClDevice> device, cl::Buffer memory, std::uint64_t size);
+  // On memory of the application, `flags` of which say what kernels may do with it. `parent`: whose
+  // part it is from `origin` on.
+  ClBuffer(std::shared_ptr<const ClDevice> device, cl::Buffer memory, std::uint64_t size,
+           cl_mem parent, std::uint64_t origin, cl_mem_flags flags);
   ~ClBuffer() override;
   ClBuffer(const ClBuffer&) = delete;
   ClBuffer& operator=(const ClBuffer&) = delete;
@@ -99,5 +103,7 @@ class ClBuffer final : public Buffer {
 // `forks`: fork_count() when the device was found.
 DevicePtr open_cl_device(cl_platform_id platform, cl_device_id device, const DeviceProfile& profile,
                          unsigned forks);
+// In a context that there is.
+DevicePtr open_cl_device(cl::Context context, cl_device_id device, const DeviceProfile& profile);
 
 }  // namespace tessera::device::opencl

@@ -52,13 +52,81 @@ class ClStream::TimingScope {
 ClStream::ClStream(std::shared_ptr<const ClDevice> device)
     : device_(std::move(device)), queue_(create_queue(0)), active_(queue_()) {}
 
+ClStream::ClStream(std::shared_ptr<const ClDevice> device, cl::CommandQueue queue, bool in_order)
+    : device_(std::move(device)),
+      queue_(std::move(queue)),
+      active_(queue_()),
+      foreign_(true),
+      chained_(!in_order) {}
+
 ClStream::~ClStream() {
   if (device_->given_up()) {
     abandon(queue_);
     abandon(timing_queue_);
-  } else if (!device_->lost()) {
-    clFinish(queue_());
+    for (cl::Event& event : waits_) abandon(event);
+  } else if (!device_->lost() && (!foreign_ || !staged_.empty())) {
+    // On the application's queue only host memory has to be waited for: the driver keeps the rest.
+    finish();
   }
+}
+
+template <class Call>
+cl_int ClStream::enqueue(Call call, cl_event* event) {
+  if (!chained_ || active_ != queue_()) [[likely]]
+    return call(cl_uint{0}, nullptr, event);
+  wait_list_.clear();
+  for (const cl::Event& wait : waits_) wait_list_.push_back(wait());
+  waits_.reserve(1);
+  cl_event done = nullptr;
+  const cl_int code = call(static_cast<cl_uint>(wait_list_.size()),
+                           wait_list_.empty() ? nullptr : wait_list_.data(), &done);
+  if (code != CL_SUCCESS) return code;
+  waits_.clear();
+  waits_.emplace_back(done, event != nullptr);  // counted once more for the caller
+  if (event != nullptr) *event = done;
+  return code;
+}
+
+void ClStream::wait_for(std::span<const cl_event> events) {
+  device_->require_usable();
+  if (events.empty()) return;
+  if (!chained_) {
+    device_->check(clEnqueueBarrierWithWaitList(active_, static_cast<cl_uint>(events.size()),
+                                                events.data(), nullptr),
+                   "clEnqueueBarrierWithWaitList");
+    return;
+  }
+  std::vector<cl::Event> waits = waits_;
+  for (cl_event event : events) waits.emplace_back(event, true);
+  waits_ = std::move(waits);
+}
+
+cl::Event ClStream::event_after() {
+  device_->require_usable();
+  cl_event event = nullptr;
+  // Without a list a marker waits for all of an in-order queue, which is what the stream is then.
+  device_->check(enqueue(
+                     [&](cl_uint count, const cl_event* waits, cl_event* done) {
+                       return clEnqueueMarkerWithWaitList(active_, count, waits, done);
+                     },
+                     &event),
+                 "clEnqueueMarkerWithWaitList");
+  return cl::Event(event, false);
+}
+
+cl_int ClStream::finish() {
+  if (!foreign_ || active_ != queue_()) return clFinish(active_);
+  cl_event event = nullptr;
+  cl_int code = enqueue(
+      [&](cl_uint count, const cl_event* waits, cl_event* done) {
+        return clEnqueueMarkerWithWaitList(active_, count, waits, done);
+      },
+      &event);
+  if (code != CL_SUCCESS) return code;
+  const cl::Event last(event, false);
+  code = clWaitForEvents(1, &event);
+  waits_.clear();  // what failed must not fail all that comes
+  return code;
 }
 
 cl::CommandQueue ClStream::create_queue(cl_command_queue_properties properties) const {
@@ -92,18 +160,18 @@ cl_mem ClStream::checked_range(const Buffer& buffer, std::uint64_t offset, std::
   return memory_of(buffer);
 }
 
-void ClStream::check_submit(cl_int code, const char* call, std::uint64_t reached) const {
+void ClStream::check_submit(cl_int code, const char* call, std::uint64_t reached) {
   if (code != CL_SUCCESS) [[unlikely]] {
     fail_submit(code, call, reached);
   }
 }
 
 void ClStream::fail_submit(cl_int code, const char* call, std::uint64_t reached,
-                           const std::string& detail) const {
+                           const std::string& detail) {
   // Too few resources for this one command, or the aftermath of a fault: only the second breaks
   // the queue.
   if (code == CL_OUT_OF_RESOURCES) {
-    if (const cl_int after = clFinish(active_); after != CL_SUCCESS) {
+    if (const cl_int after = finish(); after != CL_SUCCESS) {
       device_->lose(describe(call, code) + detail + ", then " + describe("clFinish", after));
     }
   }
@@ -127,8 +195,10 @@ void ClStream::upload(Buffer& target, std::uint64_t offset, std::span<const std:
   cl_mem memory = checked_range(target, offset, bytes.size(), "upload");
   if (bytes.empty()) return;
   if (bytes.size() > kLargestStaged || staged_bytes_ + bytes.size() > kMostStaged) {
-    check_submit(clEnqueueWriteBuffer(active_, memory, CL_TRUE, offset, bytes.size(), bytes.data(),
-                                      0, nullptr, nullptr),
+    check_submit(enqueue([&](cl_uint count, const cl_event* waits, cl_event* done) {
+                   return clEnqueueWriteBuffer(active_, memory, CL_TRUE, offset, bytes.size(),
+                                               bytes.data(), count, waits, done);
+                 }),
                  "clEnqueueWriteBuffer", target.size());
     drained();
     return;
@@ -136,8 +206,10 @@ void ClStream::upload(Buffer& target, std::uint64_t offset, std::span<const std:
   auto copy = std::make_unique<std::byte[]>(bytes.size());
   std::memcpy(copy.get(), bytes.data(), bytes.size());
   staged_.reserve(staged_.size() + 1);
-  check_submit(clEnqueueWriteBuffer(active_, memory, CL_FALSE, offset, bytes.size(), copy.get(), 0,
-                                    nullptr, nullptr),
+  check_submit(enqueue([&](cl_uint count, const cl_event* waits, cl_event* done) {
+                 return clEnqueueWriteBuffer(active_, memory, CL_FALSE, offset, bytes.size(),
+                                             copy.get(), count, waits, done);
+               }),
                "clEnqueueWriteBuffer", target.size());
   staged_.push_back(std::move(copy));
   staged_bytes_ += bytes.size();
@@ -146,8 +218,10 @@ void ClStream::upload(Buffer& target, std::uint64_t offset, std::span<const std:
 void ClStream::download(const Buffer& source, std::uint64_t offset, std::span<std::byte> bytes) {
   cl_mem memory = checked_range(source, offset, bytes.size(), "download");
   if (bytes.empty()) return;
-  check_submit(clEnqueueReadBuffer(active_, memory, CL_TRUE, offset, bytes.size(), bytes.data(), 0,
-                                   nullptr, nullptr),
+  check_submit(enqueue([&](cl_uint count, const cl_event* waits, cl_event* done) {
+                 return clEnqueueReadBuffer(active_, memory, CL_TRUE, offset, bytes.size(),
+                                            bytes.data(), count, waits, done);
+               }),
                "clEnqueueReadBuffer", source.size());
   drained();
 }
@@ -163,16 +237,20 @@ void ClStream::copy(const Buffer& source, std::uint64_t source_offset, Buffer& t
                           std::to_string(source_offset) + " to " + std::to_string(target_offset) +
                           " of one buffer: the ranges overlap");
   }
-  check_submit(clEnqueueCopyBuffer(active_, from, to, source_offset, target_offset, bytes, 0,
-                                   nullptr, nullptr),
+  check_submit(enqueue([&](cl_uint count, const cl_event* waits, cl_event* done) {
+                 return clEnqueueCopyBuffer(active_, from, to, source_offset, target_offset, bytes,
+                                            count, waits, done);
+               }),
                "clEnqueueCopyBuffer", source.size() + target.size());
 }
 
 void ClStream::fill(Buffer& target, std::uint64_t offset, std::uint64_t bytes, std::uint8_t value) {
   cl_mem memory = checked_range(target, offset, bytes, "fill");
   if (bytes == 0) return;
-  check_submit(clEnqueueFillBuffer(active_, memory, &value, sizeof(value), offset, bytes, 0,
-                                   nullptr, nullptr),
+  check_submit(enqueue([&](cl_uint count, const cl_event* waits, cl_event* done) {
+                 return clEnqueueFillBuffer(active_, memory, &value, sizeof(value), offset, bytes,
+                                            count, waits, done);
+               }),
                "clEnqueueFillBuffer", target.size());
 }
 
@@ -221,8 +299,12 @@ void ClStream::launch(const Launch& launch) {
   cl_event event = nullptr;
   cl::Event none;
   const cl_int code = device_->compile("clEnqueueNDRangeKernel", none, [&] {
-    return clEnqueueNDRangeKernel(active_, lease.kernel(), 3, nullptr, global.data(), local.data(),
-                                  0, nullptr, timing_ != nullptr ? &event : nullptr);
+    return enqueue(
+        [&](cl_uint count, const cl_event* waits, cl_event* done) {
+          return clEnqueueNDRangeKernel(active_, lease.kernel(), 3, nullptr, global.data(),
+                                        local.data(), count, waits, done);
+        },
+        timing_ != nullptr ? &event : nullptr);
   });
   if (code != CL_SUCCESS) [[unlikely]] {
     std::uint64_t reached = 0;
@@ -239,12 +321,12 @@ void ClStream::launch(const Launch& launch) {
 
 void ClStream::flush() {
   device_->require_usable();
-  check_submit(clFlush(active_), "clFlush", 0);
+  if (!foreign_) check_submit(clFlush(active_), "clFlush", 0);
 }
 
 void ClStream::synchronize() {
   device_->require_usable();
-  device_->check_wait(clFinish(active_), "clFinish");
+  device_->check_wait(finish(), foreign_ ? "clWaitForEvents" : "clFinish");
   drained();
 }
 

@@ -14,9 +14,12 @@
 
 namespace tessera::device::opencl {
 
+// On a queue of its own, or on one of the application. That one is never finished and only flushed
+// by what waits, and where it is out of order the stream's commands wait for each other by events.
 class ClStream final : public Stream {
  public:
   explicit ClStream(std::shared_ptr<const ClDevice> device);
+  ClStream(std::shared_ptr<const ClDevice> device, cl::CommandQueue queue, bool in_order);
   ~ClStream() override;
   ClStream(const ClStream&) = delete;
   ClStream& operator=(const ClStream&) = delete;
@@ -31,6 +34,12 @@ class ClStream final : public Stream {
   void synchronize() override;
   double time(const std::function<void()>& work) override;
 
+  const ClDevice& device() const { return *device_; }
+  // For a stream on the application's queue: what comes waits for these events too.
+  void wait_for(std::span<const cl_event> events);
+  // Completes when the commands so far have.
+  cl::Event event_after();
+
  private:
   struct Timing {
     cl::Event first, last;  // launches
@@ -42,18 +51,27 @@ class ClStream final : public Stream {
   cl_mem checked_range(const Buffer& buffer, std::uint64_t offset, std::uint64_t bytes,
                        const char* what) const;
   // `reached`: bytes of the buffers that the command uses, for drivers that allocate on first use.
-  void check_submit(cl_int code, const char* call, std::uint64_t reached) const;
+  void check_submit(cl_int code, const char* call, std::uint64_t reached);
   [[noreturn]] void fail_submit(cl_int code, const char* call, std::uint64_t reached,
-                                const std::string& detail = {}) const;
+                                const std::string& detail = {});
   void set_arguments(cl_kernel kernel, const Launch& launch) const;
-  void drained();  // everything submitted so far is done
+  // Enqueues by call(waits, their number, event) what waits for what it must; `event`, where there
+  // is one, is given away.
+  template <class Call>
+  cl_int enqueue(Call call, cl_event* event = nullptr);
+  cl_int finish();  // waits for the stream's commands
+  void drained();   // everything submitted so far is done
   double seconds(const Timing& timing) const;
 
   std::shared_ptr<const ClDevice> device_;
   cl::CommandQueue queue_;
-  cl::CommandQueue timing_queue_;  // created by the first time()
-  cl_command_queue active_;        // one of the two
-  Timing* timing_ = nullptr;       // inside time()
+  cl::CommandQueue timing_queue_;    // created by the first time()
+  cl_command_queue active_;          // one of the two
+  Timing* timing_ = nullptr;         // inside time()
+  bool foreign_ = false;             // the queue is the application's
+  bool chained_ = false;             // and out of order
+  std::vector<cl::Event> waits_;     // for which its next command waits: the last, and the caller's
+  std::vector<cl_event> wait_list_;  // kept for its memory
   // Host bytes of uploads that are still under way.
   std::vector<std::unique_ptr<std::byte[]>> staged_;
   std::size_t staged_bytes_ = 0;
