@@ -4,37 +4,7 @@
 // ADD_PRODUCTS(a, b), the products of a step from where the item's rows and columns begin; and how
 // elements are read.
 
-// A square of four rows (or columns) from `row` on by four terms from `term` on, to HELD(to) to
-// HELD(to + 3); what is outside is 0. by_terms, by_rows: vectors along that axis lie at multiples
-// of four.
-#define TILE_FETCH(LOAD_VECTOR, LOAD_STEPS, type, at, row, rows, row_step, term, terms, term_step, \
-                   by_terms, by_rows, to)                                                          \
-  if ((by_terms) && term + 4u <= terms) {                                                          \
-    UNROLL for (u32 j = 0u; j < 4u; ++j) {                                                         \
-      HELD(to + j) = row + j < rows ? LOAD_VECTOR(at + (row + j) * row_step + term, type)          \
-                                    : MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);                         \
-    }                                                                                              \
-  } else if ((by_rows) && row + 4u <= rows) {                                                      \
-    FLOAT4 line0 = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f), line1 = line0, line2 = line0,              \
-           line3 = line0;                                                                          \
-    if (term < terms) line0 = LOAD_VECTOR(at + term * term_step + row, type);                      \
-    if (term + 1u < terms) line1 = LOAD_VECTOR(at + (term + 1u) * term_step + row, type);          \
-    if (term + 2u < terms) line2 = LOAD_VECTOR(at + (term + 2u) * term_step + row, type);          \
-    if (term + 3u < terms) line3 = LOAD_VECTOR(at + (term + 3u) * term_step + row, type);          \
-    HELD(to) = MAKE_FLOAT4(line0.x, line1.x, line2.x, line3.x);                                    \
-    HELD(to + 1u) = MAKE_FLOAT4(line0.y, line1.y, line2.y, line3.y);                               \
-    HELD(to + 2u) = MAKE_FLOAT4(line0.z, line1.z, line2.z, line3.z);                               \
-    HELD(to + 3u) = MAKE_FLOAT4(line0.w, line1.w, line2.w, line3.w);                               \
-  } else {                                                                                         \
-    UNROLL for (u32 j = 0u; j < 4u; ++j) {                                                         \
-      FLOAT4 line = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);                                           \
-      if (row + j < rows) {                                                                        \
-        const u32 first = at + (row + j) * row_step + term * term_step;                            \
-        if (term < terms) line = LOAD_STEPS(first, term_step, min(terms - term, 4u), type);        \
-      }                                                                                            \
-      HELD(to + j) = line;                                                                         \
-    }                                                                                              \
-  }
+#include "operations/matmul_core/fetch.h"
 
 // Where a square lies: item by item along the axis that memory runs along.
 #define TILE_SQUARE_ROW(square, by_terms, squares) \
@@ -53,14 +23,14 @@
       if (square < TO_U32(TILE_A_SQUARES)) {                                                      \
         const u32 row = row0 + TILE_SQUARE_ROW(square, a_by_terms, TO_U32(BLOCK_M) / 4u);         \
         const u32 term = term0 + 4u * TILE_SQUARE_PART(square, a_by_terms, TO_U32(BLOCK_M) / 4u); \
-        TILE_FETCH(LOAD_A_VECTOR, LOAD_A_STEPS, A_TYPE, a_at, row, ARGS(m), ARGS(a).row, term,    \
-                   ARGS(k), ARGS(a).column, a_by_terms, a_by_rows, 4u * i)                        \
+        MATMUL_FETCH(LOAD_A_VECTOR, LOAD_A_STEPS, A_TYPE, a_at, row, ARGS(m), ARGS(a).row, term,  \
+                     ARGS(k), ARGS(a).column, a_by_terms, a_by_rows, 4u * i)                      \
       } else if (square < TO_U32(TILE_A_SQUARES + TILE_B_SQUARES)) {                              \
         square -= TO_U32(TILE_A_SQUARES);                                                         \
         const u32 row = column0 + TILE_SQUARE_ROW(square, b_by_terms, TO_U32(BLOCK_N) / 4u);      \
         const u32 term = term0 + 4u * TILE_SQUARE_PART(square, b_by_terms, TO_U32(BLOCK_N) / 4u); \
-        TILE_FETCH(LOAD_B_VECTOR, LOAD_B_STEPS, B_TYPE, b_at, row, ARGS(n), ARGS(b).column, term, \
-                   ARGS(k), ARGS(b).row, b_by_terms, b_by_columns, 4u * i)                        \
+        MATMUL_FETCH(LOAD_B_VECTOR, LOAD_B_STEPS, B_TYPE, b_at, row, ARGS(n), ARGS(b).column,     \
+                     term, ARGS(k), ARGS(b).row, b_by_terms, b_by_columns, 4u * i)                \
       }                                                                                           \
     }                                                                                             \
   }
