@@ -33,6 +33,10 @@ const std::map<std::pair<std::string, Backend>, std::size_t>& larger_budgets() {
       // Four operations; storage types, alignment and who makes scales are compiled in. The kernels
       // are small.
       {{"kv_cache", Backend::kVulkan}, 24},
+      // Eight operations: plain products in mixed types, and those of groups, whose rows or terms
+      // are ragged. One program takes two seconds at most.
+      {{"matmul", Backend::kOpenCL}, 40},
+      {{"matmul", Backend::kVulkan}, 24},
   };
   return budgets;
 }

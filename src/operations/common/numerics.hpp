@@ -2,6 +2,8 @@
 // Units that bounds of errors are made of.
 #pragma once
 
+#include <cmath>
+
 #include "base/rounding.hpp"
 #include "tessera/dtype.hpp"
 
@@ -25,5 +27,10 @@ inline double smallest_number(DType dtype) {
       return 0x1p-126;
   }
 }
+
+// A sum of n products in float, in any order, relative to the sum of their magnitudes: 8 sqrt(n)
+// units if roundings are independent (Higham and Mary, SIAM J. Sci. Comput. 41(5), 2019), and a few
+// for what happens around it.
+inline double sum_error(double n) { return kUnitF32 * (8 * std::sqrt(n) + 8); }
 
 }  // namespace tessera::operations

@@ -16,11 +16,6 @@ constexpr double kSmallest = 0x1p-126;  // what a device that flushes may lose
 // The steepest slope of an activation, and the largest change of a slope: those of gelu.
 constexpr double kSteepest = 1.13, kBend = 1;
 
-// A sum of n products in float, in any order, relative to the sum of their magnitudes: 8 sqrt(n)
-// units if roundings are independent (Higham and Mary, SIAM J. Sci. Comput. 41(5), 2019), and a few
-// for what happens around it.
-double sum_error(double n) { return kUnit * (8 * std::sqrt(n) + 8); }
-
 struct Shape1 {
   double value = 0, slope = 1;
 };

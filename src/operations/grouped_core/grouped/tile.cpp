@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tiles in local memory, sums in registers: any GPU, any strides, any storage types.
+#include <algorithm>
+#include <string>
+
+#include "base/vendor_ids.hpp"
+#include "kernel/gpu.hpp"
+#include "kernel/tunable_list.hpp"
+#include "operations/common/launch.hpp"
+#include "operations/grouped_core/grouped/geometry.h"
+#include "operations/grouped_core/stages.hpp"
+
+namespace tessera::operations::matmul {
+namespace {
+
+constexpr std::uint32_t kMostGroups = 65535;  // of a launch along an axis
+
+std::vector<Tunable> tunables() {
+  return {
+#include "operations/grouped_core/grouped/tile.def"
+  };
+}
+
+struct Geometry {
+  std::uint32_t block_m = 0, block_n = 0;
+  std::uint64_t local_bytes = 0;
+};
+
+using Number = std::uint32_t;
+Geometry geometry_of(const Config& config) {
+#include "kernel/tunable_locals.inc"
+#include "operations/grouped_core/grouped/tile.def"
+  return {.block_m = BLOCK_M, .block_n = BLOCK_N, .local_bytes = std::uint64_t{16} * TILE_VECTORS};
+}
+
+std::uint32_t rows_of(const Config& config) { return geometry_of(config).block_m; }
+
+// Work-groups of which each has a tile, at most.
+std::uint64_t units_of(const Problem& problem, const GroupedStage& stage,
+                       const GroupedProduct& product, const Geometry& geometry) {
+  const std::uint64_t blocks = stage.over_terms ? ceil_div(product.m, geometry.block_m) : 1;
+  return grouped_items(problem, stage, geometry.block_m) * blocks *
+         ceil_div(product.n, geometry.block_n);
+}
+
+Config make_config(std::uint32_t rows, std::uint32_t columns, std::uint32_t block_k,
+                   std::uint32_t lanes_m, std::uint32_t items) {
+  return {{"ROWS", rows},
+          {"COLUMNS", columns},
+          {"BLOCK_K", block_k},
+          {"LANES_M", lanes_m},
+          {"WG_X", items}};
+}
+
+bool fits(const Config& config, const DeviceProfile& profile) {
+  return (profile.local_memory == 0 || geometry_of(config).local_bytes <= profile.local_memory) &&
+         (profile.max_group_size == 0 || config.group().x <= profile.max_group_size);
+}
+
+// Largest tiles first where the groups, were they equal, fill half of one.
+std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
+  if (is_cpu(profile)) return {make_config(4, 4, 8, 4, 16)};  // they only check these kernels
+  std::vector<Config> list{make_config(8, 8, 16, 16, 256), make_config(8, 8, 16, 8, 128),
+                           make_config(8, 8, 16, 8, 64), make_config(4, 8, 16, 8, 64),
+                           make_config(4, 4, 16, 8, 64)};
+  if (profile.vendor_id == kVendorIntel) {  // 128 registers to an item
+    list = {make_config(4, 8, 16, 16, 256), make_config(4, 4, 16, 16, 256),
+            make_config(4, 8, 16, 8, 64), make_config(4, 4, 16, 8, 64)};
+    // Mesa's compiler keeps 32 sums of an item in scratch memory.
+    if (profile.backend == Backend::kVulkan)
+      std::erase_if(list, [](const Config& config) { return config.at("COLUMNS") == 8; });
+  } else if (profile.vendor_id == kVendorAmd) {  // 3 waves to a SIMD on RDNA
+    std::erase(list, make_config(8, 8, 16, 8, 64));
+  }
+  list.push_back(make_config(4, 4, 8, 4, 16));
+  std::erase_if(list, [&](const Config& config) { return !fits(config, profile); });
+  const auto& call = problem.as<GroupedProblem>();
+  const std::int64_t mean = call.m / std::max<std::int64_t>(call.held, 1);
+  std::ranges::stable_partition(list,
+                                [&](const Config& config) { return 2 * mean >= rows_of(config); });
+  return list;
+}
+
+Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
+  const std::uint32_t rows = config.at("ROWS"), columns = config.at("COLUMNS");
+  const std::uint32_t lanes = config.at("LANES_M"), items = config.get("WG_X", 1);
+  if (rows == 0 || rows % 4 != 0 || columns == 0 || columns % 4 != 0 || rows * columns > 256)
+    return "takes fours of rows and columns, at most 256 sums an item";
+  if (config.at("BLOCK_K") == 0 || config.at("BLOCK_K") % 4 != 0) return "takes terms by fours";
+  if (lanes == 0 || items % lanes != 0)
+    return "takes work-groups of whole rows of lanes, and WG_X is " + std::to_string(items);
+  const Geometry geometry = geometry_of(config);
+  if (Refusal no = rejects_grouped(problem, profile, geometry.block_m)) return no;
+  for (const GroupedStage& stage : grouped_stages(problem.as<GroupedProblem>().slots)) {
+    const auto product = grouped_product(problem, stage);
+    if (product && units_of(problem, stage, *product, geometry) >= std::uint64_t{1} << 31)
+      return "counts tiles to 2^31";
+  }
+  return std::nullopt;
+}
+
+Pass product_pass(const GroupedStage& stage) {
+  Pass pass;
+  pass.name = stage.name;
+  pass.opencl = {.file = "matmul/grouped/product.cl", .entry = "grouped_product"};
+  pass.vulkan = {.file = "matmul/grouped/product.comp", .entry = "main"};
+  pass.axes = grouped_axes;
+  pass.constants = [stage](const Problem& problem, const Config&) {
+    return grouped_constants(problem, stage);
+  };
+  pass.groups = [stage](const Problem& problem, const Config& config) {
+    const auto product = grouped_product(problem, stage);
+    if (!product || product->is_empty()) return Dim3{0, 0, 0};
+    const std::uint64_t units = units_of(problem, stage, *product, geometry_of(config));
+    return Dim3{static_cast<std::uint32_t>(std::min<std::uint64_t>(units, kMostGroups))};
+  };
+  pass.args = [stage](const Problem& problem, const Config&) {
+    const auto product = grouped_product(problem, stage);
+    return argument_bytes(product ? product->args : abi::GroupedArgs{});
+  };
+  return pass;
+}
+
+}  // namespace
+
+Way grouped_tile_way(const GroupedSlots& slots) {
+  Variant variant;
+  variant.name = "tile";
+  variant.idea = "a work list of tiles of one group; both operands in local memory";
+  variant.dtypes = {DType::kF32, DType::kF16, DType::kBF16};
+  variant.tunables = tunables();
+  variant.space = space;
+  variant.rejects = rejects;
+  variant.local_bytes = [](const Problem&, const Config& config) {
+    return geometry_of(config).local_bytes;
+  };
+  variant.scratch_bytes = [](const Problem& problem, const Config& config) {
+    return grouped_scratch(problem, rows_of(config));
+  };
+  variant.passes = grouped_passes(slots, rows_of, product_pass);
+  return {.variant = std::move(variant),
+          .rule = {.why = "runs everywhere",
+                   .when = [](const Problem&, const DeviceProfile&) { return true; },
+                   .config =
+                       [](const Problem& problem, const DeviceProfile& profile) {
+                         const std::vector<Config> list = space(problem, profile);
+                         return list.empty() ? make_config(4, 4, 8, 4, 16) : list.front();
+                       }}};
+}
+
+}  // namespace tessera::operations::matmul

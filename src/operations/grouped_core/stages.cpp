@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operations/grouped_core/stages.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "operations/common/launch.hpp"
+
+namespace tessera::operations::matmul {
+namespace {
+
+using Step = GroupedStage::Step;
+
+constexpr std::uint32_t kListItems = 64;
+
+abi::u32 narrow(std::int64_t value) { return static_cast<abi::u32>(value); }
+
+// A matrix, [rows, columns] or turned.
+abi::GroupedView matrix(const TensorSpec& spec, bool turned) {
+  abi::GroupedView view{.offset = narrow(spec.offset),
+                        .row = narrow(spec.strides[0]),
+                        .column = narrow(spec.strides[1]),
+                        .group = 0};
+  if (turned) std::swap(view.row, view.column);
+  return view;
+}
+
+// A matrix for each group, [groups, rows, columns] or turned.
+abi::GroupedView matrices(const TensorSpec& spec, bool turned) {
+  abi::GroupedView view{.offset = narrow(spec.offset),
+                        .row = narrow(spec.strides[1]),
+                        .column = narrow(spec.strides[2]),
+                        .group = narrow(spec.strides[0])};
+  if (turned) std::swap(view.row, view.column);
+  return view;
+}
+
+bool is_vectorised(const abi::GroupedView& view, bool along_row) {
+  return (along_row ? view.column : view.row) == 1 && view.offset % 4 == 0 && view.group % 4 == 0 &&
+         (along_row ? view.row : view.column) % 4 == 0;
+}
+
+bool has_stage(const Problem& problem, const GroupedStage& stage) {
+  if (!problem.has(stage.slots[kProduct])) return false;
+  const auto& call = problem.as<GroupedProblem>();
+  const bool turns = stage.step == Step::kGradRhs && !call.slots.transposed;
+  return !turns || stage.turned == call.transpose_rhs;
+}
+
+Pass list_pass(const GroupedStage& stage, GroupedTile tile,
+               const std::vector<GroupedStage>& stages) {
+  Pass pass;
+  pass.name = stage.over_terms ? "list groups" : "list tiles";
+  pass.opencl = {.file = "matmul/grouped/list.cl", .entry = "grouped_list"};
+  pass.vulkan = {.file = "matmul/grouped/list.comp", .entry = "main"};
+  std::vector<GroupedStage> alike;
+  std::ranges::copy_if(stages, std::back_inserter(alike), [&](const GroupedStage& other) {
+    return other.over_terms == stage.over_terms;
+  });
+  pass.specialized_on = std::vector<std::string>{};
+  pass.group_size = [](const Config&) { return Dim3{kListItems}; };
+  pass.groups = [alike](const Problem& problem, const Config&) {
+    const bool used = std::ranges::any_of(
+        alike, [&](const GroupedStage& other) { return has_stage(problem, other); });
+    return used ? Dim3{1} : Dim3{0, 0, 0};
+  };
+  pass.errors_at = offsetof(abi::GroupedListArgs, errors);
+  pass.args = [stage, tile](const Problem& problem, const Config& config) {
+    const auto& call = problem.as<GroupedProblem>();
+    const TensorSpec& sizes = problem.spec(call.slots.sizes);
+    const std::uint32_t rows = stage.over_terms ? 0 : tile(config);
+    return argument_bytes(abi::GroupedListArgs{
+        .sizes = narrow(sizes.offset),
+        .sizes_step = narrow(sizes.strides[0]),
+        .groups = narrow(call.groups),
+        .first = narrow(std::min(call.first, call.groups)),
+        .held = narrow(call.held),
+        .rows = narrow(call.m),
+        .tile = rows,
+        .ends = narrow(
+            static_cast<std::int64_t>(4 * (1 + grouped_items(problem, stage, tile(config))))),
+        .errors = 0});
+  };
+  return pass;
+}
+
+}  // namespace
+
+std::vector<GroupedStage> grouped_stages(const GroupedSlots& slots) {
+  if (!slots.backward()) {
+    return {{.name = "forward",
+             .over_terms = slots.transposed,
+             .slots = {slots.lhs, slots.rhs, slots.existing, slots.output}}};
+  }
+  const auto lhs = slots.lhs, rhs = slots.rhs, output = slots.grad_output;
+  if (slots.transposed) {
+    return {{.name = "grad_lhs",
+             .step = Step::kGradLhs,
+             .slots = {rhs, output, kNoOperand, slots.grad_lhs}},
+            {.name = "grad_rhs",
+             .step = Step::kGradRhs,
+             .slots = {lhs, output, kNoOperand, slots.grad_rhs}}};
+  }
+  return {{.name = "grad_lhs",
+           .step = Step::kGradLhs,
+           .slots = {output, rhs, kNoOperand, slots.grad_lhs}},
+          {.name = "grad_existing_out",
+           .step = Step::kGradExisting,
+           .slots = {output, rhs, output, slots.grad_existing}},
+          {.name = "grad_rhs",
+           .step = Step::kGradRhs,
+           .over_terms = true,
+           .slots = {lhs, output, kNoOperand, slots.grad_rhs}},
+          {.name = "grad_rhs turned",
+           .step = Step::kGradRhs,
+           .over_terms = true,
+           .turned = true,
+           .slots = {output, lhs, kNoOperand, slots.grad_rhs}}};
+}
+
+std::optional<GroupedProduct> grouped_product(const Problem& problem, const GroupedStage& stage) {
+  if (!has_stage(problem, stage)) return std::nullopt;
+  const auto& call = problem.as<GroupedProblem>();
+  const auto spec = [&](GroupedRole role) -> const TensorSpec& {
+    return problem.spec(stage.slots[role]);
+  };
+  GroupedProduct product;
+  abi::GroupedArgs& args = product.args;
+  const auto set = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
+    product.m = m;
+    product.n = n;
+    product.k = k;
+  };
+  if (stage.over_terms) {
+    // The ragged axis is the last of the left operand: its columns are terms.
+    const bool columns = call.slots.transposed;
+    args.a = matrix(spec(kLeft), !columns);
+    args.b = matrix(spec(kRight), false);
+    args.result = matrices(spec(kProduct), false);
+    if (problem.has(stage.slots[kAdded])) args.addend = matrices(spec(kAdded), false);
+    set(stage.turned ? call.n : call.k, stage.turned ? call.k : call.n, call.m);
+  } else if (stage.step == Step::kForward) {
+    args.a = matrix(spec(kLeft), false);
+    args.b = matrices(spec(kRight), call.transpose_rhs);
+    args.result = matrix(spec(kProduct), false);
+    if (problem.has(stage.slots[kAdded])) args.addend = matrix(spec(kAdded), false);
+    set(call.m, call.n, call.k);
+  } else if (stage.step == Step::kGradExisting) {
+    args.a = args.addend = matrix(spec(kAdded), false);
+    args.b = matrices(spec(kRight), false);
+    args.result = matrix(spec(kProduct), false);
+    set(call.m, call.n, 0);
+  } else if (call.slots.transposed) {
+    // grad_lhs^T = rhs grad_output^T, grad_rhs = lhs^T grad_output, of each group.
+    const bool of_lhs = stage.step == Step::kGradLhs;
+    args.a = matrix(spec(kLeft), !of_lhs);
+    args.b = matrices(spec(kRight), of_lhs);
+    args.result = matrix(spec(kProduct), of_lhs);
+    set(call.m, of_lhs ? call.k : call.n, of_lhs ? call.n : call.k);
+  } else {
+    args.a = matrix(spec(kLeft), false);
+    args.b = matrices(spec(kRight), !call.transpose_rhs);
+    args.result = matrix(spec(kProduct), false);
+    set(call.m, call.k, call.n);
+  }
+  for (const GroupedRole role : {kLeft, kRight, kAdded, kProduct})
+    if (problem.has(stage.slots[role])) product.dtypes[role] = spec(role).dtype;
+  args.m = narrow(product.m);
+  args.n = narrow(product.n);
+  args.k = narrow(product.k);
+  args.addend_type = dtype_axis(product.dtypes[kAdded]);
+  args.result_type = dtype_axis(product.dtypes[kProduct]);
+  const auto mark = [&](bool holds, abi::u32 feature) { args.features |= holds ? feature : 0U; };
+  mark(is_vectorised(args.a, true), GROUPED_A_BY_TERMS);
+  mark(is_vectorised(args.a, false), GROUPED_A_BY_ROWS);
+  mark(is_vectorised(args.b, false), GROUPED_B_BY_TERMS);
+  mark(is_vectorised(args.b, true), GROUPED_B_BY_COLUMNS);
+  mark(problem.has(stage.slots[kAdded]), GROUPED_ADDEND);
+  return product;
+}
+
+std::uint64_t grouped_items(const Problem& problem, const GroupedStage& stage, std::uint32_t tile) {
+  const auto& call = problem.as<GroupedProblem>();
+  const auto held = static_cast<std::uint64_t>(call.held);
+  // Every range of rows may end within a tile: those of groups, and those before and behind.
+  return stage.over_terms ? held : static_cast<std::uint64_t>(call.m) / tile + held + 2;
+}
+
+std::uint64_t grouped_scratch(const Problem& problem, std::uint32_t tile) {
+  const auto& call = problem.as<GroupedProblem>();
+  const std::uint64_t items = grouped_items(problem, {.over_terms = false}, tile);
+  return 16 * (1 + items) + 4 * static_cast<std::uint64_t>(call.groups);
+}
+
+std::vector<Pass> grouped_passes(const GroupedSlots& slots, GroupedTile tile,
+                                 Pass (*product_of)(const GroupedStage&)) {
+  const std::vector<GroupedStage> stages = grouped_stages(slots);
+  std::vector<Pass> passes;
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    if (i == 0 || stages[i].over_terms != stages[i - 1].over_terms) {
+      passes.push_back(list_pass(stages[i], tile, stages));
+      passes.back().bindings = {slots.sizes, kScratch, kErrors};
+    }
+    passes.push_back(product_of(stages[i]));
+    const auto& at = stages[i].slots;
+    passes.back().bindings = {at[kLeft], at[kRight], kScratch, at[kAdded], at[kProduct]};
+  }
+  return passes;
+}
+
+Refusal rejects_grouped(const Problem& problem, const DeviceProfile& profile, std::uint32_t tile) {
+  if (Refusal no = rejects_long_operands(problem, profile, {})) return no;
+  if (grouped_axes(problem, profile).front().value != 0 &&
+      !has(profile.features, Feature::kStorage16))
+    return "needs storage16 for operands of 16 bits, which this device lacks";
+  constexpr std::int64_t kMost = (std::int64_t{1} << 31) - 2;
+  const auto& call = problem.as<GroupedProblem>();
+  if (std::max({call.m, call.n, call.k, call.first + call.held}) > kMost)
+    return "counts rows, columns and groups to 2^31";
+  if (grouped_scratch(problem, tile) >= std::uint64_t{1} << 33)
+    return "counts words of its work list to 2^31";
+  return std::nullopt;
+}
+
+std::vector<Define> grouped_axes(const Problem& problem, const DeviceProfile& /*profile*/) {
+  const bool small = std::ranges::any_of(
+      problem.operands, [](const auto& spec) { return spec && bits_of(spec->dtype) == 16; });
+  return {{"STORAGE16", small ? 1U : 0U}};
+}
+
+std::vector<Define> grouped_constants(const Problem& problem, const GroupedStage& stage) {
+  const auto product = grouped_product(problem, stage);
+  const auto type = [&](GroupedRole role) {
+    return dtype_axis(product ? product->dtypes[role] : DType::kF32);
+  };
+  return {{"A_TYPE", type(kLeft)},
+          {"B_TYPE", type(kRight)},
+          {"RAGGED", static_cast<std::uint32_t>(stage.over_terms ? GROUPED_TERMS : GROUPED_ROWS)}};
+}
+
+}  // namespace tessera::operations::matmul

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// The typed functions of grouped products.
+#include <string>
+#include <utility>
+
+#include "tessera/operations/grouped_matmul.hpp"
+
+namespace tessera {
+namespace {
+
+Tensors operands(const Tensor& lhs, const Tensor& rhs, const Tensor& group_sizes) {
+  return {{"lhs", lhs}, {"rhs", rhs}, {"group_sizes", group_sizes}};
+}
+
+void set_output(Tensors& tensors, Options& values, const Tensor& existing_out,
+                const std::optional<DType>& dtype) {
+  if (existing_out) tensors.emplace("existing_out", existing_out);
+  if (dtype) values.emplace("output_dtype", std::string(to_string(*dtype)));
+}
+
+Tensor take(const Tensors& results, const char* name) {
+  const auto found = results.find(name);
+  return found == results.end() ? Tensor{} : found->second;
+}
+
+Options named(const GroupedMatmulOptions& options) {
+  return {{"transpose_rhs", options.transpose_rhs}, {"group_offset", options.group_offset}};
+}
+
+}  // namespace
+
+Tensor grouped_matmul(const Executor& on, const Tensor& lhs, const Tensor& rhs,
+                      const Tensor& group_sizes, const GroupedMatmulOptions& options) {
+  Tensors tensors = operands(lhs, rhs, group_sizes);
+  Options values = named(options);
+  set_output(tensors, values, options.existing_out, options.output_dtype);
+  return on.run("grouped_matmul", std::move(tensors), values).at("output");
+}
+
+GroupedMatmulGradients grouped_matmul_backward(const Executor& on, const Tensor& lhs,
+                                               const Tensor& rhs, const Tensor& group_sizes,
+                                               const Tensor& grad_output,
+                                               const GroupedMatmulOptions& options,
+                                               const GroupedMatmulGradientOptions& wanted) {
+  Tensors tensors = operands(lhs, rhs, group_sizes);
+  tensors.emplace("grad_output", grad_output);
+  std::vector<std::string> outputs;
+  if (wanted.lhs) outputs.emplace_back("grad_lhs");
+  if (wanted.rhs) outputs.emplace_back("grad_rhs");
+  if (wanted.existing_out && options.existing_out) outputs.emplace_back("grad_existing_out");
+  const Tensors results =
+      on.run("grouped_matmul_backward", std::move(tensors), named(options), outputs);
+  return {.lhs = take(results, "grad_lhs"),
+          .rhs = take(results, "grad_rhs"),
+          .existing_out = take(results, "grad_existing_out")};
+}
+
+Tensor transposed_grouped_matmul(const Executor& on, const Tensor& lhs, const Tensor& rhs,
+                                 const Tensor& group_sizes,
+                                 const TransposedGroupedMatmulOptions& options) {
+  Tensors tensors = operands(lhs, rhs, group_sizes);
+  Options values{{"group_offset", options.group_offset}};
+  if (options.groups) values.emplace("groups", *options.groups);
+  set_output(tensors, values, options.existing_out, options.output_dtype);
+  return on.run("transposed_grouped_matmul", std::move(tensors), values).at("output");
+}
+
+TransposedGroupedMatmulGradients transposed_grouped_matmul_backward(
+    const Executor& on, const Tensor& lhs, const Tensor& rhs, const Tensor& group_sizes,
+    const Tensor& grad_output, const TransposedGroupedMatmulOptions& options,
+    const TransposedGroupedMatmulGradientOptions& wanted) {
+  Tensors tensors = operands(lhs, rhs, group_sizes);
+  tensors.emplace("grad_output", grad_output);
+  std::vector<std::string> outputs;
+  if (wanted.lhs) outputs.emplace_back("grad_lhs");
+  if (wanted.rhs) outputs.emplace_back("grad_rhs");
+  const Tensors results = on.run("transposed_grouped_matmul_backward", std::move(tensors),
+                                 {{"group_offset", options.group_offset}}, outputs);
+  return {.lhs = take(results, "grad_lhs"), .rhs = take(results, "grad_rhs")};
+}
+
+namespace vjp {
+
+struct GroupedMatmulPullback::State {
+  Executor on;
+  Tensor lhs, rhs, group_sizes;
+  GroupedMatmulOptions options;
+};
+
+struct GroupedMatmulMaker {
+  static GroupedMatmulResult make(const Executor& on, const Tensor& lhs, const Tensor& rhs,
+                                  const Tensor& group_sizes, const GroupedMatmulOptions& options) {
+    auto state = std::make_shared<GroupedMatmulPullback::State>(
+        GroupedMatmulPullback::State{on, lhs, rhs, group_sizes, options});
+    return {.output = tessera::grouped_matmul(on, lhs, rhs, group_sizes, options),
+            .pullback = GroupedMatmulPullback(std::move(state))};
+  }
+};
+
+GroupedMatmulGradients GroupedMatmulPullback::operator()(
+    const Tensor& grad_output, const GroupedMatmulGradientOptions& wanted) const {
+  return grouped_matmul_backward(state_->on, state_->lhs, state_->rhs, state_->group_sizes,
+                                 grad_output, state_->options, wanted);
+}
+
+GroupedMatmulResult grouped_matmul(const Executor& on, const Tensor& lhs, const Tensor& rhs,
+                                   const Tensor& group_sizes, const GroupedMatmulOptions& options) {
+  return GroupedMatmulMaker::make(on, lhs, rhs, group_sizes, options);
+}
+
+}  // namespace vjp
+}  // namespace tessera
