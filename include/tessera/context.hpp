@@ -174,6 +174,9 @@ class TESSERA_API Executor {
   // Runs any registered operation. `inputs` may also hold output tensors to write into; other
   // outputs are allocated, optional ones if `wanted` names them. Returns the outputs, and the
   // in-out operands, which are changed in place.
+  // A stream has words for the errors of thousands of calls that can raise some. A call that finds
+  // them all in use waits for those before it and throws the DataError that one of them raised; it
+  // has launched nothing then, and may be made again.
   Tensors run(std::string_view operation, const Tensors& inputs, Options options = {},
               const std::vector<std::string>& wanted = {}) const;
   // What run() would do, without doing it. Never tunes.

@@ -69,7 +69,8 @@ class TESSERA_API OutOfHostMemory : public Error {
 // A kernel found something in the elements of an operand that makes the call meaningless in part,
 // such as a page outside its pool: the message says it in a sentence. The results are what the
 // operation's header says for such elements; nothing outside of the operands was read or written.
-// Thrown by what waits for the call: synchronize() and downloads, see context.hpp.
+// Thrown by what waits for the call: synchronize(), downloads, and calls of Executor::run() for
+// which a stream has no words left, see context.hpp.
 class TESSERA_API DataError : public Error {
  public:
   DataError(const std::string& what, std::string operation, std::string operand,

@@ -97,7 +97,9 @@ struct TESSERA_API Problem {
   DType dtype = DType::kF32;                  // storage type: the build axis of the kernels
   // The combination of Operation::types that the call has, where there are some; else of `dtype`.
   StorageTypes types = DType::kF32;
-  std::string key{};  // shape bucket and everything that changes the kernel
+  // Shape bucket and everything that changes the kernel; make_problem() adds the name of `types`
+  // where that is not that of `dtype`.
+  std::string key{};
   // What validate() parsed: set_details() and as(). Its type is compared as the languages' run-time
   // support does it, by name where a type has been compiled into several libraries.
   std::shared_ptr<const void> details{};
@@ -386,7 +388,8 @@ struct Operation {
   // "reference".
   HostKernel reference{};
   // The errors that the operands' elements raise, several of one kind too; asked before `reference`
-  // runs. Needed where there are `errors`: what kernels raise is compared with it.
+  // runs, once for each call. Needed where there are `errors`: what kernels raise is compared with
+  // it.
   std::function<std::vector<Raised>(const Problem&, std::span<HostTensor>)> raises{};
   // Row-major indices of the elements of an in-out operand that the call writes; the others keep
   // their bits. Empty = all of them.

@@ -15,8 +15,9 @@ namespace {
 
 constexpr double kNoLimit = 1e300;
 // What a quick check may build of a variant's kernels beyond each of them once: where the variant
-// runs on what it was made for, and where it is a GPU's kernel on a CPU.
-constexpr std::size_t kMore = 6, kMoreOfGpus = 3;
+// runs on what it was made for, and where it is a GPU's kernel on a CPU; and for edges of its
+// tiles.
+constexpr std::size_t kMore = 6, kMoreOfGpus = 3, kMoreForEdges = 1;
 
 using Clock = std::chrono::steady_clock;
 
@@ -96,9 +97,7 @@ class Checker {
       for (const Config& config : choose(variant, types, cases, subjects)) {
         if (!options_.edge_cases || !operation_.workload.edge_cases) break;
         if (options_.quick && !first_types) break;
-        for (Case& shape : operation_.workload.edge_cases(types, config)) {
-          ask_precision(shape);
-          if (options_.quick && is_known(programs_of(shape, variant, config))) continue;
+        for (Case& shape : edges_of(variant, config, types)) {
           const auto same = std::ranges::find_if(
               edges, [&](const auto& known) { return is_same(known.first, shape); });
           if (same == edges.end()) {
@@ -111,6 +110,24 @@ class Checker {
     }
     for (std::size_t n = 0; n < cases.size(); ++n) check_case(cases[n], subjects[n]);
     for (const auto& [shape, runs] : edges) check_case(shape, runs);
+  }
+
+  // A quick check leaves out what another operation has run, and what is not worth its programs.
+  std::vector<Case> edges_of(const Variant& variant, const Config& config,
+                             const StorageTypes& types) {
+    std::vector<Case> edges = operation_.workload.edge_cases(types, config);
+    for (Case& shape : edges) ask_precision(shape);
+    if (!options_.quick) return edges;
+    std::erase_if(edges,
+                  [&](const Case& shape) { return is_known(programs_of(shape, variant, config)); });
+    std::vector<Programs> needs;
+    for (const Case& shape : edges) needs.push_back(programs_of(shape, variant, config));
+    const std::vector<bool> kept = sample_of(
+        needs, {.every_kernel = false, .more = kMoreForEdges, .one_at_least = false}, planned_);
+    std::vector<Case> left;
+    for (std::size_t n = 0; n < edges.size(); ++n)
+      if (kept[n]) left.push_back(std::move(edges[n]));
+    return left;
   }
 
   static bool is_same(const Case& a, const Case& b) {
@@ -191,7 +208,11 @@ class Checker {
         context_.device().backend != Backend::kOpenCL || !variant.needs.kinds.empty();
     const std::size_t more = !first_types ? 0 : made_for_it ? kMore : kMoreOfGpus;
     const std::vector<bool> kept =
-        sample_of(needs, {.every_kernel = first_types || made_for_it, .more = more}, planned_);
+        sample_of(needs,
+                  {.every_kernel = first_types || made_for_it,
+                   .more = more,
+                   .one_at_least = first_types || !are_run_elsewhere(needs)},
+                  planned_);
     std::vector<Candidate> left;
     std::optional<Candidate> repetition;
     for (std::size_t i = 0; i < candidates.size(); ++i) {
@@ -205,7 +226,7 @@ class Checker {
         left.push_back(std::move(candidate));
       }
     }
-    if (left.empty()) left.push_back(std::move(*repetition));
+    if (left.empty() && repetition) left.push_back(std::move(*repetition));
     return left;
   }
 
@@ -222,6 +243,15 @@ class Checker {
     const Problem problem = make_problem(operation_, shape.operands, shape.options);
     if (selection::refusal(problem, variant, config, context_.device())) return {};
     return runtime::program_names(problem, variant, config, context_.device());
+  }
+
+  // Whether other operations have used the kernels, if with other values.
+  bool are_run_elsewhere(const std::vector<Programs>& needs) const {
+    return std::ranges::all_of(needs, [&](const Programs& programs) {
+      return std::ranges::all_of(programs, [&](const runtime::ProgramName& program) {
+        return earlier_.kernels.contains(program.kernel);
+      });
+    });
   }
 
   // Whether other operations have used all of them.

@@ -44,7 +44,8 @@ class Sampler {
       if (worth.every_kernel && has_new_kernel(n)) keep(n);
     }
     keep_what_is_built();
-    if (!order_.empty() && std::ranges::find(kept_, true) == kept_.end()) keep(order_.front());
+    const bool has_none = !order_.empty() && std::ranges::find(kept_, true) == kept_.end();
+    if (has_none && worth.one_at_least) keep(order_.front());
     std::size_t more = worth.more;
     for (auto next = most_telling(more); next; next = most_telling(more)) {
       more -= new_programs(*next);

@@ -40,13 +40,15 @@ struct Built {
 struct Worth {
   bool every_kernel = true;  // of which none was built yet; false: those of one case
   std::size_t more = 0;      // programs, for other values
+  bool one_at_least = true;  // case, whatever it takes
 };
 
 // Of cases by what they need built, those that are worth it. Every kernel is built once, for the
 // case whose programs most others need as well. Then so many `more` programs go to the cases that
 // bring the most values which no program of the same function and storage type has yet: a head dim,
 // a tile, an alignment. All other cases whose programs are there are kept, too, and one where that
-// would be none. Adds to `built`. The result says for each whether it is kept.
+// would be none and one is wanted. Adds to `built`. The
+// result says for each whether it is kept.
 std::vector<bool> sample_of(const std::vector<Programs>& needs, const Worth& worth, Built& built);
 
 }  // namespace tessera::conformance

@@ -162,6 +162,8 @@ Problem make_problem(const Operation& operation, std::vector<std::optional<Tenso
   operation.validate(problem);
   // Outputs may tell combinations apart.
   problem.types = operation.types.empty() ? StorageTypes(problem.dtype) : types_of(problem);
+  if (problem.types.name() != to_string(problem.dtype))
+    problem.key += ";types=" + problem.types.name();
   return problem;
 } catch (...) {
   rethrow_as_error();

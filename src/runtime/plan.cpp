@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "kernel/steps.hpp"
 #include "selection/asked.hpp"
@@ -49,7 +50,7 @@ class Planner {
       plan_.errors.push_back({&operation, first_error});
       plan_.error_words += static_cast<std::uint32_t>(operation.errors.size());
     }
-    const Call call{problem, *variant, choice.config, operands, depth, first_error};
+    Call call{problem, *variant, choice.config, operands, depth, first_error};
     for (const kernel::ResolvedStep& step : kernel::steps_of(*variant, *problem, choice.config)) {
       if (step.call) {
         add_call(call, *step.call);
@@ -67,6 +68,7 @@ class Planner {
     const std::vector<Binding>& operands;
     std::size_t depth;
     std::uint32_t first_error;
+    bool launches = false;  // has done so
   };
 
   void reserve_scratch(const Problem& problem, const Variant& variant, const Config& config,
@@ -84,7 +86,7 @@ class Planner {
     return call.operands[slot];
   }
 
-  void add_launch(const Call& call, const kernel::ResolvedStep& step) {
+  void add_launch(Call& call, const kernel::ResolvedStep& step) {
     const Pass& pass = *step.pass;
     PlannedLaunch launch;
     if (profile_.backend != Backend::kHost) {
@@ -102,6 +104,7 @@ class Planner {
     launch.first_error = call.first_error;
     launch.problem = call.problem;
     launch.program = programs_.get(*call.problem, call.variant, pass, call.config, profile_);
+    launch.is_first = !std::exchange(call.launches, true);
     plan_.launches.push_back(std::move(launch));
   }
 
@@ -166,7 +169,6 @@ std::shared_ptr<const Plan> make_plan(Problem problem, const Choice& choice,
 void launch(const Plan& plan, device::Stream& stream, const Memory& memory) {
   std::vector<device::BufferPtr> bound;
   std::vector<std::byte> patched;
-  const Problem* call = nullptr;  // of the launch before
   for (const PlannedLaunch& each : plan.launches) {
     bound.clear();
     for (const Binding& binding : each.bindings) {
@@ -200,9 +202,8 @@ void launch(const Plan& plan, device::Stream& stream, const Memory& memory) {
                    .groups = each.groups,
                    .group = each.group,
                    .problem = each.problem.get(),
-                   .errors = each.problem.get() == call ? nullptr : memory.errors.get(),
+                   .errors = each.is_first ? memory.errors.get() : nullptr,
                    .first_error = first_error});
-    call = each.problem.get();
   }
 }
 

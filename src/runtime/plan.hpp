@@ -33,6 +33,7 @@ struct PlannedLaunch {
   std::optional<std::size_t> errors_at;  // Pass::errors_at
   std::uint32_t first_error = 0;         // where its operation's words begin among the plan's
   std::shared_ptr<const Problem> problem;
+  bool is_first = false;  // of the call that it belongs to
 };
 
 // The words of one operation's errors; of a plan or of a whole log.

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <optional>
 
+#include "base/hash.hpp"
 #include "kernel/sources.hpp"
 #include "runtime/glsl.hpp"
 #include "tessera/error.hpp"
@@ -81,6 +82,10 @@ Specialised specialise(const Problem& problem, const Variant& variant, const Pas
   return result;
 }
 
+std::string with_source(const std::string& key, const device::ProgramRequest& request) {
+  return key + "|" + hash128(request.source) + hash128(std::as_bytes(request.spirv));
+}
+
 const Source& source_of(const Pass& pass, Backend backend) {
   return backend == Backend::kVulkan ? pass.vulkan : pass.opencl;
 }
@@ -132,12 +137,21 @@ device::ProgramPtr ProgramCache::get(const Problem& problem, const Variant& vari
   throw Unsupported(request.name + ": unknown backend");
 }
 
+void ProgramCache::forget(const std::string& key, std::promise<device::ProgramPtr>& promise) {
+  promise.set_exception(std::current_exception());
+  const std::lock_guard lock(mutex_);
+  programs_.erase(key);
+}
+
 device::ProgramPtr ProgramCache::build_once(const std::string& key,
                                             const device::ProgramRequest& request) {
   std::promise<device::ProgramPtr> promise;
   std::shared_future<device::ProgramPtr> ours;
   {
     const std::lock_guard lock(mutex_);
+    const auto failure =
+        failures_.empty() ? failures_.end() : failures_.find(with_source(key, request));
+    if (failure != failures_.end()) throw BuildError(failure->second);
     const auto [entry, inserted] = programs_.try_emplace(key);
     if (!inserted) {
       ours = entry->second;
@@ -153,11 +167,13 @@ device::ProgramPtr ProgramCache::build_once(const std::string& key,
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     promise.set_value(program);
     return program;
-  } catch (...) {
-    promise.set_exception(std::current_exception());
-    // A later attempt may fare better (memory, a fixed kernel file): forget the failure.
+  } catch (const BuildError& error) {
+    forget(key, promise);
     const std::lock_guard lock(mutex_);
-    programs_.erase(key);
+    failures_.emplace(with_source(key, request), error);
+    throw;
+  } catch (...) {  // a later attempt may fare better, with more memory
+    forget(key, promise);
     throw;
   }
 }

@@ -11,6 +11,7 @@
 
 #include "device/device.hpp"
 #include "runtime/program_name.hpp"
+#include "tessera/error.hpp"
 
 namespace tessera::runtime {
 
@@ -31,12 +32,17 @@ class ProgramCache {
 
  private:
   device::ProgramPtr build_once(const std::string& key, const device::ProgramRequest& request);
+  // Within a handler: whoever waits for the program gets the exception, and others may try.
+  void forget(const std::string& key, std::promise<device::ProgramPtr>& promise);
 
   device::Device& device_;
   device::BlobStore& store_;
   std::atomic<double> build_seconds_ = 0;
   std::mutex mutex_;
   std::map<std::string, std::shared_future<device::ProgramPtr>> programs_;
+  // What compilers refused, by the program and a hash of its source: no other call waits for them
+  // to say it again, and a kernel file that was mended is another program.
+  std::map<std::string, BuildError> failures_;
 };
 
 }  // namespace tessera::runtime

@@ -19,17 +19,16 @@ const std::map<std::pair<std::string, Backend>, std::size_t>& larger_budgets() {
       // forward pass and run two of GPUs, with two bodies each (plain calls and all policies) and
       // each head dim compiled in, in three storage types; the backward pass takes up to five
       // kernels.
-      {{"attention", Backend::kOpenCL}, 120},
+      {{"attention", Backend::kOpenCL}, 112},
       {{"attention", Backend::kVulkan}, 64},
       // Four operations in two variants and three storage types, with the five kinds of sequences
       // compiled in. The kernels are small.
-      {{"pooling", Backend::kOpenCL}, 64},
-      {{"pooling", Backend::kVulkan}, 34},
+      {{"pooling", Backend::kOpenCL}, 36},
       // Two operations, forward and backward, in two variants and three storage types; whether
       // vectors are aligned and whether the mean comes off are compiled in. The kernels are small.
-      // Six are those of quantised outputs, whose types are not compiled in.
-      {{"norms", Backend::kOpenCL}, 36},
-      {{"norms", Backend::kVulkan}, 27},
+      // Four are those of quantised outputs, whose types are not compiled in.
+      {{"norms", Backend::kOpenCL}, 28},
+      {{"norms", Backend::kVulkan}, 18},
       // Four operations; storage types, alignment and who makes scales are compiled in. The kernels
       // are small.
       {{"kv_cache", Backend::kVulkan}, 24},

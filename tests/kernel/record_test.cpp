@@ -209,6 +209,15 @@ TEST(StorageTypes, ACallHasTheCombinationThatFits) {
                         {{"wide", wide}})
         .types;
   };
+  const auto key_of = [&](DType b, bool wide) {
+    const DType a = b == DType::kI4 ? DType::kF16 : DType::kI8;
+    return make_problem(operation, {TensorSpec::contiguous(a, {8}), TensorSpec::contiguous(b, {8})},
+                        {{"wide", wide}})
+        .key;
+  };
+  EXPECT_EQ(key_of(DType::kI8, false), ";types=i8_i32");
+  EXPECT_EQ(key_of(DType::kI8, true), ";types=i8_f32");
+  EXPECT_EQ(key_of(DType::kI4, false), ";types=f16_i4");
   EXPECT_EQ(of(DType::kI8, DType::kI8, false).name(), "i8_i32");
   EXPECT_EQ(of(DType::kI8, DType::kI8, true).name(), "i8_f32");
   const StorageTypes mixed = of(DType::kF16, DType::kI4, false);

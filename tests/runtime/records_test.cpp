@@ -360,6 +360,43 @@ TEST_F(Records, StepsRepeatLaunchesAndCallOthers) {
   }
 }
 
+// A call launches, calls another operation, and launches again.
+TEST_F(Records, ErrorsAreAskedForOncePerCall) {
+  static int asked;
+  Operation operation = named("append_between", {});
+  operation.raises = [](const Problem&, std::span<HostTensor>) {
+    ++asked;
+    return std::vector<Raised>{};
+  };
+  Pass pass;
+  pass.name = "nothing";
+  pass.host = [](const Problem&, std::span<HostTensor>) {};
+  pass.bindings = {append_rows::kRows, append_rows::kSlots, append_rows::kCache};
+  Variant variant;
+  variant.name = "between";
+  variant.needs.backends = {Backend::kHost};
+  variant.passes = {std::move(pass)};
+  variant.space = [](const Problem&, const DeviceProfile&) {
+    return std::vector<Config>{Config{}};
+  };
+  variant.steps = [](const Problem& problem, const Config&) {
+    const auto operand = [&](std::size_t slot) { return Place{slot, problem.spec(slot)}; };
+    const CallStep call{.operation = "append_rows",
+                        .operands = {{"rows", operand(append_rows::kRows)},
+                                     {"slots", operand(append_rows::kSlots)},
+                                     {"cache", operand(append_rows::kCache)}}};
+    return std::vector<Step>{LaunchStep{.pass = "nothing"}, call, LaunchStep{.pass = "nothing"}};
+  };
+  operation.variants = {std::move(variant)};
+  register_operation(std::move(operation));
+  for (const Context& context : contexts_) {
+    if (context.device().backend != Backend::kHost) continue;
+    asked = 0;
+    Executor(context).with_variant("between").run("append_between", call(context, {1}));
+    EXPECT_EQ(asked, 1);
+  }
+}
+
 TEST_F(Records, CallsThatNobodyCanDoAreRefused) {
   Variant variant = rounds_variant();
   const auto steps = variant.steps;

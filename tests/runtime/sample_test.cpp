@@ -108,6 +108,9 @@ TEST(SampleTest, OneCaseAtLeast) {
               ElementsAre(false, true, true));
   EXPECT_THAT(sampled({{"a"}, {"b"}, {"b"}}, {.every_kernel = false}),
               ElementsAre(false, true, true));
+  // But where another operation runs these kernels.
+  EXPECT_THAT(sampled({{"cpu|D=2"}, {"cpu|D=3"}}, {.one_at_least = false}, built),
+              ElementsAre(false, false));
 }
 
 TEST(SampleTest, AddsWhatItTakes) {

@@ -59,8 +59,8 @@ TEST_F(MutatedCaches, Choices) {
     }
     ASSERT_NO_FATAL_FAILURE(expect_foreign_files());
   }
-  EXPECT_GT(found, kMutations / 8);
-  EXPECT_GT(missed, kMutations / 8);
+  EXPECT_GT(found, kMutations / 32);
+  EXPECT_GT(missed, kMutations / 32);
 }
 
 // A file that the user names is taken as a whole or refused with a sentence.

@@ -113,6 +113,11 @@ TEST(Convert, QuantisedOperandsKeepTheirBits) {
   EXPECT_EQ(becomes(ElementType::kF32), DType::kF16);   // nothing is quantised unasked
   const Operand packed{.name = "packed", .dtypes = {DType::kI4}};
   EXPECT_EQ(operand_dtype(packed, ElementType::kI8, std::nullopt, DType::kF16), DType::kI4);
+  // Integers are codes wherever an operand takes some, of 4 bits too.
+  const Operand either{.name = "either", .dtypes = {DType::kF16, DType::kI4, DType::kU4}};
+  EXPECT_EQ(operand_dtype(either, ElementType::kI8, std::nullopt, DType::kF16), DType::kI4);
+  EXPECT_EQ(operand_dtype(either, ElementType::kU8, DType::kF16, DType::kF16), DType::kU4);
+  EXPECT_EQ(operand_dtype(either, ElementType::kF32, std::nullopt, DType::kF16), DType::kF16);
 }
 
 TEST(Convert, FilesHoldPackedElementsOneToAByte) {

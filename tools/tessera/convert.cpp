@@ -229,9 +229,9 @@ DType operand_dtype(const Operand& operand, ElementType file, std::optional<DTyp
   const bool narrow = file == ElementType::kBool || file == ElementType::kU8;
   std::vector<DType> order;
   if (!tool::is_floating(file)) {
-    order = narrow ? std::vector{DType::kU8, DType::kI32} : std::vector{DType::kI32, DType::kU8};
+    order = narrow ? std::vector{DType::kU8, DType::kI32, DType::kI8, DType::kU4, DType::kI4}
+                   : std::vector{DType::kI32, DType::kU8, DType::kI8, DType::kI4, DType::kU4};
     order.push_back(asked.value_or(otherwise));
-    order.insert(order.end(), {DType::kI8, DType::kI4, DType::kU4});
   } else if (asked) {
     order = {*asked};
   }

@@ -13,7 +13,8 @@
 //   scale      = max(max |n * weight + bias|, 2^-100) / largest
 //   output     = (n * weight + bias) / scale, rounded to nearest even
 //
-// where largest is the type's largest number: 127, 448, 57344.
+// where largest is the type's largest number: 127, 448, 57344. 2^-100, and not the smallest normal
+// float 2^-126, since devices may flush a scale of 2^-126 / 57344 to 0.
 // NaN does not count as the largest magnitude; it is NaN in e4m3fn and e5m2 and 0 in i8.
 //
 // Means are over the last axis. What is normalised is the unrounded s.

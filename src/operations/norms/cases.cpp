@@ -239,6 +239,24 @@ std::vector<Case> quantised_cases(const StorageTypes& types) {
                            .data = "constant"}});
 }
 
+// Items take every WG_X-th column, and groups every GROUPS-th row.
+std::vector<Case> quantised_edge_cases(const StorageTypes& types, const Config& config) {
+  const auto items = static_cast<std::int64_t>(config.get("WG_X", 1));
+  const auto groups = static_cast<std::int64_t>(config.get("GROUPS", 1));
+  return quantise(
+      types,
+      {{.name = "dim-1",
+        .why = "an item without a column",
+        .shape = {3, std::max<std::int64_t>(1, items - 1)},
+        .has = kAll},
+       {.name = "dim", .why = "one column for each item", .shape = {3, items}},
+       {.name = "dim+1", .why = "one item with two columns", .shape = {3, items + 1}, .has = kAll},
+       {.name = "rows+1",
+        .why = "one group with two rows",
+        .shape = {groups + 1, 20},
+        .has = kHasWeight | kHasBias}});
+}
+
 std::vector<Case> quantised_benchmarks(const StorageTypes& types) {
   return quantise(types, {{.name = "r8192_d4096_quantised",
                            .why = "rows of a language model, for a product in 8 bits",

@@ -14,6 +14,7 @@ std::vector<Case> benchmark_cases(bool backward, DType dtype);
 
 // Of forward calls whose output is quantised.
 std::vector<Case> quantised_cases(const StorageTypes& types);
+std::vector<Case> quantised_edge_cases(const StorageTypes& types, const Config& config);
 std::vector<Case> quantised_benchmarks(const StorageTypes& types);
 
 // Writes the inputs of a case. Kinds of data: "normal"; "shifted", a mean of 1000 and a deviation

@@ -54,7 +54,8 @@ Workload norm_workload(bool backward);
 const std::vector<StorageTypes>& norm_types();
 bool is_quantised(DType output);
 double largest_code(DType output);  // of a quantised one
-// A row's scale is its largest magnitude, or this where all are smaller, over the largest code.
+// A row's scale is its largest magnitude, or this where all are smaller, over the largest code: the
+// scale and what it is the inverse of are normal floats then, which devices that flush others keep.
 inline constexpr double kLeastLargest = 0x1p-100;
 
 // The ways to compute a norm, in the order in which their rules are asked when nothing is tuned.

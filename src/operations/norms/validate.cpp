@@ -56,10 +56,7 @@ std::string make_key(const Problem& problem, const NormProblem& call) {
   return "dtype=" + std::string(to_string(problem.dtype)) + ";dim=" + bucket(call.dim) +
          ";rows=" + bucket(call.rows) +
          ";residual=" + std::to_string(problem.has(kResidual) ? 1 : 0) +
-         ";sum=" + std::to_string(problem.has(kSum) ? 1 : 0) +
-         (!call.backward && problem.has(kScale)
-              ? ";quantise=" + std::string(to_string(problem.spec(kOutput).dtype))
-              : "");
+         ";sum=" + std::to_string(problem.has(kSum) ? 1 : 0);
 }
 
 NormProblem begin(Problem& problem, bool centered, bool backward) {

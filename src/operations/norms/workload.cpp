@@ -32,7 +32,7 @@ Workload norm_workload(bool backward) {
     return conformance_cases(backward, types);
   };
   workload.edge_cases = [backward](const StorageTypes& types, const Config& config) {
-    if (is_quantised(types.of("output"))) return std::vector<Case>{};
+    if (is_quantised(types.of("output"))) return quantised_edge_cases(types, config);
     return edge_cases(backward, types, config);
   };
   workload.benchmarks = [backward](const StorageTypes& types) {

@@ -96,6 +96,7 @@ Pass prepare_pass(bool chunked, bool vulkan) {
   Pass pass = new_pass("prepare", {slots.mask, slots.cu_seqlens, kScratch});
   pass.opencl = {.file = "pooling/prepare.cl", .entry = "mean_prepare"};
   if (vulkan) pass.vulkan = {.file = "pooling/prepare.comp", .entry = "main"};
+  pass.specialized_on = std::vector<std::string>{"POOL"};
   pass.group_size = flat_group;
   pass.groups = [](const Problem& problem, const Config&) {
     if (scratch_of(problem, 1).prepared == 0) return Dim3{0, 0, 0};

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a compiler refused is not compiled again for the next call that wants it.
+#include "runtime/program_cache.hpp"
+
+#include <gtest/gtest.h>
+
+#include "device/no_store.hpp"
+#include "support/fake_operation.hpp"
+#include "support/messages.hpp"
+
+namespace tessera {
+namespace {
+
+// Compiles nothing but what says "sound".
+class PickyDevice final : public device::Device {
+ public:
+  const DeviceProfile& profile() const override { return profile_; }
+  device::BufferPtr create_buffer(std::uint64_t) override { return nullptr; }
+  std::unique_ptr<device::Stream> create_stream() override { return nullptr; }
+  device::ProgramPtr build(const device::ProgramRequest& request, device::BlobStore&) override {
+    ++builds;
+    if (no_memory) throw OutOfHostMemory("no memory");
+    if (request.source != "sound") throw BuildError("it is not sound");
+    return std::make_shared<device::Program>();
+  }
+
+  int builds = 0;
+  bool no_memory = false;
+
+ private:
+  DeviceProfile profile_{.backend = Backend::kOpenCL};
+};
+
+class ProgramCacheTest : public ::testing::Test {
+ protected:
+  std::string failure(const std::string& source) {
+    Pass pass;
+    pass.opencl = {.text = source, .entry = "kernel"};
+    return testing::message_of(
+        [&] { programs.get(problem, variant, pass, Config{}, device.profile()); });
+  }
+
+  PickyDevice device;
+  device::NoStore store;
+  runtime::ProgramCache programs{device, store};
+  Problem problem = testing::fake_problem(5);
+  Variant variant;
+};
+
+TEST_F(ProgramCacheTest, CompilersAreAskedOnceForWhatTheyRefuse) {
+  EXPECT_EQ(failure("broken"), "it is not sound");
+  EXPECT_EQ(failure("broken"), "it is not sound");
+  EXPECT_EQ(device.builds, 1);
+  // A kernel file that was mended, while the application runs.
+  EXPECT_EQ(failure("sound"), "");
+  EXPECT_EQ(failure("sound"), "");
+  EXPECT_EQ(device.builds, 2);
+}
+
+TEST_F(ProgramCacheTest, WantOfMemoryPasses) {
+  device.no_memory = true;
+  EXPECT_EQ(failure("sound"), "no memory");
+  device.no_memory = false;
+  EXPECT_EQ(failure("sound"), "");
+  EXPECT_EQ(device.builds, 2);
+}
+
+}  // namespace
+}  // namespace tessera
