@@ -140,9 +140,8 @@ abi::AttentionArgs core_arguments(const Problem& problem, const AttentionTiling&
     const TensorSpec lse = with_rank(problem.spec(slots.log_sum_exp), 3);
     args.write_lse = 1;
     args.lse_offset = narrow(lse.offset);
-    const bool by_sequence = call.is_paged() && !call.packed;  // [sequences, heads]
-    args.lse_stride_batch = narrow(lse.strides[by_sequence ? 1 : 0]);
-    args.lse_stride_head = narrow(lse.strides[by_sequence ? 2 : 1]);
+    args.lse_stride_batch = narrow(lse.strides[call.rowless ? 1 : 0]);
+    args.lse_stride_head = narrow(lse.strides[call.rowless ? 2 : 1]);
   }
   return args;
 }

@@ -29,7 +29,7 @@ TensorSpec every_other_head(TensorSpec spec, std::int64_t first) {
 TensorSpec rows(const Problem& problem, std::size_t slot) {
   const AttentionProblem& call = problem.as<AttentionProblem>();
   const TensorSpec& spec = problem.spec(slot);
-  if (!call.is_paged() || call.packed) return with_batch(spec);
+  if (!call.rowless) return with_batch(spec);
   TensorSpec result = with_batch(spec);  // [1, sequences, heads, dim]
   std::swap(result.shape[0], result.shape[1]);
   std::swap(result.strides[0], result.strides[1]);
@@ -152,17 +152,18 @@ void validate_paged_attention(Problem& problem) {
   problem.dtype = problem.spec(slots.query).dtype;
   AttentionProblem call{.slots = slots, .heads = query[1], .head_dim = query[2]};
   call.packed = slots.query_start_loc != kNoOperand;
+  call.rowless = !call.packed;
   call.batch = call.packed ? 1 : query[0];
   call.q_len = call.packed ? query[0] : 1;
   require(problem, query[0] < kMaxLength, "there must be fewer than 2^30 query rows");
   parse_pools(problem, call);
   parse_tables(problem, call);
   require_groups(problem, call);
+  std::optional<std::int64_t> window;
+  if (problem.options.contains("sliding_window"))
+    window = integer_option(problem, "sliding_window", 1);
   parse_options(problem, call);
-  if (problem.options.contains("sliding_window")) {
-    if (const auto window = integer_option(problem, "sliding_window", 1))
-      call.window_left = std::min(kMostDistance, *window - 1);
-  }
+  if (window) call.window_left = std::min(kMostDistance, *window - 1);  // counts the row's own
   call.causal = call.bottom_right = true;
   check_policies(problem, call);
   call.policies = true;

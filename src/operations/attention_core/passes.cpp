@@ -4,6 +4,7 @@
 #include "operations/attention_core/combine.h"
 #include "operations/attention_core/launch.hpp"
 #include "operations/attention_core/rows_args.h"
+#include "operations/attention_core/spans_args.h"
 #include "operations/attention_core/weights_args.h"
 #include "operations/attention_core/work.h"
 
@@ -144,6 +145,31 @@ Pass pages_pass(const AttentionSlots& slots, const Tiling& tiling) {
       args.count_offset = narrow(problem.spec(slots.num_seqs).offset);
     }
     return argument_bytes(args);
+  };
+  return pass;
+}
+
+Pass spans_pass(const AttentionSlots& slots) {
+  Pass pass = helper_pass("spans");
+  pass.axes = {};
+  pass.bindings = {kScratch, slots.sequence_start, slots.sequence_end, kErrors};
+  pass.errors_at = offsetof(abi::AttentionSpansArgs, errors);
+  pass.groups = [](const Problem& problem, const Config&) {
+    return Dim3{ceil_div(call_of(problem).batch, kHelperItems), 1, 1};
+  };
+  pass.args = [](const Problem& problem, const Config&) {
+    const AttentionProblem& call = call_of(problem);
+    const TensorSpec &starts = problem.spec(call.slots.sequence_start),
+                     &ends = problem.spec(call.slots.sequence_end);
+    return argument_bytes(abi::AttentionSpansArgs{.batch = narrow(call.batch),
+                                                  .kv_len = narrow(call.kv_len),
+                                                  .band_low = static_cast<abi::i32>(call.band_low),
+                                                  .rows = 0,
+                                                  .starts_offset = narrow(starts.offset),
+                                                  .starts_stride = narrow(starts.strides[0]),
+                                                  .ends_offset = narrow(ends.offset),
+                                                  .ends_stride = narrow(ends.strides[0]),
+                                                  .errors = 0});
   };
   return pass;
 }
@@ -307,7 +333,8 @@ std::vector<Pass> forward_passes(const AttentionSlots& slots, const ForwardKerne
     };
     return pass;
   };
-  std::vector<Pass> passes{rows_pass(slots),
+  const bool spans = slots.sequence_start != kNoOperand;
+  std::vector<Pass> passes{spans ? spans_pass(slots) : rows_pass(slots),
                            map_pass(slots, kernel.tiling),
                            forward(false),
                            forward(true),

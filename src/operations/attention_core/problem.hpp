@@ -36,6 +36,7 @@ struct AttentionProblem {
   bool causal = false, bottom_right = false;
   std::int64_t window_left = kMostDistance, window_right = kMostDistance;  // that = no bound
   std::int64_t chunk = 0;                                                  // 0 = none
+  bool rowless = false;        // one query of each sequence, [batch, heads, dim]
   bool packed = false;         // the sequences of cum_seqlens lie in one batch
   std::int64_t sequences = 0;  // of cum_seqlens; 0 = none
   double dropout = 0;          // probability
@@ -78,14 +79,18 @@ TensorSpec with_pair_axes(TensorSpec spec);
 
 void validate_attention(Problem& problem);  // every operation of the family but backward
 void validate_paged_attention(Problem& problem);
+void validate_ragged_decode(Problem& problem);
 void validate_attention_backward(Problem& problem);
 // Operation::raises of keys in pages, in the order of PAGES_... in pages_args.h.
 std::vector<Raised> raises_of_pages(const Problem& problem, std::span<HostTensor> tensors);
+// The same of sequence_start and sequence_end, in the order of SPANS_... in spans_args.h.
+std::vector<Raised> raises_of_spans(const Problem& problem, std::span<HostTensor> tensors);
 void reference_attention(const Problem& problem, std::span<HostTensor> tensors);
 void reference_attention_backward(const Problem& problem, std::span<HostTensor> tensors);
 // Of an operation that has its operands and options.
 Workload forward_workload(const Operation& operation);
 Workload paged_workload(const Operation& operation);
+Workload ragged_decode_workload(const Operation& operation);
 Workload backward_workload(const Operation& operation);
 std::vector<Way> forward_ways(const AttentionSlots& slots);
 std::vector<Way> paged_ways(const AttentionSlots& slots);

@@ -173,6 +173,15 @@ Operation paged_record(Operation described) {
   return described;
 }
 
+Operation ragged_decode_record(Operation described) {
+  described.validate = validate_ragged_decode;
+  described.reference = reference_attention;
+  described.raises = raises_of_spans;
+  add_ways(described, paged_ways(attention_slots(described.operands)));
+  described.workload = ragged_decode_workload(described);
+  return described;
+}
+
 Operation backward_record(Operation described) {
   described.validate = validate_attention_backward;
   described.reference = reference_attention_backward;

@@ -43,5 +43,6 @@ std::vector<ErrorKind> table_errors(bool packed);
 OptionInfo token_window();
 OptionInfo splits();
 Operation paged_record(Operation described);
+Operation ragged_decode_record(Operation described);
 
 }  // namespace tessera::operations::attention

@@ -15,17 +15,6 @@ namespace {
 
 constexpr std::int64_t kMaxHeadDim = 512;
 
-// [batch, rows, heads, dim], or [rows, heads, dim] of packed sequences.
-void require_rows(const Problem& problem, std::size_t slot, bool may_be_packed) {
-  const TensorSpec& spec = problem.spec(slot);
-  const std::string name = problem.operation->operands[slot].name;
-  require(problem, spec.shape.size() == 4 || (may_be_packed && spec.shape.size() == 3),
-          name + " " + spec.to_string() + " must have the 4 axes [batch, rows, heads, dim]" +
-              (may_be_packed ? ", or [rows, heads, dim] with cum_seqlens" : ""));
-  require_contiguous_rows(problem, slot);
-  require_dim(problem, slot);
-}
-
 void require_equal(const Problem& problem, std::size_t a, std::size_t b, std::size_t axis,
                    const char* what) {
   const Shape &left = with_batch(problem.spec(a)).shape, &right = with_batch(problem.spec(b)).shape;
@@ -40,8 +29,7 @@ bool has_option(const Problem& problem, std::string_view name) {
 }
 
 void parse_band(const Problem& problem, AttentionProblem& call) {
-  if (!has_option(problem, "causal")) return;
-  call.causal = kernel::bool_option(problem, "causal");
+  if (has_option(problem, "causal")) call.causal = kernel::bool_option(problem, "causal");
   if (has_option(problem, "causal_alignment")) {
     call.bottom_right =
         kernel::choice_option(problem, "causal_alignment", {"top_left", "bottom_right"}) == 1;
@@ -131,6 +119,16 @@ void require_contiguous_rows(const Problem& problem, std::size_t slot) {
   const TensorSpec& spec = problem.spec(slot);
   require(problem, spec.shape.back() <= 1 || spec.strides.back() == 1,
           problem.operation->operands[slot].name + " must be contiguous along its last axis");
+}
+
+void require_rows(const Problem& problem, std::size_t slot, bool may_be_packed) {
+  const TensorSpec& spec = problem.spec(slot);
+  const std::string name = problem.operation->operands[slot].name;
+  require(problem, spec.shape.size() == 4 || (may_be_packed && spec.shape.size() == 3),
+          name + " " + spec.to_string() + " must have the 4 axes [batch, rows, heads, dim]" +
+              (may_be_packed ? ", or [rows, heads, dim] with cum_seqlens" : ""));
+  require_contiguous_rows(problem, slot);
+  require_dim(problem, slot);
 }
 
 void require_dim(const Problem& problem, std::size_t slot) {

@@ -19,6 +19,8 @@ void check_policies(const Problem& problem, AttentionProblem& call);
 inline constexpr std::int64_t kMaxLength = std::int64_t{1} << 30;
 
 void require_contiguous_rows(const Problem& problem, std::size_t slot);  // if the call has it
+// [batch, rows, heads, dim], or [rows, heads, dim] of packed sequences.
+void require_rows(const Problem& problem, std::size_t slot, bool may_be_packed);
 void require_dim(const Problem& problem, std::size_t slot);
 void require_groups(const Problem& problem, const AttentionProblem& call);
 // The options of the family that the operation has.

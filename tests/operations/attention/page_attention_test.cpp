@@ -81,6 +81,26 @@ TEST(RaggedPageAttention, RefusesWhatDoesNotBelongTogether) {
   EXPECT_EQ(refusal(op, "num_seqs", i32({2})), op + ": num_seqs i32[2] must be [1]");
 }
 
+TEST(RaggedDecodeAttention, RefusesWhatDoesNotBelongTogether) {
+  const std::string op = "ragged_decode_attention";
+  const auto says = [&](const std::string& operand, const TensorSpec& spec,
+                        const std::string& text) {
+    Case shape = case_of(op, "spans");
+    shape.operands[find_operation(op).slot(operand)] = spec;
+    EXPECT_EQ(testing::message_of<InvalidArgument>(
+                  [&] { make_problem(find_operation(op), shape.operands, {}); }),
+              op + ": " + text);
+  };
+  says("query", f32({5, 2, 8, 64}),
+       "query f32[5, 2, 8, 64] must be [batch, heads, head_dim] or [batch, 1, heads, head_dim]");
+  says("query", f32({4, 8, 64}),
+       "query f32[4, 8, 64] and key f32[5, 301, 2, 64] must have the same batch and head_dim");
+  says("value", f32({5, 300, 2, 64}),
+       "key f32[5, 301, 2, 64] and value f32[5, 300, 2, 64] must have the same batch, number of "
+       "rows and number of heads");
+  says("sequence_end", i32({4}), "sequence_end i32[4] must be [batch], [5]");
+}
+
 // Written out, for one sequence after the other.
 TEST(PageAttention, IsSoftmaxOverTheTokensOfTheTable) {
   const Operation& operation = find_operation("page_attention");
@@ -137,6 +157,7 @@ TEST(PageAttention, RaisesWhatIsWrongAndNothingElse) {
   const std::string op = "page_attention";
   const auto count = static_cast<double>(case_of(op, "pages").operands[1]->shape[0]);
   EXPECT_TRUE(raised_by(op, "block_tables", 0, 0).empty());
+  EXPECT_TRUE(raised_by(op, "block_tables", 7 * 2 - 1, -1).empty());  // behind the length
   expect_one(raised_by(op, "block_tables", 2, count), PAGES_OUTSIDE_POOL, 2);
   expect_one(raised_by(op, "block_tables", 2, -1), PAGES_OUTSIDE_POOL, 2);
   expect_one(raised_by(op, "context_lens", 0, 7 * 16 + 1), PAGES_BAD_LENGTH, 0);
@@ -183,7 +204,8 @@ TEST_P(HostileTables, LeaveWhatIsDefined) {
 }
 
 INSTANTIATE_TEST_SUITE_P(PageAttention, HostileTables,
-                         ::testing::Values("page_attention", "ragged_page_attention"));
+                         ::testing::Values("page_attention", "ragged_page_attention",
+                                           "ragged_decode_attention"));
 
 }  // namespace
 }  // namespace tessera::operations::attention

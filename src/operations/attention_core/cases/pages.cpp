@@ -7,6 +7,7 @@
 #include <numeric>
 #include <random>
 
+#include "base/parallel.hpp"
 #include "operations/attention_core/cases/workload.hpp"
 #include "operations/common/cases.hpp"
 
@@ -19,14 +20,14 @@ struct PagedSizes {
   std::int64_t rows = 41;  // query rows of packed sequences
 };
 
-// Data: "normal", all that no row sees is NaN, in tables behind lengths is garbage; "hostile",
-// anything may stand in tables, lengths and starts. "+full": all lengths are as long as can be.
+// All that no row sees is NaN, and in tables behind lengths is garbage. Data: "normal", all lengths
+// are as long as can be; "ragged", of all kinds; "hostile", anything in tables, lengths and starts.
 struct PagedCaseShape {
   std::string name, why;
   PagedSizes sizes{};
   Options options{};
   std::uint32_t features = 0;  // kSinks, kHeadSinks, kLogSumExp
-  std::string data = "normal";
+  std::string data = "ragged";
   std::uint64_t seed = 1;
 };
 
@@ -71,8 +72,8 @@ class PagedFiller {
       : problem_(problem),
         call_(problem.as<AttentionProblem>()),
         random_(shape.seed * 1000003 + 17),
-        hostile_(shape.data.starts_with("hostile")),
-        full_(shape.data.ends_with("+full")),
+        hostile_(shape.data == "hostile"),
+        full_(shape.data == "normal"),
         tensors_(tensors) {}
 
   void fill() {
@@ -173,7 +174,6 @@ class PagedFiller {
 
   // NaN in all slots that nobody sees.
   Values pool(std::size_t slot) {
-    Values values = normal(slot, 1);
     const std::int64_t size = call_.paged.size;
     std::vector<bool> seen(static_cast<std::size_t>(call_.paged.pages * size));
     for (const PagedSequence& sequence : paged_sequences(problem_, tensors_)) {
@@ -187,12 +187,20 @@ class PagedFiller {
     const Shape& shape = problem_.spec(slot).shape;
     const bool heads_first = call_.slots.key != call_.slots.value;
     const std::int64_t inner = shape[3], middle = shape[2] * inner, page = shape[1] * middle;
-    for (std::size_t n = 0; n < values.size(); ++n) {
-      const auto at = static_cast<std::int64_t>(n);
-      const std::int64_t token = heads_first ? at % middle / inner : at % page / middle;
-      if (!seen[static_cast<std::size_t>(at / page * size + token)])
-        values[n] = std::numeric_limits<double>::quiet_NaN();
-    }
+    Values values(static_cast<std::size_t>(problem_.spec(slot).elements()));
+    const std::uint64_t seed = random_();
+    parallel_for(static_cast<std::size_t>(call_.paged.pages), [&](std::size_t number) {
+      std::mt19937_64 random(seed + number);
+      std::normal_distribution<double> distribution;
+      for (std::int64_t n = 0; n < page; ++n) {
+        const std::int64_t token = heads_first ? n % middle / inner : n / middle;
+        const auto first = static_cast<std::int64_t>(number);
+        values[static_cast<std::size_t>(first * page + n)] =
+            seen[static_cast<std::size_t>(first * size + token)]
+                ? distribution(random)
+                : std::numeric_limits<double>::quiet_NaN();
+      }
+    });
     return values;
   }
 
@@ -265,7 +273,7 @@ std::vector<Case> paged_cases(const AttentionSlots& slots, DType dtype) {
                       .why = "rows of many tiles, each sequence whole",
                       .sizes = {.sequences = 3, .per_sequence = 9, .rows = 301},
                       .features = kLogSumExp,
-                      .data = "normal+full"});
+                      .data = "normal"});
   } else {
     shapes.push_back({.name = "value_dim",
                       .why = "values of another width",
@@ -303,7 +311,7 @@ std::vector<Case> paged_benchmarks(const AttentionSlots& slots, DType dtype) {
                                                .page_size = size,
                                                .per_sequence = 4096 / size,
                                                .rows = 8},
-                                     .data = "normal+full"}));
+                                     .data = "normal"}));
   }
   return cases;
 }

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "abi/shared.h"
+#include "base/parallel.hpp"
 #include "operations/attention_core/dropout.hpp"
 #include "operations/attention_core/oracle/pages.hpp"
 #include "operations/attention_core/oracle/thresholds.hpp"
@@ -53,6 +54,8 @@ AttentionPairs::AttentionPairs(const Problem& problem, std::span<const HostTenso
   cu_k_ = read_if_any(problem, tensors, slots.cum_seqlens_k);
   q_lengths_ = read_if_any(problem, tensors, slots.q_lengths);
   kv_lengths_ = read_if_any(problem, tensors, slots.kv_lengths);
+  starts_ = read_if_any(problem, tensors, slots.sequence_start);
+  ends_ = read_if_any(problem, tensors, slots.sequence_end);
   q_segments_ = read_if_any(problem, tensors, slots.q_segments);
   kv_segments_ = read_if_any(problem, tensors, slots.kv_segments);
   q_positions_ = read_if_any(problem, tensors, slots.q_positions);
@@ -85,10 +88,10 @@ void AttentionPairs::gather_pages(const Problem& problem, std::span<const HostTe
     const std::int64_t dim = spec.shape[3], heads = call_.kv_heads;
     std::vector<Matrix> all(static_cast<std::size_t>(call_.batch * heads),
                             Matrix::Zero(call_.kv_len, dim));
-    for (std::int64_t n = 0; n < call_.paged.sequences; ++n) {
-      for (std::int64_t key = 0; key < sequences[static_cast<std::size_t>(n)].keys; ++key) {
-        const std::int64_t page =
-            sequences[static_cast<std::size_t>(n)].pages[static_cast<std::size_t>(key / size)];
+    parallel_for(sequences.size(), [&](std::size_t at) {
+      const auto n = static_cast<std::int64_t>(at);
+      for (std::int64_t key = 0; key < sequences[at].keys; ++key) {
+        const std::int64_t page = sequences[at].pages[static_cast<std::size_t>(key / size)];
         for (std::int64_t head = 0; page >= 0 && head < heads; ++head) {
           const std::int64_t token =
               combined ? (page * size + key % size) * 2 * heads + 2 * head + values
@@ -98,7 +101,7 @@ void AttentionPairs::gather_pages(const Problem& problem, std::span<const HostTe
               Eigen::Map<const Eigen::RowVectorXd>(flat.data() + token * dim, dim);
         }
       }
-    }
+    });
     return all;
   };
   key_ = gather(call_.slots.key, key_rows(problem), false);
@@ -135,6 +138,11 @@ AttentionPairs::Broadcast AttentionPairs::broadcast(const Problem& problem,
 AttentionPairs::Place AttentionPairs::place_of(std::int64_t batch, std::int64_t row) const {
   const auto at = static_cast<std::size_t>(batch);
   Place place{.row = row, .rows = call_.q_len, .first_key = 0, .keys = call_.kv_len};
+  if (!starts_.empty()) {
+    place.first_key = clamped(starts_[at], 0, call_.kv_len);
+    place.keys = clamped(ends_[at], place.first_key, call_.kv_len) - place.first_key;
+    return place;
+  }
   if (call_.packed) return place_in_sequence(row);
   if (call_.sequences > 0) {
     place.rows = clamped(cu_q_[at + 1] - cu_q_[at], 0, call_.q_len);

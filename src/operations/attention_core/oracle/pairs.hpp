@@ -79,8 +79,8 @@ class AttentionPairs {
 
   AttentionProblem call_;
   std::vector<Matrix> query_, key_, value_;
-  std::vector<double> cu_q_, cu_k_, q_lengths_, kv_lengths_, q_segments_, kv_segments_,
-      q_positions_, kv_positions_, slopes_, sinks_;
+  std::vector<double> cu_q_, cu_k_, q_lengths_, kv_lengths_, starts_, ends_, q_segments_,
+      kv_segments_, q_positions_, kv_positions_, slopes_, sinks_;
   std::int64_t slopes_stride_batch_ = 0, sinks_per_head_ = 0, sinks_heads_ = 1;
   Broadcast mask_, bias_;
   std::vector<bool> missing_;  // keys in no page of the pool, by batch * kv_len + key
