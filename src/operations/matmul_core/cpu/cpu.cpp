@@ -14,11 +14,9 @@ namespace tessera::operations::matmul {
 namespace {
 
 std::vector<Tunable> tunables() {
-  std::vector<Tunable> list{
+  return {
 #include "operations/matmul_core/cpu/cpu.def"
   };
-  list.push_back({.id = 30, .name = "PANELS", .fallback = 4, .launch_only = true});
-  return list;
 }
 
 std::optional<Packing> packing_of_stage(const Problem& problem, const Stage& stage,
@@ -85,7 +83,7 @@ Pass product_pass(const Stage& stage) {
   const auto& slots = stage.slots;
   pass.bindings = with_finish({slots[kA], slots[kB], kScratch}, stage);
   pass.specialized_on =
-      std::vector<std::string>{"ROWS", "BLOCK_M", "BLOCK_K", "VECTOR_WIDTH", "BLOCKS"};
+      std::vector<std::string>{"ROWS", "BLOCK_M", "BLOCK_K", "VECTOR_WIDTH", "PANELS", "BLOCKS"};
   pass.constants = [stage](const Problem& problem, const Config&) -> std::vector<Define> {
     const auto product = product_of(problem, stage);
     return {{"BLOCKS", product ? product->blocks : 0U}};
@@ -114,7 +112,7 @@ std::vector<Config> space(const Problem&, const DeviceProfile& profile) {
                   {"BLOCK_M", block_m},
                   {"BLOCK_K", block_k},
                   {"VECTOR_WIDTH", width},
-                  {"PANELS", 4}};
+                  {"PANELS", 8}};
   };
   if (width < 16) return {config(4, 64, 256), config(6, 96, 256)};
   return {config(8, 64, 512), config(8, 64, 256), config(12, 96, 384)};
@@ -132,7 +130,8 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   constexpr std::uint32_t kExact = 1024;  // products of i8 whose sum is a whole number of float
   if (problem.dtype == DType::kI8 && config.at("BLOCK_K") > kExact)
     return "takes at most " + std::to_string(kExact) + " terms of i8 at a time";
-  if (Refusal no = rejects_private_bytes(std::uint64_t{8} * block * width)) return no;
+  if (Refusal no = rejects_private_bytes(std::uint64_t{8} * block * width * config.at("PANELS")))
+    return no;
   if (Refusal no = rejects_products(problem, profile)) return no;
   constexpr std::uint64_t kMost = std::uint64_t{1} << 31;
   for (const Product& product : products_of(problem)) {
