@@ -1,18 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 // What     result = finish(a b), of floats: a by rows, b by panels of two vectors, packed or as they lie.
 // Who      A work-group is one item and owns BLOCK_M rows by `panels` panels of a batch.
-// Memory   BLOCK_K terms of a panel stay in the second cache while the rows of the block pass; sums in registers, between
-//          blocks of terms in private memory.
-// Numerics Float, terms in order, of 8 bits by blocks; whole numbers exact; one rounding.
+// Memory   BLOCK_K terms of the block of a and of all panels stay in the second cache while tiles of rows pass; sums in
+//          registers, between blocks of terms in private memory.
+// Numerics Float, terms in order, of 8 bits by blocks; whole numbers exact; one rounding. With DOT, terms are words of several
+//          factors, whose products lib/cpu/words adds up.
 // Assumes  Operands below 2^31 elements, columns of a contiguous; rows of panels whole.
+#include "lib/cpu/words.clh"
 #include "matmul/cpu/operands.clh"
 
 #define PANEL (2 * VECTOR_WIDTH)
+// Are the sums of a step added up apart? Dots of i8 are integers all the way.
+#if BLOCKS != MATMUL_BLOCKS_NONE && DOT == DOT_NONE
+#define BEGINS_ANEW true
+#else
+#define BEGINS_ANEW false
+#endif
 // Terms that are added up before the sums wait for the others.
 #if BLOCKS == MATMUL_BLOCKS_SCALED
 #define STEP MATMUL_BLOCK
 #else
 #define STEP BLOCK_K
+#endif
+
+#if DOT == DOT_NONE
+#define ADD(x, y, sum) fma(x, y, sum)
+#else
+#define ADD(x, y, sum) add_dots(x, y, sum)
 #endif
 
 // sum[ROWS][2] += rows of a times a panel of b, over `terms` terms.
@@ -23,8 +37,8 @@
       b += b_row;                                                                                                      \
       UNROLL for (int r = 0; r < (ROWS); ++r) {                                                                        \
         const floatv x = a[r * a_row + k];                                                                             \
-        sum[r][0] = fma(x, b0, sum[r][0]);                                                                             \
-        sum[r][1] = fma(x, b1, sum[r][1]);                                                                             \
+        sum[r][0] = ADD(x, b0, sum[r][0]);                                                                             \
+        sum[r][1] = ADD(x, b1, sum[r][1]);                                                                             \
       }                                                                                                                \
     }                                                                                                                  \
   }
@@ -33,17 +47,17 @@ MATMUL_ADD_ROWS(add_row, 1)
 
 // Sums of a row over a step become those of all terms so far, of which `keep` holds those before.
 INLINE void add_block(const MatmulOperands* operands, uint batch, uint row, uint column, uint from, bool first,
-                      floatv* sum, const float* keep) {
+                      floatv* sum, const floatv* keep) {
 #if BLOCKS == MATMUL_BLOCKS_SCALED
   UNROLL for (int j = 0; j < 2; ++j) {
     const int count = (int)(ARGS(n) - column) - j * VECTOR_WIDTH;
-    const floatv before = first ? (floatv)(0.0f) : vloadv(j, keep);
+    const floatv before = first ? (floatv)(0.0f) : keep[j];
     if (count > 0)
       sum[j] = before + matmul_scaled(operands, batch, row, column + j * VECTOR_WIDTH, count, from / MATMUL_BLOCK, sum[j]);
   }
-#elif BLOCKS == MATMUL_BLOCKS_WHOLE
+#elif BLOCKS == MATMUL_BLOCKS_WHOLE && DOT == DOT_NONE
   UNROLL for (int j = 0; j < 2; ++j) {
-    const intv before = first ? (intv)(0) : as_intv(vloadv(j, keep));
+    const intv before = first ? (intv)(0) : as_intv(keep[j]);
     sum[j] = as_floatv(before + JOIN(convert_int, VECTOR_WIDTH)(sum[j]));
   }
 #endif
@@ -66,50 +80,56 @@ KERNEL void matmul_product_cpu(const global float* restrict a_given, const globa
   const global float* a = (args.packed_a != 0 ? scratch : a_given) + matmul_base(operands, args.a, batch);
   const global float* b = (args.packed_b != 0 ? scratch : b_given) + matmul_base(operands, args.b, batch);
   const uint blocks_k = (args.k + STEP - 1) / STEP, steps = args.sums * blocks_k;
-  float kept[BLOCK_M * PANEL] __attribute__((aligned(64)));
-  for (uint panel = panel0; panel < panel1; ++panel) {
-    const uint column = panel * PANEL;
-    const int count = (int)(args.n - column);
-    // A product of no terms takes its step, too: the sums are 0.
-    for (uint step = 0; step < max(steps, 1u); ++step) {
-      const uint summand = blocks_k != 0 ? step / blocks_k : 0, from = blocks_k != 0 ? step % blocks_k * STEP : 0;
-      const int terms = (int)min(args.k - from, (uint)STEP);
-      const size_t a_at = (size_t)(summand / args.sums1) * args.a_sum0 + (summand % args.sums1) * args.a_sum1 + from;
-      const global float* b_at = b + (size_t)(summand / args.sums1) * args.b_sum0 +
-                                 (size_t)(summand % args.sums1) * args.b_sum1 + (size_t)panel * args.b.column +
-                                 (size_t)from * args.b.row;
-      const bool first = step == 0, last = step + 1 >= steps;
+  floatv kept[PANELS * BLOCK_M * 2];
+  // A product of no terms takes its step, too: the sums are 0.
+  for (uint step = 0; step < max(steps, 1u); ++step) {
+    const uint summand = blocks_k != 0 ? step / blocks_k : 0, from = blocks_k != 0 ? step % blocks_k * STEP : 0;
+    const int terms = (int)min(args.k - from, (uint)STEP);
+    const uint outer = summand / args.sums1, inner = summand % args.sums1;
+    const global float* a_at = a + (size_t)outer * args.a_sum0 + (size_t)inner * args.a_sum1 + from;
+    const global float* b_step = b + (size_t)outer * args.b_sum0 + (size_t)inner * args.b_sum1 + (size_t)from * args.b.row;
+    const bool first = step == 0, last = step + 1 >= steps;
+    const bool fresh = first || BEGINS_ANEW;
+    for (uint panel = panel0; panel < panel1; ++panel) {
+      const uint column = panel * PANEL;
+      const bool stores = last && plain && (int)(args.n - column) >= PANEL;
+      const global float* b_at = b_step + (size_t)panel * args.b.column;
+      floatv start[2] = {(floatv)(0.0f), (floatv)(0.0f)};
+#if DOT == DOT_I8
+      if (first && steps != 0) UNROLL for (int j = 0; j < 2; ++j) start[j] = vloadv(j, b_at - PANEL);
+#endif
+      floatv* keep = kept + (panel - panel0) * BLOCK_M * 2;
       uint row = row0;
-      for (; row + ROWS <= row1; row += ROWS) {
+      for (; row + ROWS <= row1; row += ROWS, keep += 2 * ROWS) {
         floatv sum[ROWS][2];
-        float* keep = kept + (row - row0) * PANEL;
         UNROLL for (int r = 0; r < ROWS; ++r) UNROLL for (int j = 0; j < 2; ++j)
-            sum[r][j] = first || BLOCKS != MATMUL_BLOCKS_NONE ? (floatv)(0.0f) : vloadv(2 * r + j, keep);
-        if (steps != 0) add_tile(sum, a + a_at + (size_t)row * args.a.row, args.a.row, b_at, args.b.row, terms);
-        UNROLL for (int r = 0; r < ROWS; ++r) add_block(operands, batch, row + r, column, from, first, sum[r], keep + r * PANEL);
-        if (BLOCKS != MATMUL_BLOCKS_NONE || !last || !plain || count < PANEL) {
-          UNROLL for (int r = 0; r < ROWS; ++r) UNROLL for (int j = 0; j < 2; ++j) vstorev(sum[r][j], 2 * r + j, keep);
-        } else {
+            sum[r][j] = fresh ? start[j] : keep[2 * r + j];
+        if (steps != 0) add_tile(sum, a_at + (size_t)row * args.a.row, args.a.row, b_at, args.b.row, terms);
+        UNROLL for (int r = 0; r < ROWS; ++r) add_block(operands, batch, row + r, column, from, first, sum[r], keep + 2 * r);
+        if (stores) {
           global float* to = (global float*)result + matmul_base(operands, args.result, batch) + column;
           UNROLL for (int r = 0; r < ROWS; ++r) UNROLL for (int j = 0; j < 2; ++j)
               vstorev(sum[r][j], j, to + (size_t)(row + r) * args.result.row);
+        } else {
+          UNROLL for (int r = 0; r < ROWS; ++r) UNROLL for (int j = 0; j < 2; ++j) keep[2 * r + j] = sum[r][j];
         }
       }
-      for (; row < row1; ++row) {
+      for (; row < row1; ++row, keep += 2) {
         floatv sum[1][2];
-        float* keep = kept + (row - row0) * PANEL;
-        UNROLL for (int j = 0; j < 2; ++j)
-            sum[0][j] = first || BLOCKS != MATMUL_BLOCKS_NONE ? (floatv)(0.0f) : vloadv(j, keep);
-        if (steps != 0) add_row(sum, a + a_at + (size_t)row * args.a.row, args.a.row, b_at, args.b.row, terms);
+        UNROLL for (int j = 0; j < 2; ++j) sum[0][j] = fresh ? start[j] : keep[j];
+        if (steps != 0) add_row(sum, a_at + (size_t)row * args.a.row, args.a.row, b_at, args.b.row, terms);
         add_block(operands, batch, row, column, from, first, sum[0], keep);
-        UNROLL for (int j = 0; j < 2; ++j) vstorev(sum[0][j], j, keep);
+        UNROLL for (int j = 0; j < 2; ++j) keep[j] = sum[0][j];
       }
     }
+  }
+  for (uint panel = panel0; panel < panel1; ++panel) {
+    const uint column = panel * PANEL;
+    const int count = (int)(args.n - column);
     // Whole tiles of plain products are written already.
     const uint done = plain && count >= PANEL ? row0 + (row1 - row0) / ROWS * ROWS : row0;
     for (uint row = done; row < row1; ++row) {
-      floatv sum[2];
-      UNROLL for (int j = 0; j < 2; ++j) sum[j] = vloadv(j, kept + (row - row0) * PANEL);
+      const floatv* sum = kept + ((panel - panel0) * BLOCK_M + (row - row0)) * 2;
 #if BLOCKS == MATMUL_BLOCKS_WHOLE
       const intv words[2] = {as_intv(sum[0]), as_intv(sum[1])};
       matmul_finish_whole_row(operands, batch, row, column, count, words);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <string>
 
 #include "base/log.hpp"
 
@@ -14,8 +15,8 @@ namespace {
 
 constexpr int kTurns = 200;  // of a loop: about 1 us
 constexpr int kRounds = 32;  // of which the shortest counts: other work only makes them longer
-// Of the time of as many multiply-adds. Half of the work of a dot product is 1; 2 is no gain. The
-// two are far enough apart for the answer to be the same every time.
+// Of the time of as many multiply-adds. Half of the work of a dot product is 1 (a quarter, of i8);
+// 2 is no gain. The two are far enough apart for the answer to be the same every time.
 constexpr double kMostTime = 1.5;
 
 // Zeros in twelve registers that do not wait for each other.
@@ -42,7 +43,7 @@ void multiply_add() {
   TESSERA_TURNS("vfmadd231ps", turns);
 }
 
-void dot() {
+void bf16_dot() {
   int turns = kTurns;
   TESSERA_TURNS("vdpbf16ps", turns);
 }
@@ -54,8 +55,13 @@ double seconds(const Work& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-bool measure() {
-  if (__builtin_cpu_supports("avx512bf16") == 0) return false;
+void i8_dot() {
+  int turns = kTurns;
+  TESSERA_TURNS("vpdpbusd", turns);
+}
+
+// `name` for the log.
+bool pays(const char* name, void (*dot)()) {
   double of_dot = std::numeric_limits<double>::infinity(), of_multiply_add = of_dot;
   for (int round = 0; round < kRounds; ++round) {
     of_multiply_add = std::min(of_multiply_add, seconds(multiply_add));
@@ -63,18 +69,27 @@ bool measure() {
   }
   const bool pays = of_dot <= kMostTime * of_multiply_add;
   if (!pays)
-    log(LogLevel::kInfo, "this CPU's AVX512_BF16 is no faster than float multiply-adds: not used");
+    log(LogLevel::kInfo,
+        std::string("this CPU's ") + name + " is no faster than float multiply-adds: not used");
   return pays;
 }
 
 }  // namespace
 
 bool bf16_dot_pays() {
-  static const bool pays = measure();
-  return pays;
+  static const bool faster =
+      __builtin_cpu_supports("avx512bf16") != 0 && pays("AVX512_BF16", bf16_dot);
+  return faster;
+}
+
+bool i8_dot_pays() {
+  static const bool faster =
+      __builtin_cpu_supports("avx512vnni") != 0 && pays("AVX512_VNNI", i8_dot);
+  return faster;
 }
 #else
 bool bf16_dot_pays() { return false; }
+bool i8_dot_pays() { return false; }
 #endif
 
 }  // namespace tessera::device::opencl

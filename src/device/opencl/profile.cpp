@@ -201,11 +201,11 @@ Feature read_features(const DeviceProfile& profile, const Extensions& extensions
   if (nvidia_driver && nvidia_architecture(profile) >= 80) features = features | Feature::kMmaSync;
   // Expected of Hopper; open_cl_device() tries it.
   if (nvidia_driver && profile.compiler.ends_with(" sm_90")) features = features | Feature::kWgmma;
-  // The instruction comes from inline assembly with 512-bit registers, which the compiler only
+  // The instructions come from inline assembly with 512-bit registers, which the compiler only
   // allots if it was told that the CPU has them; the vector width says so.
-  if (profile.kind == DeviceKind::kCpu && is_pocl(profile) && profile.native_float_width == 16 &&
-      bf16_dot_pays()) {
-    features = features | Feature::kCpuBf16Dot;
+  if (profile.kind == DeviceKind::kCpu && is_pocl(profile) && profile.native_float_width == 16) {
+    if (bf16_dot_pays()) features = features | Feature::kCpuBf16Dot;
+    if (i8_dot_pays()) features = features | Feature::kIntegerDot;
   }
   return features;
 }

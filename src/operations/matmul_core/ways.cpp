@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "operations/matmul_core/problem.hpp"
 
 namespace tessera::operations::matmul {
@@ -10,9 +12,15 @@ namespace tessera::operations::matmul {
 
 std::vector<Way> matmul_ways(const MatmulSlots& slots) {
 #define WAY(name) name##_way(slots),
-  return {
+  std::vector<Way> ways{
 #include "operations/matmul_core/ways.def"
   };
+  if (slots.backward()) {
+    std::erase_if(ways, [](const Way& way) {
+      return std::ranges::all_of(way.variant.dtypes, is_eight_bits);
+    });
+  }
+  return ways;
 }
 
 }  // namespace tessera::operations::matmul

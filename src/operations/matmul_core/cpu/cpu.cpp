@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Panels of floats, sums in registers: processors through OpenCL. Operands of 16 bits are packed as
-// floats.
+// Panels of floats, sums in registers: processors through OpenCL. Factors of other types are packed
+// as floats; or, where the processor has products for pairs of bf16 or fours of i8, as words of
+// them.
 #include <algorithm>
 #include <string>
 
@@ -14,18 +15,30 @@ namespace tessera::operations::matmul {
 namespace {
 
 std::vector<Tunable> tunables() {
-  std::vector<Tunable> list{
+  return {
 #include "operations/matmul_core/cpu/cpu.def"
   };
-  list.push_back({.id = 30, .name = "PANELS", .fallback = 4, .launch_only = true});
-  return list;
+}
+
+// Of products whose factors both have that type, in a variant that has it; others take floats.
+Dots dots_of(const Product& product, Dots of_variant) {
+  const DType dtype = of_variant == Dots::kBf16 ? DType::kBF16 : DType::kI8;
+  const bool both = product.views[kA].present && product.views[kB].present &&
+                    product.views[kA].dtype == dtype && product.views[kB].dtype == dtype;
+  return both && product.blocks != MATMUL_BLOCKS_SCALED && !has_few_rows(product) ? of_variant
+                                                                                  : Dots::kNone;
+}
+
+Packing packing_of_product(const Product& product, std::uint32_t width, std::uint64_t scratch,
+                           Dots of_variant) {
+  return packing_of(product, width, scratch, dots_of(product, of_variant));
 }
 
 std::optional<Packing> packing_of_stage(const Problem& problem, const Stage& stage,
-                                        const Config& config) {
+                                        const Config& config, Dots dots) {
   const auto product = product_of(problem, stage);
   if (!product || product->is_empty()) return std::nullopt;
-  return packing_of(*product, config.at("VECTOR_WIDTH"), scratch_of_stages(problem));
+  return packing_of_product(*product, config.at("VECTOR_WIDTH"), scratch_of_stages(problem), dots);
 }
 
 // Panels of an item: fewer where PANELS leave too few items for the processors to share evenly.
@@ -56,46 +69,52 @@ bool is_plain(const Product& product) {
          product.alpha == 1 && result.dtype == DType::kF32 && result.column == 1;
 }
 
-Pass pack_pass(const Stage& stage, Role role) {
+Pass pack_pass(const Stage& stage, Role role, Dots dots) {
   Pass pass;
   pass.name = stage.name + (role == kA ? " pack a" : " pack b");
   pass.opencl = {.file = "matmul/cpu/pack.cl", .entry = "matmul_pack"};
   pass.bindings = {stage.slots[role], kScratch};
-  pass.specialized_on = std::vector<std::string>{"VECTOR_WIDTH", "FROM_TYPE"};
-  pass.constants = [stage, role](const Problem& problem, const Config&) -> std::vector<Define> {
+  pass.specialized_on = std::vector<std::string>{"VECTOR_WIDTH", "FROM_TYPE", "DOT"};
+  pass.constants = [stage, role, dots](const Problem& problem,
+                                       const Config&) -> std::vector<Define> {
     const auto product = product_of(problem, stage);
-    return {{"FROM_TYPE", product ? dtype_axis(product->views[role].dtype) : 0U}};
+    if (!product) return {};
+    const Dots own = dots_of(*product, dots);
+    return {{"FROM_TYPE", own == Dots::kNone ? dtype_axis(product->views[role].dtype) : 0U},
+            {"DOT", static_cast<std::uint32_t>(own)}};
   };
-  pass.groups = [stage, role](const Problem& problem, const Config& config) {
-    const auto packing = packing_of_stage(problem, stage, config);
+  pass.groups = [stage, role, dots](const Problem& problem, const Config& config) {
+    const auto packing = packing_of_stage(problem, stage, config, dots);
     return groups_of(!packing ? 0 : role == kA ? packing->a_groups : packing->b_groups);
   };
-  pass.args = [stage, role](const Problem& problem, const Config& config) {
-    const auto packing = packing_of_stage(problem, stage, config);
+  pass.args = [stage, role, dots](const Problem& problem, const Config& config) {
+    const auto packing = packing_of_stage(problem, stage, config, dots);
     if (!packing) return argument_bytes(abi::MatmulPackArgs{});
     return argument_bytes(role == kA ? packing->a_args : packing->b_args);
   };
   return pass;
 }
 
-Pass product_pass(const Stage& stage) {
+Pass product_pass(const Stage& stage, Dots dots) {
   Pass pass;
   pass.name = stage.name;
   pass.opencl = {.file = "matmul/cpu/product.cl", .entry = "matmul_product_cpu"};
   const auto& slots = stage.slots;
   pass.bindings = with_finish({slots[kA], slots[kB], kScratch}, stage);
-  pass.specialized_on =
-      std::vector<std::string>{"ROWS", "BLOCK_M", "BLOCK_K", "VECTOR_WIDTH", "BLOCKS"};
-  pass.constants = [stage](const Problem& problem, const Config&) -> std::vector<Define> {
+  pass.specialized_on = std::vector<std::string>{"ROWS",   "BLOCK_M", "BLOCK_K", "VECTOR_WIDTH",
+                                                 "PANELS", "BLOCKS",  "DOT"};
+  pass.constants = [stage, dots](const Problem& problem, const Config&) -> std::vector<Define> {
     const auto product = product_of(problem, stage);
-    return {{"BLOCKS", product ? product->blocks : 0U}};
+    if (!product) return {};
+    return {{"BLOCKS", product->blocks},
+            {"DOT", static_cast<std::uint32_t>(dots_of(*product, dots))}};
   };
-  pass.groups = [stage](const Problem& problem, const Config& config) {
-    const auto packing = packing_of_stage(problem, stage, config);
-    return groups_of(packing ? items_of(packing->product, config) : 0);
+  pass.groups = [stage, dots](const Problem& problem, const Config& config) {
+    const auto packing = packing_of_stage(problem, stage, config, dots);
+    return groups_of(packing && !packing->few_rows ? items_of(packing->product, config) : 0);
   };
-  pass.args = [stage](const Problem& problem, const Config& config) {
-    const auto packing = packing_of_stage(problem, stage, config);
+  pass.args = [stage, dots](const Problem& problem, const Config& config) {
+    const auto packing = packing_of_stage(problem, stage, config, dots);
     if (!packing) return argument_bytes(abi::MatmulArgs{});
     abi::MatmulArgs args = arguments_of(packing->product);
     args.packed_a = packing->a ? 1 : 0;
@@ -107,6 +126,35 @@ Pass product_pass(const Stage& stage) {
   return pass;
 }
 
+Pass few_rows_pass(const Stage& stage, Dots dots) {
+  Pass pass;
+  pass.name = stage.name + " few rows";
+  pass.opencl = {.file = "matmul/cpu/rows.cl", .entry = "matmul_rows_cpu"};
+  pass.bindings = with_finish({stage.slots[kB], kScratch}, stage);
+  pass.specialized_on = std::vector<std::string>{"VECTOR_WIDTH", "FROM_TYPE", "FEW_ROWS"};
+  pass.constants = [stage](const Problem& problem, const Config&) -> std::vector<Define> {
+    const auto product = product_of(problem, stage);
+    if (!product) return {};
+    return {{"FROM_TYPE", dtype_axis(product->views[kB].dtype)},
+            {"FEW_ROWS", product->m == 1   ? 1U
+                         : product->m <= 4 ? 4U
+                                           : 8U}};
+  };
+  pass.groups = [stage, dots](const Problem& problem, const Config& config) {
+    const auto packing = packing_of_stage(problem, stage, config, dots);
+    if (!packing || !packing->few_rows) return Dim3{0, 0, 0};
+    const std::int64_t panel = 2 * std::int64_t{config.at("VECTOR_WIDTH")};
+    return Dim3{ceil_div(packing->product.n, panel) *
+                static_cast<std::uint32_t>(packing->product.batches())};
+  };
+  pass.args = [stage, dots](const Problem& problem, const Config& config) {
+    const auto packing = packing_of_stage(problem, stage, config, dots);
+    if (!packing) return argument_bytes(abi::MatmulArgs{});
+    return argument_bytes(arguments_of(packing->product));
+  };
+  return pass;
+}
+
 std::vector<Config> space(const Problem&, const DeviceProfile& profile) {
   const std::uint32_t width = vector_width(profile);
   const auto config = [&](std::uint32_t rows, std::uint32_t block_m, std::uint32_t block_k) {
@@ -114,17 +162,20 @@ std::vector<Config> space(const Problem&, const DeviceProfile& profile) {
                   {"BLOCK_M", block_m},
                   {"BLOCK_K", block_k},
                   {"VECTOR_WIDTH", width},
-                  {"PANELS", 4}};
+                  {"PANELS", 8}};
   };
   if (width < 16) return {config(4, 64, 256), config(6, 96, 256)};
   return {config(8, 64, 512), config(8, 64, 256), config(12, 96, 384)};
 }
 
-Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
+Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile,
+                Dots dots) {
   const std::uint32_t width = config.at("VECTOR_WIDTH");
   const std::uint32_t rows = config.at("ROWS"), block = config.at("BLOCK_M");
   if (width != 4 && width != 8 && width != 16)
     return "takes vectors of 4, 8 or 16 floats, and VECTOR_WIDTH is " + std::to_string(width);
+  if (dots != Dots::kNone && width != 16)
+    return "takes vectors of 16 words, and VECTOR_WIDTH is " + std::to_string(width);
   if (rows == 0 || rows > 16 || block == 0 || block % rows != 0)
     return "takes blocks of whole tiles of 1 to 16 rows";
   if (config.at("BLOCK_K") == 0 || config.at("PANELS") == 0)
@@ -132,11 +183,12 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   constexpr std::uint32_t kExact = 1024;  // products of i8 whose sum is a whole number of float
   if (problem.dtype == DType::kI8 && config.at("BLOCK_K") > kExact)
     return "takes at most " + std::to_string(kExact) + " terms of i8 at a time";
-  if (Refusal no = rejects_private_bytes(std::uint64_t{8} * block * width)) return no;
+  if (Refusal no = rejects_private_bytes(std::uint64_t{8} * block * width * config.at("PANELS")))
+    return no;
   if (Refusal no = rejects_products(problem, profile)) return no;
   constexpr std::uint64_t kMost = std::uint64_t{1} << 31;
   for (const Product& product : products_of(problem)) {
-    const Packing packing = packing_of(product, width, scratch_of_stages(problem));
+    const Packing packing = packing_of_product(product, width, scratch_of_stages(problem), dots);
     if (packing.floats + scratch_of_stages(problem) >= kMost)
       return "counts elements to 2^31, and the packed matrices have more";
     if (std::max({packing.a_groups, packing.b_groups, items_of(product, config)}) >= kMost)
@@ -145,39 +197,81 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   return std::nullopt;
 }
 
-}  // namespace
-
-Way cpu_way(const MatmulSlots& slots) {
+Way new_way(const MatmulSlots& slots, Dots dots) {
   Variant variant;
-  variant.name = "cpu";
-  variant.idea = "an item multiplies rows with packed panels, tile by tile in registers";
   variant.needs = opencl_cpu();
-  variant.dtypes = {DType::kF32, DType::kF16, DType::kBF16};
-  if (!slots.backward())
-    variant.dtypes.insert(variant.dtypes.end(), {DType::kI8, DType::kE4M3FN, DType::kE5M2});
   variant.tunables = tunables();
   variant.space = space;
-  variant.rejects = rejects;
-  variant.scratch_bytes = [](const Problem& problem, const Config& config) {
+  variant.rejects = [dots](const Problem& problem, const Config& config,
+                           const DeviceProfile& profile) {
+    return rejects(problem, config, profile, dots);
+  };
+  variant.scratch_bytes = [dots](const Problem& problem, const Config& config) {
     std::uint64_t floats = 0;
     for (const Product& product : products_of(problem))
-      floats = std::max(floats, packing_of(product, config.at("VECTOR_WIDTH"), 0).floats);
+      floats =
+          std::max(floats, packing_of_product(product, config.at("VECTOR_WIDTH"), 0, dots).floats);
     return 4 * (scratch_of_stages(problem) + floats);
   };
   if (slots.backward()) variant.passes.push_back(ones_pass());
   for (const Stage& stage : stages(slots)) {
-    variant.passes.push_back(pack_pass(stage, kA));
-    variant.passes.push_back(pack_pass(stage, kB));
-    variant.passes.push_back(product_pass(stage));
+    variant.passes.push_back(pack_pass(stage, kA, dots));
+    variant.passes.push_back(pack_pass(stage, kB, dots));
+    variant.passes.push_back(product_pass(stage, dots));
+    variant.passes.push_back(few_rows_pass(stage, dots));
   }
   return {.variant = std::move(variant),
-          .rule = {.why = "processors want panels of vectors, and no local memory",
-                   .when = [](const Problem&,
+          .rule = {.when = [](const Problem&,
                               const DeviceProfile& profile) { return is_opencl_cpu(profile); },
                    .config =
                        [](const Problem& problem, const DeviceProfile& profile) {
                          return space(problem, profile).front();
                        }}};
+}
+
+// Does the call have such a product, on a processor that multiplies words?
+auto when_dots(Dots dots, Feature feature) {
+  return [dots, feature](const Problem& problem, const DeviceProfile& profile) {
+    return is_opencl_cpu(profile) && has(profile.features, feature) &&
+           std::ranges::any_of(products_of(problem), [&](const Product& product) {
+             return dots_of(product, dots) != Dots::kNone;
+           });
+  };
+}
+
+}  // namespace
+
+Way cpu_way(const MatmulSlots& slots) {
+  Way way = new_way(slots, Dots::kNone);
+  way.variant.name = "cpu";
+  way.variant.idea = "an item multiplies rows with packed panels, tile by tile in registers";
+  way.variant.dtypes = {DType::kF32, DType::kF16, DType::kBF16};
+  if (!slots.backward())
+    way.variant.dtypes.insert(way.variant.dtypes.end(), {DType::kI8, DType::kE4M3FN, DType::kE5M2});
+  way.rule.why = "processors want panels of vectors, and no local memory";
+  return way;
+}
+
+Way cpu_bf16_way(const MatmulSlots& slots) {
+  Way way = new_way(slots, Dots::kBf16);
+  way.variant.name = "cpu_bf16";
+  way.variant.idea = "as cpu, but of pairs of bf16, by AVX512_BF16";
+  way.variant.needs.features = Feature::kCpuBf16Dot;
+  way.variant.dtypes = {DType::kBF16};
+  way.rule.why = "this processor multiplies pairs of bf16 faster than floats";
+  way.rule.when = when_dots(Dots::kBf16, Feature::kCpuBf16Dot);
+  return way;
+}
+
+Way cpu_i8_way(const MatmulSlots& slots) {
+  Way way = new_way(slots, Dots::kI8);
+  way.variant.name = "cpu_i8";
+  way.variant.idea = "as cpu, but of fours of i8, by AVX512_VNNI";
+  way.variant.needs.features = Feature::kIntegerDot;
+  way.variant.dtypes = {DType::kI8};
+  way.rule.why = "this processor multiplies fours of i8 faster than floats";
+  way.rule.when = when_dots(Dots::kI8, Feature::kIntegerDot);
+  return way;
 }
 
 }  // namespace tessera::operations::matmul

@@ -12,8 +12,9 @@ TESSERA_ABI_BEGIN
 struct MatmulPackArgs {
   u32 rows;
   u32 columns;
-  u32 width;  // columns of a panel
-  u32 to;     // where panels begin in scratch, in floats
+  u32 width;    // columns of a panel
+  u32 to;       // where panels begin in scratch, in floats
+  u32 by_rows;  // words of several terms: not 0 where terms are rows
   u32 offset;
   u32 row;
   u32 column;
