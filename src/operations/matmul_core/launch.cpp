@@ -73,6 +73,8 @@ std::vector<Pass> sums_passes(const Stage& stage, std::uint64_t own_floats) {
   Pass pass;
   pass.name = stage.name + " sums";
   pass.opencl = {.file = "matmul/core/sums.cl", .entry = "matmul_sums"};
+  pass.vulkan = {.file = "matmul/core/sums.comp", .entry = "main"};
+  pass.axes = storage_axes;
   pass.bindings = {stage.slots[kB], kScratch};
   pass.specialized_on = std::vector<std::string>{"B_TYPE"};
   pass.constants = [stage](const Problem& problem, const Config&) -> std::vector<Define> {
@@ -83,8 +85,10 @@ std::vector<Pass> sums_passes(const Stage& stage, std::uint64_t own_floats) {
   pass.groups = [stage](const Problem& problem, const Config&) {
     const auto product = product_of(problem, stage);
     if (!product || product->is_empty() || product->terms() == 0) return Dim3{0, 0, 0};
-    return Dim3{
-        ceil_div(product->batches() * ((product->n + 3) / 4) * splits_of_sums(*product), kItems)};
+    const std::int64_t units =
+        product->batches() * ((product->n + 3) / 4) * splits_of_sums(*product);
+    const std::int64_t groups = (units + kItems - 1) / kItems;
+    return Dim3{static_cast<std::uint32_t>(std::min(groups, kMostGroups))};
   };
   pass.args = [stage, own_floats](const Problem& problem, const Config&) {
     const auto product = product_of(problem, stage);

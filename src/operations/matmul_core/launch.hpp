@@ -40,7 +40,7 @@ std::optional<Product> product_with_terms(const Problem& problem, const Stage& s
 std::uint64_t scratch_with_sums(const Problem& problem, const Config& config, const Splits& splits,
                                 std::uint64_t own_floats);
 
-// matmul/core/sums and what combines its shares, in place of a product with ones; in OpenCL. The
+// matmul/core/sums and what combines its shares, in place of a product with ones. The
 // variant has the constant B_TYPE of sums.def.
 std::vector<Pass> sums_passes(const Stage& stage, std::uint64_t own_floats);
 std::uint32_t splits_of_sums(const Product& product);

@@ -42,29 +42,6 @@ MmaGeometry geometry_of(const Problem& problem, const Config& config) {
   return {.valid = true, .local_bytes = MATMUL_MMA_LOCAL_BYTES};
 }
 
-// Lines are contiguous: terms of a row (or column), or rows (or columns) of a term.
-struct Lines {
-  bool exist = false, by_terms = false, aligned = false;
-};
-
-Lines lines_of(const Product& product, Role role) {
-  const View& view = product.views[role];
-  const bool of_a = role == kA;
-  const std::int64_t across = of_a ? product.m : product.n;
-  const std::int64_t term_step = of_a ? view.column : view.row;
-  const std::int64_t line_step = of_a ? view.row : view.column;
-  const bool by_terms = term_step == 1 || product.k == 1;
-  const bool by_lines = line_step == 1 || across == 1;
-  const std::int64_t step = by_terms ? line_step : term_step;
-  const std::int64_t count = by_terms ? across : product.k;
-  const std::int64_t multiple = kChunkBytes / static_cast<std::int64_t>(size_of(view.dtype));
-  const bool aligned = view.offset % multiple == 0 && (count == 1 || step % multiple == 0) &&
-                       std::ranges::all_of(product.axes, [&](const OuterAxis& axis) {
-                         return axis.steps[role] % multiple == 0;
-                       });
-  return {by_terms || by_lines, by_terms, aligned};
-}
-
 std::uint64_t tiles_of(const Product& product, const Config& config) {
   return std::uint64_t{ceil_div(product.m, config.at("BLOCK_M"))} *
          ceil_div(product.n, config.at("BLOCK_N")) * static_cast<std::uint64_t>(product.batches());
@@ -76,8 +53,8 @@ std::uint32_t splits(const Product& product, const Config& config) {
 
 std::vector<Define> constants(const Problem& problem, const Stage& stage) {
   const auto product = product_with_terms(problem, stage);
-  const Lines a = product ? lines_of(*product, kA) : Lines{true, true, true};
-  const Lines b = product ? lines_of(*product, kB) : Lines{true, true, true};
+  const Lines a = product ? lines_of(*product, kA) : Lines{};
+  const Lines b = product ? lines_of(*product, kB) : Lines{};
   return {{"A_BY_TERMS", a.by_terms ? 1U : 0U},
           {"B_BY_TERMS", b.by_terms ? 1U : 0U},
           {"ALIGNED", a.aligned && b.aligned ? 1U : 0U}};

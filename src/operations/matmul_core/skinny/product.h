@@ -114,9 +114,10 @@ for (u32 unit = GROUP_ID_X; unit < units; unit += GROUP_COUNT_X) {
     } else {
       ROLLED for (u32 s = 0u; s < TO_U32(SQUARES); ++s) {
         const u32 term = SKINNY_TERM(s);
-        UNROLL for (u32 g = 0u; g < TO_U32(COLUMNS / 4); ++g){MATMUL_FETCH(
-            LOAD_B_VECTOR, LOAD_B_STEPS, B_TYPE, b_at, SKINNY_COLUMN(g), ARGS(n), ARGS(b).column,
-            term, ARGS(k), ARGS(b).row, B_ORDER == 1, B_ORDER == 2, 4u * g)} SKINNY_ADD_ANY(term, 0u)
+        UNROLL for (u32 g = 0u; g < TO_U32(COLUMNS / 4);
+                    ++g){MATMUL_FETCH(LOAD_B_VECTOR, LOAD_B_STEPS, B_TYPE, b_at, SKINNY_COLUMN(g),
+                                      ARGS(n), ARGS(b).column, term, ARGS(k), ARGS(b).row,
+                                      B_ORDER == 1, B_ORDER == 2, 4u * g)} SKINNY_ADD_ANY(term, 0u)
       }
     }
   }
