@@ -53,4 +53,32 @@ const int kColumnMajor = gl_CooperativeMatrixLayoutColumnMajor;
     }                                                                                                   \
   }
 
+// name(a, row, b, column): sum[M N] += rows from `row` on of the tile at `a` times columns from `column` on of that at `b`, over
+// K MATRIX_K terms. By terms: a row (or column) to a line; otherwise a line has a term of all of them.
+#define COOPERATIVE_ADD_TILES(name, memory, sum, M, N, K, A_BY_TERMS, A_STRIDE, B_BY_TERMS, B_STRIDE)             \
+  void name(uint a, uint row, uint b, uint column) {                                                              \
+    [[unroll]] for (uint k = 0u; k < (K); ++k) {                                                                  \
+      COOPERATIVE_LEFT left[M];                                                                                   \
+      [[unroll]] for (uint m = 0u; m < (M); ++m) {                                                                \
+        const uint at = row + m * MATRIX_M;                                                                       \
+        if (A_BY_TERMS != 0u) {                                                                                   \
+          coopMatLoad(left[m], memory, a + at * (A_STRIDE) + k * MATRIX_K / 8u, A_STRIDE, kRowMajor);             \
+        } else {                                                                                                  \
+          coopMatLoad(left[m], memory, a + k * MATRIX_K * (A_STRIDE) + at / 8u, A_STRIDE, kColumnMajor);          \
+        }                                                                                                         \
+      }                                                                                                           \
+      [[unroll]] for (uint n = 0u; n < (N); ++n) {                                                                \
+        const uint at = column + n * MATRIX_N;                                                                    \
+        COOPERATIVE_RIGHT right;                                                                                  \
+        if (B_BY_TERMS != 0u) {                                                                                   \
+          coopMatLoad(right, memory, b + at * (B_STRIDE) + k * MATRIX_K / 8u, B_STRIDE, kColumnMajor);            \
+        } else {                                                                                                  \
+          coopMatLoad(right, memory, b + k * MATRIX_K * (B_STRIDE) + at / 8u, B_STRIDE, kRowMajor);               \
+        }                                                                                                         \
+        [[unroll]] for (uint m = 0u; m < (M); ++m)                                                                \
+          sum[m * (N) + n] = coopMatMulAdd(left[m], right, sum[m * (N) + n]);                                     \
+      }                                                                                                           \
+    }                                                                                                             \
+  }
+
 #endif  // TESSERA_LIB_COOPERATIVE_PRODUCTS_GLSL

@@ -100,6 +100,26 @@ abi::MatmulArgs arguments_of(const Product& product) {
   return args;
 }
 
+Lines lines_of(const Product& product, Role role) {
+  constexpr std::int64_t kBytes = 16;
+  const View& view = product.views[role];
+  const std::int64_t across = role == kA ? product.m : product.n;
+  const std::int64_t term_step = role == kA ? view.column : view.row;
+  const std::int64_t across_step = role == kA ? view.row : view.column;
+  const bool by_terms = term_step == 1 || product.k == 1;
+  const std::int64_t step = by_terms ? across_step : term_step;
+  const std::int64_t count = by_terms ? across : product.k;
+  const std::int64_t multiple = kBytes / static_cast<std::int64_t>(size_of(view.dtype));
+  const bool aligned = view.offset % multiple == 0 && (count == 1 || step % multiple == 0) &&
+                       std::ranges::all_of(product.axes, [&](const OuterAxis& axis) {
+                         return axis.steps[role] % multiple == 0;
+                       });
+  return {.exist = by_terms || across_step == 1 || across == 1,
+          .by_terms = by_terms,
+          .aligned = aligned,
+          .length = by_terms ? product.k : across};
+}
+
 Refusal rejects_products(const Problem& problem, const DeviceProfile& profile) {
   if (Refusal no = rejects_long_operands(problem, profile, {})) return no;
   const bool small = storage_axes(problem, profile).front().value != 0;

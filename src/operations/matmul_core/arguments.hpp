@@ -11,6 +11,14 @@ namespace tessera::operations::matmul {
 // Arguments without what a way adds: splits, partial, packed_….
 abi::MatmulArgs arguments_of(const Product& product);
 
+// Operand a or b as lines that are contiguous: terms of a row (or column), or rows (or columns) of
+// a term. Aligned: each line of each matrix begins at a multiple of 16 bytes.
+struct Lines {
+  bool exist = true, by_terms = true, aligned = true;
+  std::int64_t length = 0;
+};
+Lines lines_of(const Product& product, Role role);
+
 // What every way refuses: operands or counts beyond 32 bits, too many axes.
 Refusal rejects_products(const Problem& problem, const DeviceProfile& profile);
 

@@ -256,12 +256,16 @@ struct Tile {
   std::int64_t m = 1, n = 1, k = 1, unit = 1;
 };
 
-bool is_hopper(const Config& config) { return config.get("STAGES", 0) != 0; }
+bool is_mma(const Config& config) { return config.get("WARP_M", 0) != 0; }
+bool is_hopper(const Config& config) { return config.get("STAGES", 0) != 0 && !is_mma(config); }
 
 // Variants are told by the tunables that only they have; the reference has none.
 Tile tile_of(const Config& config) {
   constexpr std::int64_t kHopperRows = 128, kHopperTerms = 64, kHopperUnit = 8;
   if (is_hopper(config)) return {kHopperRows, config.at("BLOCK_N"), kHopperTerms, kHopperUnit};
+  if (config.get("GROUP_M", 0) != 0)
+    return {config.at("BLOCK_M"), config.at("BLOCK_N"), config.at("BLOCK_K")};
+  if (is_mma(config)) return {config.at("BLOCK_M"), config.at("BLOCK_N"), kHopperTerms};
   if (const std::uint32_t width = config.get("VECTOR_WIDTH", 0); width != 0)
     return {config.at("BLOCK_M"), std::int64_t{2} * width * config.at("PANELS"),
             config.at("BLOCK_K")};

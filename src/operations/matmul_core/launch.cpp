@@ -45,11 +45,36 @@ std::uint32_t splits_of_sums(const Product& product) {
   return static_cast<std::uint32_t>(std::clamp<std::int64_t>(product.terms() / kTerms, 2, kMost));
 }
 
+bool multiplies(const Stage& stage) {
+  return stage.step != Step::kGradBias && stage.step != Step::kGradAddend;
+}
+
+std::optional<Product> product_with_terms(const Problem& problem, const Stage& stage) {
+  auto product = product_of(problem, stage);
+  if (!product || product->is_empty() || product->terms() == 0) return std::nullopt;
+  return product;
+}
+
+std::uint64_t scratch_with_sums(const Problem& problem, const Config& config, const Splits& splits,
+                                std::uint64_t own_floats) {
+  std::uint64_t floats = 0;
+  for (const Stage& stage : stages(problem.as<MatmulProblem>().slots, true)) {
+    const auto product = product_with_terms(problem, stage);
+    if (!product) continue;
+    const std::uint32_t shares =
+        multiplies(stage) ? splits(*product, config) : splits_of_sums(*product);
+    floats = std::max(floats, partial_floats(*product, shares));
+  }
+  return 4 * (partial_start(problem, own_floats) + floats);
+}
+
 std::vector<Pass> sums_passes(const Stage& stage, std::uint64_t own_floats) {
   constexpr std::uint32_t kItems = 64;
   Pass pass;
   pass.name = stage.name + " sums";
   pass.opencl = {.file = "matmul/core/sums.cl", .entry = "matmul_sums"};
+  pass.vulkan = {.file = "matmul/core/sums.comp", .entry = "main"};
+  pass.axes = storage_axes;
   pass.bindings = {stage.slots[kB], kScratch};
   pass.specialized_on = std::vector<std::string>{"B_TYPE"};
   pass.constants = [stage](const Problem& problem, const Config&) -> std::vector<Define> {
@@ -60,8 +85,10 @@ std::vector<Pass> sums_passes(const Stage& stage, std::uint64_t own_floats) {
   pass.groups = [stage](const Problem& problem, const Config&) {
     const auto product = product_of(problem, stage);
     if (!product || product->is_empty() || product->terms() == 0) return Dim3{0, 0, 0};
-    return Dim3{
-        ceil_div(product->batches() * ((product->n + 3) / 4) * splits_of_sums(*product), kItems)};
+    const std::int64_t units =
+        product->batches() * ((product->n + 3) / 4) * splits_of_sums(*product);
+    const std::int64_t groups = (units + kItems - 1) / kItems;
+    return Dim3{static_cast<std::uint32_t>(std::min(groups, kMostGroups))};
   };
   pass.args = [stage, own_floats](const Problem& problem, const Config&) {
     const auto product = product_of(problem, stage);

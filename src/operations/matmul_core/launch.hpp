@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,7 +35,15 @@ Pass combine_pass(const Stage& stage, const Splits& splits, std::uint64_t own_fl
 std::uint64_t own_start(const Problem& problem);
 std::uint64_t partial_start(const Problem& problem, std::uint64_t own_floats);
 
-// matmul/core/sums and what combines its shares, in place of a product with ones; in OpenCL. The
+// What matrix units multiply: everything but sums of rows and addends; nothing where a product has
+// no terms.
+bool multiplies(const Stage& stage);
+std::optional<Product> product_with_terms(const Problem& problem, const Stage& stage);
+// Bytes, with sums_passes() for the gradient of a bias.
+std::uint64_t scratch_with_sums(const Problem& problem, const Config& config, const Splits& splits,
+                                std::uint64_t own_floats);
+
+// matmul/core/sums and what combines its shares, in place of a product with ones. The
 // variant has the constant B_TYPE of sums.def.
 std::vector<Pass> sums_passes(const Stage& stage, std::uint64_t own_floats);
 std::uint32_t splits_of_sums(const Product& product);

@@ -55,9 +55,10 @@ class Builder {
       return;
     }
     View& view = product_.views[role];
+    const bool rounds = stage_.rounds && problem_.dtype != DType::kF32;
     view = {.present = true,
-            .dtype = stage_.rounds ? problem_.dtype : DType::kF32,
-            .offset = static_cast<std::int64_t>(stage_.rounds ? kRoundedStart : kOnes),
+            .dtype = rounds ? problem_.dtype : DType::kF32,
+            .offset = static_cast<std::int64_t>(rounds ? kRoundedStart : kOnes),
             .row = call_.columns,
             .column = 1};
     if (turned) std::swap(view.row, view.column);

@@ -81,7 +81,7 @@ struct Stage {
 };
 
 // Every stage of a record, in the order in which they run. `rounds`: matrix units multiply
-// gradients of 16 bits.
+// gradients of the call's storage type.
 std::vector<Stage> stages(const MatmulSlots& slots, bool rounds = false);
 // Nothing where the call has no such product, or has it the other way round.
 std::optional<Product> product_of(const Problem& problem, const Stage& stage);

@@ -66,16 +66,6 @@ bool is_plain(const Problem& problem, const Product& product, const Config& conf
          copies(product, kResult, product.m, product.n);
 }
 
-bool multiplies(const Stage& stage) {
-  return stage.step != Step::kGradBias && stage.step != Step::kGradAddend;
-}
-
-std::optional<Product> product_with_terms(const Problem& problem, const Stage& stage) {
-  auto product = product_of(problem, stage);
-  if (!product || product->is_empty() || product->terms() == 0) return std::nullopt;
-  return product;
-}
-
 std::vector<Define> constants(const Problem& problem, const Stage& stage, const Config& config) {
   const auto product = product_with_terms(problem, stage);
   if (!product) return {{"A_BY_TERMS", 1}, {"B_BY_TERMS", 1}, {"PLAIN", 0}};
@@ -203,15 +193,7 @@ Way hopper_way(const MatmulSlots& slots) {
   variant.space = space;
   variant.rejects = rejects;
   variant.scratch_bytes = [](const Problem& problem, const Config& config) {
-    std::uint64_t floats = 0;
-    for (const Stage& stage : stages(problem.as<MatmulProblem>().slots, true)) {
-      const auto product = product_with_terms(problem, stage);
-      if (!product) continue;
-      floats =
-          std::max(floats, partial_floats(*product, multiplies(stage) ? splits(*product, config)
-                                                                      : splits_of_sums(*product)));
-    }
-    return 4 * (partial_start(problem, HOPPER_MAPS_FLOATS) + floats);
+    return scratch_with_sums(problem, config, splits, HOPPER_MAPS_FLOATS);
   };
   for (const Stage& stage : stages(slots, true)) {
     for (Pass& pass : passes_of(stage)) variant.passes.push_back(std::move(pass));

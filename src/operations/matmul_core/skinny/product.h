@@ -33,24 +33,17 @@
 #define SKINNY_ADD_ROW(r, x, from)                                                     \
   UNROLL for (u32 c = 0u; c < TO_U32(COLUMNS); ++c) PRODUCT((r)*TO_U32(COLUMNS) + c) = \
       tile_dot_add(x, HELD((from) + c), PRODUCT((r)*TO_U32(COLUMNS) + c));
-#define SKINNY_ADD(term, from)                                                                 \
-  if (a_by_terms && (term) + 4u <= ARGS(k)) {                                                  \
-    UNROLL for (u32 r = 0u; r < TO_U32(ROWS); ++r) {                                           \
-      const FLOAT4 x =                                                                         \
-          LOAD_A_VECTOR(a_at + min(row0 + r, ARGS(m) - 1u) * ARGS(a).row + (term), A_TYPE);    \
-      SKINNY_ADD_ROW(r, x, from)                                                               \
-    }                                                                                          \
-  } else {                                                                                     \
-    UNROLL for (u32 r0 = 0u; r0 < TO_U32(ROWS); r0 += 4u) {                                    \
-      MATMUL_FETCH(LOAD_A_VECTOR, LOAD_A_STEPS, A_TYPE, a_at, row0 + r0, ARGS(m), ARGS(a).row, \
-                   (term), ARGS(k), ARGS(a).column, a_by_terms, a_by_rows, SKINNY_A)           \
-      UNROLL for (u32 j = 0u; j < 4u; ++j) {                                                   \
-        if (r0 + j < TO_U32(ROWS)) {                                                           \
-          const FLOAT4 x = HELD(SKINNY_A + j);                                                 \
-          SKINNY_ADD_ROW(r0 + j, x, from)                                                      \
-        }                                                                                      \
-      }                                                                                        \
-    }                                                                                          \
+// The same of any order, and 0 where there are no terms.
+#define SKINNY_ADD_ANY(term, from)                                                           \
+  UNROLL for (u32 r0 = 0u; r0 < TO_U32(ROWS); r0 += 4u) {                                    \
+    MATMUL_FETCH(LOAD_A_VECTOR, LOAD_A_STEPS, A_TYPE, a_at, row0 + r0, ARGS(m), ARGS(a).row, \
+                 (term), ARGS(k), ARGS(a).column, a_by_terms, a_by_rows, SKINNY_A)           \
+    UNROLL for (u32 j = 0u; j < 4u; ++j) {                                                   \
+      if (r0 + j < TO_U32(ROWS)) {                                                           \
+        const FLOAT4 x = HELD(SKINNY_A + j);                                                 \
+        SKINNY_ADD_ROW(r0 + j, x, from)                                                      \
+      }                                                                                      \
+    }                                                                                        \
   }
 
 // Of the sums of each output, LANES_K neighbours, every eighth `apart` adds up eight.
@@ -87,7 +80,8 @@ const u32 blocks = blocks_m * blocks_n, units = blocks * ARGS(batches) * splits;
 for (u32 unit = GROUP_ID_X; unit < units; unit += GROUP_COUNT_X) {
   const u32 block = unit % blocks, batch = unit / blocks % ARGS(batches),
             split = unit / blocks / ARGS(batches);
-  const u32 row0 = block / blocks_n * TO_U32(ROWS), block0 = block % blocks_n * TO_U32(BLOCK_N);
+  // Neighbours share columns of b.
+  const u32 row0 = block % blocks_m * TO_U32(ROWS), block0 = block / blocks_m * TO_U32(BLOCK_N);
   const u32 column0 = block0 + 4u * lane_n;
   const u32 a_base = matmul_base(MATMUL_ARGUMENTS ARGS(a), batch);
   const u32 b_base = matmul_base(MATMUL_ARGUMENTS ARGS(b), batch);
@@ -104,15 +98,26 @@ for (u32 unit = GROUP_ID_X; unit < units; unit += GROUP_COUNT_X) {
       UNROLL for (u32 s = 0u; s < TO_U32(SQUARES); ++s) {
         UNROLL for (u32 g = 0u; g < TO_U32(COLUMNS / 4); ++g) SKINNY_FETCH_SQUARE(s, g)
       }
-      UNROLL for (u32 s = 0u; s < TO_U32(SQUARES); ++s) {
-        SKINNY_ADD(SKINNY_TERM(s), s * TO_U32(COLUMNS))
+      if (a_by_terms) {
+        UNROLL for (u32 s = 0u; s < TO_U32(SQUARES); ++s) {
+          UNROLL for (u32 r = 0u; r < TO_U32(ROWS); ++r) {
+            const u32 row = min(row0 + r, ARGS(m) - 1u);
+            const FLOAT4 x = LOAD_A_VECTOR(a_at + row * ARGS(a).row + SKINNY_TERM(s), A_TYPE);
+            SKINNY_ADD_ROW(r, x, s * TO_U32(COLUMNS))
+          }
+        }
+      } else {
+        UNROLL for (u32 s = 0u; s < TO_U32(SQUARES); ++s) {
+          SKINNY_ADD_ANY(SKINNY_TERM(s), s * TO_U32(COLUMNS))
+        }
       }
     } else {
       ROLLED for (u32 s = 0u; s < TO_U32(SQUARES); ++s) {
         const u32 term = SKINNY_TERM(s);
-        UNROLL for (u32 g = 0u; g < TO_U32(COLUMNS / 4); ++g){MATMUL_FETCH(
-            LOAD_B_VECTOR, LOAD_B_STEPS, B_TYPE, b_at, SKINNY_COLUMN(g), ARGS(n), ARGS(b).column,
-            term, ARGS(k), ARGS(b).row, B_ORDER == 1, B_ORDER == 2, 4u * g)} SKINNY_ADD(term, 0u)
+        UNROLL for (u32 g = 0u; g < TO_U32(COLUMNS / 4);
+                    ++g){MATMUL_FETCH(LOAD_B_VECTOR, LOAD_B_STEPS, B_TYPE, b_at, SKINNY_COLUMN(g),
+                                      ARGS(n), ARGS(b).column, term, ARGS(k), ARGS(b).row,
+                                      B_ORDER == 1, B_ORDER == 2, 4u * g)} SKINNY_ADD_ANY(term, 0u)
       }
     }
   }

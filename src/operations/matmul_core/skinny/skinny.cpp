@@ -79,9 +79,10 @@ std::int64_t most_rows(const Problem& problem) {
 // neighbours in memory. Work-groups that share fewer columns come first where there would be too
 // few of them.
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
-  constexpr std::uint32_t kCpuRows = 8;  // one program serves all there
-  std::uint32_t rows = is_cpu(profile) ? kCpuRows : 1;
-  while (rows < kMostRows && rows < most_rows(problem) && !is_cpu(profile)) rows *= 2;
+  constexpr std::uint32_t kMostItemRows = 8;
+  // One program serves all on a CPU.
+  std::uint32_t rows = is_cpu(profile) ? kMostItemRows : 1;
+  while (rows < kMostItemRows && rows < most_rows(problem)) rows *= 2;
   const auto config = [&](std::uint32_t columns, std::uint32_t squares, std::uint32_t lanes_k,
                           std::uint32_t items, std::uint32_t fill) {
     return Config{{"ROWS", rows},       {"COLUMNS", columns}, {"SQUARES", squares},

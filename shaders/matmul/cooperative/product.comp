@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// What     result = finish(a b) of 16-bit operands, or shares of the sums to scratch; a and b contiguous along an axis.
+// Who      A work-group owns a tile of BLOCK_M by BLOCK_N and a share of the terms, a sub-group GROUP_M by GROUP_N of it.
+// Memory   Vectors of eight elements through registers to shared memory; the next step's are on their way while the products
+//          of this one are taken. Sums through shared memory to rows of the result.
+// Numerics Products of DTYPE, sums in float; terms in order; shares of a split are added in order by matmul/core/combine.
+// Assumes  COOPERATIVE_VALID; full sub-groups of LANES; the device has the shape for sub-groups with float sums; ALIGNED is
+//          no lie; operands below 2^31 elements.
+//
+// Loops over arrays of matrices have constant bounds: NVIDIA's driver moves arrays to memory where it can't unroll.
+#version 460
+#pragma use_vulkan_memory_model
+#extension GL_GOOGLE_include_directive : require
+#extension GL_KHR_cooperative_matrix : require
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_KHR_shader_subgroup_basic : require
+#include "abi/shared.h"
+#if DTYPE == DTYPE_F16
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#define ELEMENT float16_t
+#else
+#extension GL_EXT_bfloat16 : require
+#define ELEMENT bfloat16_t
+#endif
+#define STORAGE16 1
+#include "lib/prelude.glsl"
+#include "operations/matmul_core/args.h"
+#include "operations/matmul_core/cooperative/cooperative.def"
+#include "operations/matmul_core/cooperative/geometry.h"
+#include "lib/cooperative/products.glsl"
+
+layout(std430, binding = 0) readonly buffer A { uint16_t a[]; };
+layout(std430, binding = 0) readonly buffer AVectors { uvec4 a8[]; };
+layout(std430, binding = 1) readonly buffer B { uint16_t b[]; };
+layout(std430, binding = 1) readonly buffer BVectors { uvec4 b8[]; };
+layout(std430, binding = 2) writeonly buffer Scratch { vec4 scratch[]; };
+#define MATMUL_BINDING 3
+#include "matmul/core/operands.glsl"
+
+shared uvec4 memory[COOPERATIVE_AREA];
+uvec4 copies[COOPERATIVE_A_COPIES + COOPERATIVE_B_COPIES];  // this item's share of the step on its way
+COOPERATIVE_SUM sum[COOPERATIVE_ROW_TILES * COOPERATIVE_COLUMN_TILES];
+
+COOPERATIVE_LOAD_EIGHT(load_a, a, a8)
+COOPERATIVE_LOAD_EIGHT(load_b, b, b8)
+COOPERATIVE_ADD_TILES(add_tiles, memory, sum, COOPERATIVE_ROW_TILES, COOPERATIVE_COLUMN_TILES, BLOCK_K / MATRIX_K, A_BY_TERMS,
+                      COOPERATIVE_A_STRIDE, B_BY_TERMS, COOPERATIVE_B_STRIDE)
+
+uint item, row0, column0, a_base, b_base;
+
+// name(...): vectors of lines from `line0` on, from element `first` on; zeros where there are none.
+#define FETCH(name, load, LINES, VECTORS, COPIES, to)                                                                  \
+  void name(uint at, uint step, uint line0, uint lines, uint first, uint count) {                                      \
+    [[unroll]] for (uint n = 0u; n < COPIES; ++n) {                                                                    \
+      const uint place = item + n * WG_X, line = place / VECTORS, element = first + place % VECTORS * 8u;              \
+      copies[to + n] = uvec4(0u);                                                                                      \
+      if (line < LINES && line0 + line < lines) copies[to + n] = load(at + (line0 + line) * step, element, count);     \
+    }                                                                                                                  \
+  }
+FETCH(fetch_a, load_a, COOPERATIVE_A_LINES, COOPERATIVE_A_VECTORS, COOPERATIVE_A_COPIES, 0u)
+FETCH(fetch_b, load_b, COOPERATIVE_B_LINES, COOPERATIVE_B_VECTORS, COOPERATIVE_B_COPIES, COOPERATIVE_A_COPIES)
+
+void fetch(uint step) {
+  const uint k_steps = (args.k + BLOCK_K - 1u) / BLOCK_K, summand = step / k_steps, term = step % k_steps * BLOCK_K;
+  const uint outer = summand / args.sums1, inner = summand % args.sums1;
+  const uint a_at = a_base + outer * args.a_sum0 + inner * args.a_sum1;
+  const uint b_at = b_base + outer * args.b_sum0 + inner * args.b_sum1;
+  if (A_BY_TERMS != 0u) {
+    fetch_a(a_at, args.a.row, row0, args.m, term, args.k);
+  } else {
+    fetch_a(a_at, args.a.column, term, args.k, row0, args.m);
+  }
+  if (B_BY_TERMS != 0u) {
+    fetch_b(b_at, args.b.column, column0, args.n, term, args.k);
+  } else {
+    fetch_b(b_at, args.b.row, term, args.k, column0, args.n);
+  }
+}
+
+void store() {
+  [[unroll]] for (uint n = 0u; n < COOPERATIVE_A_COPIES; ++n) {
+    const uint place = item + n * WG_X;
+    if (place < COOPERATIVE_A_LINES * COOPERATIVE_A_VECTORS)
+      memory[place / COOPERATIVE_A_VECTORS * COOPERATIVE_A_STRIDE + place % COOPERATIVE_A_VECTORS] = copies[n];
+  }
+  [[unroll]] for (uint n = 0u; n < COOPERATIVE_B_COPIES; ++n) {
+    const uint place = item + n * WG_X;
+    if (place < COOPERATIVE_B_LINES * COOPERATIVE_B_VECTORS)
+      memory[COOPERATIVE_A_AREA + place / COOPERATIVE_B_VECTORS * COOPERATIVE_B_STRIDE + place % COOPERATIVE_B_VECTORS] =
+          copies[COOPERATIVE_A_COPIES + n];
+  }
+}
+
+void main() {
+  const uint lane = gl_SubgroupInvocationID;
+  item = gl_SubgroupID * LANES + lane;
+  const uint tiles_m = (args.m + BLOCK_M - 1u) / BLOCK_M, tiles_n = (args.n + BLOCK_N - 1u) / BLOCK_N;
+  const uint tiles = tiles_m * tiles_n, unit = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
+  if (unit >= tiles * args.batches * args.splits) return;
+  // Bands of eight rows of tiles are walked by columns: work-groups that run at the same time share what they read.
+  const uint tile = unit % tiles, batch = unit / tiles % args.batches, split = unit / tiles / args.batches;
+  const uint band = tile / (8u * tiles_n), in_band = tile % (8u * tiles_n), height = min(tiles_m - 8u * band, 8u);
+  row0 = (8u * band + in_band % height) * BLOCK_M;
+  column0 = in_band / height * BLOCK_N;
+  a_base = matmul_base(args.a, batch);
+  b_base = matmul_base(args.b, batch);
+  const uint steps = args.sums * ((args.k + BLOCK_K - 1u) / BLOCK_K), each = (steps + args.splits - 1u) / args.splits;
+  const uint first = min(split * each, steps), last = min(first + each, steps);
+  const uint group_row = gl_SubgroupID / (BLOCK_N / GROUP_N) * GROUP_M;
+  const uint group_column = gl_SubgroupID % (BLOCK_N / GROUP_N) * GROUP_N;
+
+  [[unroll]] for (uint i = 0u; i < COOPERATIVE_ROW_TILES * COOPERATIVE_COLUMN_TILES; ++i) sum[i] = COOPERATIVE_SUM(0.0);
+  if (first < last) fetch(first);
+  for (uint step = first; step < last; ++step) {
+    barrier();
+    store();
+    barrier();
+    if (step + 1u < last) fetch(step + 1u);
+    add_tiles(0u, group_row, COOPERATIVE_A_AREA, group_column);
+  }
+  barrier();
+  const uint own = gl_SubgroupID * COOPERATIVE_OWN_AREA;
+  // One round of code for all, for what follows is long; matrices can't be looked up.
+  [[dont_unroll]] for (uint round = 0u; round < COOPERATIVE_ROW_TILES; ++round) {
+    [[unroll]] for (uint i = 0u; i < COOPERATIVE_ROW_TILES * COOPERATIVE_COLUMN_TILES; ++i) {
+      if (i / COOPERATIVE_COLUMN_TILES == round)
+        coopMatStore(sum[i], memory, own + i % COOPERATIVE_COLUMN_TILES * MATRIX_N / 4u, COOPERATIVE_OWN_STRIDE, kRowMajor);
+    }
+    subgroupBarrier();
+    [[dont_unroll]] for (uint at = lane; at < MATRIX_M * GROUP_N / 4u; at += LANES) {
+      const uint line = at / (GROUP_N / 4u), vector = at % (GROUP_N / 4u);
+      const uint row = row0 + group_row + round * MATRIX_M + line, column = column0 + group_column + 4u * vector;
+      if (row < args.m && column < args.n) {
+        const vec4 x = uintBitsToFloat(memory[own + line * COOPERATIVE_OWN_STRIDE + vector]);
+        if (args.splits > 1u) {
+          const uint vectors = (args.n + 3u) / 4u;
+          scratch[args.partial / 4u + ((split * args.batches + batch) * args.m + row) * vectors + column / 4u] = x;
+        } else {
+          matmul_finish(batch, row, column, x);
+        }
+      }
+    }
+    subgroupBarrier();
+  }
+}

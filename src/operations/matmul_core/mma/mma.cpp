@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// NVIDIA's GPUs from sm_80 on through OpenCL: mma.sync on tiles that are copied asynchronously.
+#include <algorithm>
+#include <string>
+
+#include "kernel/gpu.hpp"
+#include "kernel/tunable_list.hpp"
+#include "operations/common/launch.hpp"
+#include "operations/matmul_core/arguments.hpp"
+#include "operations/matmul_core/launch.hpp"
+#include "operations/matmul_core/mma/geometry.h"
+
+namespace tessera::operations::matmul {
+namespace {
+
+constexpr std::int64_t kLeastTerms = 256;  // of a share
+constexpr std::int64_t kChunkBytes = 16;   // of an asynchronous copy
+constexpr std::int64_t kLeastRows = 9, kLeastColumns = 32;
+// What a work-group may have on every GPU from sm_80 on, and on those with wgmma. OpenCL reports
+// less: its number is for local arguments.
+constexpr std::uint32_t kLocalBytes = 99 * 1024, kHopperLocalBytes = 227 * 1024;
+
+std::vector<Tunable> tunables() {
+  return {
+#include "operations/matmul_core/mma/mma.def"
+#include "operations/matmul_core/sums.def"
+      {.id = 30, .name = "FILL", .fallback = 1, .launch_only = true},
+  };
+}
+
+struct MmaGeometry {
+  bool valid = false;
+  std::uint32_t local_bytes = 0;
+};
+
+MmaGeometry geometry_of(const Problem& problem, const Config& config) {
+  using Number = std::uint32_t;
+#include "kernel/tunable_locals.inc"
+#include "operations/matmul_core/mma/mma.def"
+  const auto MMA_ELEMENT_BYTES = static_cast<std::uint32_t>(size_of(problem.dtype));
+  if (!(MATMUL_MMA_VALID)) return {};
+  return {.valid = true, .local_bytes = MATMUL_MMA_LOCAL_BYTES};
+}
+
+std::uint64_t tiles_of(const Product& product, const Config& config) {
+  return std::uint64_t{ceil_div(product.m, config.at("BLOCK_M"))} *
+         ceil_div(product.n, config.at("BLOCK_N")) * static_cast<std::uint64_t>(product.batches());
+}
+
+std::uint32_t splits(const Product& product, const Config& config) {
+  return filling_splits(product, tiles_of(product, config), config.at("FILL"), kLeastTerms);
+}
+
+std::vector<Define> constants(const Problem& problem, const Stage& stage) {
+  const auto product = product_with_terms(problem, stage);
+  const Lines a = product ? lines_of(*product, kA) : Lines{};
+  const Lines b = product ? lines_of(*product, kB) : Lines{};
+  return {{"A_BY_TERMS", a.by_terms ? 1U : 0U},
+          {"B_BY_TERMS", b.by_terms ? 1U : 0U},
+          {"ALIGNED", a.aligned && b.aligned ? 1U : 0U}};
+}
+
+std::vector<Pass> passes_of(const Stage& stage) {
+  if (stage.step == Step::kGradBias) return sums_passes(stage, 0);
+  if (!multiplies(stage)) return {combine_pass(stage, splits)};
+  Pass pass;
+  pass.name = stage.name;
+  pass.opencl = {.file = "matmul/mma/product.cl", .entry = "matmul_mma"};
+  const auto& slots = stage.slots;
+  pass.bindings = {slots[kA],    slots[kB],        kScratch,       slots[kBias],  slots[kAddend],
+                   slots[kGate], slots[kResidual], slots[kResult], slots[kBeside]};
+  pass.axes = dtype_axes;
+  pass.specialized_on = std::vector<std::string>{"BLOCK_M", "BLOCK_N",    "STAGES",     "WARP_M",
+                                                 "WARP_N",  "A_BY_TERMS", "B_BY_TERMS", "ALIGNED"};
+  pass.constants = [stage](const Problem& problem, const Config&) {
+    return constants(problem, stage);
+  };
+  pass.groups = [stage](const Problem& problem, const Config& config) {
+    const auto product = product_with_terms(problem, stage);
+    if (!product) return Dim3{0, 0, 0};
+    return Dim3{static_cast<std::uint32_t>(tiles_of(*product, config) * splits(*product, config))};
+  };
+  pass.args = [stage](const Problem& problem, const Config& config) {
+    const auto product = product_with_terms(problem, stage);
+    if (!product) return argument_bytes(abi::MatmulArgs{});
+    abi::MatmulArgs args = arguments_of(*product);
+    args.splits = splits(*product, config);
+    args.partial = static_cast<abi::u32>(partial_start(problem, 0));
+    return argument_bytes(args);
+  };
+  return {std::move(pass), combine_pass(stage, splits)};
+}
+
+std::uint32_t local_bytes(const DeviceProfile& profile) {
+  return has(profile.features, Feature::kWgmma) ? kHopperLocalBytes : kLocalBytes;
+}
+
+// Wide tiles first, those of which there are too few to fill the device last.
+std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
+  const std::uint32_t units = kernel::compute_units_of(profile);
+  const auto config = [&](std::uint32_t block_m, std::uint32_t block_n, std::uint32_t stages,
+                          std::uint32_t warp_m, std::uint32_t warp_n) {
+    const std::uint32_t items = 32 * (block_m / warp_m) * (block_n / warp_n);
+    return Config{{"BLOCK_M", block_m}, {"BLOCK_N", block_n}, {"STAGES", stages},
+                  {"WARP_M", warp_m},   {"WARP_N", warp_n},   {"WG_X", items},
+                  {"FILL", units}};
+  };
+  std::vector<Config> list;
+  if (problem.dtype == DType::kF32) {
+    list = {config(128, 128, 3, 32, 64), config(64, 128, 3, 32, 32), config(16, 128, 3, 16, 32)};
+  } else {
+    list = {config(128, 256, 3, 64, 64), config(128, 128, 3, 64, 64), config(64, 128, 3, 32, 64),
+            config(16, 128, 4, 16, 32)};
+  }
+  std::erase_if(list, [&](const Config& each) {
+    return geometry_of(problem, each).local_bytes > local_bytes(profile);
+  });
+  std::vector<Product> products;
+  for (const Stage& stage : stages(problem.as<MatmulProblem>().slots, true)) {
+    if (!multiplies(stage)) continue;
+    if (auto product = product_with_terms(problem, stage)) products.push_back(std::move(*product));
+  }
+  std::ranges::stable_partition(list, [&](const Config& each) {
+    return std::ranges::all_of(products, [&](const Product& product) {
+      return tiles_of(product, each) >= units && product.m * 2 > each.at("BLOCK_M");
+    });
+  });
+  const bool few = std::ranges::any_of(
+      products, [&](const Product& product) { return tiles_of(product, list.front()) < units; });
+  if (few)
+    std::ranges::stable_sort(list, {}, [](const Config& each) { return each.at("BLOCK_M"); });
+  return list;
+}
+
+Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
+  const MmaGeometry geometry = geometry_of(problem, config);
+  if (!geometry.valid) return "has no such tiles (operations/matmul_core/mma/geometry.h)";
+  if (geometry.local_bytes > local_bytes(profile))
+    return "needs " + std::to_string(geometry.local_bytes) +
+           " bytes of work-group memory, and has " + std::to_string(local_bytes(profile));
+  if (Refusal no = rejects_products(problem, profile)) return no;
+  for (const Stage& stage : stages(problem.as<MatmulProblem>().slots, true)) {
+    const auto product = product_with_terms(problem, stage);
+    if (!product) continue;
+    const std::uint32_t shares =
+        multiplies(stage) ? splits(*product, config) : splits_of_sums(*product);
+    if (partial_start(problem, 0) + partial_floats(*product, shares) >= std::uint64_t{1} << 31)
+      return "counts elements to 2^31, and the sums of shares are more";
+    if (!multiplies(stage)) continue;
+    for (const Role role : {kA, kB}) {
+      if (product->views[role].dtype != problem.dtype || !lines_of(*product, role).exist)
+        return "takes operands of one type that are contiguous along an axis";
+    }
+    if (tiles_of(*product, config) * shares >= std::uint64_t{1} << 31)
+      return "counts tiles to 2^31";
+  }
+  return std::nullopt;
+}
+
+bool prefers_mma(const Problem& problem, const DeviceProfile& profile) {
+  const auto& call = problem.as<MatmulProblem>();
+  std::int64_t rows = call.m;
+  for (const std::int64_t extent : call.batch) rows *= extent;
+  // Three products of tf32 beat float arithmetic where the matrix unit is several times as fast. On
+  // GPUs for graphics it is not, and nobody has measured others.
+  const bool pays = problem.dtype != DType::kF32 || has(profile.features, Feature::kWgmma);
+  return has(profile.features, Feature::kMmaSync) && pays && rows >= kLeastRows &&
+         call.columns >= kLeastColumns;
+}
+
+}  // namespace
+
+Way mma_way(const MatmulSlots& slots) {
+  Variant variant;
+  variant.name = "mma";
+  variant.idea =
+      "mma.sync on tiles that are copied asynchronously; floats as three products of tf32";
+  variant.needs = {.backends = {Backend::kOpenCL},
+                   .features = Feature::kNvidiaPtx | Feature::kMmaSync};
+  variant.dtypes = {DType::kF32, DType::kF16, DType::kBF16};
+  variant.rounds_factors = slots.backward();
+  variant.tunables = tunables();
+  variant.space = space;
+  variant.rejects = rejects;
+  variant.scratch_bytes = [](const Problem& problem, const Config& config) {
+    return scratch_with_sums(problem, config, splits, 0);
+  };
+  for (const Stage& stage : stages(slots, true)) {
+    for (Pass& pass : passes_of(stage)) variant.passes.push_back(std::move(pass));
+  }
+  return {.variant = std::move(variant),
+          .rule = {.why = "matrix instructions, where their rows are filled",
+                   .when = prefers_mma,
+                   .config = [](const Problem& problem, const DeviceProfile& profile) {
+                     return space(problem, profile).front();
+                   }}};
+}
+
+}  // namespace tessera::operations::matmul
