@@ -26,7 +26,7 @@ KERNEL void recurrence_forward_cpu(const global void* restrict query_elements, c
                                    const global void* restrict gv_elements, const global float* restrict initial_elements,
                                    const global int* restrict cu_seqlens, global void* restrict output_elements,
                                    global float* restrict final_elements, global float* restrict scratch,
-                                   volatile global uint* restrict errors, const struct RecurForwardArgs args) {
+                                   volatile global uint* restrict errors, const struct RecurArgs args) {
   const uint blocks = (args.value_dim + COLUMNS - 1) / COLUMNS;
   const uint unit = (uint)get_group_id(1) * (uint)get_num_groups(0) + (uint)get_group_id(0);
   const uint block = unit % blocks, head = unit / blocks % args.heads, sequence = unit / blocks / args.heads;
