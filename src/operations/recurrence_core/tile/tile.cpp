@@ -66,12 +66,14 @@ Config make_config(const Problem& problem, const Cut& cut) {
   return config;
 }
 
-// Processors only check these kernels: one program each for small, usual and large key dims.
+// Processors only check these kernels: one program each for small, usual and large key dims, of
+// Vulkan's, which compile for longer, for the last two.
 Config cpu_config(const Problem& problem, const DeviceProfile& profile) {
   const std::int64_t key_dim = call_of(problem).key_dim;
   const bool backward = call_of(problem).slots.backward(), large = key_dim > 128;
   Config config{{"ROWS", 8}, {"WG_X", backward && large ? 2 : 4}};
-  config.set("WG_Y", key_dim <= 16 ? 2 : large ? 64 : 16);
+  const bool small = key_dim <= 16 && profile.backend != Backend::kVulkan;
+  config.set("WG_Y", small ? 2 : large ? 64 : 16);
   if (backward) {
     config.set("TOKENS", large ? 1 : 2);
     config.set("SEGMENT", 8);
