@@ -26,7 +26,7 @@ KERNEL void recurrence_forward_cpu(const global void* restrict query_elements, c
                                    const global void* restrict gv_elements, const global float* restrict initial_elements,
                                    const global int* restrict cu_seqlens, global void* restrict output_elements,
                                    global float* restrict final_elements, global float* restrict scratch,
-                                   volatile global uint* restrict errors, const struct RecurForwardArgs args) {
+                                   volatile global uint* restrict errors, const struct RecurArgs args) {
   const uint blocks = (args.value_dim + COLUMNS - 1) / COLUMNS;
   const uint unit = (uint)get_group_id(1) * (uint)get_num_groups(0) + (uint)get_group_id(0);
   const uint block = unit % blocks, head = unit / blocks % args.heads, sequence = unit / blocks / args.heads;
@@ -67,8 +67,11 @@ KERNEL void recurrence_forward_cpu(const global void* restrict query_elements, c
   Chunk chunk;
   floatv state[PANELS][KEY_BLOCK][2];
   const int key_dim = (int)args.key_dim, keys = (key_dim + 15) / 16 * 16;
+  const uint length = end - begin;
+  const bool by_key = RECUR_HAS(RECUR_KEY_GATE | RECUR_GK), by_value = RECUR_HAS(RECUR_GV);
+  const bool single = length == 1 && !by_value;  // the state goes from one operand to the other
   for (int p = 0; p < PANELS; ++p) {
-    for (int k = 0; k < keys; ++k) {
+    for (int k = 0; k < keys && !single; ++k) {
       UNROLL for (int i = 0; i < 2; ++i) {
         const int v = p * 32 + i * 16;
         state[p][k][i] = 0.0f;
@@ -80,8 +83,6 @@ KERNEL void recurrence_forward_cpu(const global void* restrict query_elements, c
   }
 
   const float decay_of_head = RECUR_DECAY_OF_HEAD;
-  const bool by_key = RECUR_HAS(RECUR_KEY_GATE | RECUR_GK), by_value = RECUR_HAS(RECUR_GV);
-  const uint length = end - begin;
   for (uint first = 0; first < length; first += CHUNK) {
     const int count = (int)min((uint)CHUNK, length - first);
     // Sums of 0 times whatever is loaded: NaN where something is not finite.
@@ -121,10 +122,14 @@ KERNEL void recurrence_forward_cpu(const global void* restrict query_elements, c
               load_typed_part(gv_elements, gv + (uint)(column + v), 1, left - v, TYPE(RECUR_TYPE_GV));
       }
     }
-    const bool in_steps = by_value || count < LEAST_CHUNK || any(isnan(spoilt));
-    if (in_steps) {
-      take_steps(&chunk, state, keys, count, by_value, args.scale);
-    } else {
+    if (single) {
+      const size_t from = RECUR_STATE(initial_state, 0u) + (uint)column, to = RECUR_STATE(final_state, 0u) + (uint)column;
+      take_single(&chunk, RECUR_HAS(RECUR_INITIAL) ? initial_elements + from : 0, args.initial_state.row,
+                  RECUR_HAS(RECUR_FINAL) ? final_elements + to : 0, args.final_state.row, key_dim, left, args.scale);
+    }
+    const bool in_steps = single || by_value || count < LEAST_CHUNK || any(isnan(spoilt));
+    if (in_steps && !single) take_steps(&chunk, state, keys, count, by_value, args.scale);
+    if (!in_steps) {
       for (int t = count; t < CHUNK; ++t) clear_token(&chunk, t, keys);
       // Rows of the next chunk, in pieces of 8 floats or the like: an array after the other.
       const uint next = RECUR_TOKEN(first + CHUNK), size = ROWS_TYPE == DTYPE_F32 ? 4 : 2;
@@ -150,7 +155,7 @@ KERNEL void recurrence_forward_cpu(const global void* restrict query_elements, c
     }
   }
 
-  if (!RECUR_HAS(RECUR_FINAL)) return;
+  if (single || !RECUR_HAS(RECUR_FINAL)) return;
   for (int p = 0; p < PANELS; ++p) {
     for (int k = 0; k < key_dim; ++k) {
       UNROLL for (int i = 0; i < 2; ++i) {

@@ -12,14 +12,19 @@
 #include "operations/recurrence_core/tile/geometry.h"
 #include "recurrence/tile/operands.clh"
 
+#define RECUR_TAKES_QUERY 1
+#define RECUR_TAKES_GRADIENT 0
+#define RECUR_CLEAR(token) \
+  if (left > 0) STORE_OUTPUT(zero, RECUR_ROW(result, token) + column, left);
+
 KERNEL void recurrence_forward(const global void* restrict query_elements, const global void* restrict key_elements,
                                const global void* restrict value_elements, const global void* restrict g_elements,
                                const global void* restrict gamma_elements, const global void* restrict gk_elements,
                                const global void* restrict gv_elements, const global float* restrict initial_elements,
                                const global int* restrict cu_seqlens, global void* restrict output_elements,
                                global float* restrict final_elements, global float* restrict scratch,
-                               volatile global uint* restrict errors, const struct RecurForwardArgs args) {
-  local float4 space[RECUR_VECTORS];
+                               volatile global uint* restrict errors, const struct RecurArgs args) {
+  local float4 space[RECUR_FORWARD_VECTORS];
   local int bounds[2 * RECUR_ITEMS];
 #include "operations/recurrence_core/tile/forward.h"
 }

@@ -5,8 +5,8 @@
 //   output_t[v] = softmax_scale sum_k query_t[k] H_t[k,v]
 //
 // g is a log decay in natural units, [batch, seq, heads, key_dim], usually a log-sigmoid; of three
-// axes, it is one number for all key dims of a token. Shapes, packed sequences, numerics and errors
-// are those of recurrent.
+// axes, it is one number for all key dims of a token. Shapes, packed sequences, gradients, numerics
+// and errors are those of recurrent.
 //
 // Source: Yang et al., arXiv:2312.06635.
 #pragma once
@@ -30,5 +30,11 @@ struct GlaOptions {
 
 TESSERA_API RecurrentResult gla(const Executor& on, const Tensor& query, const Tensor& key,
                                 const Tensor& value, const GlaOptions& options = {});
+// Of the decays, g and g_gamma have gradients.
+TESSERA_API RecurrentGradients gla_backward(const Executor& on, const Tensor& query,
+                                            const Tensor& key, const Tensor& value,
+                                            const Tensor& grad_output,
+                                            const GlaOptions& options = {},
+                                            const RecurrentGradientOptions& wanted = {});
 
 }  // namespace tessera

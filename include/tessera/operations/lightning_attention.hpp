@@ -4,8 +4,8 @@
 //   H_t      = exp(-(8 / heads) (1 - layer_idx / num_layers) h) H_(t-1) + key_t value_t^T
 //   output_t = softmax_scale H_t^T query_t
 //
-// h counts heads from 0: the first never decays. Shapes, packed sequences, numerics and errors are
-// those of recurrent.
+// h counts heads from 0: the first never decays. Shapes, packed sequences, gradients, numerics and
+// errors are those of recurrent.
 //
 // Source: Qin et al., arXiv:2401.04658.
 #pragma once
@@ -30,5 +30,10 @@ struct LightningAttentionOptions {
 TESSERA_API RecurrentResult lightning_attention(const Executor& on, const Tensor& query,
                                                 const Tensor& key, const Tensor& value,
                                                 const LightningAttentionOptions& options);
+// Decays are no operands, and have no gradients.
+TESSERA_API RecurrentGradients lightning_attention_backward(
+    const Executor& on, const Tensor& query, const Tensor& key, const Tensor& value,
+    const Tensor& grad_output, const LightningAttentionOptions& options,
+    const RecurrentGradientOptions& wanted = {});
 
 }  // namespace tessera

@@ -24,6 +24,22 @@
 // sequences overlap, and synchronize() and downloads throw DataError for one that is outside or
 // decreases.
 //
+// Gradients, with A_t the factor of H_(t-1) and D the gradient of the state, from the last token
+// back:
+//
+//   D_t                = softmax_scale query_t grad_output_t^T + A_(t+1) D_(t+1)
+//   grad_query_t       = softmax_scale H_t grad_output_t
+//   grad_key_t         = D_t value_t           grad_value_t = D_t^T key_t
+//   X_t                = D_t A_t H_(t-1)       (element by element)
+//   grad_g_t           = sum of X_t, or its sums over value dims where g has key dims
+//   grad_gk_t, gv_t    = sums of X_t over value dims, over key dims
+//   grad_g_gamma_h     = sum of X_t over all tokens
+//   grad_initial_state = A_0 D_0
+//
+// D behind the last token is grad_final_state, or 0. They are sums of these products, not
+// differences of larger ones, so that a decay of -80 has a gradient as small as it is. Gradients
+// have the shapes and dtypes of what they are of; those of tokens of no sequence are 0.
+//
 // Decays above 0 let the state grow; minus infinity starts it anew; plus infinity and NaN reach
 // what comes after their token and nothing before it.
 //
@@ -60,7 +76,25 @@ struct RecurrentResult {
   Tensor final_state;  // [sequences, heads, key_dim, value_dim] f32
 };
 
+// Which gradients to compute, of the operands that the call has.
+struct RecurrentGradientOptions {
+  Tensor grad_final_state{};  // where final_state was used; f32
+  bool query = true, key = true, value = true;
+  bool g = true, g_gamma = true, gk = true, gv = true;
+  bool initial_state = true;
+};
+
+// Empty where the call has no such operand or it was not wanted.
+struct RecurrentGradients {
+  Tensor query, key, value, g, g_gamma, gk, gv, initial_state;
+};
+
 TESSERA_API RecurrentResult recurrent(const Executor& on, const Tensor& query, const Tensor& key,
                                       const Tensor& value, const RecurrentOptions& options = {});
+TESSERA_API RecurrentGradients recurrent_backward(const Executor& on, const Tensor& query,
+                                                  const Tensor& key, const Tensor& value,
+                                                  const Tensor& grad_output,
+                                                  const RecurrentOptions& options = {},
+                                                  const RecurrentGradientOptions& wanted = {});
 
 }  // namespace tessera

@@ -29,11 +29,16 @@ TYPED_OUTPUT(final, 10)
 TYPED_INPUT(carried, 11)
 TYPED_OUTPUT(paused, 11)
 layout(std430, binding = 12) buffer Errors { uint errors[]; };
-BUFFER_ARGS(RecurForwardArgs, 13);
+BUFFER_ARGS(RecurArgs, 13);
 
-shared vec4 space[RECUR_VECTORS];
+shared vec4 space[RECUR_FORWARD_VECTORS];
 shared int bounds[2u * RECUR_ITEMS];
 #include "recurrence/tile/operands.glsl"
+
+#define RECUR_TAKES_QUERY 1
+#define RECUR_TAKES_GRADIENT 0
+#define RECUR_CLEAR(token) \
+  if (left > 0u) STORE_OUTPUT(zero, RECUR_ROW(result, token) + column, left);
 
 void main() {
 #include "operations/recurrence_core/tile/forward.h"

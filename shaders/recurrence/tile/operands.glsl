@@ -18,14 +18,21 @@
 // Below -104 nothing of a float is left; functions of devices need not say so. NaN stays NaN.
 #define RECUR_EXP(x) mix(exp(x), vec4(0.0), lessThan(x, vec4(-104.0)))
 
+#define RECUR_FACTOR(d) (RECUR_HAS(RECUR_GV) ? RECUR_EXP(value_decay + (d)) : vec4(d))
+#define SUMS(i) sums[i]
+#define SCRATCH(i) scratch[i]
+#define SCRATCH_FLOAT(i) scratch_floats[i]
+
 #define RECUR_TYPE(shift) ((args.types >> (shift)) & 3u)
 #define LOAD(name, at, left, type) \
   (RECUR_HAS(RECUR_ALIGNED) ? load_##name##_vector(at, type) : load_##name##_steps(at, 1u, left, type))
-#define STORE(name, x, at, left, type)          \
-  if (RECUR_HAS(RECUR_ALIGNED)) {               \
-    store_##name##_vector(x, at, type);         \
-  } else {                                      \
-    store_##name##_steps(x, at, 1u, left, type); \
+#define STORE(name, x, at, left, type)             \
+  {                                               \
+    if (RECUR_HAS(RECUR_ALIGNED)) {               \
+      store_##name##_vector(x, at, type);         \
+    } else {                                      \
+      store_##name##_steps(x, at, 1u, left, type); \
+    }                                             \
   }
 
 #define LOAD_QUERY(at, left) LOAD(query, at, left, RECUR_TYPE(RECUR_TYPE_ROWS))
@@ -38,10 +45,21 @@
 #define LOAD_GV(at, left) LOAD(gv, at, left, RECUR_TYPE(RECUR_TYPE_GV))
 #define LOAD_INITIAL(at, left) LOAD(initial, at, left, DTYPE_F32)
 #define LOAD_CARRIED(at, left) LOAD(carried, at, left, DTYPE_F32)
+#define LOAD_DFINAL(at, left) LOAD(dfinal, at, left, DTYPE_F32)
+#define LOAD_GRADIENT(at, left) LOAD(doutput, at, left, RECUR_TYPE(RECUR_TYPE_ROWS))
 #define LOAD_BOUNDARY(i) cu_seqlens[args.cu_offset + (i)*args.cu_stride]
 #define STORE_OUTPUT(x, at, left) STORE(output, x, at, left, RECUR_TYPE(RECUR_TYPE_ROWS))
 #define STORE_FINAL(x, at, left) STORE(final, x, at, left, DTYPE_F32)
 #define STORE_CARRIED(x, at, left) STORE(paused, x, at, left, DTYPE_F32)
+#define STORE_DQUERY(x, at, left) STORE(dquery, x, at, left, RECUR_TYPE(RECUR_TYPE_ROWS))
+#define STORE_DKEY(x, at, left) STORE(dkey, x, at, left, RECUR_TYPE(RECUR_TYPE_ROWS))
+#define STORE_DVALUE(x, at, left) STORE(dvalue, x, at, left, RECUR_TYPE(RECUR_TYPE_ROWS))
+#define STORE_DG(x, at, left) STORE(dg, x, at, left, RECUR_TYPE(RECUR_TYPE_G))
+#define STORE_DGATE(x, at) store_dg_steps(vec4(x), at, 0u, 1u, RECUR_TYPE(RECUR_TYPE_G))
+#define STORE_DGAMMA(x, at) store_dgamma_steps(vec4(x), at, 0u, 1u, RECUR_TYPE(RECUR_TYPE_GAMMA))
+#define STORE_DGK(x, at, left) STORE(dgk, x, at, left, RECUR_TYPE(RECUR_TYPE_GK))
+#define STORE_DGV(x, at, left) STORE(dgv, x, at, left, RECUR_TYPE(RECUR_TYPE_GV))
+#define STORE_DINITIAL(x, at, left) STORE(dinitial, x, at, left, DTYPE_F32)
 #define RAISE(error, index) RAISE_ERROR(errors, args.errors, error, index)
 #include "operations/recurrence_core/places.h"
 

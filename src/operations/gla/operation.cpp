@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The record of gla, and its typed function.
+// The records of gla, and its typed functions.
 #include <utility>
 
 #include "operations/recurrence_core/records.hpp"
+#include "operations/recurrence_core/typed_call.hpp"
 #include "tessera/operations/gla.hpp"
 
 namespace tessera {
@@ -14,26 +15,43 @@ std::vector<Operation> gla() {
   forward.formula =
       "H_t[k,v] = exp(g_t[k] + g_gamma_h) H_(t-1)[k,v] + key_t[k] value_t[v]; "
       "output_t[v] = softmax_scale sum_k query_t[k] H_t[k,v]";
-  return {std::move(forward)};
+  Operation backward = new_record("gla_backward", gla_slots(true));
+  backward.summary = "gradients of gla";
+  backward.formula = kGradientFormula;
+  return {std::move(forward), std::move(backward)};
 }
 
 }  // namespace operations::recurrence
 
+namespace {
+
+Tensors operands(const Tensor& query, const Tensor& key, const Tensor& value,
+                 const GlaOptions& options) {
+  Tensors tensors =
+      operations::recurrence::rows(query, key, value, options.initial_state, options.cu_seqlens);
+  operations::recurrence::add_operand(tensors, "g", options.g);
+  operations::recurrence::add_operand(tensors, "g_gamma", options.g_gamma);
+  return tensors;
+}
+
+Options named(const GlaOptions& options) {
+  return operations::recurrence::named_options(options.reverse, options.softmax_scale);
+}
+
+}  // namespace
+
 RecurrentResult gla(const Executor& on, const Tensor& query, const Tensor& key, const Tensor& value,
                     const GlaOptions& options) {
-  Tensors tensors{{"query", query}, {"key", key}, {"value", value}};
-  const auto add = [&](const char* name, const Tensor& tensor) {
-    if (tensor) tensors.emplace(name, tensor);
-  };
-  add("g", options.g);
-  add("g_gamma", options.g_gamma);
-  add("initial_state", options.initial_state);
-  add("cu_seqlens", options.cu_seqlens);
-  Options named{{"reverse", options.reverse}};
-  if (options.softmax_scale) named["softmax_scale"] = static_cast<double>(*options.softmax_scale);
-  Tensors results = on.run("gla", std::move(tensors), named, {"output", "final_state"});
-  return {.output = std::move(results.at("output")),
-          .final_state = std::move(results.at("final_state"))};
+  return operations::recurrence::run_forward(on, "gla", operands(query, key, value, options),
+                                             named(options));
+}
+
+RecurrentGradients gla_backward(const Executor& on, const Tensor& query, const Tensor& key,
+                                const Tensor& value, const Tensor& grad_output,
+                                const GlaOptions& options, const RecurrentGradientOptions& wanted) {
+  return operations::recurrence::run_backward(on, "gla_backward",
+                                              operands(query, key, value, options), grad_output,
+                                              named(options), wanted);
 }
 
 }  // namespace tessera

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The record of lightning_attention, and its typed function.
+// The records of lightning_attention, and its typed functions.
 #include <utility>
 
 #include "operations/recurrence_core/records.hpp"
+#include "operations/recurrence_core/typed_call.hpp"
 #include "tessera/operations/lightning_attention.hpp"
 
 namespace tessera {
@@ -18,24 +19,47 @@ std::vector<Operation> lightning_attention() {
   forward.options.push_back(
       {.name = "layer_idx", .type = "int", .doc = "from 0; must be below num_layers"});
   forward.options.push_back({.name = "num_layers", .type = "int", .doc = "at least 1"});
-  return {std::move(forward)};
+  Operation backward = new_record("lightning_attention_backward", lightning_slots(true));
+  backward.summary = "gradients of lightning_attention";
+  backward.formula = kGradientFormula;
+  backward.options.insert(backward.options.end(), forward.options.end() - 2, forward.options.end());
+  return {std::move(forward), std::move(backward)};
 }
 
 }  // namespace operations::recurrence
 
+namespace {
+
+Tensors operands(const Tensor& query, const Tensor& key, const Tensor& value,
+                 const LightningAttentionOptions& options) {
+  Tensors tensors =
+      operations::recurrence::rows(query, key, value, options.initial_state, options.cu_seqlens);
+  return tensors;
+}
+
+Options named(const LightningAttentionOptions& options) {
+  Options all = operations::recurrence::named_options(options.reverse, options.softmax_scale);
+  all["layer_idx"] = options.layer_idx;
+  all["num_layers"] = options.num_layers;
+  return all;
+}
+
+}  // namespace
+
 RecurrentResult lightning_attention(const Executor& on, const Tensor& query, const Tensor& key,
                                     const Tensor& value, const LightningAttentionOptions& options) {
-  Tensors tensors{{"query", query}, {"key", key}, {"value", value}};
-  if (options.initial_state) tensors.emplace("initial_state", options.initial_state);
-  if (options.cu_seqlens) tensors.emplace("cu_seqlens", options.cu_seqlens);
-  Options named{{"reverse", options.reverse},
-                {"layer_idx", options.layer_idx},
-                {"num_layers", options.num_layers}};
-  if (options.softmax_scale) named["softmax_scale"] = static_cast<double>(*options.softmax_scale);
-  Tensors results =
-      on.run("lightning_attention", std::move(tensors), named, {"output", "final_state"});
-  return {.output = std::move(results.at("output")),
-          .final_state = std::move(results.at("final_state"))};
+  return operations::recurrence::run_forward(on, "lightning_attention",
+                                             operands(query, key, value, options), named(options));
+}
+
+RecurrentGradients lightning_attention_backward(const Executor& on, const Tensor& query,
+                                                const Tensor& key, const Tensor& value,
+                                                const Tensor& grad_output,
+                                                const LightningAttentionOptions& options,
+                                                const RecurrentGradientOptions& wanted) {
+  return operations::recurrence::run_backward(on, "lightning_attention_backward",
+                                              operands(query, key, value, options), grad_output,
+                                              named(options), wanted);
 }
 
 }  // namespace tessera

@@ -17,6 +17,17 @@
 #define RECUR_ALIGNED 512u  // dims, offsets and strides are multiples of 4 elements
 #define RECUR_RESUME 1024u  // the state comes from scratch, where the launch before has left it
 #define RECUR_PAUSE 2048u   // the state goes there, for the launch after this one
+// Gradients that are wanted.
+#define RECUR_GRAD_QUERY 4096u
+#define RECUR_GRAD_KEY 8192u
+#define RECUR_GRAD_VALUE 16384u
+#define RECUR_GRAD_G 32768u
+#define RECUR_GRAD_GAMMA 65536u
+#define RECUR_GRAD_GK 131072u
+#define RECUR_GRAD_GV 262144u
+#define RECUR_GRAD_INITIAL 524288u
+// Those that need the state before each token.
+#define RECUR_GRAD_DECAY (RECUR_GRAD_G | RECUR_GRAD_GAMMA | RECUR_GRAD_GK | RECUR_GRAD_GV)
 
 // Where the storage types stand in `types`, two bits each: DTYPE_… of abi/shared.h.
 #define RECUR_TYPE_ROWS 0u  // query, key, value, output
@@ -47,7 +58,7 @@ struct RecurStates {
   u32 row;
 };
 
-struct RecurForwardArgs {
+struct RecurArgs {
   u32 features;  // RECUR_…
   u32 types;
   u32 tokens;     // of a batch entry
@@ -70,9 +81,32 @@ struct RecurForwardArgs {
   STRUCT(RecurRows) g;
   STRUCT(RecurRows) gk;
   STRUCT(RecurRows) gv;
-  STRUCT(RecurRows) result;
+  STRUCT(RecurRows) result;  // output, or its gradient
   STRUCT(RecurStates) initial_state;
-  STRUCT(RecurStates) final_state;
+  STRUCT(RecurStates) final_state;  // or its gradient
+  // Backward.
+  u32 dgamma_offset;
+  u32 dgamma_stride;
+  u32 segment;  // tokens between states that are kept for the way back
+  u32 rows;     // tokens of all batch entries, times heads
+  u32 tiles;    // blocks of columns
+  // Where they begin in scratch, in vectors of four floats: states before each segment; those
+  // before each token of the segment that a work-group is in; shares of gradients that blocks of
+  // columns have, rows of key dims by fours; sums of decays' gradients over key dims, a number a
+  // row.
+  u32 kept;
+  u32 inner;
+  u32 dquery_shares;
+  u32 dkey_shares;
+  u32 decay_shares;
+  u32 sums;
+  STRUCT(RecurRows) dquery;
+  STRUCT(RecurRows) dkey;
+  STRUCT(RecurRows) dvalue;
+  STRUCT(RecurRows) dg;
+  STRUCT(RecurRows) dgk;
+  STRUCT(RecurRows) dgv;
+  STRUCT(RecurStates) dinitial;
 };
 
 TESSERA_ABI_END

@@ -90,9 +90,15 @@ void fill_recurrence(const Problem& problem, const Case& shape, std::span<HostTe
     if (!is_input || !problem.has(slot)) continue;
     const bool is_decay =
         slot == slots.g || slot == slots.gamma || slot == slots.gk || slot == slots.gv;
+    // Large operands repeat what was drawn: as many numbers as no axis divides.
+    constexpr std::size_t kMostDrawn = 65521;
     std::vector<double> values(static_cast<std::size_t>(problem.spec(slot).elements()));
-    for (double& value : values)
-      value = is_decay ? made_up_decay(shape.data, generator) : normal(generator);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const bool is_drawn = i < kMostDrawn;
+      values[i] = !is_drawn  ? values[i - kMostDrawn]
+                  : is_decay ? made_up_decay(shape.data, generator)
+                             : normal(generator);
+    }
     tensors[slot].write(values);
     const bool has_rows =
         slot != slots.gamma && slot != slots.initial_state && slot != slots.grad_final_state;

@@ -44,6 +44,14 @@ abi::u32 features_of(const Problem& problem) {
   mark(problem.has(slots.initial_state), RECUR_INITIAL);
   mark(problem.has(slots.final_state) || problem.has(slots.grad_final_state), RECUR_FINAL);
   mark(is_aligned(problem), RECUR_ALIGNED);
+  mark(problem.has(slots.grad_query), RECUR_GRAD_QUERY);
+  mark(problem.has(slots.grad_key), RECUR_GRAD_KEY);
+  mark(problem.has(slots.grad_value), RECUR_GRAD_VALUE);
+  mark(problem.has(slots.grad_g), RECUR_GRAD_G);
+  mark(problem.has(slots.grad_gamma), RECUR_GRAD_GAMMA);
+  mark(problem.has(slots.grad_gk), RECUR_GRAD_GK);
+  mark(problem.has(slots.grad_gv), RECUR_GRAD_GV);
+  mark(problem.has(slots.grad_initial_state), RECUR_GRAD_INITIAL);
   return features;
 }
 
@@ -58,10 +66,10 @@ bool is_aligned(const Problem& problem) {
   });
 }
 
-abi::RecurForwardArgs forward_arguments(const Problem& problem) {
+abi::RecurArgs arguments_of(const Problem& problem) {
   const auto& call = problem.as<RecurrenceProblem>();
   const RecurrenceSlots& slots = call.slots;
-  abi::RecurForwardArgs args{};
+  abi::RecurArgs args{};
   args.features = features_of(problem);
   args.types =
       type_of(problem, slots.query, RECUR_TYPE_ROWS) | type_of(problem, slots.g, RECUR_TYPE_G) |
@@ -89,9 +97,22 @@ abi::RecurForwardArgs forward_arguments(const Problem& problem) {
   args.g = rows_of(problem, slots.g);
   args.gk = rows_of(problem, slots.gk);
   args.gv = rows_of(problem, slots.gv);
-  args.result = rows_of(problem, slots.output);
+  args.result = rows_of(problem, slots.backward() ? slots.grad_output : slots.output);
   args.initial_state = states_of(problem, slots.initial_state);
-  args.final_state = states_of(problem, slots.final_state);
+  args.final_state =
+      states_of(problem, slots.backward() ? slots.grad_final_state : slots.final_state);
+  args.rows = narrow(call.batch * call.tokens * call.heads);
+  if (problem.has(slots.grad_gamma)) {
+    args.dgamma_offset = narrow(problem.spec(slots.grad_gamma).offset);
+    args.dgamma_stride = narrow(problem.spec(slots.grad_gamma).strides[0]);
+  }
+  args.dquery = rows_of(problem, slots.grad_query);
+  args.dkey = rows_of(problem, slots.grad_key);
+  args.dvalue = rows_of(problem, slots.grad_value);
+  args.dg = rows_of(problem, slots.grad_g);
+  args.dgk = rows_of(problem, slots.grad_gk);
+  args.dgv = rows_of(problem, slots.grad_gv);
+  args.dinitial = states_of(problem, slots.grad_initial_state);
   return args;
 }
 

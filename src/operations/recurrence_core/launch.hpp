@@ -12,8 +12,8 @@ namespace tessera::operations::recurrence {
 // Whether every four columns and key dims of the operands start at a multiple of four elements.
 bool is_aligned(const Problem& problem);
 
-// Of one launch that takes all tokens.
-abi::RecurForwardArgs forward_arguments(const Problem& problem);
+// Of one launch that takes all tokens; what scratch holds backward is the way's.
+abi::RecurArgs arguments_of(const Problem& problem);
 
 // Bytes of a state of every sequence and head, in scratch.
 std::uint64_t state_bytes(const RecurrenceProblem& call);

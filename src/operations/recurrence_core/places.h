@@ -5,9 +5,8 @@
 #define TESSERA_OPERATIONS_RECURRENCE_CORE_PLACES_H
 
 #define RECUR_HAS(feature) ((ARGS(features) & (feature)) != 0u)
-// The token of a step of this launch.
-#define RECUR_TOKEN(step) \
-  (RECUR_HAS(RECUR_REVERSE) ? end - 1u - ARGS(first) - (step) : begin + ARGS(first) + (step))
+// The token of a step.
+#define RECUR_TOKEN(step) (RECUR_HAS(RECUR_REVERSE) ? end - 1u - (step) : begin + (step))
 #define RECUR_ROW(rows, t) \
   (ARGS(rows.offset) + batch * ARGS(rows.batch) + (t)*ARGS(rows.token) + head * ARGS(rows.head))
 #define RECUR_STATE(states, k)                                                         \
@@ -16,5 +15,26 @@
 #define RECUR_DECAY_OF_HEAD       \
   (TO_FLOAT(head) * ARGS(slope) + \
    (RECUR_HAS(RECUR_GAMMA) ? LOAD_GAMMA(ARGS(gamma_offset) + head * ARGS(gamma_stride)) : 0.0f))
+
+// Backward, in vectors of scratch: the state before a segment of a sequence; the state before a
+// token of the segment that a work-group is in; the share that a block of columns has of a gradient
+// of four key dims.
+#define RECUR_KEPT(segment_of_sequence, r)                                                    \
+  (ARGS(kept) +                                                                               \
+   (((((batch * tokens + begin) / ARGS(segment) + sequence + (segment_of_sequence)) * heads + \
+      head) *                                                                                 \
+         tiles +                                                                              \
+     tile) *                                                                                  \
+        ROWS +                                                                                \
+    (r)) *                                                                                    \
+       RECUR_ITEMS +                                                                          \
+   item)
+#define RECUR_INNER(step, r) \
+  (ARGS(inner) + ((unit * ARGS(segment) + (step)) * ROWS + (r)) * RECUR_ITEMS + item)
+#define RECUR_SHARE(shares, t, four)                                         \
+  (ARGS(shares) +                                                            \
+   (tile * ARGS(rows) + (batch * ARGS(tokens) + (t)) * ARGS(heads) + head) * \
+       ((ARGS(key_dim) + 3u) / 4u) +                                         \
+   (four))
 
 #endif  // TESSERA_OPERATIONS_RECURRENCE_CORE_PLACES_H

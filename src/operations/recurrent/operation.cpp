@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The record of recurrent, and its typed function.
+// The records of recurrent, and its typed functions.
 #include <utility>
 
 #include "operations/recurrence_core/records.hpp"
+#include "operations/recurrence_core/typed_call.hpp"
 #include "tessera/operations/recurrent.hpp"
 
 namespace tessera {
@@ -14,28 +15,46 @@ std::vector<Operation> recurrent() {
   forward.formula =
       "H_t[k,v] = exp(g_t + g_gamma_h + gk_t[k] + gv_t[v]) H_(t-1)[k,v] + key_t[k] value_t[v]; "
       "output_t[v] = softmax_scale sum_k query_t[k] H_t[k,v]";
-  return {std::move(forward)};
+  Operation backward = new_record("recurrent_backward", recurrent_slots(true));
+  backward.summary = "gradients of recurrent";
+  backward.formula = kGradientFormula;
+  return {std::move(forward), std::move(backward)};
 }
 
 }  // namespace operations::recurrence
 
+namespace {
+
+Tensors operands(const Tensor& query, const Tensor& key, const Tensor& value,
+                 const RecurrentOptions& options) {
+  Tensors tensors =
+      operations::recurrence::rows(query, key, value, options.initial_state, options.cu_seqlens);
+  operations::recurrence::add_operand(tensors, "g", options.g);
+  operations::recurrence::add_operand(tensors, "g_gamma", options.g_gamma);
+  operations::recurrence::add_operand(tensors, "gk", options.gk);
+  operations::recurrence::add_operand(tensors, "gv", options.gv);
+  return tensors;
+}
+
+Options named(const RecurrentOptions& options) {
+  return operations::recurrence::named_options(options.reverse, options.softmax_scale);
+}
+
+}  // namespace
+
 RecurrentResult recurrent(const Executor& on, const Tensor& query, const Tensor& key,
                           const Tensor& value, const RecurrentOptions& options) {
-  Tensors tensors{{"query", query}, {"key", key}, {"value", value}};
-  const auto add = [&](const char* name, const Tensor& tensor) {
-    if (tensor) tensors.emplace(name, tensor);
-  };
-  add("g", options.g);
-  add("g_gamma", options.g_gamma);
-  add("gk", options.gk);
-  add("gv", options.gv);
-  add("initial_state", options.initial_state);
-  add("cu_seqlens", options.cu_seqlens);
-  Options named{{"reverse", options.reverse}};
-  if (options.softmax_scale) named["softmax_scale"] = static_cast<double>(*options.softmax_scale);
-  Tensors results = on.run("recurrent", std::move(tensors), named, {"output", "final_state"});
-  return {.output = std::move(results.at("output")),
-          .final_state = std::move(results.at("final_state"))};
+  return operations::recurrence::run_forward(on, "recurrent", operands(query, key, value, options),
+                                             named(options));
+}
+
+RecurrentGradients recurrent_backward(const Executor& on, const Tensor& query, const Tensor& key,
+                                      const Tensor& value, const Tensor& grad_output,
+                                      const RecurrentOptions& options,
+                                      const RecurrentGradientOptions& wanted) {
+  return operations::recurrence::run_backward(on, "recurrent_backward",
+                                              operands(query, key, value, options), grad_output,
+                                              named(options), wanted);
 }
 
 }  // namespace tessera

@@ -35,6 +35,7 @@ struct Call {
   std::vector<double> boundaries{};
   Options options{};
   std::string operation = "recurrent";
+  bool gate_of_keys = false;  // g has an axis of key dims
 
   std::int64_t sequences() const {
     return boundaries.empty() ? 1 : static_cast<std::int64_t>(boundaries.size()) - 1;
@@ -48,6 +49,7 @@ struct Call {
               {"gk", f32({1, tokens, kHeads, kKeys})},
               {"gv", f32({1, tokens, kHeads, kColumns})},
               {"initial_state", f32({sequences(), kHeads, kKeys, kColumns})}};
+    if (gate_of_keys) all["g"] = f32({1, tokens, kHeads, kKeys});
     std::erase_if(all, [&](const auto& spec) { return values.count(spec.first) == 0; });
     if (!boundaries.empty()) all["cu_seqlens"] = i32({sequences() + 1});
     return all;
@@ -245,6 +247,88 @@ TEST(RecurrentReference, LightningIsRecurrentWithItsDecays) {
   expect_near(got.at("final_state"), wanted.at("final_state"));
 }
 
+// ---- gradients ----------------------------------------------------------------------------------
+
+// Of the sum of outputs and final states times weights.
+Values gradients_of(const Call& call, const Values& weights) {
+  Specs specs = call.specs();
+  Values inputs = call.values;
+  if (!call.boundaries.empty()) inputs["cu_seqlens"] = call.boundaries;
+  for (const auto& [name, values] : call.values) specs["grad_" + name] = specs.at(name);
+  specs["grad_output"] = f32({1, call.tokens, kHeads, kColumns});
+  specs["grad_final_state"] = f32({call.sequences(), kHeads, kKeys, kColumns});
+  inputs["grad_output"] = weights.at("output");
+  inputs["grad_final_state"] = weights.at("final_state");
+  return testing::run_reference(
+      testing::problem_of(call.operation + "_backward", specs, call.options), inputs);
+}
+
+double weighted(const Call& call, const Values& weights) {
+  const Values result = call.run();
+  return testing::dot(result.at("output"), weights.at("output")) +
+         testing::dot(result.at("final_state"), weights.at("final_state"));
+}
+
+void expect_slopes(Call call) {
+  const std::size_t states = static_cast<std::size_t>(call.sequences() * kHeads * kKeys * kColumns);
+  const Values weights{{"output", normal_numbers(width_of("value") * kTokens, 21)},
+                       {"final_state", normal_numbers(states, 22)}};
+  const Values gradients = gradients_of(call, weights);
+  constexpr double kStep = 1e-5;
+  for (auto& [name, values] : call.values) {
+    SCOPED_TRACE(name);
+    const std::vector<double>& got = gradients.at("grad_" + name);
+    ASSERT_EQ(got.size(), values.size());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const double kept = values[i];
+      values[i] = kept + kStep;
+      const double above = weighted(call, weights);
+      values[i] = kept - kStep;
+      const double below = weighted(call, weights);
+      values[i] = kept;
+      EXPECT_NEAR(got[i], (above - below) / (2 * kStep), 1e-7 * (1 + std::fabs(got[i]))) << i;
+    }
+  }
+}
+
+TEST(RecurrentBackwardReference, IsTheSlopeOfForward) {
+  Call call = a_call();
+  expect_slopes(call);
+  call.options["reverse"] = true;
+  call.options["softmax_scale"] = 0.7;
+  expect_slopes(call);
+}
+
+TEST(RecurrentBackwardReference, IsTheSlopeOfPackedSequences) {
+  Call call = a_call(4);
+  call.boundaries = {1, 1, 5, 9, 10};
+  expect_slopes(call);
+}
+
+TEST(RecurrentBackwardReference, IsTheSlopeOfDecaysForEachKeyDim) {
+  Call call = a_call();
+  call.operation = "gla";
+  call.values["g"] = call.values["gk"];
+  call.values.erase("gk");
+  call.values.erase("gv");
+  call.gate_of_keys = true;
+  expect_slopes(call);
+}
+
+TEST(RecurrentBackwardReference, ResetsHaveNoSlope) {
+  Call call = a_call();
+  const std::size_t width = width_of("gk");
+  for (std::size_t i = 0; i < width; ++i)
+    call.values["gk"][7 * width + i] = -std::numeric_limits<double>::infinity();
+  const Values weights{{"output", normal_numbers(width_of("value") * kTokens, 21)},
+                       {"final_state", normal_numbers(kHeads * kKeys * kColumns, 22)}};
+  const Values gradients = gradients_of(call, weights);
+  const std::vector<double>& row = gradients.at("grad_gk");
+  EXPECT_THAT((std::vector<double>{row.begin() + static_cast<std::ptrdiff_t>(7 * width),
+                                   row.begin() + static_cast<std::ptrdiff_t>(8 * width)}),
+              Each(0));
+}
+
 // ---- refusals -----------------------------------------------------------------------------------
 
 void expect_refusal(const std::string& operation, Specs specs, const std::string& sentence,
@@ -286,6 +370,17 @@ TEST(RecurrentRefuses, Shapes) {
   specs = plain();
   specs["query"] = specs["key"] = f32({2, 5, 2, 0});
   expect_refusal("recurrent", specs, "key_dim and value_dim must be at least 1");
+}
+
+TEST(RecurrentRefuses, GradientsOfWhatThereIsNot) {
+  Specs specs = plain();
+  specs["grad_output"] = f32({2, 5, 2, 4});
+  specs["grad_g"] = f32({2, 5, 2});
+  expect_refusal("recurrent_backward", specs, "grad_g is wanted, but the call has no g");
+  specs.erase("grad_g");
+  specs["grad_output"] = f32({2, 5, 2, 3});
+  expect_refusal("recurrent_backward", specs,
+                 "grad_output f32[2, 5, 2, 3] must be f32[2, 5, 2, 4]");
 }
 
 TEST(RecurrentRefuses, PackedBatches) {

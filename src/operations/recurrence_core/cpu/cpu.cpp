@@ -72,9 +72,9 @@ std::optional<Way> cpu_way(const RecurrenceSlots& slots) {
     return groups_of(units_of(call_of(problem), columns_of(config)));
   };
   pass.args = [](const Problem& problem, const Config&) {
-    return argument_bytes(forward_arguments(problem));
+    return argument_bytes(arguments_of(problem));
   };
-  pass.errors_at = offsetof(abi::RecurForwardArgs, errors);
+  pass.errors_at = offsetof(abi::RecurArgs, errors);
   variant.passes = {std::move(pass)};
   return Way{.variant = std::move(variant),
              .rule = {.why = "processors want whole vectors in one item, and no local memory",

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Step by step on any GPU: columns of a state stay in the registers of a work-group.
+#include "operations/recurrence_core/tile/tile.hpp"
+
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -15,65 +16,89 @@
 namespace tessera::operations::recurrence {
 namespace {
 
-std::vector<Tunable> tunables() {
+std::vector<Tunable> tunables(bool backward) {
   std::vector<Tunable> list{
 #include "operations/recurrence_core/tile/tile.def"
   };
-  list.push_back({.id = 30, .name = "LAUNCH", .fallback = 0, .launch_only = true});
+  if (backward) {
+    list.push_back({.id = 31, .name = "SEGMENT", .fallback = 64, .launch_only = true});
+  } else {
+    list.push_back({.id = 30, .name = "LAUNCH", .fallback = 0, .launch_only = true});
+  }
   return list;
 }
 
 const RecurrenceProblem& call_of(const Problem& problem) { return problem.as<RecurrenceProblem>(); }
 
 using Number = std::uint32_t;
-std::uint64_t local_bytes_of(const Config& config) {
+std::uint64_t local_bytes_of(const Config& config, bool backward) {
   const Number WG_Y = config.get("WG_Y", 1);
 #include "kernel/tunable_locals.inc"
 #include "operations/recurrence_core/tile/tile.def"
-  return std::uint64_t{16} * RECUR_VECTORS + std::uint64_t{8} * RECUR_ITEMS;
+  const std::uint64_t vectors = backward ? RECUR_GRADIENTS_VECTORS : RECUR_FORWARD_VECTORS;
+  return 16 * vectors + std::uint64_t{8} * RECUR_ITEMS;
 }
-
-std::int64_t columns_of(const Config& config) { return std::int64_t{4} * config.group().x; }
 
 std::uint32_t power_of_two(std::int64_t n) {
   return static_cast<std::uint32_t>(
       kernel::next_power_of_two(static_cast<std::uint64_t>(std::max<std::int64_t>(n, 1))));
 }
 
-// `lanes`: of four columns.
-Config make_config(const Problem& problem, std::uint32_t rows, std::uint32_t lanes,
-                   std::uint32_t tokens) {
+// A cut by key dims of an item, lanes of four columns and tokens in local memory; backward also by
+// tokens between states that are kept.
+struct Cut {
+  std::uint32_t rows, lanes, tokens, segment;
+};
+
+Config make_config(const Problem& problem, const Cut& cut) {
   const RecurrenceProblem& call = call_of(problem);
-  return {{"ROWS", rows},
-          {"WG_Y", std::max(power_of_two(ceil_div(call.key_dim, rows)), 2U)},
-          {"WG_X", std::min(lanes, std::max(power_of_two(ceil_div(call.value_dim, 4)), 2U))},
-          {"TOKENS", std::min(tokens, power_of_two(call.tokens))},
-          {"LAUNCH", 0}};
+  const std::uint32_t parts = std::max(power_of_two(ceil_div(call.key_dim, cut.rows)), 2U);
+  const std::uint32_t lanes = std::max(power_of_two(ceil_div(call.value_dim, 4)), 2U);
+  Config config{{"ROWS", cut.rows},
+                {"WG_Y", parts},
+                {"WG_X", std::min(cut.lanes, lanes)},
+                {"TOKENS", std::min(cut.tokens, power_of_two(call.tokens))}};
+  if (call.slots.backward()) {
+    config.set("SEGMENT", cut.segment);
+  } else {
+    config.set("LAUNCH", 0);
+  }
+  return config;
 }
 
-// Processors only check these kernels: one program each for small, usual and large key dims.
+// Processors only check these kernels: one program each for small, usual and large key dims, of
+// Vulkan's, which compile for longer, for the last two.
 Config cpu_config(const Problem& problem, const DeviceProfile& profile) {
   const std::int64_t key_dim = call_of(problem).key_dim;
-  Config config{{"ROWS", 8}, {"WG_X", 4}, {"TOKENS", 3}, {"LAUNCH", 0}};
-  config.set("WG_Y", key_dim <= 16 ? 2 : key_dim <= 128 ? 16 : 64);
-  if (key_dim > 128) config.set("TOKENS", 2);
-  if (profile.backend == Backend::kVulkan) config.set("LAUNCH", 512);
+  const bool backward = call_of(problem).slots.backward(), large = key_dim > 128;
+  Config config{{"ROWS", 8}, {"WG_X", backward && large ? 2 : 4}};
+  const bool small = key_dim <= 16 && profile.backend != Backend::kVulkan;
+  config.set("WG_Y", small ? 2 : large ? 64 : 16);
+  if (backward) {
+    config.set("TOKENS", large ? 1 : 2);
+    config.set("SEGMENT", 8);
+    return config;
+  }
+  config.set("TOKENS", large ? 2 : 3);
+  config.set("LAUNCH", profile.backend == Backend::kVulkan ? 512 : 0);
   return config;
 }
 
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
   if (is_cpu(profile)) return {cpu_config(problem, profile)};
+  const bool backward = call_of(problem).slots.backward();
+  const std::vector<Cut> forward_cuts{{8, 8, 8, 0}, {8, 8, 4, 0},   {16, 8, 4, 0}, {8, 16, 4, 0},
+                                      {4, 8, 4, 0}, {16, 16, 2, 0}, {8, 4, 2, 0},  {16, 4, 1, 0}};
+  const std::vector<Cut> backward_cuts{{8, 8, 2, 64}, {8, 8, 1, 64}, {16, 8, 1, 64},
+                                       {8, 4, 2, 64}, {4, 8, 1, 64}, {16, 4, 1, 64},
+                                       {8, 2, 1, 64}, {16, 2, 1, 64}};
   std::vector<Config> list;
-  for (const auto& [rows, lanes, tokens] :
-       {std::array{8U, 8U, 8U}, std::array{8U, 8U, 4U}, std::array{16U, 8U, 4U},
-        std::array{8U, 16U, 4U}, std::array{4U, 8U, 4U}, std::array{16U, 16U, 2U},
-        std::array{8U, 4U, 2U}, std::array{16U, 4U, 1U}}) {
-    Config config = make_config(problem, rows, lanes, tokens);
-    const Dim3 group = config.group();
+  for (const Cut& cut : backward ? backward_cuts : forward_cuts) {
+    Config config = make_config(problem, cut);
+    const std::uint32_t items = config.group().x * config.group().y;
     const bool fits =
-        (profile.local_memory == 0 || local_bytes_of(config) <= profile.local_memory) &&
-        (profile.max_group_size == 0 || group.x * group.y <= profile.max_group_size) &&
-        group.x * group.y <= 512;
+        (profile.local_memory == 0 || local_bytes_of(config, backward) <= profile.local_memory) &&
+        (profile.max_group_size == 0 || items <= profile.max_group_size) && items <= 512;
     if (fits && std::ranges::count(list, config) == 0) list.push_back(std::move(config));
   }
   return list;
@@ -81,12 +106,7 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
 
 Config first_config(const Problem& problem, const DeviceProfile& profile) {
   const std::vector<Config> list = space(problem, profile);
-  return list.empty() ? make_config(problem, 16, 4, 1) : list.front();
-}
-
-std::vector<Define> axes(const Problem& problem, const DeviceProfile& profile) {
-  if (profile.backend != Backend::kVulkan) return {};
-  return {{"STORAGE16", problem.dtype != DType::kF32 ? 1U : 0U}};
+  return list.empty() ? make_config(problem, {16, 4, 1, 64}) : list.front();
 }
 
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
@@ -104,6 +124,22 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   return rejects_recurrence(problem, profile);
 }
 
+Refusal rejects_backward(const Problem& problem, const Config& config,
+                         const DeviceProfile& profile) {
+  if (Refusal no = rejects(problem, config, profile)) return no;
+  const std::uint32_t segment = config.at("SEGMENT");
+  if (segment == 0 || segment % config.at("TOKENS") != 0)
+    return "takes segments of whole blocks of TOKENS, and SEGMENT is " + std::to_string(segment);
+  if (scratch_of(problem, config).bytes() >= std::uint64_t{1} << 33)
+    return "counts scratch memory to 2^33 bytes, and the call takes more";
+  // lavapipe ends a kernel's loops after 65535 rounds in all.
+  const Dim3 group = config.group();
+  const std::int64_t most = 65535 / (16 + std::int64_t{group.x} + group.y);
+  if (profile.backend == Backend::kVulkan && is_cpu(profile) && call_of(problem).tokens > most)
+    return "takes up to " + std::to_string(most) + " tokens on processors";
+  return std::nullopt;
+}
+
 // Launches that share the tokens of a sequence.
 std::int64_t launches_of(const Problem& problem, const Config& config) {
   const std::int64_t most = config.get("LAUNCH", 0), tokens = call_of(problem).tokens;
@@ -114,7 +150,7 @@ std::vector<Step> steps(const Problem& problem, const Config& config) {
   const std::int64_t launches = launches_of(problem, config);
   std::vector<Step> list;
   for (std::int64_t i = 0; i < launches; ++i) {
-    abi::RecurForwardArgs args = forward_arguments(problem);
+    abi::RecurArgs args = arguments_of(problem);
     if (launches > 1) {
       args.most = config.at("LAUNCH");
       args.first = static_cast<abi::u32>(i) * args.most;
@@ -126,36 +162,58 @@ std::vector<Step> steps(const Problem& problem, const Config& config) {
   return list;
 }
 
-}  // namespace
-
-std::optional<Way> tile_way(const RecurrenceSlots& slots) {
-  if (slots.backward()) return std::nullopt;
-  Variant variant;
-  variant.name = "tile";
-  variant.idea = "columns of a state in registers, tokens in order";
-  variant.dtypes = {DType::kF32, DType::kF16, DType::kBF16};
-  variant.tunables = tunables();
-  variant.space = space;
-  variant.rejects = rejects;
-  variant.local_bytes = [](const Problem&, const Config& config) { return local_bytes_of(config); };
-  variant.scratch_bytes = [](const Problem& problem, const Config& config) -> std::uint64_t {
-    return launches_of(problem, config) > 1 ? state_bytes(call_of(problem)) : 0;
-  };
+Pass forward_pass(const RecurrenceSlots& slots) {
   Pass pass;
   pass.name = "forward";
   pass.opencl = {.file = "recurrence/tile/forward.cl", .entry = "recurrence_forward"};
   pass.vulkan = {.file = "recurrence/tile/forward.comp", .entry = "main"};
   pass.bindings = forward_bindings(slots);
-  pass.axes = axes;
+  pass.axes = tile_axes;
   pass.groups = [](const Problem& problem, const Config& config) {
     return groups_of(units_of(call_of(problem), columns_of(config)));
   };
   pass.args = [](const Problem& problem, const Config&) {
-    return argument_bytes(forward_arguments(problem));
+    return argument_bytes(arguments_of(problem));
   };
-  pass.errors_at = offsetof(abi::RecurForwardArgs, errors);
-  variant.passes = {std::move(pass)};
-  variant.steps = steps;
+  pass.errors_at = offsetof(abi::RecurArgs, errors);
+  return pass;
+}
+
+}  // namespace
+
+std::int64_t columns_of(const Config& config) { return std::int64_t{4} * config.group().x; }
+
+std::vector<Define> tile_axes(const Problem& problem, const DeviceProfile& profile) {
+  if (profile.backend != Backend::kVulkan) return {};
+  return {{"STORAGE16", problem.dtype != DType::kF32 ? 1U : 0U}};
+}
+
+std::optional<Way> tile_way(const RecurrenceSlots& slots) {
+  const bool backward = slots.backward();
+  Variant variant;
+  variant.name = "tile";
+  variant.idea = backward ? "columns of a state and of its gradient in registers, tokens in order"
+                          : "columns of a state in registers, tokens in order";
+  variant.dtypes = {DType::kF32, DType::kF16, DType::kBF16};
+  variant.tunables = tunables(backward);
+  variant.space = space;
+  variant.local_bytes = [backward](const Problem&, const Config& config) {
+    return local_bytes_of(config, backward);
+  };
+  if (backward) {
+    variant.rejects = rejects_backward;
+    variant.scratch_bytes = [](const Problem& problem, const Config& config) {
+      return scratch_of(problem, config).bytes();
+    };
+    variant.passes = backward_passes(slots);
+  } else {
+    variant.rejects = rejects;
+    variant.scratch_bytes = [](const Problem& problem, const Config& config) -> std::uint64_t {
+      return launches_of(problem, config) > 1 ? state_bytes(call_of(problem)) : 0;
+    };
+    variant.passes = {forward_pass(slots)};
+    variant.steps = steps;
+  }
   return Way{.variant = std::move(variant),
              .rule = {.why = "runs everywhere",
                       .when = [](const Problem&, const DeviceProfile&) { return true; },

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// An item for each column of a chunk or sequence: any device.
+#include <algorithm>
+#include <cstddef>
+#include <string>
+
+#include "operations/common/launch.hpp"
+#include "operations/cumsum/args.h"
+#include "operations/cumsum/call.hpp"
+
+namespace tessera::operations::recurrence {
+namespace {
+
+constexpr std::int64_t kMostGroups = 65535;  // along an axis; kernels step over the rest
+
+const CumsumCall& call_of(const Problem& problem) { return problem.as<CumsumCall>(); }
+
+std::int64_t units_of(const CumsumCall& call) {
+  return call.sequences ? *call.sequences : ceil_div(call.tokens, call.chunk);
+}
+
+std::vector<std::byte> arguments(const Problem& problem, const Config& /*config*/) {
+  const CumsumCall& call = call_of(problem);
+  const auto narrow = [](std::int64_t value) { return static_cast<abi::u32>(value); };
+  const TensorSpec &from = problem.spec(kCumsumInput), &to = problem.spec(kCumsumOutput);
+  abi::CumsumArgs args{};
+  args.tokens = narrow(call.tokens);
+  args.units = narrow(units_of(call));
+  args.batches = narrow(call.batch);
+  args.heads = narrow(call.heads);
+  args.dim = narrow(call.dim);
+  args.chunk = narrow(call.chunk);
+  args.reverse = call.reverse ? 1 : 0;
+  args.in_type = dtype_axis(from.dtype);
+  args.out_type = dtype_axis(to.dtype);
+  args.scale = static_cast<float>(call.scale);
+  if (call.sequences) {
+    args.packed = narrow(*call.sequences);
+    args.cu_offset = narrow(problem.spec(kCumsumOffsets).offset);
+    args.cu_stride = narrow(problem.spec(kCumsumOffsets).strides[0]);
+  }
+  const std::size_t token = call.token_axis(), head = call.head_axis();
+  args.in_offset = narrow(from.offset);
+  args.in_batch = narrow(from.strides[0]);
+  args.in_token = narrow(from.strides[token]);
+  args.in_head = narrow(from.strides[head]);
+  args.in_feature = from.strides.size() == 4 ? narrow(from.strides[3]) : 1;
+  args.out_offset = narrow(to.offset);
+  args.out_batch = narrow(to.strides[0]);
+  args.out_token = narrow(to.strides[token]);
+  args.out_head = narrow(to.strides[head]);
+  args.out_feature = to.strides.size() == 4 ? narrow(to.strides[3]) : 1;
+  return argument_bytes(args);
+}
+
+bool has_small_operand(const Problem& problem) {
+  return problem.dtype != DType::kF32 || problem.spec(kCumsumOutput).dtype != DType::kF32;
+}
+
+Refusal rejects(const Problem& problem, const Config& /*config*/, const DeviceProfile& profile) {
+  if (has_small_operand(problem) && !has(profile.features, Feature::kStorage16))
+    return "needs storage16 for operands of 16 bits, which this device lacks";
+  // lavapipe ends a kernel's loops after 65535 rounds in all.
+  const CumsumCall& call = call_of(problem);
+  const std::int64_t longest = call.sequences ? 2 * call.tokens + *call.sequences : call.chunk;
+  const std::int64_t rounds =
+      longest * ceil_div(std::max<std::int64_t>(call.batch * units_of(call), 1), kMostGroups);
+  if (profile.backend == Backend::kVulkan && is_cpu(profile) && rounds > 60000)
+    return "takes sums of up to 60000 tokens on processors";
+  return rejects_long_operands(problem, profile, {});
+}
+
+Config config_of(const Problem& /*problem*/, const DeviceProfile& /*profile*/) {
+  return {{"WG_X", 64}};
+}
+
+}  // namespace
+
+Way cumsum_columns_way() {
+  Variant variant;
+  variant.name = "columns";
+  variant.idea = "an item adds up a column of a chunk or of a packed sequence";
+  variant.dtypes = {DType::kF32, DType::kF16, DType::kBF16};
+  variant.space = [](const Problem& problem, const DeviceProfile& profile) {
+    return std::vector<Config>{config_of(problem, profile)};
+  };
+  variant.rejects = rejects;
+  Pass pass;
+  pass.name = "scan";
+  pass.opencl = {.file = "recurrence/scan/scan.cl", .entry = "cumsum_scan"};
+  pass.vulkan = {.file = "recurrence/scan/scan.comp", .entry = "main"};
+  pass.bindings = {kCumsumInput, kCumsumOffsets, kCumsumOutput, kErrors};
+  pass.errors_at = offsetof(abi::CumsumArgs, errors);
+  pass.axes = [](const Problem& problem, const DeviceProfile& profile) {
+    if (profile.backend != Backend::kVulkan) return std::vector<Define>{};
+    return std::vector<Define>{{"STORAGE16", has_small_operand(problem) ? 1U : 0U}};
+  };
+  pass.groups = [](const Problem& problem, const Config& config) {
+    const CumsumCall& call = call_of(problem);
+    return Dim3{ceil_div(call.heads * call.dim, config.group().x),
+                static_cast<std::uint32_t>(std::min(call.batch * units_of(call), kMostGroups))};
+  };
+  pass.args = arguments;
+  variant.passes = {std::move(pass)};
+  return {.variant = std::move(variant),
+          .rule = {.why = "runs everywhere",
+                   .when = [](const Problem&, const DeviceProfile&) { return true; },
+                   .config = config_of}};
+}
+
+}  // namespace tessera::operations::recurrence

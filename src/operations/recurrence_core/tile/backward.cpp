@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// The gradients step by step: forward for those of queries, with states on the way; backward for
+// the others; then what blocks of columns have is added up.
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "operations/common/launch.hpp"
+#include "operations/recurrence_core/launch.hpp"
+#include "operations/recurrence_core/tile/tile.hpp"
+
+namespace tessera::operations::recurrence {
+namespace {
+
+constexpr std::uint32_t kCombineItems = 32, kGammaItems = 64;
+
+const RecurrenceProblem& call_of(const Problem& problem) { return problem.as<RecurrenceProblem>(); }
+
+std::int64_t rows_of(const RecurrenceProblem& call) {
+  return call.batch * call.tokens * call.heads;
+}
+
+abi::RecurArgs backward_arguments(const Problem& problem, const Config& config) {
+  const BackwardScratch scratch = scratch_of(problem, config);
+  const auto narrow = [](std::uint64_t value) { return static_cast<abi::u32>(value); };
+  abi::RecurArgs args = arguments_of(problem);
+  args.segment = config.at("SEGMENT");
+  args.tiles = ceil_div(call_of(problem).value_dim, columns_of(config));
+  args.kept = narrow(scratch.kept);
+  args.inner = narrow(scratch.inner);
+  args.dquery_shares = narrow(scratch.dquery_shares);
+  args.dkey_shares = narrow(scratch.dkey_shares);
+  args.decay_shares = narrow(scratch.decay_shares);
+  args.sums = narrow(scratch.sums);
+  return args;
+}
+
+bool wants(const Problem& problem, abi::u32 gradients) {
+  return (arguments_of(problem).features & gradients) != 0;
+}
+
+// A pass that is launched where one of the gradients is wanted.
+Pass new_pass(const std::string& name, abi::u32 gradients, std::vector<std::size_t> bindings) {
+  Pass pass;
+  pass.name = name;
+  pass.opencl = {.file = "recurrence/tile/" + name + ".cl", .entry = "recurrence_" + name};
+  pass.vulkan = {.file = "recurrence/tile/" + name + ".comp", .entry = "main"};
+  pass.bindings = std::move(bindings);
+  pass.axes = tile_axes;
+  pass.groups = [gradients](const Problem& problem, const Config& config) {
+    if (!wants(problem, gradients)) return Dim3{0, 0, 0};
+    return groups_of(units_of(call_of(problem), columns_of(config)));
+  };
+  pass.args = [](const Problem& problem, const Config& config) {
+    return argument_bytes(backward_arguments(problem, config));
+  };
+  return pass;
+}
+
+}  // namespace
+
+BackwardScratch scratch_of(const Problem& problem, const Config& config) {
+  const RecurrenceProblem& call = call_of(problem);
+  const std::int64_t segment = config.at("SEGMENT"),
+                     tiles = ceil_div(call.value_dim, columns_of(config));
+  const std::int64_t state = std::int64_t{config.at("ROWS")} * config.group().x * config.group().y;
+  // Sequences that lie one behind the other have a segment more each than their tokens together.
+  const std::int64_t segments = call.batch * call.tokens / segment + call.sequences + 1;
+  const std::int64_t shares = tiles * rows_of(call) * ceil_div(call.key_dim, 4);
+  const bool decay = wants(problem, RECUR_GRAD_DECAY);
+  BackwardScratch scratch;
+  const auto add = [&](bool has, std::int64_t vectors) {
+    const std::uint64_t begin = scratch.end;
+    if (has) scratch.end += static_cast<std::uint64_t>(vectors);
+    return begin;
+  };
+  scratch.kept = add(decay, segments * call.heads * tiles * state);
+  scratch.inner = add(decay, units_of(call, columns_of(config)) * segment * state);
+  scratch.dquery_shares = add(true, shares);
+  scratch.dkey_shares = add(true, shares);
+  scratch.decay_shares = add(decay, shares);
+  scratch.sums = add(decay, ceil_div(rows_of(call), 4));
+  return scratch;
+}
+
+std::vector<Pass> backward_passes(const RecurrenceSlots& slots) {
+  constexpr abi::u32 kBack =
+      RECUR_GRAD_KEY | RECUR_GRAD_VALUE | RECUR_GRAD_DECAY | RECUR_GRAD_INITIAL;
+  Pass states =
+      new_pass("states", RECUR_GRAD_QUERY | RECUR_GRAD_DECAY,
+               {slots.key, slots.value, slots.g, slots.gamma, slots.gk, slots.gv,
+                slots.initial_state, slots.cu_seqlens, slots.grad_output, kScratch, kErrors});
+  Pass gradients =
+      new_pass("gradients", kBack,
+               {slots.query, slots.key, slots.value, slots.g, slots.gamma, slots.gk, slots.gv,
+                slots.cu_seqlens, slots.grad_output, slots.grad_final_state, slots.grad_value,
+                slots.grad_gv, slots.grad_initial_state, kScratch, kErrors});
+  states.errors_at = gradients.errors_at = offsetof(abi::RecurArgs, errors);
+
+  constexpr abi::u32 kCombined = RECUR_GRAD_QUERY | RECUR_GRAD_KEY | RECUR_GRAD_DECAY;
+  Pass combine =
+      new_pass("combine", kCombined,
+               {kScratch, slots.grad_query, slots.grad_key, slots.grad_g, slots.grad_gk});
+  combine.specialized_on = std::vector<std::string>{};
+  combine.group_size = [](const Config&) { return Dim3{kCombineItems}; };
+  combine.groups = [](const Problem& problem, const Config&) {
+    if (!wants(problem, kCombined)) return Dim3{0, 0, 0};
+    return groups_of(rows_of(call_of(problem)));
+  };
+  Pass gamma = new_pass("gamma", RECUR_GRAD_GAMMA, {kScratch, slots.grad_gamma});
+  gamma.specialized_on = std::vector<std::string>{};
+  gamma.group_size = [](const Config&) { return Dim3{kGammaItems}; };
+  gamma.groups = [](const Problem& problem, const Config&) {
+    if (!wants(problem, RECUR_GRAD_GAMMA)) return Dim3{0, 0, 0};
+    return Dim3{static_cast<std::uint32_t>(call_of(problem).heads)};
+  };
+  return {std::move(states), std::move(gradients), std::move(combine), std::move(gamma)};
+}
+
+}  // namespace tessera::operations::recurrence

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// The body of recurrence/tile/gradients.cl and gradients.comp. Text for OpenCL C and GLSL.
+
+#include "operations/recurrence_core/tile/sequence.h"
+
+// The gradient of the state, and the state before a token.
+FLOAT4 gradient[ROWS];
+FLOAT4 state[ROWS];
+UNROLL for (u32 r = 0u; r < ROWS; ++r) {
+  const u32 k = part * ROWS + r;
+  state[r] = gradient[r] = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
+  if (RECUR_HAS(RECUR_FINAL) && k < ARGS(key_dim) && left > 0u)
+    gradient[r] = LOAD_DFINAL(RECUR_STATE(final_state, k) + column, left);
+}
+
+const float decay_of_head = RECUR_DECAY_OF_HEAD;
+const u32 length = end - begin, key_fours = (ARGS(key_dim) + 3u) / 4u;
+for (u32 segments = (length + ARGS(segment) - 1u) / ARGS(segment); segments > 0u; --segments) {
+  const u32 segment = segments - 1u, segment_first = segment * ARGS(segment);
+  const u32 segment_tokens = min(ARGS(segment), length - segment_first);
+  // The states of the segment once more, where decays have gradients.
+  const u32 again = RECUR_HAS(RECUR_GRAD_DECAY) ? segment_tokens : 0u;
+  if (again > 0u) {
+    UNROLL for (u32 r = 0u; r < ROWS; ++r) state[r] = SCRATCH(RECUR_KEPT(segment, r));
+  }
+  for (u32 block = 0u; block < again; block += TOKENS) {
+    const u32 block_first = segment_first + block;
+    const u32 block_tokens = min(TO_U32(TOKENS), again - block);
+#include "operations/recurrence_core/tile/load.h"
+    RECUR_BARRIER();
+    for (u32 t = 0u; t < block_tokens; ++t) {
+      const FLOAT4 value = SPACE(RECUR_VALUES + t * WG_X + lane);
+      const FLOAT4 value_decay = SPACE(RECUR_VALUE_DECAYS + t * WG_X + lane);
+      UNROLL for (u32 r = 0u; r < ROWS; r += 4u) {
+        const u32 at = t * RECUR_KEY_FOURS + (part * ROWS + r) / 4u;
+        const FLOAT4 key = SPACE(RECUR_KEYS + at), decay = SPACE(RECUR_DECAYS + at);
+        UNROLL for (u32 i = 0u; i < 4u; ++i) SCRATCH(RECUR_INNER(block + t, r + i)) = state[r + i];
+        state[r] = state[r] * RECUR_FACTOR(decay.x) + value * key.x;
+        state[r + 1u] = state[r + 1u] * RECUR_FACTOR(decay.y) + value * key.y;
+        state[r + 2u] = state[r + 2u] * RECUR_FACTOR(decay.z) + value * key.z;
+        state[r + 3u] = state[r + 3u] * RECUR_FACTOR(decay.w) + value * key.w;
+      }
+    }
+    RECUR_BARRIER();
+  }
+  for (u32 blocks = (segment_tokens + TOKENS - 1u) / TOKENS; blocks > 0u; --blocks) {
+    const u32 block = (blocks - 1u) * TOKENS, block_first = segment_first + block;
+    const u32 block_tokens = min(TO_U32(TOKENS), segment_tokens - block);
+#include "operations/recurrence_core/tile/load.h"
+    RECUR_BARRIER();
+    for (u32 back = block_tokens; back > 0u; --back) {
+      const u32 t = back - 1u;
+      const FLOAT4 value = SPACE(RECUR_VALUES + t * WG_X + lane);
+      const FLOAT4 value_decay = SPACE(RECUR_VALUE_DECAYS + t * WG_X + lane);
+      const FLOAT4 output_gradient = SPACE(RECUR_GRADIENTS + t * WG_X + lane) * ARGS(scale);
+      FLOAT4 dvalue = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f), dgv = dvalue;
+      UNROLL for (u32 r = 0u; r < ROWS; r += 4u) {
+        const u32 fours = (part * ROWS + r) / 4u, at = t * RECUR_KEY_FOURS + fours;
+        const u32 share = RECUR_SHARES + (t * WG_X + lane) * RECUR_KEY_FOURS + fours;
+        const FLOAT4 query = SPACE(RECUR_QUERIES + at), key = SPACE(RECUR_KEYS + at);
+        const FLOAT4 decay = SPACE(RECUR_DECAYS + at);
+        gradient[r] += output_gradient * query.x;
+        gradient[r + 1u] += output_gradient * query.y;
+        gradient[r + 2u] += output_gradient * query.z;
+        gradient[r + 3u] += output_gradient * query.w;
+        SPACE(share) = MAKE_FLOAT4(dot(gradient[r], value), dot(gradient[r + 1u], value),
+                                   dot(gradient[r + 2u], value), dot(gradient[r + 3u], value));
+        dvalue += gradient[r] * key.x + gradient[r + 1u] * key.y;
+        dvalue += gradient[r + 2u] * key.z + gradient[r + 3u] * key.w;
+        gradient[r] *= RECUR_FACTOR(decay.x);
+        gradient[r + 1u] *= RECUR_FACTOR(decay.y);
+        gradient[r + 2u] *= RECUR_FACTOR(decay.z);
+        gradient[r + 3u] *= RECUR_FACTOR(decay.w);
+        if (RECUR_HAS(RECUR_GRAD_DECAY)) {
+          const FLOAT4 one = MAKE_FLOAT4(1.0f, 1.0f, 1.0f, 1.0f);
+          const FLOAT4 a = gradient[r] * SCRATCH(RECUR_INNER(block + t, r));
+          const FLOAT4 b = gradient[r + 1u] * SCRATCH(RECUR_INNER(block + t, r + 1u));
+          const FLOAT4 c = gradient[r + 2u] * SCRATCH(RECUR_INNER(block + t, r + 2u));
+          const FLOAT4 d = gradient[r + 3u] * SCRATCH(RECUR_INNER(block + t, r + 3u));
+          SPACE(share + RECUR_KEY_SHARES) =
+              MAKE_FLOAT4(dot(a, one), dot(b, one), dot(c, one), dot(d, one));
+          dgv += (a + b) + (c + d);
+        }
+      }
+      const u32 share = RECUR_SHARES + 2u * RECUR_KEY_SHARES + t * RECUR_ITEMS + item;
+      SPACE(share) = dvalue;
+      SPACE(share + RECUR_COLUMN_SHARES) = dgv;
+    }
+    RECUR_BARRIER();
+    for (u32 i = item; i < block_tokens * key_fours; i += RECUR_ITEMS) {
+      const u32 t = i / key_fours, k = i % key_fours, token = RECUR_TOKEN(block_first + t);
+      FLOAT4 dkey = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f), ddecay = dkey;
+      for (u32 other = 0u; other < WG_X; ++other) {
+        const u32 share = RECUR_SHARES + (t * WG_X + other) * RECUR_KEY_FOURS + k;
+        dkey += SPACE(share);
+        if (RECUR_HAS(RECUR_GRAD_DECAY)) ddecay += SPACE(share + RECUR_KEY_SHARES);
+      }
+      SCRATCH(RECUR_SHARE(dkey_shares, token, k)) = dkey;
+      if (RECUR_HAS(RECUR_GRAD_DECAY)) SCRATCH(RECUR_SHARE(decay_shares, token, k)) = ddecay;
+    }
+    for (u32 i = item; i < block_tokens * WG_X; i += RECUR_ITEMS) {
+      const u32 from = tile * RECUR_COLUMNS + 4u * (i % WG_X);
+      const u32 here = from < ARGS(value_dim) ? min(4u, ARGS(value_dim) - from) : 0u;
+      const u32 token = RECUR_TOKEN(block_first + i / WG_X);
+      FLOAT4 dvalue = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f), dgv = dvalue;
+      for (u32 p = 0u; p < WG_Y; ++p) {
+        const u32 share =
+            RECUR_SHARES + 2u * RECUR_KEY_SHARES + i / WG_X * RECUR_ITEMS + p * WG_X + i % WG_X;
+        dvalue += SPACE(share);
+        dgv += SPACE(share + RECUR_COLUMN_SHARES);
+      }
+      if (here > 0u) {
+        if (RECUR_HAS(RECUR_GRAD_VALUE))
+          STORE_DVALUE(dvalue, RECUR_ROW(dvalue, token) + from, here);
+        if (RECUR_HAS(RECUR_GRAD_GV)) STORE_DGV(dgv, RECUR_ROW(dgv, token) + from, here);
+      }
+    }
+  }
+}
+
+if (RECUR_HAS(RECUR_GRAD_INITIAL) && left > 0u) {
+  UNROLL for (u32 r = 0u; r < ROWS; ++r) {
+    const u32 k = part * ROWS + r;
+    if (k < ARGS(key_dim)) STORE_DINITIAL(gradient[r], RECUR_STATE(dinitial, k) + column, left);
+  }
+}

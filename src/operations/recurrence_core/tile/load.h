@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Puts `block_tokens` tokens from step `block_first` on into local memory. RECUR_TAKES_QUERY,
+// RECUR_TAKES_GRADIENT: whether a kernel reads those. Text for OpenCL C and GLSL.
+
+for (u32 i = item; i < block_tokens * RECUR_KEY_FOURS; i += RECUR_ITEMS) {
+  const u32 token = RECUR_TOKEN(block_first + i / RECUR_KEY_FOURS), k = i % RECUR_KEY_FOURS * 4u;
+  const u32 here = k < ARGS(key_dim) ? min(4u, ARGS(key_dim) - k) : 0u;
+  FLOAT4 query = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f), key = query, decay = query;
+  if (here > 0u) {
+#if RECUR_TAKES_QUERY
+    query = LOAD_QUERY(RECUR_ROW(query, token) + k, here);
+#endif
+    key = LOAD_KEY(RECUR_ROW(key, token) + k, here);
+    float shared_decay = decay_of_head;
+    if (RECUR_HAS(RECUR_GATE)) shared_decay += LOAD_GATE(RECUR_ROW(g, token));
+    decay += shared_decay;
+    if (RECUR_HAS(RECUR_KEY_GATE)) decay += LOAD_KEY_GATE(RECUR_ROW(g, token) + k, here);
+    if (RECUR_HAS(RECUR_GK)) decay += LOAD_GK(RECUR_ROW(gk, token) + k, here);
+  }
+#if RECUR_TAKES_QUERY
+  SPACE(RECUR_QUERIES + i) = query;
+#endif
+  SPACE(RECUR_KEYS + i) = key;
+  SPACE(RECUR_DECAYS + i) = RECUR_HAS(RECUR_GV) ? decay : RECUR_EXP(decay);
+}
+for (u32 i = item; i < block_tokens * WG_X; i += RECUR_ITEMS) {
+  const u32 token = RECUR_TOKEN(block_first + i / WG_X);
+  const u32 from = tile * RECUR_COLUMNS + 4u * (i % WG_X);
+  const u32 here = from < ARGS(value_dim) ? min(4u, ARGS(value_dim) - from) : 0u;
+  FLOAT4 value = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f), decay = value, gradient = value;
+  if (here > 0u) {
+    value = LOAD_VALUE(RECUR_ROW(value, token) + from, here);
+    if (RECUR_HAS(RECUR_GV)) decay = LOAD_GV(RECUR_ROW(gv, token) + from, here);
+#if RECUR_TAKES_GRADIENT
+    gradient = LOAD_GRADIENT(RECUR_ROW(result, token) + from, here);
+#endif
+  }
+  SPACE(RECUR_VALUES + i) = value;
+  SPACE(RECUR_VALUE_DECAYS + i) = decay;
+#if RECUR_TAKES_GRADIENT
+  SPACE(RECUR_GRADIENTS + i) = gradient;
+#endif
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a work-group of the variant "tile" owns: the beginning of the kernels' bodies, which have
+// RECUR_CLEAR(token), a block that stores 0 for a token of no sequence. Text for OpenCL C and GLSL.
+
+const u32 lane = LOCAL_ID_X, part = LOCAL_ID_Y, item = part * TO_U32(WG_X) + lane;
+const u32 tokens = ARGS(tokens), sequences = ARGS(sequences), heads = ARGS(heads);
+const u32 tiles = (ARGS(value_dim) + RECUR_COLUMNS - 1u) / RECUR_COLUMNS;
+const u32 unit = GROUP_ID_Y * GROUP_COUNT_X + GROUP_ID_X;
+const u32 tile = unit % tiles, head = unit / tiles % heads, sequence = unit / tiles / heads;
+const u32 column = tile * RECUR_COLUMNS + 4u * lane;
+const bool present = sequence < max(sequences, 1u);
+u32 left = present && column < ARGS(value_dim) ? min(4u, ARGS(value_dim) - column) : 0u;
+
+// The tokens [begin, end) of the sequence. No barrier stands in a condition, which PoCL 3.1 takes
+// amiss.
+u32 begin = 0u, end = tokens, batch = sequence;
+int low = 0, high = 0;
+if (RECUR_HAS(RECUR_PACKED)) {
+  for (u32 i = item; i <= min(sequence + 1u, sequences); i += RECUR_ITEMS) {
+    const int boundary = clamp(LOAD_BOUNDARY(i), 0, TO_INT(tokens));
+    high = max(high, boundary);
+    if (i <= sequence) low = max(low, boundary);
+  }
+}
+BOUNDS(item) = low;
+BOUNDS(RECUR_ITEMS + item) = high;
+if (item == 0u) SPACE(RECUR_SHARES) = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
+RECUR_BARRIER();
+if (RECUR_HAS(RECUR_PACKED)) {
+  for (u32 i = 0u; i < RECUR_ITEMS; ++i) {
+    low = max(low, BOUNDS(i));
+    high = max(high, BOUNDS(RECUR_ITEMS + i));
+  }
+  batch = 0u;
+  begin = TO_U32(low);
+  end = TO_U32(high);
+  if (sequence >= sequences) begin = end = tokens;
+  if (ARGS(first) == 0u && present) {
+    // Rows of no sequence. SPIR-V may not name a constant of 16 bits, which a plain 0 would become.
+    const FLOAT4 zero = SPACE(RECUR_SHARES);
+    const u32 before = sequence == 0u ? begin : 0u;
+    const u32 behind = sequence + 1u >= sequences ? end : tokens;
+    for (u32 token = part; token < before; token += WG_Y) RECUR_CLEAR(token)
+    for (u32 token = behind + part; token < tokens; token += WG_Y) RECUR_CLEAR(token)
+    // What the boundaries have wrong.
+    if (item == 0u && head == 0u && tile == 0u) {
+      const u32 last = sequence + 1u >= sequences ? sequences : sequence;
+      for (u32 i = sequence; i <= last; ++i) {
+        const int boundary = LOAD_BOUNDARY(i);
+        if (boundary < 0 || boundary > TO_INT(tokens)) RAISE(RECUR_ERROR_OUTSIDE, i);
+      }
+      if (sequence < sequences && LOAD_BOUNDARY(sequence + 1u) < LOAD_BOUNDARY(sequence))
+        RAISE(RECUR_ERROR_DECREASES, sequence + 1u);
+    }
+  }
+}
+if (sequence >= sequences) {
+  left = 0u;
+  end = begin;
+}
