@@ -9,6 +9,9 @@ list(TRANSFORM left_out REPLACE "(.+)" "PATTERN;operations/\\1.hpp;EXCLUDE")
 if(NOT TESSERA_HAVE_OPENCL)
   list(APPEND left_out PATTERN interop/opencl.hpp EXCLUDE)
 endif()
+if(NOT TESSERA_HAVE_VULKAN)
+  list(APPEND left_out PATTERN interop/vulkan.hpp EXCLUDE)
+endif()
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/" "${TESSERA_GENERATED_INCLUDE_DIR}/"
         DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h" ${left_out})
 install(TARGETS tessera EXPORT tesseraTargets
