@@ -53,6 +53,10 @@ foreach(example IN ITEMS custom_operation append_rows)
                       "-DCMAKE_CXX_FLAGS=${static_flags}")
 endforeach()
 
+tessera_add_test(packaging.debian "packaging;full" sh "${scripts}/packages.sh" "${CMAKE_CPACK_COMMAND}" "${PROJECT_BINARY_DIR}"
+                 "${packaging}/debian")
+set_tests_properties(packaging.debian PROPERTIES SKIP_RETURN_CODE 77)
+
 find_package(PkgConfig QUIET)
 if(PKG_CONFIG_FOUND AND NOT "flash_attention" IN_LIST left_out)
   tessera_add_test(packaging.pkg_config packaging sh "${scripts}/pkg_config.sh" "${examples}/pkg_config"
