@@ -28,7 +28,7 @@
 // restart(): keep it until the commands are done. Any number of recordings may be in flight; each
 // has scratch of its own, which grows as calls need (scratch_bytes() says how far), or is handed
 // over. After the first recording of the same calls, restart() and recording allocate nothing on
-// the device.
+// the device where the outputs are handed in, too.
 //
 // Threads: as Context, Stream and Executor; vkQueueSubmit is called between lock() and unlock() of
 // the application, if there are any.
