@@ -9,18 +9,21 @@ list(TRANSFORM left_out REPLACE "(.+)" "PATTERN;operations/\\1.hpp;EXCLUDE")
 if(NOT TESSERA_HAVE_OPENCL)
   list(APPEND left_out PATTERN interop/opencl.hpp EXCLUDE)
 endif()
+if(NOT TESSERA_HAVE_VULKAN)
+  list(APPEND left_out PATTERN interop/vulkan.hpp EXCLUDE)
+endif()
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/" "${TESSERA_GENERATED_INCLUDE_DIR}/"
-        DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h" ${left_out})
+        DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT dev FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h" ${left_out})
 install(TARGETS tessera EXPORT tesseraTargets
-        ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
-        LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
-        RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
-install(EXPORT tesseraTargets NAMESPACE tessera:: DESTINATION "${TESSERA_CMAKE_DIR}")
+        ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT dev
+        LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT runtime NAMELINK_COMPONENT dev
+        RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT runtime)
+install(EXPORT tesseraTargets NAMESPACE tessera:: DESTINATION "${TESSERA_CMAKE_DIR}" COMPONENT dev)
 if(TARGET tessera_tool)
-  install(TARGETS tessera_tool RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+  install(TARGETS tessera_tool RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT tools)
 endif()
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/CHANGELOG.md"
-        DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+        DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT dev)
 
 if(BUILD_SHARED_LIBS)
   set(TESSERA_IS_STATIC OFF)
@@ -32,9 +35,10 @@ configure_package_config_file(
   INSTALL_DESTINATION "${TESSERA_CMAKE_DIR}")
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/tesseraConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/tesseraConfig.cmake" "${PROJECT_BINARY_DIR}/tesseraConfigVersion.cmake"
-        DESTINATION "${TESSERA_CMAKE_DIR}")
+        DESTINATION "${TESSERA_CMAKE_DIR}" COMPONENT dev)
 if(TESSERA_IS_STATIC AND TESSERA_HAVE_SHADERC)
-  install(FILES "${PROJECT_SOURCE_DIR}/cmake/FindShaderc.cmake" DESTINATION "${TESSERA_CMAKE_DIR}")
+  install(FILES "${PROJECT_SOURCE_DIR}/cmake/FindShaderc.cmake" DESTINATION "${TESSERA_CMAKE_DIR}"
+          COMPONENT dev)
 endif()
 
 # pkg-config. A shared libtessera needs nothing else, neither to compile nor to link. With a static one every user links
@@ -76,4 +80,4 @@ set(PC_DIR "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 file(RELATIVE_PATH PC_PREFIX "/prefix/${PC_DIR}" "/prefix")
 string(REGEX REPLACE "/$" "" PC_PREFIX "${PC_PREFIX}")
 configure_file("${PROJECT_SOURCE_DIR}/cmake/templates/tessera.pc.in" "${PROJECT_BINARY_DIR}/tessera.pc" @ONLY)
-install(FILES "${PROJECT_BINARY_DIR}/tessera.pc" DESTINATION "${PC_DIR}")
+install(FILES "${PROJECT_BINARY_DIR}/tessera.pc" DESTINATION "${PC_DIR}" COMPONENT dev)

@@ -39,11 +39,23 @@ if(NOT "flash_attention" IN_LIST left_out)  # the examples call it
                         "-DCMAKE_CXX_FLAGS=${static_flags}")
     list(APPEND installed packaging.opencl_interop)
   endif()
+  if(TESSERA_HAVE_VULKAN AND TESSERA_GLSLC)
+    tessera_add_example(packaging.vulkan_frame vulkan_frame vulkan_frame "-DCMAKE_PREFIX_PATH=${prefix}"
+                        "-DCMAKE_CXX_FLAGS=${static_flags}" "-DGLSLC=${TESSERA_GLSLC}")
+    # Under the validation layer, where there is one.
+    set_property(TEST packaging.vulkan_frame APPEND PROPERTY ENVIRONMENT ${TESSERA_VALIDATION_LAYER})
+    set_tests_properties(packaging.vulkan_frame PROPERTIES FAIL_REGULAR_EXPRESSION "Validation Error;SYNC-HAZARD;VUID-")
+    list(APPEND installed packaging.vulkan_frame)
+  endif()
 endif()
 foreach(example IN ITEMS custom_operation append_rows)
   tessera_add_example(packaging.${example} ${example} ${example} "-DCMAKE_PREFIX_PATH=${prefix}"
                       "-DCMAKE_CXX_FLAGS=${static_flags}")
 endforeach()
+
+tessera_add_test(packaging.debian "packaging;full" sh "${scripts}/packages.sh" "${CMAKE_CPACK_COMMAND}" "${PROJECT_BINARY_DIR}"
+                 "${packaging}/debian")
+set_tests_properties(packaging.debian PROPERTIES SKIP_RETURN_CODE 77)
 
 find_package(PkgConfig QUIET)
 if(PKG_CONFIG_FOUND AND NOT "flash_attention" IN_LIST left_out)

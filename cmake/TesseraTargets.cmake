@@ -90,7 +90,7 @@ if(TESSERA_HAVE_OPENCL)
   list(APPEND source_patterns "${PROJECT_SOURCE_DIR}/src/device/opencl/*.cpp" "${PROJECT_SOURCE_DIR}/src/interop/opencl.cpp")
 endif()
 if(TESSERA_HAVE_VULKAN)
-  list(APPEND source_patterns "${PROJECT_SOURCE_DIR}/src/device/vulkan/*.cpp")
+  list(APPEND source_patterns "${PROJECT_SOURCE_DIR}/src/device/vulkan/*.cpp" "${PROJECT_SOURCE_DIR}/src/interop/vulkan.cpp")
 endif()
 file(GLOB sources CONFIGURE_DEPENDS ${source_patterns})
 

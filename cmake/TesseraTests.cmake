@@ -190,6 +190,13 @@ include(TesseraOtherDriverTests)
 # 22.3 refuses what they make of kernels with policies. The layer knows no cooperative matrices yet. Small cases: they are a
 # hundred times slower, and what GPU-assisted checks make of the kernels for gradients takes lavapipe more than ten minutes
 # to compile.
+set(TESSERA_VALIDATION_LAYER "VK_INSTANCE_LAYERS=VK_LAYER_KHRONOS_validation"
+                             "VK_LAYER_ENABLES=VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT")
+if(TARGET tessera_tests AND TESSERA_HAVE_VULKAN)
+  tessera_add_test(validation.vulkan.interop validation tessera_tests --gtest_filter=VulkanInterop.* --gtest_brief=1)
+  set_property(TEST validation.vulkan.interop APPEND PROPERTY ENVIRONMENT ${TESSERA_VALIDATION_LAYER})
+  set_tests_properties(validation.vulkan.interop PROPERTIES FAIL_REGULAR_EXPRESSION "Validation Error;SYNC-HAZARD;VUID-")
+endif()
 if(TARGET tessera_tool)
   set(check "$<TARGET_FILE:tessera_tool>" check --quick --dtype f32)
   find_program(TESSERA_OCLGRIND oclgrind)
@@ -227,9 +234,7 @@ if(TARGET tessera_tool)
   if(TESSERA_HAVE_VULKAN AND "attention" IN_LIST families)
     foreach(case odd everything)
       tessera_add_test(validation.vulkan.${case} validation ${check} --device vulkan:cpu --only ${case})
-      set_property(TEST validation.vulkan.${case} APPEND PROPERTY ENVIRONMENT
-                   "VK_INSTANCE_LAYERS=VK_LAYER_KHRONOS_validation"
-                   "VK_LAYER_ENABLES=VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT")
+      set_property(TEST validation.vulkan.${case} APPEND PROPERTY ENVIRONMENT ${TESSERA_VALIDATION_LAYER})
       set_tests_properties(validation.vulkan.${case} PROPERTIES FAIL_REGULAR_EXPRESSION
                            "Validation Error;SYNC-HAZARD;VUID-")
     endforeach()

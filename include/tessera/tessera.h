@@ -218,6 +218,51 @@ TESSERA_API tessera_status tessera_opencl_event_after(const tessera_context* con
                                                       const tessera_stream* stream,
                                                       void** cl_event);
 
+/* ---- the application's own Vulkan --------------------------------------------------------------
+ */
+
+/* As in tessera/interop/vulkan.hpp, whose header says what lives how long and where barriers are.
+   Handles that are pointers on every machine are void*, the others uint64_t. TESSERA_UNSUPPORTED
+   where the library was built without Vulkan. */
+typedef struct tessera_vulkan_device {
+  size_t struct_size;
+  void* instance;       /* VkInstance */
+  uint32_t api_version; /* VkApplicationInfo::apiVersion */
+  uint32_t queue_family;
+  void* physical_device;         /* VkPhysicalDevice */
+  void* device;                  /* VkDevice */
+  void* queue;                   /* VkQueue */
+  const char* const* extensions; /* as VkDeviceCreateInfo had them, like the next two */
+  size_t extension_count;
+  const void* features;          /* pNext */
+  const void* base_features;     /* VkPhysicalDeviceFeatures; may be null */
+  void (*lock)(void* user_data); /* around each submission; null: none */
+  void (*unlock)(void* user_data);
+  void* user_data;
+} tessera_vulkan_device;
+
+TESSERA_API tessera_status tessera_vulkan_open(const tessera_vulkan_device* device,
+                                               const tessera_context_options* options,
+                                               tessera_context** context);
+TESSERA_API tessera_status tessera_vulkan_tensor(const tessera_context* context, uint64_t vk_buffer,
+                                                 uint64_t offset, uint64_t bytes,
+                                                 const tessera_spec* spec, tessera_tensor** tensor);
+TESSERA_API tessera_status tessera_vulkan_buffer(const tessera_tensor* tensor, uint64_t* vk_buffer);
+/* `stream` null: the context's own. */
+TESSERA_API tessera_status tessera_vulkan_wait_for(const tessera_context* context,
+                                                   const tessera_stream* stream,
+                                                   uint64_t vk_semaphore, uint64_t value);
+TESSERA_API tessera_status tessera_vulkan_signal(const tessera_context* context,
+                                                 const tessera_stream* stream,
+                                                 uint64_t vk_semaphore, uint64_t value);
+/* `scratch` may be null. */
+TESSERA_API tessera_status tessera_vulkan_record(const tessera_context* context,
+                                                 void* vk_command_buffer,
+                                                 const tessera_tensor* scratch,
+                                                 tessera_stream** stream);
+TESSERA_API tessera_status tessera_vulkan_restart(const tessera_stream* stream,
+                                                  void* vk_command_buffer);
+
 #ifdef __cplusplus
 }
 #endif

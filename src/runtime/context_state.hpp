@@ -49,6 +49,7 @@ class StreamState {
   // stream: what waits for the stream then throws what they hold, once.
   void launch(const Plan& plan, std::span<const device::BufferPtr> buffers,
               ErrorWords* errors = nullptr);
+  void lend_scratch(device::BufferPtr buffer) { scratch_.lend(std::move(buffer)); }
   void synchronize();
   void download(const device::Buffer& source, std::uint64_t offset, std::span<std::byte> bytes);
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/work_memory.hpp"
 
+#include <string>
+
+#include "tessera/error.hpp"
+
 namespace tessera::runtime {
 namespace {
 
@@ -14,6 +18,18 @@ void grow(device::BufferPtr& buffer, std::uint64_t bytes, const CreateBuffer& cr
 
 std::span<const device::BufferPtr> Scratch::reserve(const Plan& plan, const CreateBuffer& create) {
   if (buffers_.size() < plan.scratch_bytes.size()) buffers_.resize(plan.scratch_bytes.size());
+  if (lent_ != nullptr && !buffers_.empty()) {
+    // Calls within calls have scratch of their own at the same time, which one buffer is not.
+    const bool nested = plan.scratch_bytes.size() > 1;
+    if (nested || (!plan.scratch_bytes.empty() && plan.scratch_bytes[0] > lent_->size())) {
+      throw InvalidArgument(plan.problem.operation->name + " takes " +
+                            (nested ? std::string("several buffers of scratch")
+                                    : std::to_string(plan.scratch_bytes[0]) + " bytes of scratch") +
+                            ", and one of " + std::to_string(lent_->size()) +
+                            " bytes was handed over");
+    }
+    buffers_[0] = lent_;
+  }
   for (std::size_t depth = 0; depth < plan.scratch_bytes.size(); ++depth)
     grow(buffers_[depth], plan.scratch_bytes[depth], create);
   return buffers_;

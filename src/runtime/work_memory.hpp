@@ -16,9 +16,12 @@ using CreateBuffer = std::function<device::BufferPtr(std::uint64_t bytes)>;
 class Scratch {
  public:
   std::span<const device::BufferPtr> reserve(const Plan& plan, const CreateBuffer& create);
+  // In place of a buffer of our own: calls that need more are refused with InvalidArgument.
+  void lend(device::BufferPtr buffer) { lent_ = std::move(buffer); }
 
  private:
   std::vector<device::BufferPtr> buffers_;  // by depth, as Plan::scratch_bytes
+  device::BufferPtr lent_;
 };
 
 // Scratch, and words for errors that nobody reads: for plans that are timed.

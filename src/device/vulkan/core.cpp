@@ -32,12 +32,51 @@ void choose_features(const PhysicalDevice& physical, FeatureChain& chain) {
   chain.subgroup_size.computeFullSubgroups = physical.full_subgroups ? VK_TRUE : VK_FALSE;
 }
 
+// Points as vkQueueSubmit takes them.
+struct SubmittedPoints {
+  explicit SubmittedPoints(std::span<const TimelinePoint> points)
+      : stages(points.size(), VK_PIPELINE_STAGE_ALL_COMMANDS_BIT) {
+    for (const TimelinePoint& point : points) {
+      semaphores.push_back(point.semaphore);
+      values.push_back(point.value);
+    }
+  }
+  std::vector<VkSemaphore> semaphores;
+  std::vector<std::uint64_t> values;
+  std::vector<VkPipelineStageFlags> stages;
+};
+
+class ForeignLock {
+ public:
+  explicit ForeignLock(const ForeignQueue& queue) : queue_(queue) {
+    if (queue_.lock) queue_.lock();
+  }
+  ~ForeignLock() {
+    if (queue_.unlock) queue_.unlock();
+  }
+  ForeignLock(const ForeignLock&) = delete;
+  ForeignLock& operator=(const ForeignLock&) = delete;
+
+ private:
+  const ForeignQueue& queue_;
+};
+
 }  // namespace
 
 std::shared_ptr<Core> Core::open(std::shared_ptr<const PhysicalDevice> physical) {
   require_usable_driver();
   std::shared_ptr<Core> core(new Core(std::move(physical)));
   core->create();
+  return core;
+}
+
+std::shared_ptr<Core> Core::adopt(std::shared_ptr<const PhysicalDevice> physical,
+                                  ForeignQueue foreign) {
+  require_usable_driver();
+  std::shared_ptr<Core> core(new Core(std::move(physical)));
+  core->handle_ = foreign.device;
+  core->queue_ = foreign.queue;
+  core->foreign_ = std::move(foreign);
   return core;
 }
 
@@ -73,7 +112,7 @@ void Core::create() {
 }
 
 Core::~Core() {
-  if (handle_ == VK_NULL_HANDLE) return;
+  if (handle_ == VK_NULL_HANDLE || foreign_.device != VK_NULL_HANDLE) return;
   unregister_device(handle_);
   if (driver_usable()) vkDestroyDevice(handle_, nullptr);
 }
@@ -97,12 +136,28 @@ void Core::require_alive() const {
   require_usable_driver();
 }
 
-void Core::submit(VkCommandBuffer commands, VkFence fence) {
+void Core::submit(VkCommandBuffer commands, VkFence fence, const Semaphores& semaphores) {
   VkSubmitInfo info{};
   info.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
-  info.commandBufferCount = 1;
+  info.commandBufferCount = commands == VK_NULL_HANDLE ? 0 : 1;
   info.pCommandBuffers = &commands;
+  VkTimelineSemaphoreSubmitInfo timeline{};
+  SubmittedPoints waits(semaphores.waits), signals(semaphores.signals);
+  if (!semaphores.waits.empty() || !semaphores.signals.empty()) {
+    timeline.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO;
+    timeline.waitSemaphoreValueCount = static_cast<std::uint32_t>(waits.values.size());
+    timeline.pWaitSemaphoreValues = waits.values.data();
+    timeline.signalSemaphoreValueCount = static_cast<std::uint32_t>(signals.values.size());
+    timeline.pSignalSemaphoreValues = signals.values.data();
+    info.pNext = &timeline;
+    info.waitSemaphoreCount = timeline.waitSemaphoreValueCount;
+    info.pWaitSemaphores = waits.semaphores.data();
+    info.pWaitDstStageMask = waits.stages.data();
+    info.signalSemaphoreCount = timeline.signalSemaphoreValueCount;
+    info.pSignalSemaphores = signals.semaphores.data();
+  }
   const std::lock_guard lock(queue_mutex_);
+  const ForeignLock foreign_lock(foreign_);
   check(vkQueueSubmit(queue_, 1, &info, fence), "vkQueueSubmit");
 }
 

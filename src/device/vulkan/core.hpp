@@ -4,8 +4,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 
 #include "device/vulkan/physical.hpp"
@@ -13,9 +15,27 @@
 
 namespace tessera::device::vulkan {
 
+struct TimelinePoint {
+  VkSemaphore semaphore = VK_NULL_HANDLE;
+  std::uint64_t value = 0;
+};
+// What a submission waits for, and what it signals when it is done.
+struct Semaphores {
+  std::span<const TimelinePoint> waits{}, signals{};
+};
+
+// A device and a queue of the application, which outlive what is made on them.
+struct ForeignQueue {
+  VkDevice device = VK_NULL_HANDLE;
+  VkQueue queue = VK_NULL_HANDLE;
+  std::function<void()> lock{}, unlock{};  // around each submission; may be empty
+};
+
 class Core {
  public:
   static std::shared_ptr<Core> open(std::shared_ptr<const PhysicalDevice> physical);
+  static std::shared_ptr<Core> adopt(std::shared_ptr<const PhysicalDevice> physical,
+                                     ForeignQueue foreign);
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;
   ~Core();
@@ -30,7 +50,8 @@ class Core {
   void require_alive() const;
   bool lost() const { return lost_in_.load() != nullptr; }
 
-  void submit(VkCommandBuffer commands, VkFence fence);
+  // `commands` may be null.
+  void submit(VkCommandBuffer commands, VkFence fence, const Semaphores& semaphores = {});
   // Throws DeviceError after kWaitSeconds: a hang must not become an endless wait.
   void wait(VkFence fence);
   static constexpr std::uint64_t kWaitSeconds = 600;
@@ -51,6 +72,7 @@ class Core {
   std::shared_ptr<const PhysicalDevice> physical_;  // holds the instance, which must go last
   VkDevice handle_ = VK_NULL_HANDLE;
   VkQueue queue_ = VK_NULL_HANDLE;
+  ForeignQueue foreign_;  // none: the device is ours
   std::mutex queue_mutex_;
   std::atomic<const char*> lost_in_{nullptr};  // the call that said so
   std::atomic<std::uint32_t> allocations_{0};

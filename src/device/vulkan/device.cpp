@@ -13,8 +13,8 @@ constexpr std::uint64_t kAbsentBytes = 64;
 
 }  // namespace
 
-VulkanDevice::VulkanDevice(std::shared_ptr<const PhysicalDevice> physical)
-    : core_(Core::open(std::move(physical))),
+VulkanDevice::VulkanDevice(std::shared_ptr<Core> core)
+    : core_(std::move(core)),
       absent_(VulkanBuffer::create(core_, kAbsentBytes, MemoryUse::kArguments)) {
   std::memset(absent_->mapped(), 0, kAbsentBytes);
 }

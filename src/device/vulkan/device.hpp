@@ -11,11 +11,14 @@ namespace tessera::device::vulkan {
 
 class VulkanDevice final : public Device {
  public:
-  explicit VulkanDevice(std::shared_ptr<const PhysicalDevice> physical);
+  explicit VulkanDevice(std::shared_ptr<Core> core);
   const DeviceProfile& profile() const override { return core_->profile(); }
   BufferPtr create_buffer(std::uint64_t bytes) override;
   std::unique_ptr<Stream> create_stream() override;
   ProgramPtr build(const ProgramRequest& request, BlobStore& store) override;
+
+  const std::shared_ptr<Core>& core() const { return core_; }
+  const std::shared_ptr<VulkanBuffer>& absent() const { return absent_; }
 
  private:
   std::shared_ptr<Core> core_;

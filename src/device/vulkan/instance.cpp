@@ -146,8 +146,19 @@ Instance::Instance(std::uint32_t api_version, bool debug_utils, bool portability
   watch_process();
 }
 
+Instance::Instance(VkInstance handle, std::uint32_t api_version)
+    : handle_(handle), api_version_(api_version), debug_utils_(false), owned_(false) {
+  watch_process();
+}
+
+std::shared_ptr<const Instance> Instance::adopt(VkInstance handle, std::uint32_t api_version) {
+  require_usable_driver();
+  return std::shared_ptr<Instance>(
+      new Instance(handle, std::min(api_version, std::uint32_t{VK_API_VERSION_1_3})));
+}
+
 Instance::~Instance() {
-  if (driver_usable()) vkDestroyInstance(handle_, nullptr);
+  if (owned_ && driver_usable()) vkDestroyInstance(handle_, nullptr);
 }
 
 std::vector<VkPhysicalDevice> Instance::physical_devices() const {

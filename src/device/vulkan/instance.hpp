@@ -24,6 +24,8 @@ void unregister_device(VkDevice device) noexcept;
 class Instance {
  public:
   static std::shared_ptr<const Instance> create();  // throws DeviceError
+  // The application's, which outlives the result; made for this version of the API.
+  static std::shared_ptr<const Instance> adopt(VkInstance handle, std::uint32_t api_version);
   Instance(const Instance&) = delete;
   Instance& operator=(const Instance&) = delete;
   ~Instance();
@@ -41,11 +43,13 @@ class Instance {
 
  private:
   Instance(std::uint32_t api_version, bool debug_utils, bool portability);
+  Instance(VkInstance handle, std::uint32_t api_version);
   bool tool_reads_labels() const;
 
   VkInstance handle_ = VK_NULL_HANDLE;
   std::uint32_t api_version_;
   bool debug_utils_;
+  bool owned_ = true;
 };
 
 }  // namespace tessera::device::vulkan

@@ -2,6 +2,7 @@
 #include "device/vulkan/memory.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -65,6 +66,23 @@ VulkanBuffer::VulkanBuffer(std::shared_ptr<Core> core, std::uint64_t bytes)
     : Buffer(bytes),
       core_(std::move(core)),
       capacity_(std::max<std::uint64_t>((bytes + 3) & ~std::uint64_t{3}, 4)) {}
+
+VulkanBuffer::VulkanBuffer(std::shared_ptr<Core> core, std::uint64_t bytes, const Shared& shared)
+    : Buffer(bytes, shared), core_(std::move(core)), capacity_(bytes) {}
+
+std::shared_ptr<VulkanBuffer> VulkanBuffer::adopt(std::shared_ptr<Core> core, VkBuffer buffer,
+                                                  std::uint64_t offset, std::uint64_t bytes) {
+  // A handle is a pointer on some machines, an integer on others: either way it tells buffers
+  // apart.
+  const void* storage = nullptr;
+  static_assert(sizeof(buffer) >= sizeof(storage));
+  std::memcpy(&storage, &buffer, sizeof storage);
+  std::shared_ptr<VulkanBuffer> made(
+      new VulkanBuffer(std::move(core), bytes, {.storage = storage, .origin = offset}));
+  made->foreign_ = buffer;
+  made->foreign_offset_ = offset;
+  return made;
+}
 
 VulkanBuffer::~VulkanBuffer() {
   if (counted_) core_->uncount_allocation();

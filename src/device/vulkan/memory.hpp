@@ -25,9 +25,13 @@ class VulkanBuffer final : public Buffer, public std::enable_shared_from_this<Vu
   // Throws OutOfDeviceMemory. Checks no limits of the profile.
   static std::shared_ptr<VulkanBuffer> create(std::shared_ptr<Core> core, std::uint64_t bytes,
                                               MemoryUse use);
+  // Bytes [offset, offset + bytes) of a buffer of the application, which outlives the result.
+  static std::shared_ptr<VulkanBuffer> adopt(std::shared_ptr<Core> core, VkBuffer buffer,
+                                             std::uint64_t offset, std::uint64_t bytes);
   ~VulkanBuffer() override;
 
-  VkBuffer handle() const { return handle_.get(); }
+  VkBuffer handle() const { return foreign_ != VK_NULL_HANDLE ? foreign_ : handle_.get(); }
+  std::uint64_t offset() const { return foreign_offset_; }  // of its first byte, in the VkBuffer
   const Core& core() const { return *core_; }
   // size() rounded up to what fills and bindings take: multiples of 4, never 0.
   std::uint64_t capacity() const { return capacity_; }
@@ -41,6 +45,7 @@ class VulkanBuffer final : public Buffer, public std::enable_shared_from_this<Vu
 
  private:
   VulkanBuffer(std::shared_ptr<Core> core, std::uint64_t bytes);
+  VulkanBuffer(std::shared_ptr<Core> core, std::uint64_t bytes, const Shared& shared);
   void allocate(MemoryUse use);
 
   std::shared_ptr<Core> core_;
@@ -48,6 +53,8 @@ class VulkanBuffer final : public Buffer, public std::enable_shared_from_this<Vu
   bool counted_ = false;
   MemoryHandle memory_;
   BufferHandle handle_;
+  VkBuffer foreign_ = VK_NULL_HANDLE;  // in place of handle_
+  std::uint64_t foreign_offset_ = 0;
   std::byte* mapped_ = nullptr;
   bool cached_ = false;
   std::atomic<std::uint32_t> uses_{0};

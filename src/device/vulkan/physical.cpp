@@ -19,19 +19,24 @@ namespace {
 // The device's extensions, and those of them that will be enabled.
 class Extensions {
  public:
-  explicit Extensions(VkPhysicalDevice device) {
+  Extensions(VkPhysicalDevice device, const Claims* claims) : claims_(claims) {
     const auto list = enumerate<VkExtensionProperties>(
         "vkEnumerateDeviceExtensionProperties",
         [&](std::uint32_t* count, VkExtensionProperties* properties) {
           return vkEnumerateDeviceExtensionProperties(device, nullptr, count, properties);
         });
     for (const VkExtensionProperties& extension : list) names_.insert(extension.extensionName);
+    if (claims == nullptr) return;
+    for (const std::string& name : claims->extensions) {
+      if (!has(name))
+        throw InvalidArgument(name + " is said to be enabled, and the device lacks it");
+    }
   }
   bool has(std::string_view name) const { return names_.contains(name); }
   // Whether a part of the API is there: by version, or by an extension that then has to be enabled.
   bool know(bool by_version, const char* name) {
     if (by_version) return true;
-    if (!has(name)) return false;
+    if (!has(name) || (claims_ != nullptr && !claims_->extensions.contains(name))) return false;
     enabled_.push_back(name);
     return true;
   }
@@ -40,6 +45,7 @@ class Extensions {
  private:
   std::set<std::string, std::less<>> names_;
   std::vector<const char*> enabled_;
+  const Claims* claims_;
 };
 
 std::string hex(std::span<const std::uint8_t> bytes) {
@@ -102,12 +108,23 @@ DeviceKind kind_of(VkPhysicalDeviceType type) {
   }
 }
 
-// One with a clock, and if possible without graphics: it doesn't stand in the desktop's way.
-void choose_queue_family(PhysicalDevice& device) {
+// The claimed one, or one with a clock, and if possible without graphics: it doesn't stand in the
+// desktop's way.
+void choose_queue_family(PhysicalDevice& device, const Claims* claims) {
   std::uint32_t count = 0;
   vkGetPhysicalDeviceQueueFamilyProperties(device.handle, &count, nullptr);
   std::vector<VkQueueFamilyProperties> families(count);
   vkGetPhysicalDeviceQueueFamilyProperties(device.handle, &count, families.data());
+  if (claims != nullptr) {
+    if (claims->queue_family >= count ||
+        (families[claims->queue_family].queueFlags & VK_QUEUE_COMPUTE_BIT) == 0) {
+      throw InvalidArgument("queue family " + std::to_string(claims->queue_family) +
+                            " of the device does not compute");
+    }
+    device.queue_family = claims->queue_family;
+    device.timestamp_bits = families[claims->queue_family].timestampValidBits;
+    return;
+  }
   int best = -1;
   for (std::uint32_t i = 0; i < count; ++i) {
     const VkQueueFamilyProperties& family = families[i];
@@ -233,9 +250,39 @@ void read_properties(PhysicalDevice& device, const Extensions& extensions) {
   device.max_subgroups = size_control.maxComputeWorkgroupSubgroups;
 }
 
-void read_features(PhysicalDevice& device) {
+// What is offered and not enabled is as if it were not offered.
+void keep_enabled(FeatureChain& chain, const FeatureChain& enabled) {
+  const auto keep = [](VkBool32& offered, VkBool32 claimed, const char* name) {
+    if (claimed == VK_TRUE && offered == VK_FALSE) {
+      throw InvalidArgument(std::string(name) +
+                            " is said to be enabled, and the device, with the extensions that are "
+                            "said to be enabled, does not offer it");
+    }
+    offered &= claimed;
+  };
+#define TESSERA_KEEP(structure, member) \
+  keep(chain.structure.member, enabled.structure.member, #member)
+  TESSERA_KEEP(base.features, shaderFloat64);
+  TESSERA_KEEP(storage16, storageBuffer16BitAccess);
+  TESSERA_KEEP(float16, shaderFloat16);
+  TESSERA_KEEP(integer_dot, shaderIntegerDotProduct);
+  TESSERA_KEEP(memory_model, vulkanMemoryModel);
+  TESSERA_KEEP(subgroup_size, subgroupSizeControl);
+  TESSERA_KEEP(subgroup_size, computeFullSubgroups);
+  TESSERA_KEEP(maintenance4, maintenance4);
+  TESSERA_KEEP(cooperative_matrix, cooperativeMatrix);
+  TESSERA_KEEP(cooperative_matrix2, cooperativeMatrixReductions);
+  TESSERA_KEEP(cooperative_matrix2, cooperativeMatrixConversions);
+  TESSERA_KEEP(cooperative_matrix2, cooperativeMatrixPerElementOperations);
+  TESSERA_KEEP(bfloat16, shaderBFloat16Type);
+  TESSERA_KEEP(bfloat16, shaderBFloat16CooperativeMatrix);
+#undef TESSERA_KEEP
+}
+
+void read_features(PhysicalDevice& device, const Claims* claims) {
   FeatureChain chain(device.known);
   vkGetPhysicalDeviceFeatures2(device.handle, &chain.base);
+  if (claims != nullptr) keep_enabled(chain, claims->features);
   Feature& features = device.profile.features;
   const auto add = [&](VkBool32 offered, Feature feature) {
     if (offered == VK_TRUE) features = features | feature;
@@ -340,7 +387,7 @@ FeatureChain::FeatureChain(const KnownStructures& known) {
 }
 
 std::shared_ptr<const PhysicalDevice> examine(std::shared_ptr<const Instance> instance,
-                                              VkPhysicalDevice handle) {
+                                              VkPhysicalDevice handle, const Claims* claims) {
   auto device = std::make_shared<PhysicalDevice>();
   device->instance = std::move(instance);
   device->handle = handle;
@@ -351,9 +398,9 @@ std::shared_ptr<const PhysicalDevice> examine(std::shared_ptr<const Instance> in
                       "; at least 1.1 is needed");
   }
   device->api_version = std::min(properties.apiVersion, device->instance->api_version());
-  choose_queue_family(*device);
+  choose_queue_family(*device, claims);
 
-  Extensions extensions(handle);
+  Extensions extensions(handle, claims);
   const bool v12 = device->api_version >= VK_API_VERSION_1_2;
   const bool v13 = device->api_version >= VK_API_VERSION_1_3;
   KnownStructures& known = device->known;
@@ -374,7 +421,8 @@ std::shared_ptr<const PhysicalDevice> examine(std::shared_ptr<const Instance> in
   device->extensions = extensions.enabled();
 
   read_properties(*device, extensions);
-  read_features(*device);
+  read_features(*device, claims);
+  device->timeline_semaphores = claims != nullptr && claims->timeline_semaphores;
   read_matrix_shapes(*device);
   read_memory(*device);
   return device;

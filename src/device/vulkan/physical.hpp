@@ -4,7 +4,9 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -65,10 +67,21 @@ struct PhysicalDevice {
   bool full_subgroups = false;          // and for sub-groups without holes
   std::uint32_t min_subgroup_size = 0;  // that a pipeline may ask for
   std::uint32_t max_subgroups = 0;      // in one work-group, when asked for
+  bool timeline_semaphores = false;     // the application enabled them
 };
 
-// Throws DeviceError saying why the device can't be used.
+// What an application says that it enabled when it created its device: nothing else is used.
+struct Claims {
+  std::uint32_t queue_family = 0;
+  std::set<std::string, std::less<>> extensions{};
+  FeatureChain features{KnownStructures{}};  // by the structures' own members
+  bool timeline_semaphores = false;
+};
+
+// Throws DeviceError saying why the device can't be used; InvalidArgument for claims of what the
+// device does not offer.
 std::shared_ptr<const PhysicalDevice> examine(std::shared_ptr<const Instance> instance,
-                                              VkPhysicalDevice handle);
+                                              VkPhysicalDevice handle,
+                                              const Claims* claims = nullptr);
 
 }  // namespace tessera::device::vulkan

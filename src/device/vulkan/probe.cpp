@@ -23,7 +23,8 @@ void probe_into(PlatformProbe& probe) {
     try {
       const auto physical = vulkan::examine(instance, handle);
       probe.found.push_back({.profile = physical->profile, .open = [physical] {
-                               return std::make_shared<vulkan::VulkanDevice>(physical);
+                               return std::make_shared<vulkan::VulkanDevice>(
+                                   vulkan::Core::open(physical));
                              }});
     } catch (const std::exception& error) {
       probe.failures.push_back({device_name(handle), error.what()});

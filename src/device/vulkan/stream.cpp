@@ -17,15 +17,10 @@ constexpr std::uint64_t kFirstStaging = std::uint64_t{1} << 20;
 constexpr std::uint64_t kMaxStaging = std::uint64_t{64} << 20;
 constexpr std::uint64_t kStagingAlignment = 16;
 
-std::string range_text(std::uint64_t offset, std::uint64_t bytes) {
-  return "[" + std::to_string(offset) + ", " + std::to_string(offset) + " + " +
-         std::to_string(bytes) + ")";
-}
-
 }  // namespace
 
 VulkanStream::VulkanStream(std::shared_ptr<Core> core, std::shared_ptr<VulkanBuffer> absent)
-    : core_(std::move(core)), absent_(std::move(absent)) {
+    : core_(std::move(core)), launcher_(core_, std::move(absent)) {
   core_->require_alive();
   batches_.reserve(kBatches);
   for (std::size_t i = 0; i < kBatches; ++i) batches_.emplace_back(core_);
@@ -61,7 +56,22 @@ void VulkanStream::submit() {
   Batch& batch = batches_[next_];
   stop_clock(batch.commands());  // or the gap between two submissions would count
   next_ = (next_ + 1) % kBatches;
-  batch.submit();
+  batch.submit({.waits = waits_});
+  waits_.clear();
+}
+
+void VulkanStream::wait_for(VkSemaphore semaphore, std::uint64_t value) {
+  core_->require_alive();
+  submit();  // what came before need not wait
+  waits_.push_back({semaphore, value});
+}
+
+void VulkanStream::signal(VkSemaphore semaphore, std::uint64_t value) {
+  core_->require_alive();
+  submit();
+  const TimelinePoint point{semaphore, value};
+  core_->submit(VK_NULL_HANDLE, VK_NULL_HANDLE, {.waits = waits_, .signals = {&point, 1}});
+  waits_.clear();
 }
 
 void VulkanStream::retire_finished() {
@@ -104,28 +114,15 @@ void VulkanStream::end_command() {
 
 // ---- copies ------------------------------------------------------------------------------------
 
-VulkanBuffer& VulkanStream::own(const Buffer& buffer, std::uint64_t offset, std::uint64_t bytes,
-                                const char* what) const {
-  // Streams change what const buffers keep of their use, never their contents.
-  auto* mine = dynamic_cast<VulkanBuffer*>(const_cast<Buffer*>(&buffer));
-  if (mine == nullptr || &mine->core() != core_.get()) {
-    throw InvalidArgument(std::string(what) + ": the buffer belongs to another device");
-  }
-  if (offset > buffer.size() || bytes > buffer.size() - offset) {
-    throw InvalidArgument(std::string(what) + ": bytes " + range_text(offset, bytes) +
-                          " of a buffer of " + std::to_string(buffer.size()));
-  }
-  return *mine;
-}
-
 void VulkanStream::record_copy(VulkanBuffer& source, std::uint64_t source_offset,
                                VulkanBuffer& target, std::uint64_t target_offset,
                                std::uint64_t bytes) {
   const VkCommandBuffer commands = begin_command(false);
   Batch& batch = batches_[next_];
-  batch.keep(source.shared_from_this());
-  batch.keep(target.shared_from_this());
-  const VkBufferCopy region{source_offset, target_offset, bytes};
+  batch.held().keep(source.shared_from_this());
+  batch.held().keep(target.shared_from_this());
+  const VkBufferCopy region{source.offset() + source_offset, target.offset() + target_offset,
+                            bytes};
   vkCmdCopyBuffer(commands, source.handle(), target.handle(), 1, &region);
   end_command();
 }
@@ -154,7 +151,7 @@ VulkanStream::StagingSlot VulkanStream::stage(std::uint64_t bytes) {
 
 void VulkanStream::upload(Buffer& target, std::uint64_t offset, std::span<const std::byte> bytes) {
   core_->require_alive();
-  VulkanBuffer& buffer = own(target, offset, bytes.size(), "upload");
+  VulkanBuffer& buffer = launcher_.own(target, offset, bytes.size(), "upload");
   if (bytes.empty()) return;
   if (buffer.mapped() != nullptr) {
     retire_finished();
@@ -176,7 +173,7 @@ void VulkanStream::upload(Buffer& target, std::uint64_t offset, std::span<const 
 void VulkanStream::download(const Buffer& source, std::uint64_t offset,
                             std::span<std::byte> bytes) {
   core_->require_alive();
-  VulkanBuffer& buffer = own(source, offset, bytes.size(), "download");
+  VulkanBuffer& buffer = launcher_.own(source, offset, bytes.size(), "download");
   if (bytes.empty()) return;
   if (buffer.fast_reads()) {
     synchronize();
@@ -197,8 +194,8 @@ void VulkanStream::download(const Buffer& source, std::uint64_t offset,
 void VulkanStream::copy(const Buffer& source, std::uint64_t source_offset, Buffer& target,
                         std::uint64_t target_offset, std::uint64_t bytes) {
   core_->require_alive();
-  VulkanBuffer& from = own(source, source_offset, bytes, "copy, source");
-  VulkanBuffer& to = own(target, target_offset, bytes, "copy, target");
+  VulkanBuffer& from = launcher_.own(source, source_offset, bytes, "copy, source");
+  VulkanBuffer& to = launcher_.own(target, target_offset, bytes, "copy, target");
   if (bytes == 0) return;
   if (&from == &to && source_offset < target_offset + bytes &&
       target_offset < source_offset + bytes) {
@@ -211,7 +208,7 @@ void VulkanStream::copy(const Buffer& source, std::uint64_t source_offset, Buffe
 void VulkanStream::fill(Buffer& target, std::uint64_t offset, std::uint64_t bytes,
                         std::uint8_t value) {
   core_->require_alive();
-  VulkanBuffer& buffer = own(target, offset, bytes, "fill");
+  VulkanBuffer& buffer = launcher_.own(target, offset, bytes, "fill");
   if (bytes == 0) return;
   // vkCmdFillBuffer writes whole words; the last one may reach into the buffer's padding.
   const std::uint64_t end = offset + bytes == buffer.size() ? buffer.capacity() : offset + bytes;
@@ -226,8 +223,8 @@ void VulkanStream::fill(Buffer& target, std::uint64_t offset, std::uint64_t byte
   if (first_word >= last_word) return fill_bytes(offset, offset + bytes);
   fill_bytes(offset, first_word);
   const VkCommandBuffer commands = begin_command(false);
-  batches_[next_].keep(buffer.shared_from_this());
-  vkCmdFillBuffer(commands, buffer.handle(), first_word, last_word - first_word,
+  batches_[next_].held().keep(buffer.shared_from_this());
+  vkCmdFillBuffer(commands, buffer.handle(), buffer.offset() + first_word, last_word - first_word,
                   value * 0x01010101U);
   end_command();
   fill_bytes(last_word, end);
@@ -235,75 +232,13 @@ void VulkanStream::fill(Buffer& target, std::uint64_t offset, std::uint64_t byte
 
 // ---- launches ----------------------------------------------------------------------------------
 
-const Pipeline& VulkanStream::check_launch(const Launch& launch) {
-  const auto* program = dynamic_cast<const VulkanProgram*>(launch.program);
-  if (program == nullptr || program->pipeline()->core != core_) {
-    throw InvalidArgument("launch: the program belongs to another device");
-  }
-  const Pipeline& pipeline = *program->pipeline();
-  const auto refuse = [&](const std::string& why) {
-    throw InvalidArgument("launch of '" + pipeline.name + "': " + why);
-  };
-  if (launch.buffers.size() != pipeline.bindings) {
-    refuse(std::to_string(launch.buffers.size()) + " buffers instead of " +
-           std::to_string(pipeline.bindings));
-  }
-  if (launch.arguments.size() != pipeline.argument_bytes) {
-    refuse(std::to_string(launch.arguments.size()) + " bytes of arguments instead of " +
-           std::to_string(pipeline.argument_bytes));
-  }
-  if (launch.group != pipeline.group) {
-    refuse("its work-group size differs from the one that it was built with");
-  }
-  const DeviceProfile& profile = core_->profile();
-  const std::array<std::uint32_t, 3> groups{launch.groups.x, launch.groups.y, launch.groups.z};
-  for (std::size_t axis = 0; axis < groups.size(); ++axis) {
-    if (groups[axis] == 0) refuse("no work-groups along axis " + std::to_string(axis));
-    if (groups[axis] > profile.max_groups[axis]) {
-      refuse(std::to_string(groups[axis]) + " work-groups along axis " + std::to_string(axis) +
-             "; maxComputeWorkGroupCount of " + profile.name + " is " +
-             std::to_string(profile.max_groups[axis]));
-    }
-  }
-  bound_.clear();
-  for (const BufferPtr& buffer : launch.buffers) {
-    bound_.push_back(buffer ? &own(*buffer, 0, 0, "launch") : absent_.get());
-    if (bound_.back()->capacity() > profile.max_binding) {
-      refuse("a buffer of " + std::to_string(buffer->size()) + " bytes; maxStorageBufferRange of " +
-             profile.name + " is " + std::to_string(profile.max_binding));
-    }
-  }
-  return pipeline;
-}
-
 void VulkanStream::launch(const Launch& launch) {
   core_->require_alive();
-  const Pipeline& pipeline = check_launch(launch);
-
-  Batch& batch = recording_batch();
-  const auto in_buffer =
-      pipeline.arguments_in_buffer ? launch.arguments : std::span<const std::byte>();
-  const VkDescriptorSet set = pipeline.descriptors() == 0
-                                  ? VkDescriptorSet{}
-                                  : batch.descriptor_set(pipeline, bound_, in_buffer);
-  for (VulkanBuffer* buffer : bound_) batch.keep(buffer->shared_from_this());
-  batch.keep(static_cast<const VulkanProgram*>(launch.program)->pipeline());
-
+  const Pipeline& pipeline = launcher_.check(launch);
+  const VkDescriptorSet set = launcher_.bind(launch, pipeline, recording_batch().held());
   const VkCommandBuffer commands = begin_command(true);
   if (clock_ == Clock::kArmed) start_clock(commands);
-  core_->begin_label(commands, pipeline.name);
-  vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.handle.get());
-  if (set != VkDescriptorSet{}) {
-    vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.layout.get(), 0, 1,
-                            &set, 0, nullptr);
-  }
-  if (!launch.arguments.empty() && !pipeline.arguments_in_buffer) {
-    vkCmdPushConstants(commands, pipeline.layout.get(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
-                       static_cast<std::uint32_t>(launch.arguments.size()),
-                       launch.arguments.data());
-  }
-  vkCmdDispatch(commands, launch.groups.x, launch.groups.y, launch.groups.z);
-  core_->end_label(commands);
+  launcher_.record(commands, launch, pipeline, set);
   if (clock_ != Clock::kOff) clock_ = Clock::kRunning;
   end_command();
 }

@@ -13,6 +13,7 @@
 #include "device/device.hpp"
 #include "device/vulkan/batch.hpp"
 #include "device/vulkan/core.hpp"
+#include "device/vulkan/launcher.hpp"
 #include "device/vulkan/memory.hpp"
 
 namespace tessera::device::vulkan {
@@ -33,6 +34,12 @@ class VulkanStream final : public Stream {
   void synchronize() override;
   double time(const std::function<void()>& work) override;
 
+  // What comes waits for the semaphore to reach the value. Does not block.
+  void wait_for(VkSemaphore semaphore, std::uint64_t value);
+  // The semaphore gets the value when all so far is done.
+  void signal(VkSemaphore semaphore, std::uint64_t value);
+  const Core& core() const { return *core_; }
+
  private:
   // While time() runs: has a launch started, and has the end of the last one been noted?
   enum class Clock { kOff, kArmed, kRunning, kStopped };
@@ -42,9 +49,6 @@ class VulkanStream final : public Stream {
     std::byte* data;
   };
 
-  VulkanBuffer& own(const Buffer& buffer, std::uint64_t offset, std::uint64_t bytes,
-                    const char* what) const;
-  const Pipeline& check_launch(const Launch& launch);
   // Commands are recorded between these two, each after a barrier.
   VkCommandBuffer begin_command(bool launch);
   void end_command();
@@ -60,8 +64,9 @@ class VulkanStream final : public Stream {
   double read_clock();
 
   std::shared_ptr<Core> core_;  // first, so that it goes last
-  std::shared_ptr<VulkanBuffer> absent_;
-  std::vector<Batch> batches_;  // a ring; next_ is recording or the oldest
+  Launcher launcher_;
+  std::vector<TimelinePoint> waits_;  // of the next submission
+  std::vector<Batch> batches_;        // a ring; next_ is recording or the oldest
   std::size_t next_ = 0;
   std::array<std::shared_ptr<VulkanBuffer>, 2>
       staging_;  // one is filled while the device reads the other
@@ -69,7 +74,6 @@ class VulkanStream final : public Stream {
   QueryPoolHandle queries_;
   Clock clock_ = Clock::kOff;
   bool end_written_ = false;
-  std::vector<VulkanBuffer*> bound_;  // kept for its memory
 };
 
 }  // namespace tessera::device::vulkan

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tessera/interop/vulkan.hpp"
+
+#include <new>
+
+#include "base/byte_range.hpp"
+#include "base/out_of_memory.hpp"
+#include "device/vulkan/foreign.hpp"
+#include "runtime/context_state.hpp"
+
+namespace tessera::vulkan {
+namespace {
+
+namespace foreign = device::vulkan;
+using runtime::state_of;
+
+runtime::StreamState& state_of_stream(const Stream& stream) {
+  if (!stream.state()) throw InvalidArgument("the stream is empty: vulkan::record() makes one");
+  return *stream.state();
+}
+
+}  // namespace
+
+Context open(const Device& device, const ContextOptions& options) try {
+  const foreign::ForeignDevice given{.instance = device.instance,
+                                     .api_version = device.api_version,
+                                     .physical_device = device.physical_device,
+                                     .device = device.device,
+                                     .queue_family = device.queue_family,
+                                     .queue = device.queue,
+                                     .extensions = device.extensions,
+                                     .features = device.features,
+                                     .base_features = device.base_features,
+                                     .lock = device.lock,
+                                     .unlock = device.unlock};
+  return Context(
+      std::make_shared<runtime::ContextState>(foreign::find_in(given), std::nullopt, options));
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
+}
+
+Tensor tensor(const Context& context, VkBuffer buffer, VkDeviceSize offset, VkDeviceSize bytes,
+              TensorSpec spec) try {
+  runtime::ContextState& state = state_of(context);
+  device::BufferPtr memory = foreign::adopt_memory(state.device(), buffer, offset, bytes);
+  byte_range(spec, {.call = "vulkan::tensor"}, memory->size());
+  memory->set_owner(state.number());
+  return {std::move(spec), std::move(memory)};
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
+}
+
+VkBuffer buffer(const Tensor& tensor) {
+  if (!tensor) throw InvalidArgument("the tensor is empty");
+  return foreign::memory_of(*tensor.buffer());
+}
+
+void wait_for(const Stream& stream, VkSemaphore timeline, std::uint64_t value) try {
+  state_of_stream(stream).use(
+      [&](device::Stream& queue) { foreign::wait_for(queue, timeline, value); });
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
+}
+void signal(const Stream& stream, VkSemaphore timeline, std::uint64_t value) try {
+  state_of_stream(stream).use(
+      [&](device::Stream& queue) { foreign::signal(queue, timeline, value); });
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
+}
+void wait_for(const Context& context, VkSemaphore timeline, std::uint64_t value) {
+  wait_for(Stream(state_of(context).default_stream()), timeline, value);
+}
+void signal(const Context& context, VkSemaphore timeline, std::uint64_t value) {
+  signal(Stream(state_of(context).default_stream()), timeline, value);
+}
+
+Stream record(const Context& context, VkCommandBuffer commands, const Tensor& scratch) try {
+  runtime::ContextState& state = state_of(context);
+  if (scratch && scratch.buffer()->owner() != state.number())
+    throw InvalidArgument("the scratch belongs to another context");
+  const auto stream = state.adopt(foreign::record_into(state.device(), commands));
+  if (scratch) stream->lend_scratch(scratch.buffer());
+  return Stream(stream);
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
+}
+
+void restart(const Stream& stream, VkCommandBuffer commands) try {
+  state_of_stream(stream).use([&](device::Stream& queue) { foreign::restart(queue, commands); });
+} catch (const std::bad_alloc&) {
+  throw_out_of_host_memory();
+}
+
+}  // namespace tessera::vulkan
