@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// What     output = input weight^T, weights in 8 or 4 bits with a scale for each group of terms.
+// Who      A work-group is one item and owns ROWS rows by COLUMNS columns of output.
+// Memory   Weights once, in their order; QUANT_TERMS terms of the rows as floats in private memory, in the order in which
+//          the weights of a chunk lie.
+// Numerics Float: code minus zero is exact; sums of the lanes of a vector, a group's times its scale.
+// Assumes  Operands below 2^31 elements.
+#include "lib/bytes.clh"
+#include "lib/cpu/typed.clh"
+#include "operations/quantised_core/args.h"
+#include "operations/quantised_core/scale.h"
+
+#define QUANT_TERMS 4096
+#define QUANT_AHEAD 1024  // bytes
+#define NIBBLES (FORMAT % 2)
+#define BLOCKS (FORMAT / 2)
+#define CHUNK_BYTES (NIBBLES ? 16 : 32)
+typedef JOIN(uchar, VECTOR_WIDTH) ucharv;
+// PoCL converts the elements one by one.
+#ifdef __clang__
+#define floats_of(x) __builtin_convertvector(x, floatv)
+#else
+#define floats_of(x) JOIN(convert_float, VECTOR_WIDTH)(x)
+#endif
+
+// name(part, p, x, zero, flip): part[r] and part[ROWS + r] += the 32 weights from p times the rows' terms from x, for two
+// sums that do not wait for one another.
+#define ADD_CHUNK(name, BYTES)                                                                                  \
+  INLINE void name(floatv* part, BYTES p, const float* x, floatv zero, uchar flip) {                            \
+    UNROLL for (int i = 0; i < CHUNK_BYTES; i += VECTOR_WIDTH) {                                                \
+      const ucharv bytes = vloadv(0, p + i) ^ (ucharv)(flip);                                                   \
+      const int second = NIBBLES ? 0 : i / VECTOR_WIDTH % 2 * ROWS;                                             \
+      const floatv low = floats_of(NIBBLES ? bytes & (ucharv)(15) : bytes) - zero;                              \
+      UNROLL for (int r = 0; r < ROWS; ++r)                                                                     \
+        part[second + r] = fma(low, vloadv(0, x + r * QUANT_TERMS + i), part[second + r]);                      \
+      if (NIBBLES) {                                                                                            \
+        const floatv high = floats_of(bytes >> (ucharv)(4)) - zero;                                             \
+        UNROLL for (int r = 0; r < ROWS; ++r)                                                                   \
+          part[ROWS + r] = fma(high, vloadv(0, x + r * QUANT_TERMS + 16 + i), part[ROWS + r]);                  \
+      }                                                                                                         \
+    }                                                                                                           \
+  }
+ADD_CHUNK(add_chunk, const global uchar*)
+ADD_CHUNK(add_held_chunk, const uchar*)
+
+INLINE float sum_of_lanes(floatv x) {
+  float lanes[VECTOR_WIDTH], sum = 0.0f;
+  vstorev(x, 0, lanes);
+  for (int i = 0; i < VECTOR_WIDTH; ++i) sum += lanes[i];
+  return sum;
+}
+
+KERNEL void quantised_product_cpu(const global void* restrict input, const global uchar* restrict weight,
+                                  const global void* restrict scale, const global uchar* restrict zero,
+                                  global void* restrict output, const struct QuantArgs args) {
+  const uint blocks_m = (args.m + ROWS - 1) / ROWS, unit = get_group_id(0);
+  const uint row0 = unit % blocks_m * ROWS, column0 = unit / blocks_m * COLUMNS;
+  const int columns = (int)min(args.n - column0, (uint)COLUMNS);
+  const bool is_signed = (args.features & QUANT_SIGNED) != 0u;
+  const uchar flip = is_signed ? (NIBBLES ? 0x88 : 0x80) : 0;
+  const uint middle = is_signed || FORMAT == QUANT_Q4_0 ? (NIBBLES ? 8 : 128) : 0;
+  float x[ROWS * QUANT_TERMS] __attribute__((aligned(64)));
+  floatv sum[ROWS * COLUMNS];
+  for (int i = 0; i < ROWS * COLUMNS; ++i) sum[i] = (floatv)(0.0f);
+  for (uint term0 = 0; term0 < args.k; term0 += QUANT_TERMS) {
+    const int terms = (int)min(args.k - term0, (uint)QUANT_TERMS), chunks = (terms + QUANT_CHUNK - 1) / QUANT_CHUNK;
+    for (int r = 0; r < ROWS; ++r) {
+      const size_t at = args.input_offset + (size_t)min(row0 + r, args.m - 1) * args.input_row + term0;
+      float* to = x + r * QUANT_TERMS;
+      for (int i = 0; i < chunks * QUANT_CHUNK; i += VECTOR_WIDTH)
+        vstorev(i < terms ? load_typed_part(input, at + i, 1, terms - i, INPUT_TYPE) : (floatv)(0.0f), 0, to + i);
+      if (FORMAT != QUANT_NIBBLES) continue;
+      for (int chunk = 0; chunk < chunks; ++chunk) {
+        float turned[QUANT_CHUNK];
+        for (int i = 0; i < QUANT_CHUNK; ++i) turned[i % 2 * 16 + i / 2] = to[chunk * QUANT_CHUNK + i];
+        for (int i = 0; i < QUANT_CHUNK; ++i) to[chunk * QUANT_CHUNK + i] = turned[i];
+      }
+    }
+    for (int c = 0; c < columns; ++c) {
+      const uint column = column0 + c;
+      const global uchar* line = weight + args.weight_offset + (size_t)column * args.weight_row +
+                                 (size_t)(term0 / QUANT_CHUNK) * (CHUNK_BYTES + (BLOCKS ? 2 : 0));
+      floatv total[ROWS];
+      UNROLL for (int r = 0; r < ROWS; ++r) total[r] = sum[r * COLUMNS + c];
+      for (int chunk = 0; chunk < chunks;) {
+        // The chunks of a group that are in this block of terms.
+        const uint at = term0 / QUANT_CHUNK + chunk, group = BLOCKS ? 0 : at / args.group;
+        const int end = BLOCKS ? chunk + 1 : (int)min((uint)chunks, (group + 1) * args.group - term0 / QUANT_CHUNK);
+        float factor;
+        uint middle_of = middle;
+        if (BLOCKS) {
+          factor = vload_half(0, (const global half*)line);
+          line += 2;
+        } else {
+          factor = load_typed_steps(scale, args.scale_offset + column * args.scale_row + group, 1, 1, args.scale_type).s0;
+          const size_t of_zero = args.zero_offset + (size_t)column * args.zero_row + group;
+          if ((args.features & QUANT_ZEROS) != 0u)
+            middle_of = (NIBBLES ? load_half_byte(zero, of_zero) : load_byte(zero, of_zero)) ^ middle;
+        }
+        const floatv zeros = (floatv)((float)middle_of);
+        const float* from = x + chunk * QUANT_CHUNK;
+        floatv part[4 * ROWS];
+        UNROLL for (int i = 0; i < 4 * ROWS; ++i) part[i] = (floatv)(0.0f);
+        const int whole = min(end, terms / QUANT_CHUNK);
+        for (; !BLOCKS && chunk + 2 <= whole; chunk += 2, line += 2 * CHUNK_BYTES, from += 2 * QUANT_CHUNK) {
+          PREFETCH(line + QUANT_AHEAD);
+          add_chunk(part, line, from, zeros, flip);
+          add_chunk(part + 2 * ROWS, line + CHUNK_BYTES, from + QUANT_CHUNK, zeros, flip);
+        }
+        for (; chunk < whole; ++chunk, line += CHUNK_BYTES, from += QUANT_CHUNK)
+          add_chunk(part, line, from, zeros, flip);
+        if (chunk < end) {
+          // The last chunk of a row, of which a part is there.
+          const int left = terms - chunk * QUANT_CHUNK, bytes = NIBBLES ? (left + 1) / 2 : left;
+          uchar held[32] __attribute__((aligned(32)));
+          for (int i = 0; i < CHUNK_BYTES; ++i) held[i] = i < bytes ? line[i] : 0;
+          add_held_chunk(part, held, from, zeros, flip);
+          ++chunk;
+        }
+        factor = quant_scale(factor);
+        UNROLL for (int r = 0; r < ROWS; ++r)
+          total[r] = fma((floatv)(factor), (part[r] + part[ROWS + r]) + (part[2 * ROWS + r] + part[3 * ROWS + r]),
+                         total[r]);
+      }
+      UNROLL for (int r = 0; r < ROWS; ++r) sum[r * COLUMNS + c] = total[r];
+    }
+  }
+  for (int r = 0; r < ROWS && row0 + r < args.m; ++r)
+    for (int c = 0; c < columns; ++c)
+      store_typed_steps((float4)(sum_of_lanes(sum[r * COLUMNS + c])), output,
+                        args.output_offset + (row0 + r) * args.output_row + column0 + c, 1, 1, args.output_type);
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// A call as kernels take it.
+#include <algorithm>
+
+#include "operations/common/launch.hpp"
+#include "operations/quantised_core/problem.hpp"
+
+namespace tessera::operations::quantised {
+namespace {
+
+abi::u32 narrow(std::int64_t value) { return static_cast<abi::u32>(value); }
+
+// The distance of rows, where the axes before the last lie one behind the other; else -1.
+std::int64_t row_step(const TensorSpec& spec) {
+  std::int64_t step = 0, extent = 1;
+  for (std::size_t axis = spec.shape.size() - 1; axis-- > 0;) {
+    if (spec.shape[axis] == 1) continue;
+    if (extent == 1) {
+      step = spec.strides[axis];
+    } else if (spec.strides[axis] != step * extent) {
+      return -1;
+    }
+    extent *= spec.shape[axis];
+  }
+  return step;
+}
+
+}  // namespace
+
+std::uint32_t format_of(const Problem& problem) {
+  const auto& call = problem.as<QuantisedProblem>();
+  if (call.layout == Layout::kQ8_0) return QUANT_Q8_0;
+  if (call.layout == Layout::kQ4_0) return QUANT_Q4_0;
+  return is_packed(problem.spec(kWeight).dtype) ? QUANT_NIBBLES : QUANT_BYTES;
+}
+
+abi::QuantArgs arguments_of(const Problem& problem) {
+  const auto& call = problem.as<QuantisedProblem>();
+  const TensorSpec &input = problem.spec(kInput), &weight = problem.spec(kWeight);
+  const std::int64_t bits = static_cast<std::int64_t>(bits_of(weight.dtype));
+  abi::QuantArgs args{};
+  args.m = narrow(call.m);
+  args.n = narrow(call.n);
+  args.k = narrow(call.k);
+  args.group = narrow(std::max<std::int64_t>(1, (call.group + QUANT_CHUNK - 1) / QUANT_CHUNK));
+  args.input_offset = narrow(input.offset);
+  args.input_row = narrow(row_step(input));
+  args.weight_offset = narrow(weight.offset * bits / 8);
+  args.weight_row = narrow(weight.strides[0] * bits / 8);
+  if (problem.has(kScale)) {
+    args.scale_offset = narrow(problem.spec(kScale).offset);
+    args.scale_row = narrow(problem.spec(kScale).strides[0]);
+    args.scale_type = dtype_axis(problem.spec(kScale).dtype);
+  }
+  if (problem.has(kZero)) {
+    args.zero_offset = narrow(problem.spec(kZero).offset);
+    args.zero_row = narrow(problem.spec(kZero).strides[0]);
+  }
+  args.output_offset = narrow(problem.spec(kOutput).offset);
+  args.output_row = narrow(row_step(problem.spec(kOutput)));
+  args.output_type = dtype_axis(call.output);
+  const auto mark = [&](bool holds, abi::u32 feature) { args.features |= holds ? feature : 0U; };
+  mark(call.layout == Layout::kQ8_0 || weight.dtype == DType::kI8 || weight.dtype == DType::kI4,
+       QUANT_SIGNED);
+  mark(problem.has(kZero), QUANT_ZEROS);
+  mark(call.layout == Layout::kPlain && args.weight_offset % 16 == 0 && args.weight_row % 16 == 0,
+       QUANT_ALIGNED);
+  mark(args.input_offset % 4 == 0 && args.input_row % 4 == 0, QUANT_VECTORS);
+  return args;
+}
+
+std::vector<Define> storage_axes(const Problem& problem, const DeviceProfile& /*profile*/) {
+  const bool small = std::ranges::any_of(
+      problem.operands, [](const auto& spec) { return spec && bits_of(spec->dtype) == 16; });
+  return {{"STORAGE16", small ? 1U : 0U}};
+}
+
+Refusal rejects_quantised(const Problem& problem, const DeviceProfile& profile) {
+  if (Refusal no = rejects_long_operands(problem, profile, {})) return no;
+  if (storage_axes(problem, profile).front().value != 0 &&
+      !has(profile.features, Feature::kStorage16))
+    return "needs storage16 for operands of 16 bits, which this device lacks";
+  for (const std::size_t slot : {kInput, kWeight, kScale, kZero, kOutput}) {
+    if (!problem.has(slot)) continue;
+    const TensorSpec& spec = problem.spec(slot);
+    if ((spec.shape.back() > 1 && spec.strides.back() != 1) || row_step(spec) < 0)
+      return "takes contiguous rows at equal distances, and " +
+             problem.operation->operands[slot].name + " " + spec.to_string() + " has none";
+  }
+  constexpr std::int64_t kMost = std::int64_t{1} << 31;
+  const auto& call = problem.as<QuantisedProblem>();
+  if (call.m >= kMost || call.n >= kMost || (call.n > 0 && call.m > kMost / call.n))
+    return "counts elements to 2^31";
+  return std::nullopt;
+}
+
+}  // namespace tessera::operations::quantised

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+// The calls that tests, benchmarks and the tuner make up for products with quantised weights.
+#include <cmath>
+#include <limits>
+#include <random>
+#include <string>
+
+#include "operations/quantised_core/problem.hpp"
+
+namespace tessera::operations::quantised {
+namespace {
+
+struct QuantisedCase {
+  const char* name;
+  const char* why;
+  const char* weight = "i4";  // a dtype, or a layout
+  std::int64_t m = 1, n = 1, k = 1;
+  std::int64_t group = 0;  // 0: one for each row
+  bool zeros = false;
+  std::int64_t gap = 0;  // unused elements between rows
+  const char* data = "normal";
+  const char* scale = "";  // empty = the dtype of input
+  const char* output = "";
+};
+
+TensorSpec laid_out(DType dtype, const Shape& shape, std::int64_t gap) {
+  TensorSpec spec = TensorSpec::contiguous(dtype, shape);
+  if (gap == 0) return spec;
+  gap += is_packed(dtype) ? gap % 2 + shape.back() % 2 : 0;
+  spec.offset = 2 * gap;
+  spec.strides[0] = shape.back() + gap;
+  return spec;
+}
+
+Case make(DType dtype, const QuantisedCase& from) {
+  Case result{.name = from.name, .why = from.why, .data = from.data};
+  const std::string weight = from.weight;
+  const bool blocks = weight == "q8_0" || weight == "q4_0";
+  const DType code = blocks ? DType::kU8 : parse_dtype(weight);
+  const std::int64_t bytes = block_bytes(weight == "q8_0" ? Layout::kQ8_0 : Layout::kQ4_0);
+  const std::int64_t groups = from.group == 0 ? 1 : (from.k + from.group - 1) / from.group;
+  const DType output = *from.output != '\0' ? parse_dtype(from.output) : dtype;
+  result.operands.resize(kOutput + 1);
+  result.operands[kInput] = laid_out(dtype, {from.m, from.k}, from.gap);
+  result.operands[kWeight] =
+      laid_out(code, {from.n, blocks ? from.k / QUANT_CHUNK * bytes : from.k}, from.gap);
+  if (blocks) {
+    result.options["layout"] = weight;
+  } else {
+    const DType scale = *from.scale != '\0' ? parse_dtype(from.scale) : dtype;
+    result.operands[kScale] = laid_out(scale, {from.n, groups}, from.gap);
+    if (from.zeros) result.operands[kZero] = laid_out(code, {from.n, groups}, from.gap);
+    if (from.group != 0) result.options["group_size"] = from.group;
+  }
+  if (from.gap != 0) result.operands[kOutput] = laid_out(output, {from.m, from.n}, from.gap);
+  if (*from.output != '\0') result.options["output_dtype"] = std::string(from.output);
+  return result;
+}
+
+// Any code of a type.
+double random_code(DType dtype, std::mt19937_64& generator) {
+  switch (dtype) {
+    case DType::kI8:
+      return static_cast<double>(generator() % 256) - 128;
+    case DType::kI4:
+      return static_cast<double>(generator() % 16) - 8;
+    case DType::kU4:
+      return static_cast<double>(generator() % 16);
+    default:
+      return static_cast<double>(generator() % 256);
+  }
+}
+
+}  // namespace
+
+std::vector<Case> quantised_matmul_cases(DType dtype) {
+  const QuantisedCase table[] = {
+      {.name = "i4_row",
+       .why = "one row, groups of 128",
+       .weight = "i4",
+       .n = 24,
+       .k = 512,
+       .group = 128},
+      {.name = "u4_zeros",
+       .why = "zero points, groups of 32, a group that is not whole",
+       .weight = "u4",
+       .m = 3,
+       .n = 21,
+       .k = 336,
+       .group = 32,
+       .zeros = true},
+      {.name = "i4_odd",
+       .why = "an odd number of terms, one scale for each row",
+       .weight = "i4",
+       .m = 5,
+       .n = 7,
+       .k = 77,
+       .zeros = true},
+      {.name = "i8_row", .why = "one row in 8 bits", .weight = "i8", .n = 40, .k = 256},
+      {.name = "u8_zeros",
+       .why = "zero points in 8 bits",
+       .weight = "u8",
+       .m = 9,
+       .n = 13,
+       .k = 200,
+       .group = 64,
+       .zeros = true},
+      {.name = "i8_gaps",
+       .why = "unused memory between rows, chunks that are not aligned",
+       .weight = "i8",
+       .m = 2,
+       .n = 11,
+       .k = 100,
+       .group = 96,
+       .zeros = true,
+       .gap = 3},
+      {.name = "u4_gaps",
+       .why = "the same in half bytes",
+       .weight = "u4",
+       .m = 2,
+       .n = 11,
+       .k = 99,
+       .group = 32,
+       .zeros = true,
+       .gap = 3},
+      {.name = "q8_0",
+       .why = "ggml's blocks of 8 bits",
+       .weight = "q8_0",
+       .m = 2,
+       .n = 9,
+       .k = 192},
+      {.name = "q4_0",
+       .why = "ggml's blocks of 4 bits",
+       .weight = "q4_0",
+       .m = 2,
+       .n = 9,
+       .k = 192},
+      {.name = "long",
+       .why = "more terms than an item holds",
+       .weight = "i4",
+       .n = 3,
+       .k = 8704,
+       .group = 128},
+      {.name = "wild",
+       .why = "scales that are 0, NaN and infinite",
+       .weight = "i8",
+       .m = 2,
+       .n = 6,
+       .k = 192,
+       .group = 96,
+       .data = "wild"},
+      {.name = "no_terms", .why = "the product is 0", .weight = "i8", .m = 2, .n = 3, .k = 0},
+      {.name = "no_rows", .why = "nothing to write", .weight = "i8", .m = 0, .n = 3, .k = 32},
+      {.name = "float_scale",
+       .why = "scales and output of another type",
+       .weight = "i4",
+       .m = 2,
+       .n = 10,
+       .k = 128,
+       .group = 64,
+       .scale = "f32",
+       .output = "f32"},
+  };
+  std::vector<Case> cases;
+  for (const QuantisedCase& from : table) cases.push_back(make(dtype, from));
+  return cases;
+}
+
+std::vector<Case> quantised_matmul_benchmarks(DType dtype) {
+  const QuantisedCase table[] = {
+      {.name = "w4_1",
+       .why = "as a language model decodes",
+       .weight = "i4",
+       .m = 1,
+       .n = 28672,
+       .k = 8192,
+       .group = 128},
+      {.name = "w4_16",
+       .why = "few rows",
+       .weight = "i4",
+       .m = 16,
+       .n = 28672,
+       .k = 8192,
+       .group = 128},
+      {.name = "w4_square",
+       .why = "a square",
+       .weight = "i4",
+       .m = 1,
+       .n = 8192,
+       .k = 8192,
+       .group = 128},
+      {.name = "w8_square",
+       .why = "a square",
+       .weight = "i8",
+       .m = 1,
+       .n = 8192,
+       .k = 8192,
+       .group = 128},
+      {.name = "q8_0_square",
+       .why = "ggml's blocks",
+       .weight = "q8_0",
+       .m = 1,
+       .n = 8192,
+       .k = 8192},
+      {.name = "q4_0_square",
+       .why = "ggml's blocks",
+       .weight = "q4_0",
+       .m = 1,
+       .n = 8192,
+       .k = 8192},
+  };
+  std::vector<Case> cases;
+  for (const QuantisedCase& from : table) cases.push_back(make(dtype, from));
+  return cases;
+}
+
+void fill_quantised_matmul(const Problem& problem, const Case& shape,
+                           std::span<HostTensor> tensors) {
+  const auto& call = problem.as<QuantisedProblem>();
+  std::mt19937_64 generator(shape.seed * 1000003);
+  std::normal_distribution<float> normal;
+  const auto count = [&](std::size_t slot) {
+    return static_cast<std::size_t>(problem.spec(slot).elements());
+  };
+  std::vector<double> input(count(kInput));
+  for (double& x : input) x = normal(generator);
+  tensors[kInput].write(input);
+  std::vector<double> codes(count(kWeight));
+  for (double& code : codes) code = random_code(problem.spec(kWeight).dtype, generator);
+  if (call.layout != Layout::kPlain) {
+    const auto size = static_cast<std::size_t>(block_bytes(call.layout));
+    for (std::size_t at = 0; at < codes.size(); at += size) {
+      const std::uint16_t bits = to_half_bits(0.01 * normal(generator));
+      codes[at] = bits % 256;
+      codes[at + 1] = bits / 256;
+    }
+  }
+  tensors[kWeight].write(codes);
+  if (problem.has(kScale)) {
+    std::vector<double> scales(count(kScale));
+    for (double& scale : scales) scale = 0.01 * normal(generator);
+    if (shape.data == "wild") {
+      scales[0] = 0;
+      scales[2] = std::nan("");
+      scales[5] = std::numeric_limits<double>::infinity();
+    }
+    tensors[kScale].write(scales);
+  }
+  if (problem.has(kZero)) {
+    std::vector<double> zeros(count(kZero));
+    for (double& zero : zeros) zero = random_code(problem.spec(kZero).dtype, generator);
+    tensors[kZero].write(zeros);
+  }
+}
+
+}  // namespace tessera::operations::quantised

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// A product with quantised weights after validation.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "operations/common/ways.hpp"
+#include "operations/quantised_core/args.h"
+#include "tessera/record.hpp"
+
+namespace tessera::operations::quantised {
+
+enum Slot : std::size_t { kInput, kWeight, kScale, kZero, kOutput };
+
+// How weights lie: rows of codes, or ggml's blocks of 32 with a scale each.
+enum class Layout : std::uint8_t { kPlain, kQ8_0, kQ4_0 };
+std::int64_t block_bytes(Layout layout);  // of 32 weights; not of kPlain
+
+struct QuantisedProblem {
+  std::int64_t m = 0, n = 0, k = 0;
+  std::int64_t group = 0;  // terms that share a scale
+  Layout layout = Layout::kPlain;
+  DType output = DType::kF32;
+};
+
+void validate_quantised_matmul(Problem& problem);
+void reference_quantised_matmul(const Problem& problem, std::span<HostTensor> tensors);
+Workload quantised_matmul_workload();
+std::vector<Case> quantised_matmul_cases(DType dtype);
+std::vector<Case> quantised_matmul_benchmarks(DType dtype);
+// Kinds of data: "normal"; "wild", with scales that are 0, NaN and infinite.
+void fill_quantised_matmul(const Problem& problem, const Case& shape,
+                           std::span<HostTensor> tensors);
+
+// What kernels are specialised on and given.
+std::uint32_t format_of(const Problem& problem);  // QUANT_BYTES …
+abi::QuantArgs arguments_of(const Problem& problem);
+std::vector<Define> storage_axes(const Problem& problem, const DeviceProfile& profile);
+Refusal rejects_quantised(const Problem& problem, const DeviceProfile& profile);
+
+Way rows_way();
+Way cpu_way();
+
+}  // namespace tessera::operations::quantised

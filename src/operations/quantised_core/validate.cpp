@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operations/common/validate.hpp"
+
+#include <string>
+
+#include "kernel/option_access.hpp"
+#include "operations/quantised_core/problem.hpp"
+#include "tessera/error.hpp"
+
+namespace tessera::operations::quantised {
+namespace {
+
+void read_blocks(const Problem& problem, QuantisedProblem& call) {
+  const TensorSpec& weight = problem.spec(kWeight);
+  require(problem, weight.dtype == DType::kU8,
+          operand_text(problem, kWeight) + " must be u8: bytes of blocks");
+  require(problem, call.k % QUANT_CHUNK == 0,
+          "blocks have 32 weights, and input has " + std::to_string(call.k) + " terms");
+  require_shape(problem, kWeight,
+                {weight.shape[0], call.k / QUANT_CHUNK * block_bytes(call.layout)});
+  require(problem, !problem.has(kScale) && !problem.has(kZero),
+          "blocks have scales of their own, and the call has scale or zero_point");
+  call.group = QUANT_CHUNK;
+}
+
+void read_codes(const Problem& problem, QuantisedProblem& call) {
+  const TensorSpec& weight = problem.spec(kWeight);
+  require_shape(problem, kWeight, {weight.shape[0], call.k});
+  require(problem, problem.has(kScale), "weight in layout 'plain' needs scale");
+  const Shape& scale = problem.spec(kScale).shape;
+  require(problem, scale.size() == 2 && scale[0] == call.n && scale[1] > 0,
+          operand_text(problem, kScale) + " must be [n, groups]");
+  const std::int64_t groups = scale[1];
+  call.group = integer_option(problem, "group_size", 1).value_or((call.k + groups - 1) / groups);
+  require(problem, groups == 1 || call.group % QUANT_CHUNK == 0,
+          "groups have a multiple of 32 terms, not " + std::to_string(call.group));
+  const std::int64_t fit = call.k == 0 ? 1 : (call.k + call.group - 1) / call.group;
+  require(problem, groups == fit,
+          operand_text(problem, kScale) + " must have a column for each of the " +
+              std::to_string(fit) + " groups of " + std::to_string(call.group) + " terms");
+  if (!problem.has(kZero)) return;
+  require_shape(problem, kZero, scale);
+  require(problem, problem.spec(kZero).dtype == weight.dtype,
+          operand_text(problem, kZero) + " must have the dtype of weight, " +
+              std::string(to_string(weight.dtype)));
+}
+
+}  // namespace
+
+std::int64_t block_bytes(Layout layout) { return layout == Layout::kQ8_0 ? 34 : 18; }
+
+void validate_quantised_matmul(Problem& problem) {
+  const TensorSpec &input = problem.spec(kInput), &weight = problem.spec(kWeight);
+  QuantisedProblem call;
+  problem.dtype = input.dtype;
+  require(problem, !input.shape.empty(),
+          operand_text(problem, kInput) + " must be [..., in_features]");
+  require(problem, weight.shape.size() == 2,
+          operand_text(problem, kWeight) + " must be [out_features, in_features]");
+  call.k = input.shape.back();
+  call.m = 1;
+  for (std::size_t i = 0; i + 1 < input.shape.size(); ++i) call.m *= input.shape[i];
+  call.n = weight.shape[0];
+  constexpr Layout kLayouts[] = {Layout::kPlain, Layout::kQ8_0, Layout::kQ4_0};
+  call.layout = kLayouts[kernel::choice_option(problem, "layout", {"plain", "q8_0", "q4_0"})];
+  if (call.layout == Layout::kPlain) {
+    read_codes(problem, call);
+  } else {
+    read_blocks(problem, call);
+  }
+  call.output = input.dtype;
+  if (!std::holds_alternative<std::monostate>(problem.option("output_dtype"))) {
+    constexpr DType kTypes[] = {DType::kF32, DType::kF16, DType::kBF16};
+    call.output = kTypes[kernel::choice_option(problem, "output_dtype", {"f32", "f16", "bf16"})];
+  }
+  Shape output = input.shape;
+  output.back() = call.n;
+  problem.infer_output(kOutput, call.output, output);
+  problem.key = "input=" + std::string(to_string(input.dtype)) +
+                ";weight=" + std::string(to_string(weight.dtype)) +
+                ";layout=" + std::to_string(static_cast<int>(call.layout)) +
+                ";out=" + std::string(to_string(call.output)) + ";m=" + bucket(call.m) +
+                ";n=" + bucket(call.n) + ";k=" + bucket(call.k) + ";group=" + bucket(call.group) +
+                ";zero=" + (problem.has(kZero) ? "1" : "0");
+  problem.set_details(std::move(call));
+}
+
+}  // namespace tessera::operations::quantised

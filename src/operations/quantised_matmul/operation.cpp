@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The record of quantised_matmul, and the typed function.
+#include <string>
+#include <utility>
+
+#include "operations/quantised_core/problem.hpp"
+#include "tessera/operations/quantised_matmul.hpp"
+
+namespace tessera {
+namespace operations::quantised {
+
+std::vector<Operation> quantised_matmul() {
+  const std::vector<DType> floats{DType::kF32, DType::kF16, DType::kBF16};
+  const std::vector<DType> codes{DType::kI8, DType::kU8, DType::kI4, DType::kU4};
+  Operation operation;
+  operation.name = "quantised_matmul";
+  operation.summary = "product with weights of 8 or 4 bits, with a scale for each group of terms";
+  operation.formula =
+      "output[..., n] = sum over groups g of scale[n, g] sum over k in g of input[..., k] "
+      "(weight[n, k] - zero_point[n, g])";
+  operation.operands = {
+      {.name = "input", .shape = "[..., k]", .dtypes = floats, .doc = ""},
+      {.name = "weight",
+       .shape = "[n, k]",
+       .dtypes = codes,
+       .doc = "u8 [n, bytes] in layouts of blocks"},
+      {.name = "scale",
+       .optional = true,
+       .shape = "[n, groups]",
+       .dtypes = floats,
+       .doc = "of plain layouts, which need it"},
+      {.name = "zero_point",
+       .optional = true,
+       .shape = "[n, groups]",
+       .dtypes = codes,
+       .doc = "in the dtype of weight; 0 where it is left out"},
+      {.name = "output", .role = Role::kOutput, .shape = "[..., n]", .dtypes = floats, .doc = ""}};
+  operation.options = {{.name = "layout",
+                        .fallback = std::string("plain"),
+                        .type = "one of plain, q8_0, q4_0",
+                        .doc = "of weight; the others are GGUF's blocks of 32 weights"},
+                       {.name = "group_size",
+                        .type = "int",
+                        .doc = "terms that share a scale; k / groups where it is not set"},
+                       {.name = "output_dtype",
+                        .type = "one of f32, f16, bf16",
+                        .doc = "of output; that of input where it is not set"}};
+  operation.validate = validate_quantised_matmul;
+  operation.reference = reference_quantised_matmul;
+  add_ways(operation, {cpu_way(), rows_way()});
+  operation.workload = quantised_matmul_workload();
+  return {std::move(operation)};
+}
+
+}  // namespace operations::quantised
+
+Tensor quantised_matmul(const Executor& on, const Tensor& input, const Tensor& weight,
+                        const QuantisedMatmulOptions& options) {
+  Tensors tensors{{"input", input}, {"weight", weight}};
+  if (options.scale) tensors.emplace("scale", options.scale);
+  if (options.zero_point) tensors.emplace("zero_point", options.zero_point);
+  constexpr const char* kLayouts[] = {"plain", "q8_0", "q4_0"};
+  Options values{{"layout", std::string(kLayouts[static_cast<std::size_t>(options.layout)])}};
+  if (options.group_size) values.emplace("group_size", *options.group_size);
+  if (options.output_dtype)
+    values.emplace("output_dtype", std::string(to_string(*options.output_dtype)));
+  return on.run("quantised_matmul", std::move(tensors), values).at("output");
+}
+
+}  // namespace tessera

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// What products with quantised weights refuse, the laws of their reference, and the typed function
+// on the host.
+#include "tessera/operations/quantised_matmul.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "support/reference.hpp"
+#include "tessera/error.hpp"
+
+namespace tessera {
+namespace {
+
+using testing::f32;
+using ::testing::HasSubstr;
+using testing::normal_numbers;
+using testing::problem_of;
+using testing::run_reference;
+using testing::Specs;
+using testing::u8;
+using testing::Values;
+
+TEST(QuantisedRefusals, SayWhatIsWrong) {
+  struct Row {
+    Specs specs;
+    Options options;
+    const char* message;
+  };
+  const Specs plain{{"input", f32({2, 64})}, {"weight", u8({3, 64})}, {"scale", f32({3, 2})}};
+  const auto with = [&](const char* name, TensorSpec spec) {
+    Specs specs = plain;
+    specs[name] = std::move(spec);
+    return specs;
+  };
+  Specs unscaled = plain;
+  unscaled.erase("scale");
+  const Row rows[] = {
+      {with("weight", u8({64})), {}, "weight u8[64] must be [out_features, in_features]"},
+      {with("weight", u8({3, 60})), {}, "weight u8[3, 60] must be u8[3, 64]"},
+      {unscaled, {}, "weight in layout 'plain' needs scale"},
+      {with("scale", f32({3})), {}, "scale f32[3] must be [n, groups]"},
+      {with("scale", f32({3, 3})), {}, "groups have a multiple of 32 terms, not 22"},
+      {plain,
+       {{"group_size", std::int64_t{64}}},
+       "scale f32[3, 2] must have a column for each of the 1 groups of 64 terms"},
+      {plain,
+       {{"group_size", std::int64_t{0}}},
+       "option 'group_size' must be an integer of at least 1"},
+      {with("zero_point", u8({3, 1})), {}, "zero_point u8[3, 1] must be u8[3, 2]"},
+      {with("zero_point", TensorSpec::contiguous(DType::kI8, {3, 2})),
+       {},
+       "zero_point i8[3, 2] must have the dtype of weight, u8"},
+      {plain, {{"layout", std::string("q5_0")}}, "option 'layout' must be plain or q8_0 or q4_0"},
+      {unscaled, {{"layout", std::string("q8_0")}}, "weight u8[3, 64] must be u8[3, 68]"},
+      {{{"input", f32({2, 64})}, {"weight", u8({3, 36})}, {"scale", f32({3, 2})}},
+       {{"layout", std::string("q4_0")}},
+       "blocks have scales of their own, and the call has scale or zero_point"},
+      {{{"input", f32({2, 60})}, {"weight", u8({3, 36})}},
+       {{"layout", std::string("q4_0")}},
+       "blocks have 32 weights, and input has 60 terms"},
+  };
+  for (const Row& row : rows) {
+    try {
+      (void)problem_of("quantised_matmul", row.specs, row.options);
+      FAIL() << "not refused: " << row.message;
+    } catch (const InvalidArgument& error) {
+      EXPECT_THAT(error.what(), HasSubstr(row.message));
+    }
+  }
+}
+
+// The same numbers as codes with zero points and as blocks of ggml: the product is the same.
+TEST(QuantisedReference, LayoutsOfTheSameNumbersAgree) {
+  const std::vector<double> input = normal_numbers(64, 1);
+  std::vector<double> codes(64), bytes8, bytes4, centred(64);
+  for (std::size_t i = 0; i < 64; ++i) {
+    codes[i] = static_cast<double>(i * 7 % 16);
+    centred[i] = codes[i] - 8;
+  }
+  for (std::size_t block = 0; block < 2; ++block) {
+    const std::uint16_t scale = to_half_bits(block == 0 ? 0.5 : -0.25);
+    for (auto* bytes : {&bytes8, &bytes4}) {
+      bytes->push_back(scale % 256);
+      bytes->push_back(scale / 256);
+    }
+    for (std::size_t i = 0; i < 32; ++i) {
+      const double number = centred[32 * block + i];
+      bytes8.push_back(number < 0 ? number + 256 : number);
+    }
+    for (std::size_t i = 0; i < 16; ++i)
+      bytes4.push_back(codes[32 * block + i] + 16 * codes[32 * block + 16 + i]);
+  }
+  const auto run = [&](TensorSpec weight, const std::vector<double>& numbers, const char* layout,
+                       double zero) {
+    Specs specs{{"input", f32({1, 64})}, {"weight", std::move(weight)}};
+    Values values{{"input", input}, {"weight", numbers}};
+    if (std::string(layout) == "plain") {
+      specs["scale"] = f32({1, 2});
+      specs["zero_point"] = u8({1, 2});
+      values["scale"] = {0.5, -0.25};
+      values["zero_point"] = {zero, zero};
+    }
+    return run_reference(problem_of("quantised_matmul", specs, {{"layout", std::string(layout)}}),
+                         values)
+        .at("output");
+  };
+  const std::vector<double> plain = run(u8({1, 64}), codes, "plain", 8);
+  EXPECT_EQ(run(u8({1, 68}), bytes8, "q8_0", 0), plain);
+  EXPECT_EQ(run(u8({1, 36}), bytes4, "q4_0", 0), plain);
+  double sum = 0;
+  for (std::size_t i = 0; i < 64; ++i) sum += input[i] * centred[i] * (i < 32 ? 0.5 : -0.25);
+  EXPECT_NEAR(plain[0], sum, 1e-12);
+}
+
+TEST(QuantisedReference, ScalesThatAreNoNumbersMakeNan) {
+  const auto output = [](double scale) {
+    return run_reference(
+               problem_of("quantised_matmul",
+                          {{"input", f32({1, 1})}, {"weight", u8({1, 1})}, {"scale", f32({1, 1})}}),
+               {{"input", {2}}, {"weight", {3}}, {"scale", {scale}}})
+        .at("output")[0];
+  };
+  EXPECT_EQ(output(0.5), 3);
+  EXPECT_EQ(output(0), 0);
+  EXPECT_TRUE(std::isnan(output(std::numeric_limits<double>::infinity())));
+  EXPECT_TRUE(std::isnan(output(std::nan(""))));
+}
+
+TEST(QuantisedMatmul, TakesLeadingAxes) {
+  const Context context = Context::open({.device = "host", .cache_directory = ""});
+  const Tensor input = context.upload(std::vector<float>{1, 2, 3, 4}, {2, 1, 2});
+  const Tensor weight = context.upload(std::vector<std::uint8_t>{1, 0, 2, 1}, {2, 2});
+  const Tensor scale = context.upload(std::vector<float>{2, 10}, {2, 1});
+  const Tensor output = quantised_matmul(context, input, weight, {.scale = scale});
+  EXPECT_EQ(output.shape(), (Shape{2, 1, 2}));
+  EXPECT_EQ(context.download<float>(output), (std::vector<float>{2, 40, 6, 100}));
+}
+
+}  // namespace
+}  // namespace tessera
