@@ -89,7 +89,7 @@ KERNEL void grouped_product_cpu(const global void* restrict a, const global void
       }
     }
   }
-  const bool adds = (args.features & GROUPED_ADDEND) != 0u && (over_terms || !is_held);
+  const bool adds = over_terms || !is_held ? (args.features & GROUPED_ADDEND) != 0u : false;
   for (int row = 0; row < rows; ++row) {
     for (int column = 0; column < columns; column += VECTOR_WIDTH) {
       floatv y = vloadv(0, kept + column / PANEL * PANEL * BLOCK_M + row * PANEL + column % PANEL);

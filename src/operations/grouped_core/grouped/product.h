@@ -81,7 +81,7 @@ for (u32 unit = GROUP_ID_X; unit < tiles_m * tiles_n; unit += GROUP_COUNT_X) {
     }
     TILE_BARRIER();
   }
-  const bool adds = (features & GROUPED_ADDEND) != 0u && (over_terms || !is_held);
+  const bool adds = over_terms || !is_held ? (features & GROUPED_ADDEND) != 0u : false;
   // One by one; the sums stay in registers, where nothing can be looked up.
   ROLLED for (u32 vector = 0u; vector < TO_U32(ROWS * COLUMNS / 4); ++vector) {
     FLOAT4 sum = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);

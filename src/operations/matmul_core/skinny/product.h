@@ -86,7 +86,7 @@ for (u32 unit = GROUP_ID_X; unit < units; unit += GROUP_COUNT_X) {
   const u32 a_base = matmul_base(MATMUL_ARGUMENTS ARGS(a), batch);
   const u32 b_base = matmul_base(MATMUL_ARGUMENTS ARGS(b), batch);
   const u32 first = min(split * steps_each, steps), last = min(first + steps_each, steps);
-  const bool whole = B_ORDER == 1 || (B_ORDER == 2 && block0 + TO_U32(BLOCK_N) <= ARGS(n));
+  const bool whole = B_ORDER == 2 ? block0 + TO_U32(BLOCK_N) <= ARGS(n) : B_ORDER == 1;
   UNROLL for (u32 i = 0u; i < TO_U32(ROWS * COLUMNS); ++i) PRODUCT(i) = 0.0f;
   for (u32 step = first; step < last; ++step) {
     const u32 summand = step / rounds, round0 = step % rounds * TO_U32(BLOCK_K);
