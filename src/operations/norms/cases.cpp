@@ -17,7 +17,8 @@ enum Has : unsigned {
   kHasBias = 2,
   kHasResidual = 4,
   kHasSum = 8,
-  kWide = 16,  // weight and bias in f32
+  kWideWeight = 16,  // in f32
+  kWideBias = 32,
   kAll = kHasWeight | kHasBias | kHasResidual | kHasSum,
 };
 
@@ -42,19 +43,20 @@ Case make(bool backward, DType dtype, const NormCase& from) {
   const auto has = [&](Has what) { return (from.has & what) != 0; };
   const Shape row{from.shape.back()};
   const Shape& residual = from.residual.empty() ? from.shape : from.residual;
-  const DType parameters = has(kWide) ? DType::kF32 : dtype;
+  const DType weight = has(kWideWeight) ? DType::kF32 : dtype;
+  const DType bias = has(kWideBias) ? DType::kF32 : dtype;
   const auto add = [&](std::size_t slot, DType type, const Shape& shape) {
     set(result, slot, TensorSpec::contiguous(type, shape));
   };
   add(kInput, dtype, from.shape);
-  if (has(kHasWeight)) add(kWeight, parameters, row);
-  if (has(kHasBias)) add(kBias, parameters, row);
+  if (has(kHasWeight)) add(kWeight, weight, row);
+  if (has(kHasBias)) add(kBias, bias, row);
   if (has(kHasResidual)) add(kResidual, dtype, residual);
   if (has(kHasSum)) add(kSum, dtype, from.shape);
   if (backward) {
     add(kGradOutput, dtype, from.shape);
-    if (has(kHasWeight)) add(kGradWeight, parameters, row);
-    if (has(kHasBias)) add(kGradBias, parameters, row);
+    if (has(kHasWeight)) add(kGradWeight, weight, row);
+    if (has(kHasBias)) add(kGradBias, bias, row);
     if (has(kHasResidual)) add(kGradResidual, dtype, residual);
   }
   if (from.epsilon) result.options["epsilon"] = *from.epsilon;
@@ -109,11 +111,11 @@ std::vector<NormCase> table() {
       {.name = "wide",
        .why = "weights in float beside 16-bit rows",
        .shape = {33, 132},
-       .has = kAll | kWide},
+       .has = kAll | kWideWeight | kWideBias},
       {.name = "wide_odd",
-       .why = "the same where nothing is aligned",
+       .why = "one of them only, where nothing is aligned",
        .shape = {9, 35},
-       .has = kAll | kWide},
+       .has = kAll | kWideBias},
       {.name = "long_rows",
        .why = "rows that no work-group keeps",
        .shape = {5, 20011},
@@ -230,7 +232,7 @@ std::vector<Case> quantised_cases(const StorageTypes& types) {
                           {.name = "quantised_all",
                            .why = "everything that a call may have, a residual that broadcasts",
                            .shape = {3, 5, 70},
-                           .has = kAll | kWide,
+                           .has = kAll | kWideWeight,
                            .data = "shifted",
                            .residual = {5, 70}},
                           {.name = "quantised_constant",
