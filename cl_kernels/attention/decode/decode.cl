@@ -86,12 +86,23 @@ typedef struct {
 } Rows;
 #define BYTES(elements) ((elements) * (uint)sizeof(scalar))
 
+// Key c of a stream in the step at `first`.
+#define STREAM_KEY(first, last, c) (uint)min((first) + (int)(stream + ATTN_STREAMS * (c)), last)
+#if PAGED
+// Whoever reads the table waits for it before he can ask for keys, so a step's places are looked up a step before.
+#define PLACE_OF_KEY(rows, first, last, c) place_at(rows.places, place[c])
+#define LOOK_UP(first, last) \
+  UNROLL for (uint c = 0; c < ATTN_KEYS; ++c) place[c] = key_place(keys.places, STREAM_KEY(first, last, c));
+#else
+#define PLACE_OF_KEY(rows, first, last, c) key_at(rows.places, STREAM_KEY(first, last, c))
+#define LOOK_UP(first, last)
+#endif
+
 // A stream's keys of the step at `first`. Nothing may be read that no row sees: keys past the last one repeat it, and
 // their scores are masked.
 #define FETCH(to, rows, first, last, parts, features)                                                      \
   UNROLL for (uint c = 0; c < ATTN_KEYS; ++c) {                                                                \
-    const uint index = (uint)min((first) + (int)(stream + ATTN_STREAMS * c), last);                            \
-    const global scalar* row = (const global scalar*)(rows.data + key_at(rows.places, index));           \
+    const global scalar* row = (const global scalar*)(rows.data + PLACE_OF_KEY(rows, first, last, c));         \
     UNROLL for (uint n = 0; n < parts; ++n)                                                               \
       to[c * parts + n] = load_part(row, (n * LANES + lane) * ATTN_PART, features);                            \
   }
@@ -230,6 +241,10 @@ KERNEL void attention_decode(const global scalar* restrict q, const global scala
       (const global uchar*)(v + (a.v_offset + (size_t)KEYS_OF(batch) * a.v_stride_batch + (size_t)kv_head * a.v_stride_head)),
       KEY_PLACES(BYTES(a.v_stride_row), BYTES(a.v_stride_batch), tile.sequence)};
   uint4 key_part[ATTN_KEYS * ATTN_HEAD_PARTS], value_part[ATTN_KEYS * ATTN_VALUE_PARTS];
+#if PAGED
+  KeyPlace place[ATTN_KEYS];
+  if (at.first < at.end) LOOK_UP(at.first, at.end - 1)
+#endif
   if (at.first < at.end) FETCH(key_part, keys, at.first, at.end - 1, ATTN_HEAD_PARTS, HEAD_DIM)
 
   float query[ROWS][ATTN_HEAD_PARTS * ATTN_PART], sum[ROWS][ATTN_VALUE_PARTS * ATTN_PART];
@@ -252,6 +267,7 @@ KERNEL void attention_decode(const global scalar* restrict q, const global scala
 
   for (int first = at.first; first < at.end; first += BLOCK_K) {
     FETCH(value_part, values, first, at.end - 1, ATTN_VALUE_PARTS, VALUE_DIM)
+    LOOK_UP(first + (int)BLOCK_K, at.end - 1)
 
     float score[ATTN_SCORES];  // this lane's products; later the weights
     UNROLL for (uint i = 0; i < ATTN_SCORES; ++i) score[i] = 0.0f;
