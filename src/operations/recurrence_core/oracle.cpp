@@ -27,6 +27,9 @@ Factor factor_of(double exponent, double size) {
   return factor;
 }
 
+// A product below the smallest float may be lost, too: devices need not keep such numbers.
+constexpr double kLostProduct = 0x1p-126;
+
 // If roundings are independent, a sum of n numbers is off by lambda sqrt(n) u times their
 // magnitudes at most, but with a probability of about 2 n exp(-lambda^2 / 2) (Higham and Mary, SIAM
 // J. Sci. Comput. 41(5), 2019); lambda is 8.
@@ -55,14 +58,14 @@ struct RecurrenceOracle::States {
 
   explicit States(std::size_t count) : h(count), size(count), error(count) {}
   void decay(std::size_t at, const Factor& a) {
-    error[at] = a.value * error[at] + (a.value * a.error + a.lost) * size[at];
+    error[at] = a.value * error[at] + (a.value * a.error + a.lost) * size[at] + kLostProduct;
     h[at] *= a.value;
     size[at] *= a.value;
   }
   void add(std::size_t at, double term) {
     h[at] += term;
     size[at] += std::fabs(term);
-    error[at] += 3 * kUnitF32 * size[at];
+    error[at] += 3 * kUnitF32 * size[at] + kLostProduct;
   }
 };
 
@@ -184,7 +187,8 @@ RecurrenceOracle::Forward RecurrenceOracle::forward(const Unit& unit, std::int64
         const std::size_t at = k * width + v;
         result.output.values[place + v] += weight * states.h[at];
         result.output.bounds[place + v] +=
-            std::fabs(weight) * (states.error[at] + sum_error(call_.key_dim) * states.size[at]);
+            std::fabs(weight) * (states.error[at] + sum_error(call_.key_dim) * states.size[at]) +
+            kLostProduct;
       }
     }
   }
@@ -231,31 +235,33 @@ RecurrenceOracle::Backward RecurrenceOracle::backward(const Unit& unit) const {
     const double* key = row(key_, unit, at_token, call_.key_dim);
     const double* value = row(value_, unit, at_token, call_.value_dim);
     const double* output = row(grad_output_, unit, at_token, call_.value_dim);
-    each_factor(decay(unit, at_token, 0), call_.value_dim,
-                [&](std::size_t at, std::size_t k, std::size_t v, const Factor& factor) {
-                  const States &now = before[i + 1], &old = before[i];
-                  gradient.add(at, call_.scale * query[k] * output[v]);
-                  const double dh = gradient.h[at], size = gradient.size[at];
-                  const double weight = call_.scale * output[v];
-                  add(result.query, place * keys + k, weight * now.h[at],
-                      std::fabs(weight) * (now.error[at] + value_sum * now.size[at]));
-                  add(result.key, place * keys + k, dh * value[v],
-                      std::fabs(value[v]) * (gradient.error[at] + value_sum * size));
-                  add(result.value, place * columns + v, dh * key[k],
-                      std::fabs(key[k]) * (gradient.error[at] + key_sum * size));
-                  const double slope = dh * factor.value * old.h[at];
-                  const double terms = size * old.size[at];
-                  const double bound =
-                      factor.value * (gradient.error[at] * old.size[at] +
-                                      (size + gradient.error[at]) * old.error[at]) +
-                      (factor.value * (factor.error + key_sum + value_sum) + factor.lost) * terms;
-                  add(result.gk, place * keys + k, slope, bound);
-                  add(result.gv, place * columns + v, slope, bound);
-                  add(result.gate, place, slope, bound);
-                  result.gamma += slope;
-                  result.gamma_bound += bound + sum_error(call_.tokens) * factor.value * terms;
-                  gradient.decay(at, factor);
-                });
+    each_factor(
+        decay(unit, at_token, 0), call_.value_dim,
+        [&](std::size_t at, std::size_t k, std::size_t v, const Factor& factor) {
+          const States &now = before[i + 1], &old = before[i];
+          gradient.add(at, call_.scale * query[k] * output[v]);
+          const double dh = gradient.h[at], size = gradient.size[at];
+          const double weight = call_.scale * output[v];
+          add(result.query, place * keys + k, weight * now.h[at],
+              std::fabs(weight) * (now.error[at] + value_sum * now.size[at]) + kLostProduct);
+          add(result.key, place * keys + k, dh * value[v],
+              std::fabs(value[v]) * (gradient.error[at] + value_sum * size) + kLostProduct);
+          add(result.value, place * columns + v, dh * key[k],
+              std::fabs(key[k]) * (gradient.error[at] + key_sum * size) + kLostProduct);
+          const double slope = dh * factor.value * old.h[at];
+          const double terms = size * old.size[at];
+          const double bound =
+              factor.value * (gradient.error[at] * old.size[at] +
+                              (size + gradient.error[at]) * old.error[at]) +
+              (factor.value * (factor.error + key_sum + value_sum) + factor.lost) * terms +
+              kLostProduct * (1 + old.size[at]);
+          add(result.gk, place * keys + k, slope, bound);
+          add(result.gv, place * columns + v, slope, bound);
+          add(result.gate, place, slope, bound);
+          result.gamma += slope;
+          result.gamma_bound += bound + sum_error(call_.tokens) * factor.value * terms;
+          gradient.decay(at, factor);
+        });
   }
   result.state = {std::move(gradient.h), std::move(gradient.error)};
   return result;
