@@ -2,6 +2,7 @@
 # cmake -DNM=<nm> -DLIBRARY_DIR=<dir> -P check_exports.cmake
 # A shared libtessera exports names of namespace tessera and the C functions of c_exports.txt, and no other: no std
 # instantiation, no driver wrapper. A function that leaves the list, or changes, needs another soname.
+cmake_minimum_required(VERSION 3.25)
 file(STRINGS "${CMAKE_CURRENT_LIST_DIR}/c_exports.txt" c_functions)
 file(GLOB libraries "${LIBRARY_DIR}/libtessera.so")
 if(NOT libraries)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # cmake -DCXX=<compiler> -DINCLUDE=<installed include dir> -DWORK=<scratch dir> -P check_headers.cmake
-# Every installed header, as C99 too where it is one of C, compiles alone and twice, without warnings, and reaches nothing but Tessera's own headers and
-# the standard library's. interop/ holds the headers that name vendor types on purpose.
+# Every installed header, as C99 too where it is one of C, compiles alone and twice, without warnings, and reaches nothing
+# but Tessera's own headers and the standard library's. interop/ holds the headers that name vendor types on purpose.
 file(MAKE_DIRECTORY "${WORK}")
 file(GLOB_RECURSE headers RELATIVE "${INCLUDE}" "${INCLUDE}/*.hpp")
 list(FILTER headers EXCLUDE REGEX "/interop/")
