@@ -33,6 +33,9 @@ const std::map<std::pair<std::string, Backend>, std::size_t>& larger_budgets() {
       // Four operations; storage types, alignment and who makes scales are compiled in. The kernels
       // are small.
       {{"kv_cache", Backend::kVulkan}, 24},
+      // Five operations of fifteen small kernels; storage types, alignment and which losses are
+      // wanted are compiled in.
+      {{"moe", Backend::kVulkan}, 36},
   };
   return budgets;
 }
