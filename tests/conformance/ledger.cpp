@@ -37,6 +37,9 @@ const std::map<std::pair<std::string, Backend>, std::size_t>& larger_budgets() {
       // for few rows, each with its packing. One program takes two seconds at most.
       {{"matmul", Backend::kOpenCL}, 48},
       {{"matmul", Backend::kVulkan}, 24},
+      // Five operations of fifteen small kernels; storage types, alignment and which losses are
+      // wanted are compiled in.
+      {{"moe", Backend::kVulkan}, 36},
   };
   return budgets;
 }

@@ -21,10 +21,18 @@
   peak = fmax(peak, fmax(fmax(most.s0, most.s1), fmax(most.s2, most.s3)))
 #define STORE_CHUNK(at, left) store_codes(codes, at, type, low / scale, high / scale, largest)
 INLINE void store_codes(global uchar* codes, size_t at, u32 type, float4 low, float4 high, float largest) {
-  const uint4 even = (uint4)(cache_code(type, low.s0, largest), cache_code(type, low.s1, largest),
-                             cache_code(type, low.s2, largest), cache_code(type, low.s3, largest));
-  const uint4 odd = (uint4)(cache_code(type, high.s0, largest), cache_code(type, high.s1, largest),
-                            cache_code(type, high.s2, largest), cache_code(type, high.s3, largest));
+  uint4 even, odd;
+  if (type == DTYPE_I8 || type == DTYPE_I4) {  // as to_integer(): NaN is 0
+    const int most = (int)largest;
+    const uint mask = type == DTYPE_I4 ? 0xfu : 0xffu;
+    even = as_uint4(clamp(convert_int4_sat_rte(low), -most, most)) & mask;
+    odd = as_uint4(clamp(convert_int4_sat_rte(high), -most, most)) & mask;
+  } else {
+    even = (uint4)(cache_code(type, low.s0, largest), cache_code(type, low.s1, largest),
+                   cache_code(type, low.s2, largest), cache_code(type, low.s3, largest));
+    odd = (uint4)(cache_code(type, high.s0, largest), cache_code(type, high.s1, largest),
+                  cache_code(type, high.s2, largest), cache_code(type, high.s3, largest));
+  }
   if (type == DTYPE_I4) {
     *(global uint*)(codes + at / 2) = even.s0 | even.s1 << 4 | even.s2 << 8 | even.s3 << 12 | odd.s0 << 16 |
                                       odd.s1 << 20 | odd.s2 << 24 | odd.s3 << 28;

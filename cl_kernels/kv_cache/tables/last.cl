@@ -6,7 +6,7 @@
 // Assumes  As many places as a multiple of 4, in the first part of scratch.
 #include "lib/prelude.clh"
 #include "operations/kv_cache/args.h"
-#include "operations/kv_cache/tables/args.h"
+#include "operations/kv_cache/tables_args.h"
 
 #define GLOBAL_ID ((uint)get_global_id(0))
 #define ARGS(name) (args.name)

@@ -7,7 +7,7 @@
 // Assumes  Fewer than 2^29 pairs.
 #include "lib/errors.clh"
 #include "operations/kv_cache/args.h"
-#include "operations/kv_cache/tables/args.h"
+#include "operations/kv_cache/tables_args.h"
 
 #define GLOBAL_ID ((uint)get_global_id(0))
 #define ARGS(name) (args.name)

@@ -6,7 +6,7 @@
 // Assumes  Slots of the pool and entries of the tables below 2^31.
 #include "lib/errors.clh"
 #include "operations/kv_cache/args.h"
-#include "operations/kv_cache/tables/args.h"
+#include "operations/kv_cache/tables_args.h"
 
 #define GLOBAL_ID ((uint)get_global_id(0))
 #define ARGS(name) (args.name)

@@ -4,7 +4,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "lib/prelude.glsl"
 #include "operations/kv_cache/args.h"
-#include "operations/kv_cache/tables/args.h"
+#include "operations/kv_cache/tables_args.h"
 
 layout(std430, binding = 0) readonly buffer Fours { ivec4 fours_of_places[]; };
 layout(std430, binding = 0) writeonly buffer Scratch { int places[]; };

@@ -5,7 +5,7 @@
 #include "lib/prelude.glsl"
 #include "lib/errors.glsl"
 #include "operations/kv_cache/args.h"
-#include "operations/kv_cache/tables/args.h"
+#include "operations/kv_cache/tables_args.h"
 
 layout(std430, binding = 0) readonly buffer Slots { int slots[]; };
 layout(std430, binding = 1) readonly buffer Tables { int tables[]; };

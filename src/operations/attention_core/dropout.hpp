@@ -8,29 +8,17 @@
 // probability).
 #pragma once
 
-#include <array>
 #include <cmath>
 #include <cstdint>
 
+#include "operations/common/philox.hpp"
+
 namespace tessera::operations::attention {
 
-inline std::array<std::uint32_t, 4> philox4x32_10(std::array<std::uint32_t, 4> counter,
-                                                  std::array<std::uint32_t, 2> key) {
-  for (int round = 0; round < 10; ++round) {
-    const std::uint64_t a = std::uint64_t{0xD2511F53} * counter[0];
-    const std::uint64_t b = std::uint64_t{0xCD9E8D57} * counter[2];
-    counter = {
-        static_cast<std::uint32_t>(b >> 32) ^ counter[1] ^ key[0], static_cast<std::uint32_t>(b),
-        static_cast<std::uint32_t>(a >> 32) ^ counter[3] ^ key[1], static_cast<std::uint32_t>(a)};
-    key = {key[0] + 0x9E3779B9U, key[1] + 0xBB67AE85U};
-  }
-  return counter;
-}
+using operations::philox4x32_10;
 
 inline std::uint32_t dropout_word(std::uint64_t seed, std::uint64_t number) {
-  return philox4x32_10(
-      {static_cast<std::uint32_t>(number), static_cast<std::uint32_t>(number >> 32), 0, 0},
-      {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)})[0];
+  return philox_block(seed, number)[0];
 }
 
 inline std::uint32_t dropout_threshold(double probability) {

@@ -12,7 +12,7 @@
 // and its segment. Where keys have positions of their own, the interval holds lengths only.
 #ifndef TESSERA_OPERATIONS_ATTENTION_POLICY_H
 #define TESSERA_OPERATIONS_ATTENTION_POLICY_H
-#include "operations/attention_core/philox.h"
+#include "abi/philox.h"
 #include "operations/attention_core/score.h"
 
 FUNCTION RowPolicy policy_row(POLICY_PARAMETERS u32 batch, u32 head, u32 row) {

@@ -9,7 +9,7 @@
 
 #include "operations/kv_cache/args.h"
 #include "operations/kv_cache/problem.hpp"
-#include "operations/kv_cache/tables/args.h"
+#include "operations/kv_cache/tables_args.h"
 
 namespace tessera::operations::kv_cache {
 

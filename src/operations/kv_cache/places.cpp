@@ -4,7 +4,7 @@
 #include <map>
 
 #include "operations/kv_cache/problem.hpp"
-#include "operations/kv_cache/tables/args.h"
+#include "operations/kv_cache/tables_args.h"
 
 namespace tessera::operations::kv_cache {
 namespace {

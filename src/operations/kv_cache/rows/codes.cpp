@@ -7,7 +7,7 @@
 #include "kernel/tunable_list.hpp"
 #include "operations/common/launch.hpp"
 #include "operations/kv_cache/launch.hpp"
-#include "operations/kv_cache/rows/passes.hpp"
+#include "operations/kv_cache/passes.hpp"
 
 namespace tessera::operations::kv_cache {
 namespace {

@@ -6,7 +6,7 @@
 #include "kernel/tunable_list.hpp"
 #include "operations/common/launch.hpp"
 #include "operations/kv_cache/launch.hpp"
-#include "operations/kv_cache/rows/passes.hpp"
+#include "operations/kv_cache/passes.hpp"
 
 namespace tessera::operations::kv_cache {
 namespace {
@@ -210,9 +210,11 @@ Way copy_pages_way() {
   variant.rejects = [](const Problem& problem, const Config& config,
                        const DeviceProfile& profile) -> Refusal {
     const Copying copying = paged(problem);
-    if (stage_of(problem).bytes >= std::int64_t{1} << 34)
+    const int most = profile.backend == Backend::kVulkan ? 31 : 34;
+    if (stage_of(problem).bytes >= std::int64_t{1} << most)
       return "needs " + std::to_string(stage_of(problem).bytes) +
-             " bytes of scratch for pages that may be overwritten, and 2^34 are the most";
+             " bytes of scratch for pages that may be overwritten, and 2^" + std::to_string(most) +
+             " are the most";
     return rejects_rows(problem, copying.rows(), config, profile);
   };
   return the_only(std::move(variant));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operations/kv_cache/rows/passes.hpp"
+#include "operations/kv_cache/passes.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The body of attention_states/merge.cl and attention_states/merge.comp. Text for OpenCL C and
+// GLSL. LOAD_PART(p, i) is four elements of a part's row from i on.
+
+const u32 lane = LOCAL_ID % TO_U32(LANES), line = LOCAL_ID / TO_U32(LANES);
+const u32 lines = TO_U32(WG_X) / TO_U32(LANES), dim = ARGS(dim), heads = ARGS(heads);
+const u32 all_parts = ARGS(parts) + ARGS(has_other);
+for (u32 row = GROUP_ID * lines + line; row < ARGS(rows); row += GROUP_COUNT * lines) {
+  const u32 head = row % heads, n = row / heads;
+  STATE_SUMS(largest, sum, factor)
+  if (lane == 0u && ARGS(has_merged) != 0u) {
+    STORE_MERGED(sum == 0.0f ? STATE_NOTHING : largest + log(sum));
+  }
+  // Mostly there are two parts: exponentials for each row, not for each vector.
+  const float first = state_weight(LOG_SUM(0u), largest) * factor;
+  float second = 0.0f;
+  if (all_parts > 1u) second = state_weight(LOG_SUM(1u), largest) * factor;
+  for (u32 i = lane * 4u; i < dim; i += TO_U32(LANES) * 4u) {
+    FLOAT4 result = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
+    for (u32 p = 0u; p < all_parts; ++p) {
+      const float weight = p == 0u   ? first
+                           : p == 1u ? second
+                                     : state_weight(LOG_SUM(p), largest) * factor;
+      if (weight != 0.0f) result += weight * LOAD_PART(p, i);
+    }
+    STORE_OUTPUT(result, i);
+  }
+}

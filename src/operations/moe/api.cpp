@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// The typed functions on devices.
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "tessera/error.hpp"
+#include "tessera/operations/moe.hpp"
+
+namespace tessera {
+namespace {
+
+Options scores(const RouteOptions& options) {
+  return {{"score", std::string(options.score == RouteScore::kSigmoid ? "sigmoid" : "softmax")},
+          {"renormalise", options.renormalise},
+          {"scale", static_cast<double>(options.scale)},
+          {"noise", static_cast<double>(options.noise)},
+          {"seed", static_cast<std::int64_t>(options.seed)},
+          {"balance_coefficient", static_cast<double>(options.balance_coefficient)},
+          {"z_coefficient", static_cast<double>(options.z_coefficient)}};
+}
+
+Tensors choices(const Routes& routes) {
+  return {{"expert_ids", routes.expert_ids}, {"slots", routes.slots}, {"offsets", routes.offsets}};
+}
+
+}  // namespace
+
+std::int64_t expert_capacity(std::int64_t tokens, float factor, std::int64_t top_k,
+                             std::int64_t experts) {
+  if (experts < 1) throw InvalidArgument("expert_capacity: there are no experts");
+  const double places = static_cast<double>(tokens) * static_cast<double>(factor) *
+                        static_cast<double>(top_k) / static_cast<double>(experts);
+  if (!(places < 0x1p31)) throw InvalidArgument("expert_capacity: is 2^31 or more");
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(places)));
+}
+
+Routes route(const Executor& on, const Tensor& logits, const RouteOptions& options) {
+  Tensors tensors{{"logits", logits}};
+  if (options.bias) tensors.emplace("bias", options.bias);
+  Options named = scores(options);
+  named["top_k"] = options.top_k;
+  named["groups"] = options.groups;
+  if (options.top_groups) named["top_groups"] = *options.top_groups;
+  if (options.capacity) named["capacity"] = *options.capacity;
+  Tensors results =
+      on.run("route", std::move(tensors), std::move(named), {"balance_loss", "z_loss"});
+  return {.expert_ids = std::move(results.at("expert_ids")),
+          .slots = std::move(results.at("slots")),
+          .weights = std::move(results.at("weights")),
+          .counts = std::move(results.at("counts")),
+          .offsets = std::move(results.at("offsets")),
+          .balance_loss = std::move(results.at("balance_loss")),
+          .z_loss = std::move(results.at("z_loss"))};
+}
+
+Tensor route_backward(const Executor& on, const Tensor& logits, const Routes& routes,
+                      const Tensor& grad_weights, const Tensor& grad_balance_loss,
+                      const Tensor& grad_z_loss, const RouteOptions& options) {
+  Tensors tensors{{"logits", logits},
+                  {"expert_ids", routes.expert_ids},
+                  {"slots", routes.slots},
+                  {"grad_weights", grad_weights}};
+  if (grad_balance_loss) tensors.emplace("grad_balance_loss", grad_balance_loss);
+  if (grad_z_loss) tensors.emplace("grad_z_loss", grad_z_loss);
+  return on.run("route_backward", std::move(tensors), scores(options)).at("grad_logits");
+}
+
+Tensor dispatch(const Executor& on, const Tensor& input, const Routes& routes, std::int64_t rows) {
+  Tensors tensors = choices(routes);
+  tensors.emplace("input", input);
+  Options options;
+  if (rows != 0) options["rows"] = rows;
+  return on.run("dispatch", std::move(tensors), std::move(options)).at("output");
+}
+
+Tensor dispatch_backward(const Executor& on, const Tensor& grad_output, const Routes& routes) {
+  Tensors tensors = choices(routes);
+  tensors.emplace("rows", grad_output);
+  return on.run("combine", std::move(tensors)).at("output");
+}
+
+Tensor combine(const Executor& on, const Tensor& rows, const Routes& routes) {
+  Tensors tensors = choices(routes);
+  tensors.emplace("rows", rows);
+  if (routes.weights) tensors.emplace("weights", routes.weights);
+  return on.run("combine", std::move(tensors)).at("output");
+}
+
+CombineGradients combine_backward(const Executor& on, const Tensor& rows, const Routes& routes,
+                                  const Tensor& grad_output) {
+  Tensors tensors = choices(routes);
+  tensors.emplace("rows", rows);
+  tensors.emplace("grad_output", grad_output);
+  std::vector<std::string> wanted{"grad_rows"};
+  if (routes.weights) {
+    tensors.emplace("weights", routes.weights);
+    wanted.emplace_back("grad_weights");
+  }
+  Tensors results = on.run("combine_backward", std::move(tensors), {}, wanted);
+  CombineGradients gradients{.rows = std::move(results.at("grad_rows")), .weights = {}};
+  if (routes.weights) gradients.weights = std::move(results.at("grad_weights"));
+  return gradients;
+}
+
+}  // namespace tessera
