@@ -145,22 +145,32 @@ int main(int argc, char** argv) {
   CLI::Option* seeded =
       app.add_option("--seed", seed, "Of the first random call (default: by the kernels' text)")
           ->needs(random);
+  std::string family = "attention";
+  CLI::Option* random_of =
+      app.add_option("--random-of", family, "Whose calls are drawn: attention or matmul")
+          ->needs(random)
+          ->capture_default_str();
   bool large = false;
   CLI::Option* huge =
       app.add_flag("--large", large, "Instead of the table, attention with operands beyond 4 GiB");
   random->excludes(huge);
   for (CLI::Option* option : of_the_table) option->excludes(random)->excludes(huge);
+#if TESSERA_TEST_ATTENTION
+  random_of->check(CLI::IsMember(tessera::testing::random_families()));
+#endif
   CLI11_PARSE(app, argc, argv);
 #if TESSERA_TEST_ATTENTION
   if (seeded->count() == 0) seed = tessera::testing::seed_of_the_kernels();
   if (large) return tessera::testing::run_large(arguments.selector);
-  if (random_calls > 0) return tessera::testing::run_random(arguments.selector, random_calls, seed);
+  if (random_calls > 0)
+    return tessera::testing::run_random(arguments.selector, family, random_calls, seed);
 #else
   if (large || random_calls > 0) {
     std::printf("skipped: built without attention (TESSERA_OPERATIONS)\n");
     return 77;
   }
   static_cast<void>(seeded);
+  static_cast<void>(random_of);
 #endif
   Totals totals;
   for (const tessera::Operation* record : tessera::all_operations()) {

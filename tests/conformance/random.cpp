@@ -8,12 +8,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <string>
 
 #include "base/hash.hpp"
 #include "conformance/device.hpp"
 #include "kernel/embedded.hpp"
 #include "operations/attention/random.hpp"
+#include "operations/matmul/random.hpp"
 #include "tessera/error.hpp"
 
 namespace tessera::testing {
@@ -47,7 +49,14 @@ class Progress {
   std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now() + kInterval;
 };
 
-int run_on(const std::string& selector, std::uint64_t count, std::uint64_t seed) {
+const std::map<std::string, decltype(&check_random_attention)>& generators() {
+  static const std::map<std::string, decltype(&check_random_attention)> list{
+      {"attention", check_random_attention}, {"matmul", check_random_matmul}};
+  return list;
+}
+
+int run_on(const std::string& selector, const std::string& family, std::uint64_t count,
+           std::uint64_t seed) {
   const auto device = first_device(selector);
   if (!device) return kNoDevice;
   const Context context = Context::open({.device = std::to_string(device->index)});
@@ -55,19 +64,19 @@ int run_on(const std::string& selector, std::uint64_t count, std::uint64_t seed)
               static_cast<unsigned long long>(count), static_cast<unsigned long long>(seed));
   for (const int signal_number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT})
     std::signal(signal_number, say_last_words);
+  const std::string replay = "tessera_conformance --random 1 --random-of " + family;
   const auto prepare = [&](std::uint64_t next) {
-    std::snprintf(last_words, sizeof last_words,
-                  "FAILED: crashed\n  replay: tessera_conformance --random 1 --seed %llu %s\n",
-                  static_cast<unsigned long long>(next), selector.c_str());
+    std::snprintf(last_words, sizeof last_words, "FAILED: crashed\n  replay: %s --seed %llu %s\n",
+                  replay.c_str(), static_cast<unsigned long long>(next), selector.c_str());
   };
   prepare(seed);
   Progress progress;
   const RandomSummary result =
-      check_random_attention(context, seed, count, [&](const RandomResult& each) {
+      generators().at(family)(context, seed, count, [&](const RandomResult& each) {
         prepare(each.seed + 1);
         if (!each.failure.empty()) {
-          std::printf("FAILED %s: %s\n  replay: tessera_conformance --random 1 --seed %llu %s\n",
-                      each.name.c_str(), each.failure.c_str(),
+          std::printf("FAILED %s: %s\n  replay: %s --seed %llu %s\n", each.name.c_str(),
+                      each.failure.c_str(), replay.c_str(),
                       static_cast<unsigned long long>(each.seed), selector.c_str());
         }
         progress.take(each);
@@ -93,9 +102,19 @@ std::uint64_t seed_of_the_kernels() {
   return std::stoull(hash128(digests).substr(0, 8), nullptr, 16);
 }
 
-int run_random(const std::string& selector, std::uint64_t count, std::uint64_t seed) {
+const std::vector<std::string>& random_families() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> list;
+    for (const auto& [name, generator] : generators()) list.push_back(name);
+    return list;
+  }();
+  return names;
+}
+
+int run_random(const std::string& selector, const std::string& family, std::uint64_t count,
+               std::uint64_t seed) {
   try {
-    return run_on(selector, count, seed);
+    return run_on(selector, family, count, seed);
   } catch (const Error& error) {
     std::printf("error: %s\n", error.what());
     return 1;

@@ -5,6 +5,7 @@
 //          local memory to rows of the result.
 // Numerics Float sums of products of f16 or bf16, or of floats as lib/mma/float_products.clh has it; terms in order; the
 //          shares of a split are added in order by matmul/core/combine.
+//          NaN among sums of floats are taken again without splitting.
 // Assumes  sm_80, MATMUL_MMA_VALID; ALIGNED is no lie; operands below 2^31 elements.
 #include "matmul/core/operands.clh"
 #include "lib/mma/fragments.clh"
@@ -86,6 +87,28 @@ INLINE void copy_step(const MatmulOperands* operands, const global scalar* a, co
 #endif
 }
 
+#if DTYPE == DTYPE_F32
+// Of an infinite float splitting makes NaN: sums of four columns again, as floats.
+INLINE float4 exact_sums(const MatmulOperands* operands, const global scalar* a, const global scalar* b, const Work* work,
+                         uint row, uint column) {
+  const uint k_steps = (ARGS(k) + TERMS - 1) / TERMS;
+  float sum[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+  ROLLED for (uint step = work->first; step < work->last; ++step) {
+    const uint summand = step / k_steps, term0 = step % k_steps * TERMS;
+    const uint outer = summand / ARGS(sums1), inner = summand % ARGS(sums1);
+    const global scalar* a_at = a + (work->a + outer * ARGS(a_sum0) + inner * ARGS(a_sum1) + row * ARGS(a).row);
+    const global scalar* b_at = b + (work->b + outer * ARGS(b_sum0) + inner * ARGS(b_sum1) + column * ARGS(b).column);
+    ROLLED for (uint term = term0; term < min(term0 + TERMS, ARGS(k)); ++term) {
+      UNROLL for (uint j = 0; j < 4; ++j) {
+        if (column + j < ARGS(n))
+          sum[j] = fma(a_at[term * ARGS(a).column], b_at[term * ARGS(b).row + j * ARGS(b).column], sum[j]);
+      }
+    }
+  }
+  return (float4)(sum[0], sum[1], sum[2], sum[3]);
+}
+#endif
+
 #define STAGE(slot) (memory + (slot) * MATMUL_MMA_STAGE_BYTES)
 #define NEXT(slot) ((slot) + 1 == STAGES ? 0 : (slot) + 1)
 
@@ -160,7 +183,10 @@ KERNEL void matmul_mma(const global scalar* restrict a, const global scalar* res
     const uint row = i / (BLOCK_N / 4), vector = i % (BLOCK_N / 4);
     const uint its_row = work.row + row, column = work.column + 4 * vector;
     if (its_row >= ARGS(m) || column >= ARGS(n)) continue;
-    const float4 x = as_float4(load_local4(memory + row * (4 * BLOCK_N) + (vector ^ row % 8 * 2) * 16));
+    float4 x = as_float4(load_local4(memory + row * (4 * BLOCK_N) + (vector ^ row % 8 * 2) * 16));
+#if DTYPE == DTYPE_F32
+    if (isnan(x.s0 + x.s1 + x.s2 + x.s3)) x = exact_sums(operands, a, b, &work, its_row, column);
+#endif
     if (ARGS(splits) > 1) {
       const uint vectors = (ARGS(n) + 3) / 4;
       *((global float4*)(scratch + ARGS(partial)) +

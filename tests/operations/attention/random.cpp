@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <numeric>
-#include <random>
 #include <sstream>
 
 #include "operations/attention_core/cases/workload.hpp"
+#include "support/draw.hpp"
 
 namespace tessera::testing {
 namespace {
@@ -27,36 +27,6 @@ constexpr std::int64_t kLengths[] = {1,  2,  3,  5,  7,  13, 15, 16,  17,  23,  
                                      47, 63, 64, 65, 71, 96, 97, 127, 128, 129, 255, 256, 257};
 constexpr std::int64_t kLongLength = 1025;
 constexpr std::int64_t kMostPairs = 24000;  // of (row, key) in all heads: what the oracle pays for
-
-class Draw {
- public:
-  explicit Draw(std::uint64_t seed) : random_(seed * 0x9E3779B97F4A7C15 + 1) {}
-
-  // Below n.
-  std::int64_t below(std::int64_t n) {
-    return static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(n));
-  }
-  double unit() { return static_cast<double>(random_() >> 11) * 0x1p-53; }
-  bool chance(double probability) { return unit() < probability; }
-  template <class Values>
-  auto of(const Values& values) {
-    return *(std::begin(values) + below(static_cast<std::int64_t>(std::size(values))));
-  }
-  // An index, each with its share.
-  template <class Shares>
-  std::size_t share(const Shares& shares) {
-    double rest = unit();
-    for (std::size_t n = 0; n + 1 < std::size(shares); ++n) {
-      rest -= shares[n];
-      if (rest < 0) return n;
-    }
-    return std::size(shares) - 1;
-  }
-  std::uint64_t word() { return random_(); }
-
- private:
-  std::mt19937_64 random_;
-};
 
 class Maker {
  public:

@@ -6,9 +6,9 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <string>
 
+#include "support/random_calls.hpp"
 #include "tessera/context.hpp"
 
 namespace tessera::testing {
@@ -22,23 +22,6 @@ struct RandomAttention {
 };
 
 RandomAttention random_attention(std::uint64_t seed);
-
-struct RandomResult {
-  std::uint64_t seed = 0;
-  std::string name{};     // full name and case
-  std::string failure{};  // empty = passed
-  std::string skipped{};  // why it did not run; empty = it ran
-  bool mistrusted = false;
-  double worst = 0;  // error over bound
-};
-
-struct RandomSummary {
-  std::size_t passed = 0, failed = 0, mistrusted = 0;
-  std::map<std::string, std::size_t> skipped;   // by reason
-  std::map<std::string, std::size_t> variants;  // that ran, how often
-  double worst = 0;
-  std::string worst_name;
-};
 
 // Runs the calls of seeds first, first + 1, … and reports each.
 RandomSummary check_random_attention(const Context& context, std::uint64_t first,

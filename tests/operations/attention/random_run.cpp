@@ -3,14 +3,11 @@
 
 #include "operations/attention/random.hpp"
 #include "operations/attention_core/cases/workload.hpp"
-#include "runtime/workbench.hpp"
 #include "selection/selector.hpp"
 #include "tessera/error.hpp"
 
 namespace tessera::testing {
 namespace {
-
-constexpr double kNoLimit = 1e300;
 
 struct Kernel {
   const Variant* variant;
@@ -19,7 +16,7 @@ struct Kernel {
 
 class Runner {
  public:
-  explicit Runner(const Context& context) : context_(context), state_(*context.state()) {}
+  explicit Runner(const Context& context) : context_(context) {}
 
   RandomResult run(std::uint64_t seed) {
     const RandomAttention drawn = random_attention(seed);
@@ -37,7 +34,7 @@ class Runner {
       result.name =
           full_name(operation, *kernel.variant, kernel.config, drawn.dtype, context_.device()) +
           " " + drawn.shape.name;
-      check(operation, drawn.shape, kernel, result);
+      check_call(context_, operation, drawn.shape, *kernel.variant, kernel.config, result);
     } catch (const Error& error) {
       result.failure = error.what();
     }
@@ -45,22 +42,6 @@ class Runner {
   }
 
  private:
-  void check(const Operation& operation, const Case& shape, const Kernel& kernel,
-             RandomResult& result) {
-    runtime::Workbench bench(state_, operation, shape, kNoLimit);
-    const auto plan = runtime::make_plan(bench.problem(),
-                                         {.variant = kernel.variant->name, .config = kernel.config},
-                                         context_.device(), state_.programs());
-    const auto mistrusted = [](const Expectation& expected) {
-      return !runtime::mistrusted(expected).empty();
-    };
-    result.mistrusted = std::ranges::any_of(bench.expectations(*plan), mistrusted);
-    bench.launch(*plan);
-    const runtime::Verdict verdict = bench.verify(*plan);
-    result.worst = verdict.worst;
-    result.failure = verdict.failure;
-  }
-
   // What is wrong with what an application would get, if it keeps less than the call asks for.
   std::string imprecise_choice(const Problem& problem) const {
     if (problem.precision == Precision::kDefault) return {};
@@ -141,7 +122,6 @@ class Runner {
   }
 
   const Context& context_;
-  runtime::ContextState& state_;
   std::map<std::string, std::vector<Kernel>> pools_;
 };
 
@@ -151,23 +131,8 @@ RandomSummary check_random_attention(const Context& context, std::uint64_t first
                                      std::uint64_t count,
                                      const std::function<void(const RandomResult&)>& each) {
   Runner runner(context);
-  RandomSummary summary;
-  for (std::uint64_t seed = first; seed < first + count; ++seed) {
-    const RandomResult result = runner.run(seed);
-    if (!result.skipped.empty()) {
-      ++summary.skipped[result.skipped];
-    } else {
-      ++(result.failure.empty() ? summary.passed : summary.failed);
-      summary.mistrusted += result.mistrusted ? 1 : 0;
-      ++summary.variants[result.name.substr(0, result.name.find('@'))];
-      if (result.failure.empty() && result.worst > summary.worst) {
-        summary.worst = result.worst;
-        summary.worst_name = result.name;
-      }
-    }
-    each(result);
-  }
-  return summary;
+  return run_seeds(
+      first, count, [&](std::uint64_t seed) { return runner.run(seed); }, each);
 }
 
 }  // namespace tessera::testing

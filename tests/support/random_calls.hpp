@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What became of calls that were drawn from seeds, of any family.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "tessera/context.hpp"
+#include "tessera/record.hpp"
+
+namespace tessera::testing {
+
+struct RandomResult {
+  std::uint64_t seed = 0;
+  std::string name{};     // full name and case
+  std::string failure{};  // empty = passed
+  std::string skipped{};  // why it did not run; empty = it ran
+  bool mistrusted = false;
+  double worst = 0;  // error over bound
+};
+
+struct RandomSummary {
+  std::size_t passed = 0, failed = 0, mistrusted = 0;
+  std::map<std::string, std::size_t> skipped;   // by reason
+  std::map<std::string, std::size_t> variants;  // that ran, how often
+  double worst = 0;
+  std::string worst_name;
+};
+
+// Runs the calls of seeds first, first + 1, ... and reports each.
+RandomSummary run_seeds(std::uint64_t first, std::uint64_t count,
+                        const std::function<RandomResult(std::uint64_t)>& run,
+                        const std::function<void(const RandomResult&)>& each);
+
+// Compares a call with the reference, on a kernel that takes it.
+void check_call(const Context& context, const Operation& operation, const Case& shape,
+                const Variant& variant, const Config& config, RandomResult& result);
+
+}  // namespace tessera::testing
