@@ -27,7 +27,10 @@ for (u32 i = item; i < block_tokens * WG_X; i += RECUR_ITEMS) {
   const u32 token = RECUR_TOKEN(block_first + i / WG_X);
   const u32 from = tile * RECUR_COLUMNS + 4u * (i % WG_X);
   const u32 here = from < ARGS(value_dim) ? min(4u, ARGS(value_dim) - from) : 0u;
-  FLOAT4 value = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f), decay = value, gradient = value;
+  FLOAT4 value = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f), decay = value;
+#if RECUR_TAKES_GRADIENT
+  FLOAT4 gradient = value;
+#endif
   if (here > 0u) {
     value = LOAD_VALUE(RECUR_ROW(value, token) + from, here);
     if (RECUR_HAS(RECUR_GV)) decay = LOAD_GV(RECUR_ROW(gv, token) + from, here);
