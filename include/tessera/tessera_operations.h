@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A typed function for each operation. Generated from the records by tools/update_docs.py.
 
-   A struct that is all zeros is a call without operands and with the defaults of all options: set what
-   the call has. Operands that are not optional must be set. An output is a place for a handle: null
-   leaves it out, a null handle becomes a new tensor, any other is the tensor to write to. Options take
-   tessera_bool(), tessera_int(), tessera_float(), tessera_text() and tessera_ints(). What they mean,
-   shapes and errors are in tessera/operations/ and in `tessera run --list`. */
+   A struct that is all zeros is a call without operands and with the defaults of all options: set
+   what the call has. Operands that are not optional must be set. An output is a place for a handle:
+   null leaves it out, a null handle becomes a new tensor, any other is the tensor to write to.
+   Options take tessera_bool(), tessera_int(), tessera_float(), tessera_text() and tessera_ints().
+   What they mean, shapes and errors are in tessera/operations/ and in `tessera run --list`. */
 #ifndef TESSERA_TESSERA_OPERATIONS_H
 #define TESSERA_TESSERA_OPERATIONS_H
 
@@ -52,7 +52,9 @@ typedef struct tessera_flash_attention_call {
   const tessera_tensor* query;
   /* [batch, kv_len, kv_heads, head_dim]: heads is a multiple of kv_heads */
   const tessera_tensor* key;
-  /* [batch, kv_len, kv_heads, value_dim]: value_dim may differ from head_dim */
+  /* [batch, kv_len, kv_heads, value_dim]: value_dim may differ from head_dim; what is not finite
+     at a key that weighs less than 2^-126 of the row's heaviest, or is dropped, reaches the
+     output or does not */
   const tessera_tensor* value;
   /* optional, [batch, heads, q_len, kv_len]: 0 hides the key; batch, heads, q_len may be 1,
      heads also kv_heads; also [batch, q_len, kv_len] and [batch, kv_len] */
@@ -120,7 +122,8 @@ typedef struct tessera_flash_attention_call {
 
 /* `stream` null: the context's own. */
 static inline tessera_status tessera_flash_attention(const tessera_context* context,
-    const tessera_stream* stream, const tessera_flash_attention_call* call) {
+                                                     const tessera_stream* stream,
+                                                     const tessera_flash_attention_call* call) {
   const tessera_operand operands[] = {
       {"query", call->query, 0},
       {"key", call->key, 0},
@@ -155,12 +158,8 @@ static inline tessera_status tessera_flash_attention(const tessera_context* cont
       {"num_splits", call->num_splits},
       {"precision", call->precision},
   };
-  const tessera_call generic = {sizeof(tessera_call),
-      "flash_attention",
-      operands, 15,
-      options, 11,
-      outputs, 2,
-      0, stream};
+  const tessera_call generic = {
+      sizeof(tessera_call), "flash_attention", operands, 15, options, 11, outputs, 2, 0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -173,7 +172,9 @@ typedef struct tessera_flash_attention_backward_call {
   const tessera_tensor* query;
   /* [batch, kv_len, kv_heads, head_dim]: heads is a multiple of kv_heads */
   const tessera_tensor* key;
-  /* [batch, kv_len, kv_heads, value_dim]: value_dim may differ from head_dim */
+  /* [batch, kv_len, kv_heads, value_dim]: value_dim may differ from head_dim; what is not finite
+     at a key that weighs less than 2^-126 of the row's heaviest, or is dropped, reaches the
+     output or does not */
   const tessera_tensor* value;
   /* [batch, q_len, heads, value_dim]: of the forward pass */
   const tessera_tensor* output;
@@ -251,8 +252,9 @@ typedef struct tessera_flash_attention_backward_call {
 } tessera_flash_attention_backward_call;
 
 /* `stream` null: the context's own. */
-static inline tessera_status tessera_flash_attention_backward(const tessera_context* context,
-    const tessera_stream* stream, const tessera_flash_attention_backward_call* call) {
+static inline tessera_status tessera_flash_attention_backward(
+    const tessera_context* context, const tessera_stream* stream,
+    const tessera_flash_attention_backward_call* call) {
   const tessera_operand operands[] = {
       {"query", call->query, 0},
       {"key", call->key, 0},
@@ -294,11 +296,15 @@ static inline tessera_status tessera_flash_attention_backward(const tessera_cont
       {"precision", call->precision},
   };
   const tessera_call generic = {sizeof(tessera_call),
-      "flash_attention_backward",
-      operands, 18,
-      options, 11,
-      outputs, 5,
-      0, stream};
+                                "flash_attention_backward",
+                                operands,
+                                18,
+                                options,
+                                11,
+                                outputs,
+                                5,
+                                0,
+                                stream};
   return tessera_run(context, &generic);
 }
 
@@ -310,7 +316,9 @@ typedef struct tessera_attention_call {
   const tessera_tensor* query;
   /* [batch, kv_len, kv_heads, head_dim]: heads is a multiple of kv_heads */
   const tessera_tensor* key;
-  /* [batch, kv_len, kv_heads, value_dim]: value_dim may differ from head_dim */
+  /* [batch, kv_len, kv_heads, value_dim]: value_dim may differ from head_dim; what is not finite
+     at a key that weighs less than 2^-126 of the row's heaviest, or is dropped, reaches the
+     output or does not */
   const tessera_tensor* value;
   /* optional, [batch, heads, q_len, kv_len]: 0 hides the key; batch, heads, q_len may be 1,
      heads also kv_heads; also [batch, q_len, kv_len] and [batch, kv_len] */
@@ -352,14 +360,12 @@ typedef struct tessera_attention_call {
 
 /* `stream` null: the context's own. */
 static inline tessera_status tessera_attention(const tessera_context* context,
-    const tessera_stream* stream, const tessera_attention_call* call) {
+                                               const tessera_stream* stream,
+                                               const tessera_attention_call* call) {
   const tessera_operand operands[] = {
-      {"query", call->query, 0},
-      {"key", call->key, 0},
-      {"value", call->value, 0},
-      {"attention_mask", call->attention_mask, 0},
-      {"bias", call->bias, 0},
-      {"softmax_aux", call->softmax_aux, 0},
+      {"query", call->query, 0}, {"key", call->key, 0},
+      {"value", call->value, 0}, {"attention_mask", call->attention_mask, 0},
+      {"bias", call->bias, 0},   {"softmax_aux", call->softmax_aux, 0},
   };
   const tessera_output outputs[] = {
       {"output", call->output, 0},
@@ -367,21 +373,13 @@ static inline tessera_status tessera_attention(const tessera_context* context,
       {"log_sum_exp", call->log_sum_exp, 0},
   };
   const tessera_option options[] = {
-      {"softmax_scale", call->softmax_scale},
-      {"causal", call->causal},
-      {"sliding_window", call->sliding_window},
-      {"logits_soft_cap", call->logits_soft_cap},
-      {"dropout_prob", call->dropout_prob},
-      {"dropout_seed", call->dropout_seed},
-      {"bias_order", call->bias_order},
-      {"precision", call->precision},
+      {"softmax_scale", call->softmax_scale},   {"causal", call->causal},
+      {"sliding_window", call->sliding_window}, {"logits_soft_cap", call->logits_soft_cap},
+      {"dropout_prob", call->dropout_prob},     {"dropout_seed", call->dropout_seed},
+      {"bias_order", call->bias_order},         {"precision", call->precision},
   };
-  const tessera_call generic = {sizeof(tessera_call),
-      "attention",
-      operands, 6,
-      options, 8,
-      outputs, 3,
-      0, stream};
+  const tessera_call generic = {
+      sizeof(tessera_call), "attention", operands, 6, options, 8, outputs, 3, 0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -393,7 +391,9 @@ typedef struct tessera_scaled_dot_product_attention_call {
   const tessera_tensor* query;
   /* [batch, kv_len, kv_heads, head_dim]: heads is a multiple of kv_heads */
   const tessera_tensor* key;
-  /* [batch, kv_len, kv_heads, value_dim]: value_dim may differ from head_dim */
+  /* [batch, kv_len, kv_heads, value_dim]: value_dim may differ from head_dim; what is not finite
+     at a key that weighs less than 2^-126 of the row's heaviest, or is dropped, reaches the
+     output or does not */
   const tessera_tensor* value;
   /* optional, [batch, heads, q_len, kv_len]: 0 hides the key; batch, heads, q_len may be 1,
      heads also kv_heads; also [batch, q_len, kv_len] and [batch, kv_len] */
@@ -422,8 +422,9 @@ typedef struct tessera_scaled_dot_product_attention_call {
 } tessera_scaled_dot_product_attention_call;
 
 /* `stream` null: the context's own. */
-static inline tessera_status tessera_scaled_dot_product_attention(const tessera_context* context,
-    const tessera_stream* stream, const tessera_scaled_dot_product_attention_call* call) {
+static inline tessera_status tessera_scaled_dot_product_attention(
+    const tessera_context* context, const tessera_stream* stream,
+    const tessera_scaled_dot_product_attention_call* call) {
   const tessera_operand operands[] = {
       {"query", call->query, 0},
       {"key", call->key, 0},
@@ -444,11 +445,230 @@ static inline tessera_status tessera_scaled_dot_product_attention(const tessera_
       {"precision", call->precision},
   };
   const tessera_call generic = {sizeof(tessera_call),
-      "scaled_dot_product_attention",
-      operands, 7,
-      options, 4,
-      outputs, 2,
-      0, stream};
+                                "scaled_dot_product_attention",
+                                operands,
+                                7,
+                                options,
+                                4,
+                                outputs,
+                                2,
+                                0,
+                                stream};
+  return tessera_run(context, &generic);
+}
+
+/* softmax attention of one query per sequence over a cache in pages. output[n,h] = sum_t
+   softmax_t(cap(attn_scale * query[n,h] . key[t])) value[t] over the t < context_lens[n]; key[t]
+   = key_cache[block_tables[n, t / page_size], g, t % page_size] */
+typedef struct tessera_page_attention_call {
+  /* [sequences, heads, head_dim]: head_dim is contiguous and 1 to 512 */
+  const tessera_tensor* query;
+  /* [pages, kv_heads, page_size, head_dim]: any strides but along head_dim */
+  const tessera_tensor* key_cache;
+  /* [pages, kv_heads, page_size, value_dim]: value_dim may differ from head_dim */
+  const tessera_tensor* value_cache;
+  /* [sequences]: how many tokens each sequence has, those of its queries included */
+  const tessera_tensor* context_lens;
+  /* [sequences, max_blocks]: which page holds tokens page_size n to page_size (n + 1) - 1;
+     anything behind the last token */
+  const tessera_tensor* block_tables;
+  /* optional, [heads, sinks]: logits of keys with value 0: they join the denominator, once per
+     row; also [kv_heads, sinks] and [sinks]; the dtype of query or f32 */
+  const tessera_tensor* softmax_aux;
+  /* output, [sequences, heads, value_dim]: sequences without tokens are 0 */
+  tessera_tensor** output;
+  /* optional, output, [sequences, heads]: natural logarithm; -inf for sequences without tokens */
+  tessera_tensor** log_sum_exp;
+  /* float, default none: of the logits; default head_dim^-1/2 */
+  tessera_value attn_scale;
+  /* float, default none: > 0: logits become cap * tanh(logit / cap) */
+  tessera_value attn_logits_soft_cap;
+  /* int, default none: at least 1: a row sees the last so many tokens up to its own, that one
+     included */
+  tessera_value sliding_window;
+  /* int, default 0: work-groups that share the tokens of a row, up to 1024; 0 = chosen */
+  tessera_value num_splits;
+  /* int, default none: of the longest sequence, by which splits are chosen; results do not
+     depend on it */
+  tessera_value max_context_len;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_page_attention_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_page_attention(const tessera_context* context,
+                                                    const tessera_stream* stream,
+                                                    const tessera_page_attention_call* call) {
+  const tessera_operand operands[] = {
+      {"query", call->query, 0},
+      {"key_cache", call->key_cache, 0},
+      {"value_cache", call->value_cache, 0},
+      {"context_lens", call->context_lens, 0},
+      {"block_tables", call->block_tables, 0},
+      {"softmax_aux", call->softmax_aux, 0},
+  };
+  const tessera_output outputs[] = {
+      {"output", call->output, 0},
+      {"log_sum_exp", call->log_sum_exp, 0},
+  };
+  const tessera_option options[] = {
+      {"attn_scale", call->attn_scale},
+      {"attn_logits_soft_cap", call->attn_logits_soft_cap},
+      {"sliding_window", call->sliding_window},
+      {"num_splits", call->num_splits},
+      {"max_context_len", call->max_context_len},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {
+      sizeof(tessera_call), "page_attention", operands, 6, options, 6, outputs, 2, 0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* softmax attention of packed queries over a cache in pages. output[i,h] = sum_t
+   softmax_t(cap(softmax_scale * queries[i,h] . key[t])) value[t] over the t <= context_lens[n] -
+   q_len[n] + i - query_start_loc[n] */
+typedef struct tessera_ragged_page_attention_call {
+  /* [rows, heads, head_dim]: one sequence after the other; head_dim is contiguous and 1 to 512 */
+  const tessera_tensor* queries;
+  /* [pages, page_size, 2 kv_heads, head_dim]: head 2 g is that of keys, 2 g + 1 that of values;
+     any strides but along head_dim */
+  const tessera_tensor* kv_pages;
+  /* [sequences]: how many tokens each sequence has, those of its queries included */
+  const tessera_tensor* context_lens;
+  /* [sequences, max_blocks]: which page holds tokens page_size n to page_size (n + 1) - 1;
+     anything behind the last token */
+  const tessera_tensor* block_tables;
+  /* [sequences + 1]: where the query rows of each sequence begin */
+  const tessera_tensor* query_start_loc;
+  /* [1]: how many sequences there are; what stands behind them is not looked at */
+  const tessera_tensor* num_seqs;
+  /* optional, [heads, sinks]: logits of keys with value 0: they join the denominator, once per
+     row; also [kv_heads, sinks] and [sinks]; the dtype of query or f32 */
+  const tessera_tensor* softmax_aux;
+  /* output, [rows, heads, head_dim]: rows without tokens or sequence are 0 */
+  tessera_tensor** output;
+  /* optional, output, [heads, rows]: natural logarithm; -inf for rows without tokens */
+  tessera_tensor** log_sum_exp;
+  /* float, default none: of the logits; default head_dim^-1/2 */
+  tessera_value softmax_scale;
+  /* float, default none: > 0: logits become cap * tanh(logit / cap) */
+  tessera_value logits_soft_cap;
+  /* int, default none: at least 1: a row sees the last so many tokens up to its own, that one
+     included */
+  tessera_value sliding_window;
+  /* int, default 0: work-groups that share the tokens of a row, up to 1024; 0 = chosen */
+  tessera_value num_splits;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_ragged_page_attention_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_ragged_page_attention(
+    const tessera_context* context, const tessera_stream* stream,
+    const tessera_ragged_page_attention_call* call) {
+  const tessera_operand operands[] = {
+      {"queries", call->queries, 0},
+      {"kv_pages", call->kv_pages, 0},
+      {"context_lens", call->context_lens, 0},
+      {"block_tables", call->block_tables, 0},
+      {"query_start_loc", call->query_start_loc, 0},
+      {"num_seqs", call->num_seqs, 0},
+      {"softmax_aux", call->softmax_aux, 0},
+  };
+  const tessera_output outputs[] = {
+      {"output", call->output, 0},
+      {"log_sum_exp", call->log_sum_exp, 0},
+  };
+  const tessera_option options[] = {
+      {"softmax_scale", call->softmax_scale},   {"logits_soft_cap", call->logits_soft_cap},
+      {"sliding_window", call->sliding_window}, {"num_splits", call->num_splits},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {sizeof(tessera_call),
+                                "ragged_page_attention",
+                                operands,
+                                7,
+                                options,
+                                5,
+                                outputs,
+                                2,
+                                0,
+                                stream};
+  return tessera_run(context, &generic);
+}
+
+/* softmax attention of one query per sequence over a part of a dense cache. output[b,h] = sum_j
+   softmax_j(cap(softmax_scale * query[b,h] . key[b,j,g])) value[b,j,g] over sequence_start[b] <=
+   j < sequence_end[b] */
+typedef struct tessera_ragged_decode_attention_call {
+  /* [batch, heads, head_dim]: also [batch, 1, heads, head_dim]; head_dim is contiguous and 1 to
+     512 */
+  const tessera_tensor* query;
+  /* [batch, rows, kv_heads, head_dim]: heads is a multiple of kv_heads */
+  const tessera_tensor* key;
+  /* [batch, rows, kv_heads, value_dim]: value_dim may differ from head_dim */
+  const tessera_tensor* value;
+  /* [batch]: the first key of each sequence */
+  const tessera_tensor* sequence_start;
+  /* [batch]: behind its last one */
+  const tessera_tensor* sequence_end;
+  /* optional, [heads, sinks]: logits of keys with value 0: they join the denominator, once per
+     row; also [kv_heads, sinks] and [sinks]; the dtype of query or f32 */
+  const tessera_tensor* softmax_aux;
+  /* output, [batch, heads, value_dim]: sequences without keys are 0 */
+  tessera_tensor** output;
+  /* optional, output, [batch, heads]: natural logarithm; -inf for sequences without keys;
+     [batch, heads, 1] of queries with an axis of rows */
+  tessera_tensor** log_sum_exp;
+  /* float, default none: of the logits; default head_dim^-1/2 */
+  tessera_value softmax_scale;
+  /* one or two ints, default none: left,right: keys from sequence_end - 1 - left on; right hides
+     none */
+  tessera_value sliding_window;
+  /* float, default none: > 0: logits become cap * tanh(logit / cap) */
+  tessera_value logits_soft_cap;
+  /* int, default 0: work-groups that share the tokens of a row, up to 1024; 0 = chosen */
+  tessera_value num_splits;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_ragged_decode_attention_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_ragged_decode_attention(
+    const tessera_context* context, const tessera_stream* stream,
+    const tessera_ragged_decode_attention_call* call) {
+  const tessera_operand operands[] = {
+      {"query", call->query, 0},
+      {"key", call->key, 0},
+      {"value", call->value, 0},
+      {"sequence_start", call->sequence_start, 0},
+      {"sequence_end", call->sequence_end, 0},
+      {"softmax_aux", call->softmax_aux, 0},
+  };
+  const tessera_output outputs[] = {
+      {"output", call->output, 0},
+      {"log_sum_exp", call->log_sum_exp, 0},
+  };
+  const tessera_option options[] = {
+      {"softmax_scale", call->softmax_scale},
+      {"sliding_window", call->sliding_window},
+      {"logits_soft_cap", call->logits_soft_cap},
+      {"num_splits", call->num_splits},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {sizeof(tessera_call),
+                                "ragged_decode_attention",
+                                operands,
+                                6,
+                                options,
+                                5,
+                                outputs,
+                                2,
+                                0,
+                                stream};
   return tessera_run(context, &generic);
 }
 
@@ -474,7 +694,8 @@ typedef struct tessera_sequence_mean_call {
 
 /* `stream` null: the context's own. */
 static inline tessera_status tessera_sequence_mean(const tessera_context* context,
-    const tessera_stream* stream, const tessera_sequence_mean_call* call) {
+                                                   const tessera_stream* stream,
+                                                   const tessera_sequence_mean_call* call) {
   const tessera_operand operands[] = {
       {"input", call->input, 0},
       {"lengths", call->lengths, 0},
@@ -487,12 +708,8 @@ static inline tessera_status tessera_sequence_mean(const tessera_context* contex
   const tessera_option options[] = {
       {"precision", call->precision},
   };
-  const tessera_call generic = {sizeof(tessera_call),
-      "sequence_mean",
-      operands, 4,
-      options, 1,
-      outputs, 1,
-      0, stream};
+  const tessera_call generic = {
+      sizeof(tessera_call), "sequence_mean", operands, 4, options, 1, outputs, 1, 0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -520,8 +737,9 @@ typedef struct tessera_sequence_mean_backward_call {
 } tessera_sequence_mean_backward_call;
 
 /* `stream` null: the context's own. */
-static inline tessera_status tessera_sequence_mean_backward(const tessera_context* context,
-    const tessera_stream* stream, const tessera_sequence_mean_backward_call* call) {
+static inline tessera_status tessera_sequence_mean_backward(
+    const tessera_context* context, const tessera_stream* stream,
+    const tessera_sequence_mean_backward_call* call) {
   const tessera_operand operands[] = {
       {"grad_output", call->grad_output, 0},
       {"lengths", call->lengths, 0},
@@ -536,11 +754,15 @@ static inline tessera_status tessera_sequence_mean_backward(const tessera_contex
       {"precision", call->precision},
   };
   const tessera_call generic = {sizeof(tessera_call),
-      "sequence_mean_backward",
-      operands, 4,
-      options, 2,
-      outputs, 1,
-      0, stream};
+                                "sequence_mean_backward",
+                                operands,
+                                4,
+                                options,
+                                2,
+                                outputs,
+                                1,
+                                0,
+                                stream};
   return tessera_run(context, &generic);
 }
 
@@ -567,7 +789,8 @@ typedef struct tessera_chunk_mean_call {
 
 /* `stream` null: the context's own. */
 static inline tessera_status tessera_chunk_mean(const tessera_context* context,
-    const tessera_stream* stream, const tessera_chunk_mean_call* call) {
+                                                const tessera_stream* stream,
+                                                const tessera_chunk_mean_call* call) {
   const tessera_operand operands[] = {
       {"input", call->input, 0},
       {"cu_seqlens", call->cu_seqlens, 0},
@@ -580,12 +803,8 @@ static inline tessera_status tessera_chunk_mean(const tessera_context* context,
       {"chunks", call->chunks},
       {"precision", call->precision},
   };
-  const tessera_call generic = {sizeof(tessera_call),
-      "chunk_mean",
-      operands, 2,
-      options, 3,
-      outputs, 1,
-      0, stream};
+  const tessera_call generic = {
+      sizeof(tessera_call), "chunk_mean", operands, 2, options, 3, outputs, 1, 0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -610,8 +829,9 @@ typedef struct tessera_chunk_mean_backward_call {
 } tessera_chunk_mean_backward_call;
 
 /* `stream` null: the context's own. */
-static inline tessera_status tessera_chunk_mean_backward(const tessera_context* context,
-    const tessera_stream* stream, const tessera_chunk_mean_backward_call* call) {
+static inline tessera_status tessera_chunk_mean_backward(
+    const tessera_context* context, const tessera_stream* stream,
+    const tessera_chunk_mean_backward_call* call) {
   const tessera_operand operands[] = {
       {"grad_output", call->grad_output, 0},
       {"cu_seqlens", call->cu_seqlens, 0},
@@ -624,12 +844,8 @@ static inline tessera_status tessera_chunk_mean_backward(const tessera_context* 
       {"tokens", call->tokens},
       {"precision", call->precision},
   };
-  const tessera_call generic = {sizeof(tessera_call),
-      "chunk_mean_backward",
-      operands, 2,
-      options, 3,
-      outputs, 1,
-      0, stream};
+  const tessera_call generic = {
+      sizeof(tessera_call), "chunk_mean_backward", operands, 2, options, 3, outputs, 1, 0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -663,7 +879,8 @@ typedef struct tessera_rms_norm_call {
 
 /* `stream` null: the context's own. */
 static inline tessera_status tessera_rms_norm(const tessera_context* context,
-    const tessera_stream* stream, const tessera_rms_norm_call* call) {
+                                              const tessera_stream* stream,
+                                              const tessera_rms_norm_call* call) {
   const tessera_operand operands[] = {
       {"input", call->input, 0},
       {"weight", call->weight, 0},
@@ -680,12 +897,8 @@ static inline tessera_status tessera_rms_norm(const tessera_context* context,
       {"quantise", call->quantise},
       {"precision", call->precision},
   };
-  const tessera_call generic = {sizeof(tessera_call),
-      "rms_norm",
-      operands, 4,
-      options, 3,
-      outputs, 3,
-      0, stream};
+  const tessera_call generic = {
+      sizeof(tessera_call), "rms_norm", operands, 4, options, 3, outputs, 3, 0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -719,7 +932,8 @@ typedef struct tessera_layer_norm_call {
 
 /* `stream` null: the context's own. */
 static inline tessera_status tessera_layer_norm(const tessera_context* context,
-    const tessera_stream* stream, const tessera_layer_norm_call* call) {
+                                                const tessera_stream* stream,
+                                                const tessera_layer_norm_call* call) {
   const tessera_operand operands[] = {
       {"input", call->input, 0},
       {"weight", call->weight, 0},
@@ -736,12 +950,8 @@ static inline tessera_status tessera_layer_norm(const tessera_context* context,
       {"quantise", call->quantise},
       {"precision", call->precision},
   };
-  const tessera_call generic = {sizeof(tessera_call),
-      "layer_norm",
-      operands, 4,
-      options, 3,
-      outputs, 3,
-      0, stream};
+  const tessera_call generic = {
+      sizeof(tessera_call), "layer_norm", operands, 4, options, 3, outputs, 3, 0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -779,7 +989,8 @@ typedef struct tessera_rms_norm_backward_call {
 
 /* `stream` null: the context's own. */
 static inline tessera_status tessera_rms_norm_backward(const tessera_context* context,
-    const tessera_stream* stream, const tessera_rms_norm_backward_call* call) {
+                                                       const tessera_stream* stream,
+                                                       const tessera_rms_norm_backward_call* call) {
   const tessera_operand operands[] = {
       {"input", call->input, 0},
       {"weight", call->weight, 0},
@@ -798,12 +1009,8 @@ static inline tessera_status tessera_rms_norm_backward(const tessera_context* co
       {"epsilon", call->epsilon},
       {"precision", call->precision},
   };
-  const tessera_call generic = {sizeof(tessera_call),
-      "rms_norm_backward",
-      operands, 6,
-      options, 2,
-      outputs, 4,
-      0, stream};
+  const tessera_call generic = {
+      sizeof(tessera_call), "rms_norm_backward", operands, 6, options, 2, outputs, 4, 0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -841,8 +1048,9 @@ typedef struct tessera_layer_norm_backward_call {
 } tessera_layer_norm_backward_call;
 
 /* `stream` null: the context's own. */
-static inline tessera_status tessera_layer_norm_backward(const tessera_context* context,
-    const tessera_stream* stream, const tessera_layer_norm_backward_call* call) {
+static inline tessera_status tessera_layer_norm_backward(
+    const tessera_context* context, const tessera_stream* stream,
+    const tessera_layer_norm_backward_call* call) {
   const tessera_operand operands[] = {
       {"input", call->input, 0},
       {"weight", call->weight, 0},
@@ -861,12 +1069,8 @@ static inline tessera_status tessera_layer_norm_backward(const tessera_context* 
       {"epsilon", call->epsilon},
       {"precision", call->precision},
   };
-  const tessera_call generic = {sizeof(tessera_call),
-      "layer_norm_backward",
-      operands, 6,
-      options, 2,
-      outputs, 4,
-      0, stream};
+  const tessera_call generic = {
+      sizeof(tessera_call), "layer_norm_backward", operands, 6, options, 2, outputs, 4, 0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -886,6 +1090,12 @@ typedef struct tessera_matmul_call {
   const tessera_tensor* gate;
   /* optional, [..., m, n]: added last; n / 2 columns where they are paired */
   const tessera_tensor* residual;
+  /* optional, [..., rows, columns]: of a in 8 bits: one, of each row that is no term, or of 128
+     x 128, 1 x 128 */
+  const tessera_tensor* scale_a;
+  /* optional, [..., rows, columns]: of b in 8 bits: one, of each row that is no term, or of 128
+     x 128, 1 x 128 */
+  const tessera_tensor* scale_b;
   /* output, [..., m, n]: n / 2 columns where they are paired */
   tessera_tensor** output;
   /* one of none, relu, gelu, gelu_tanh, silu, swiglu, geglu, default none: swiglu and geglu take
@@ -899,7 +1109,8 @@ typedef struct tessera_matmul_call {
   tessera_value alpha;
   /* float, default 1: factor of c */
   tessera_value beta;
-  /* one of f32, f16, bf16, default none: of output; that of a where it is not set */
+  /* one of f32, f16, bf16, i32, default none: of output; where it is not set that of a, of 8-bit
+     floats and scaled i8 f32, of i8 alone i32 */
   tessera_value output_dtype;
   /* one of default, high, highest, default none: how far arithmetic may depart from float, see
      tessera/precision.hpp */
@@ -908,7 +1119,8 @@ typedef struct tessera_matmul_call {
 
 /* `stream` null: the context's own. */
 static inline tessera_status tessera_matmul(const tessera_context* context,
-    const tessera_stream* stream, const tessera_matmul_call* call) {
+                                            const tessera_stream* stream,
+                                            const tessera_matmul_call* call) {
   const tessera_operand operands[] = {
       {"a", call->a, 0},
       {"b", call->b, 0},
@@ -916,6 +1128,8 @@ static inline tessera_status tessera_matmul(const tessera_context* context,
       {"c", call->c, 0},
       {"gate", call->gate, 0},
       {"residual", call->residual, 0},
+      {"scale_a", call->scale_a, 0},
+      {"scale_b", call->scale_b, 0},
   };
   const tessera_output outputs[] = {
       {"output", call->output, 0},
@@ -929,12 +1143,8 @@ static inline tessera_status tessera_matmul(const tessera_context* context,
       {"output_dtype", call->output_dtype},
       {"precision", call->precision},
   };
-  const tessera_call generic = {sizeof(tessera_call),
-      "matmul",
-      operands, 6,
-      options, 7,
-      outputs, 1,
-      0, stream};
+  const tessera_call generic = {
+      sizeof(tessera_call), "matmul", operands, 8, options, 7, outputs, 1, 0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -983,20 +1193,15 @@ typedef struct tessera_matmul_backward_call {
 
 /* `stream` null: the context's own. */
 static inline tessera_status tessera_matmul_backward(const tessera_context* context,
-    const tessera_stream* stream, const tessera_matmul_backward_call* call) {
+                                                     const tessera_stream* stream,
+                                                     const tessera_matmul_backward_call* call) {
   const tessera_operand operands[] = {
-      {"a", call->a, 0},
-      {"b", call->b, 0},
-      {"bias", call->bias, 0},
-      {"c", call->c, 0},
-      {"gate", call->gate, 0},
-      {"grad_output", call->grad_output, 0},
+      {"a", call->a, 0}, {"b", call->b, 0},       {"bias", call->bias, 0},
+      {"c", call->c, 0}, {"gate", call->gate, 0}, {"grad_output", call->grad_output, 0},
   };
   const tessera_output outputs[] = {
-      {"grad_a", call->grad_a, 0},
-      {"grad_b", call->grad_b, 0},
-      {"grad_bias", call->grad_bias, 0},
-      {"grad_c", call->grad_c, 0},
+      {"grad_a", call->grad_a, 0},       {"grad_b", call->grad_b, 0},
+      {"grad_bias", call->grad_bias, 0}, {"grad_c", call->grad_c, 0},
       {"grad_gate", call->grad_gate, 0},
   };
   const tessera_option options[] = {
@@ -1007,12 +1212,8 @@ static inline tessera_status tessera_matmul_backward(const tessera_context* cont
       {"beta", call->beta},
       {"precision", call->precision},
   };
-  const tessera_call generic = {sizeof(tessera_call),
-      "matmul_backward",
-      operands, 6,
-      options, 6,
-      outputs, 5,
-      0, stream};
+  const tessera_call generic = {
+      sizeof(tessera_call), "matmul_backward", operands, 6, options, 6, outputs, 5, 0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -1030,12 +1231,19 @@ typedef struct tessera_linear_call {
   const tessera_tensor* gate;
   /* optional, [..., out_features]: added last, in the shape of output */
   const tessera_tensor* residual;
+  /* optional, [..., rows, columns]: of input in 8 bits: one, of each row that is no term, or of
+     128 x 128, 1 x 128 */
+  const tessera_tensor* scale_input;
+  /* optional, [..., rows, columns]: of weight in 8 bits: one, of each row that is no term, or of
+     128 x 128, 1 x 128 */
+  const tessera_tensor* scale_weight;
   /* output, [..., out_features]: half as many columns where they are paired */
   tessera_tensor** output;
   /* one of none, relu, gelu, gelu_tanh, silu, swiglu, geglu, default none: swiglu and geglu take
      columns in pairs: act(even) odd */
   tessera_value activation;
-  /* one of f32, f16, bf16, default none: of output; that of input where it is not set */
+  /* one of f32, f16, bf16, i32, default none: of output; where it is not set that of input, of
+     8-bit floats and scaled i8 f32, of i8 alone i32 */
   tessera_value output_dtype;
   /* one of default, high, highest, default none: how far arithmetic may depart from float, see
      tessera/precision.hpp */
@@ -1044,13 +1252,16 @@ typedef struct tessera_linear_call {
 
 /* `stream` null: the context's own. */
 static inline tessera_status tessera_linear(const tessera_context* context,
-    const tessera_stream* stream, const tessera_linear_call* call) {
+                                            const tessera_stream* stream,
+                                            const tessera_linear_call* call) {
   const tessera_operand operands[] = {
       {"input", call->input, 0},
       {"weight", call->weight, 0},
       {"bias", call->bias, 0},
       {"gate", call->gate, 0},
       {"residual", call->residual, 0},
+      {"scale_input", call->scale_input, 0},
+      {"scale_weight", call->scale_weight, 0},
   };
   const tessera_output outputs[] = {
       {"output", call->output, 0},
@@ -1060,12 +1271,8 @@ static inline tessera_status tessera_linear(const tessera_context* context,
       {"output_dtype", call->output_dtype},
       {"precision", call->precision},
   };
-  const tessera_call generic = {sizeof(tessera_call),
-      "linear",
-      operands, 5,
-      options, 3,
-      outputs, 1,
-      0, stream};
+  const tessera_call generic = {
+      sizeof(tessera_call), "linear", operands, 7, options, 3, outputs, 1, 0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -1101,13 +1308,11 @@ typedef struct tessera_linear_backward_call {
 
 /* `stream` null: the context's own. */
 static inline tessera_status tessera_linear_backward(const tessera_context* context,
-    const tessera_stream* stream, const tessera_linear_backward_call* call) {
+                                                     const tessera_stream* stream,
+                                                     const tessera_linear_backward_call* call) {
   const tessera_operand operands[] = {
-      {"input", call->input, 0},
-      {"weight", call->weight, 0},
-      {"bias", call->bias, 0},
-      {"gate", call->gate, 0},
-      {"grad_output", call->grad_output, 0},
+      {"input", call->input, 0}, {"weight", call->weight, 0},           {"bias", call->bias, 0},
+      {"gate", call->gate, 0},   {"grad_output", call->grad_output, 0},
   };
   const tessera_output outputs[] = {
       {"grad_input", call->grad_input, 0},
@@ -1119,12 +1324,1312 @@ static inline tessera_status tessera_linear_backward(const tessera_context* cont
       {"activation", call->activation},
       {"precision", call->precision},
   };
+  const tessera_call generic = {
+      sizeof(tessera_call), "linear_backward", operands, 5, options, 2, outputs, 4, 0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* rows in groups, each multiplied by the matrix of its group. output[i] = lhs[i] rhs[g -
+   group_offset] for the rows i of group g; existing_out[i] or 0 where rhs has no such matrix,
+   and behind the last group */
+typedef struct tessera_grouped_matmul_call {
+  /* [m, k]: rows, sorted by group */
+  const tessera_tensor* lhs;
+  /* [groups, k, n]: [groups, n, k] with transpose_rhs */
+  const tessera_tensor* rhs;
+  /* [num_groups]: rows of each group, one group behind the other */
+  const tessera_tensor* group_sizes;
+  /* optional, [m, n]: what rows of no group keep, in the dtype of output */
+  const tessera_tensor* existing_out;
+  /* output, [m, n] */
+  tessera_tensor** output;
+  /* int, default 0: the first group that has a matrix here */
+  tessera_value group_offset;
+  /* bool, default false: rhs is [groups, n, k] */
+  tessera_value transpose_rhs;
+  /* one of f32, f16, bf16, default none: of output; where it is not set that of existing_out, or
+     of lhs */
+  tessera_value output_dtype;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_grouped_matmul_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_grouped_matmul(const tessera_context* context,
+                                                    const tessera_stream* stream,
+                                                    const tessera_grouped_matmul_call* call) {
+  const tessera_operand operands[] = {
+      {"lhs", call->lhs, 0},
+      {"rhs", call->rhs, 0},
+      {"group_sizes", call->group_sizes, 0},
+      {"existing_out", call->existing_out, 0},
+  };
+  const tessera_output outputs[] = {
+      {"output", call->output, 0},
+  };
+  const tessera_option options[] = {
+      {"group_offset", call->group_offset},
+      {"transpose_rhs", call->transpose_rhs},
+      {"output_dtype", call->output_dtype},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {
+      sizeof(tessera_call), "grouped_matmul", operands, 4, options, 4, outputs, 1, 0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* gradients of grouped_matmul. grad_lhs[i] = grad_output[i] rhs[g - group_offset]^T; grad_rhs[g
+   - group_offset] = lhs_g^T grad_output_g, 0 of empty groups; grad_existing_out = grad_output in
+   rows of no group, else 0 */
+typedef struct tessera_grouped_matmul_backward_call {
+  /* [m, k] */
+  const tessera_tensor* lhs;
+  /* [groups, k, n]: [groups, n, k] with transpose_rhs */
+  const tessera_tensor* rhs;
+  /* [num_groups]: rows of each group, one group behind the other */
+  const tessera_tensor* group_sizes;
+  /* [m, n]: of any dtype */
+  const tessera_tensor* grad_output;
+  /* optional, output, [m, k]: in the dtype of lhs */
+  tessera_tensor** grad_lhs;
+  /* optional, output, [groups, k, n]: in the shape and dtype of rhs */
+  tessera_tensor** grad_rhs;
+  /* optional, output, [m, n]: in the dtype of grad_output */
+  tessera_tensor** grad_existing_out;
+  /* int, default 0: the first group that has a matrix here */
+  tessera_value group_offset;
+  /* bool, default false: rhs is [groups, n, k] */
+  tessera_value transpose_rhs;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_grouped_matmul_backward_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_grouped_matmul_backward(
+    const tessera_context* context, const tessera_stream* stream,
+    const tessera_grouped_matmul_backward_call* call) {
+  const tessera_operand operands[] = {
+      {"lhs", call->lhs, 0},
+      {"rhs", call->rhs, 0},
+      {"group_sizes", call->group_sizes, 0},
+      {"grad_output", call->grad_output, 0},
+  };
+  const tessera_output outputs[] = {
+      {"grad_lhs", call->grad_lhs, 0},
+      {"grad_rhs", call->grad_rhs, 0},
+      {"grad_existing_out", call->grad_existing_out, 0},
+  };
+  const tessera_option options[] = {
+      {"group_offset", call->group_offset},
+      {"transpose_rhs", call->transpose_rhs},
+      {"precision", call->precision},
+  };
   const tessera_call generic = {sizeof(tessera_call),
-      "linear_backward",
-      operands, 5,
-      options, 2,
-      outputs, 4,
-      0, stream};
+                                "grouped_matmul_backward",
+                                operands,
+                                4,
+                                options,
+                                3,
+                                outputs,
+                                3,
+                                0,
+                                stream};
+  return tessera_run(context, &generic);
+}
+
+/* columns of lhs and rows of rhs in groups, a product for each group. output[g - group_offset] =
+   sum over the rows i of group g of lhs[:, i] rhs[i, :], plus existing_out */
+typedef struct tessera_transposed_grouped_matmul_call {
+  /* [k, m]: columns, sorted by group */
+  const tessera_tensor* lhs;
+  /* [m, n]: rows, sorted by group */
+  const tessera_tensor* rhs;
+  /* [num_groups]: rows of each group, one group behind the other */
+  const tessera_tensor* group_sizes;
+  /* optional, [groups, k, n]: added, in the dtype of output */
+  const tessera_tensor* existing_out;
+  /* output, [groups, k, n] */
+  tessera_tensor** output;
+  /* int, default 0: the first group that has a matrix here */
+  tessera_value group_offset;
+  /* one of f32, f16, bf16, default none: of output; where it is not set that of existing_out, or
+     of lhs */
+  tessera_value output_dtype;
+  /* int, default none: matrices of output; all from group_offset on where it is not set */
+  tessera_value groups;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_transposed_grouped_matmul_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_transposed_grouped_matmul(
+    const tessera_context* context, const tessera_stream* stream,
+    const tessera_transposed_grouped_matmul_call* call) {
+  const tessera_operand operands[] = {
+      {"lhs", call->lhs, 0},
+      {"rhs", call->rhs, 0},
+      {"group_sizes", call->group_sizes, 0},
+      {"existing_out", call->existing_out, 0},
+  };
+  const tessera_output outputs[] = {
+      {"output", call->output, 0},
+  };
+  const tessera_option options[] = {
+      {"group_offset", call->group_offset},
+      {"output_dtype", call->output_dtype},
+      {"groups", call->groups},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {sizeof(tessera_call),
+                                "transposed_grouped_matmul",
+                                operands,
+                                4,
+                                options,
+                                4,
+                                outputs,
+                                1,
+                                0,
+                                stream};
+  return tessera_run(context, &generic);
+}
+
+/* gradients of transposed_grouped_matmul. grad_lhs[:, i] = grad_output[g - group_offset] rhs[i];
+   grad_rhs[i] = lhs[:, i]^T grad_output[g - group_offset]; 0 in rows of no group; that of
+   existing_out is grad_output */
+typedef struct tessera_transposed_grouped_matmul_backward_call {
+  /* [k, m] */
+  const tessera_tensor* lhs;
+  /* [m, n] */
+  const tessera_tensor* rhs;
+  /* [num_groups]: rows of each group, one group behind the other */
+  const tessera_tensor* group_sizes;
+  /* [groups, k, n]: of any dtype */
+  const tessera_tensor* grad_output;
+  /* optional, output, [k, m]: in the dtype of lhs */
+  tessera_tensor** grad_lhs;
+  /* optional, output, [m, n]: in the dtype of rhs */
+  tessera_tensor** grad_rhs;
+  /* int, default 0: the first group that has a matrix here */
+  tessera_value group_offset;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_transposed_grouped_matmul_backward_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_transposed_grouped_matmul_backward(
+    const tessera_context* context, const tessera_stream* stream,
+    const tessera_transposed_grouped_matmul_backward_call* call) {
+  const tessera_operand operands[] = {
+      {"lhs", call->lhs, 0},
+      {"rhs", call->rhs, 0},
+      {"group_sizes", call->group_sizes, 0},
+      {"grad_output", call->grad_output, 0},
+  };
+  const tessera_output outputs[] = {
+      {"grad_lhs", call->grad_lhs, 0},
+      {"grad_rhs", call->grad_rhs, 0},
+  };
+  const tessera_option options[] = {
+      {"group_offset", call->group_offset},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {sizeof(tessera_call),
+                                "transposed_grouped_matmul_backward",
+                                operands,
+                                4,
+                                options,
+                                2,
+                                outputs,
+                                2,
+                                0,
+                                stream};
+  return tessera_run(context, &generic);
+}
+
+/* writes the keys and values of new tokens into their pages. key_cache[slot / page_size, h, slot
+   % page_size] = keys[t, h], where slot is slot_mapping[t], or that of position kv_lens[n] -
+   query_start_loc[n + 1] + t of sequence n */
+typedef struct tessera_append_to_cache_call {
+  /* [tokens, heads, dim]: of the new tokens */
+  const tessera_tensor* keys;
+  /* optional, [tokens, heads, value_dim]: in the dtype of keys */
+  const tessera_tensor* values;
+  /* optional, [tokens]: page page_size + slot of each token; -1 skips it */
+  const tessera_tensor* slot_mapping;
+  /* optional, [max_seqs, pages_per_seq]: the pages of each sequence; read where new tokens lie */
+  const tessera_tensor* block_tables;
+  /* optional, [max_seqs]: lengths of the sequences with their new tokens */
+  const tessera_tensor* kv_lens;
+  /* optional, [max_seqs + 1]: sequence n has tokens query_start_loc[n] to query_start_loc[n + 1]
+     - 1 */
+  const tessera_tensor* query_start_loc;
+  /* optional, [1]: how many sequences there are; all without it */
+  const tessera_tensor* num_seqs;
+  /* in-out, [pages, heads, page_size, dim]: other slots keep their bits; any strides but along
+     the last axis */
+  const tessera_tensor* key_cache;
+  /* optional, in-out, [pages, heads, page_size, value_dim]: in the dtype of key_cache */
+  const tessera_tensor* value_cache;
+  /* optional, in-out, [pages, heads, page_size]: of codes; one for each token and head is made
+     and written, others are read */
+  const tessera_tensor* key_scale;
+  /* optional, in-out, [pages, heads, page_size]: of codes; one for each token and head is made
+     and written, others are read */
+  const tessera_tensor* value_scale;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_append_to_cache_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_append_to_cache(const tessera_context* context,
+                                                     const tessera_stream* stream,
+                                                     const tessera_append_to_cache_call* call) {
+  const tessera_operand operands[] = {
+      {"keys", call->keys, 0},
+      {"values", call->values, 0},
+      {"slot_mapping", call->slot_mapping, 0},
+      {"block_tables", call->block_tables, 0},
+      {"kv_lens", call->kv_lens, 0},
+      {"query_start_loc", call->query_start_loc, 0},
+      {"num_seqs", call->num_seqs, 0},
+      {"key_cache", call->key_cache, 0},
+      {"value_cache", call->value_cache, 0},
+      {"key_scale", call->key_scale, 0},
+      {"value_scale", call->value_scale, 0},
+  };
+  const tessera_option options[] = {
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {
+      sizeof(tessera_call), "append_to_cache", operands, 11, options, 1, 0, 0, 0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* copies pages within a pool or from another one. pool[target_pages[i]] =
+   source[source_pages[i]], all reads before any write; source is pool where it is left out */
+typedef struct tessera_copy_pages_call {
+  /* [pairs]: -1 skips the pair */
+  const tessera_tensor* source_pages;
+  /* [pairs]: -1 skips the pair; of equal ones the last wins */
+  const tessera_tensor* target_pages;
+  /* optional, [source_pages, ...]: another pool, of pages as those of pool */
+  const tessera_tensor* source;
+  /* in-out, [pages, ..., dim]: two to four axes; other pages keep their bits */
+  const tessera_tensor* pool;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_copy_pages_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_copy_pages(const tessera_context* context,
+                                                const tessera_stream* stream,
+                                                const tessera_copy_pages_call* call) {
+  const tessera_operand operands[] = {
+      {"source_pages", call->source_pages, 0},
+      {"target_pages", call->target_pages, 0},
+      {"source", call->source, 0},
+      {"pool", call->pool, 0},
+  };
+  const tessera_option options[] = {
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {
+      sizeof(tessera_call), "copy_pages", operands, 4, options, 1, 0, 0, 0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* a pool of pages in codes of 8 or 4 bits with scales. scale = largest magnitude / largest code,
+   1 for zeros; codes = round(input / scale) */
+typedef struct tessera_quantise_cache_call {
+  /* [pages, heads, page_size, dim]: any strides but along the last axis, which is contiguous */
+  const tessera_tensor* input;
+  /* output, [pages, heads, page_size, dim]: in the dtype that the option says */
+  tessera_tensor** codes;
+  /* output, [pages or 1, heads or 1, page_size or 1]: what a code times this means; broadcasts
+     to [pages, heads, page_size] */
+  tessera_tensor** scale;
+  /* one of i8, i4, e4m3fn, e5m2, default i8: of codes; integers are symmetric, up to 127 and 7 */
+  tessera_value dtype;
+  /* one of token_head, page, head, tensor, default token_head: what shares a scale */
+  tessera_value scale_of;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_quantise_cache_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_quantise_cache(const tessera_context* context,
+                                                    const tessera_stream* stream,
+                                                    const tessera_quantise_cache_call* call) {
+  const tessera_operand operands[] = {
+      {"input", call->input, 0},
+  };
+  const tessera_output outputs[] = {
+      {"codes", call->codes, 0},
+      {"scale", call->scale, 0},
+  };
+  const tessera_option options[] = {
+      {"dtype", call->dtype},
+      {"scale_of", call->scale_of},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {
+      sizeof(tessera_call), "quantise_cache", operands, 1, options, 3, outputs, 2, 0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* the floats that a pool of codes means. output = codes * scale */
+typedef struct tessera_dequantise_cache_call {
+  /* [pages, heads, page_size, dim]: any strides but along the last axis, which is contiguous */
+  const tessera_tensor* codes;
+  /* [pages or 1, heads or 1, page_size or 1]: what a code times this means; broadcasts to
+     [pages, heads, page_size] */
+  const tessera_tensor* scale;
+  /* output, [pages, heads, page_size, dim]: in the dtype that the option says */
+  tessera_tensor** output;
+  /* one of f32, f16, bf16, default f32: of output */
+  tessera_value dtype;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_dequantise_cache_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_dequantise_cache(const tessera_context* context,
+                                                      const tessera_stream* stream,
+                                                      const tessera_dequantise_cache_call* call) {
+  const tessera_operand operands[] = {
+      {"codes", call->codes, 0},
+      {"scale", call->scale, 0},
+  };
+  const tessera_output outputs[] = {
+      {"output", call->output, 0},
+  };
+  const tessera_option options[] = {
+      {"dtype", call->dtype},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {
+      sizeof(tessera_call), "dequantise_cache", operands, 2, options, 2, outputs, 1, 0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* linear attention with a state and four log decays. H_t[k,v] = exp(g_t + g_gamma_h + gk_t[k] +
+   gv_t[v]) H_(t-1)[k,v] + key_t[k] value_t[v]; output_t[v] = softmax_scale sum_k query_t[k]
+   H_t[k,v] */
+typedef struct tessera_recurrent_call {
+  /* [batch, seq, heads, key_dim] */
+  const tessera_tensor* query;
+  /* [batch, seq, heads, key_dim] */
+  const tessera_tensor* key;
+  /* [batch, seq, heads, value_dim] */
+  const tessera_tensor* value;
+  /* optional, [batch, seq, heads] or [batch, seq, heads, key_dim]: a log decay, in the dtype of
+     query or in f32 */
+  const tessera_tensor* g;
+  /* optional, [heads]: a log decay of each step, in the dtype of query or in f32 */
+  const tessera_tensor* g_gamma;
+  /* optional, [batch, seq, heads, key_dim]: a log decay, in the dtype of query or in f32 */
+  const tessera_tensor* gk;
+  /* optional, [batch, seq, heads, value_dim]: a log decay, in the dtype of query or in f32 */
+  const tessera_tensor* gv;
+  /* optional, [sequences, heads, key_dim, value_dim]: 0 where it is left out */
+  const tessera_tensor* initial_state;
+  /* optional, [sequences + 1]: sequence s is tokens cu_seqlens[s] to cu_seqlens[s + 1] - 1 of
+     batch entry 0 */
+  const tessera_tensor* cu_seqlens;
+  /* output, [batch, seq, heads, value_dim]: 0 for tokens of no sequence */
+  tessera_tensor** output;
+  /* optional, output, [sequences, heads, key_dim, value_dim]: the state after the last token */
+  tessera_tensor** final_state;
+  /* bool, default false: time runs from the last token of each sequence to its first */
+  tessera_value reverse;
+  /* float, default none: key_dim^-1/2 where it is not set */
+  tessera_value softmax_scale;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_recurrent_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_recurrent(const tessera_context* context,
+                                               const tessera_stream* stream,
+                                               const tessera_recurrent_call* call) {
+  const tessera_operand operands[] = {
+      {"query", call->query, 0},
+      {"key", call->key, 0},
+      {"value", call->value, 0},
+      {"g", call->g, 0},
+      {"g_gamma", call->g_gamma, 0},
+      {"gk", call->gk, 0},
+      {"gv", call->gv, 0},
+      {"initial_state", call->initial_state, 0},
+      {"cu_seqlens", call->cu_seqlens, 0},
+  };
+  const tessera_output outputs[] = {
+      {"output", call->output, 0},
+      {"final_state", call->final_state, 0},
+  };
+  const tessera_option options[] = {
+      {"reverse", call->reverse},
+      {"softmax_scale", call->softmax_scale},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {
+      sizeof(tessera_call), "recurrent", operands, 9, options, 3, outputs, 2, 0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* gradients of recurrent. D_t = softmax_scale query_t grad_output_t^T + A_(t+1) D_(t+1), where
+   A_t is the factor of H_(t-1) and grad_final_state joins after the last token; grad_query_t =
+   softmax_scale H_t grad_output_t; grad_key_t = D_t value_t; grad_value_t = D_t^T key_t;
+   grad_initial_state = A_0 D_0; of decays: sums of D_t A_t H_(t-1) */
+typedef struct tessera_recurrent_backward_call {
+  /* [batch, seq, heads, key_dim] */
+  const tessera_tensor* query;
+  /* [batch, seq, heads, key_dim] */
+  const tessera_tensor* key;
+  /* [batch, seq, heads, value_dim] */
+  const tessera_tensor* value;
+  /* optional, [batch, seq, heads] or [batch, seq, heads, key_dim]: a log decay, in the dtype of
+     query or in f32 */
+  const tessera_tensor* g;
+  /* optional, [heads]: a log decay of each step, in the dtype of query or in f32 */
+  const tessera_tensor* g_gamma;
+  /* optional, [batch, seq, heads, key_dim]: a log decay, in the dtype of query or in f32 */
+  const tessera_tensor* gk;
+  /* optional, [batch, seq, heads, value_dim]: a log decay, in the dtype of query or in f32 */
+  const tessera_tensor* gv;
+  /* optional, [sequences, heads, key_dim, value_dim]: 0 where it is left out */
+  const tessera_tensor* initial_state;
+  /* optional, [sequences + 1]: sequence s is tokens cu_seqlens[s] to cu_seqlens[s + 1] - 1 of
+     batch entry 0 */
+  const tessera_tensor* cu_seqlens;
+  /* [batch, seq, heads, value_dim]: in the dtype of query */
+  const tessera_tensor* grad_output;
+  /* optional, [sequences, heads, key_dim, value_dim]: 0 where it is left out */
+  const tessera_tensor* grad_final_state;
+  /* optional, output, [batch, seq, heads, key_dim]: in the shape and dtype of query */
+  tessera_tensor** grad_query;
+  /* optional, output, [batch, seq, heads, key_dim]: in the shape and dtype of key */
+  tessera_tensor** grad_key;
+  /* optional, output, [batch, seq, heads, value_dim]: in the shape and dtype of value */
+  tessera_tensor** grad_value;
+  /* optional, output, [batch, seq, heads] or [batch, seq, heads, key_dim]: in the shape and
+     dtype of g */
+  tessera_tensor** grad_g;
+  /* optional, output, [heads]: in the shape and dtype of g_gamma */
+  tessera_tensor** grad_g_gamma;
+  /* optional, output, [batch, seq, heads, key_dim]: in the shape and dtype of gk */
+  tessera_tensor** grad_gk;
+  /* optional, output, [batch, seq, heads, value_dim]: in the shape and dtype of gv */
+  tessera_tensor** grad_gv;
+  /* optional, output, [sequences, heads, key_dim, value_dim]: in the shape and dtype of
+     initial_state */
+  tessera_tensor** grad_initial_state;
+  /* bool, default false: time runs from the last token of each sequence to its first */
+  tessera_value reverse;
+  /* float, default none: key_dim^-1/2 where it is not set */
+  tessera_value softmax_scale;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_recurrent_backward_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_recurrent_backward(
+    const tessera_context* context, const tessera_stream* stream,
+    const tessera_recurrent_backward_call* call) {
+  const tessera_operand operands[] = {
+      {"query", call->query, 0},
+      {"key", call->key, 0},
+      {"value", call->value, 0},
+      {"g", call->g, 0},
+      {"g_gamma", call->g_gamma, 0},
+      {"gk", call->gk, 0},
+      {"gv", call->gv, 0},
+      {"initial_state", call->initial_state, 0},
+      {"cu_seqlens", call->cu_seqlens, 0},
+      {"grad_output", call->grad_output, 0},
+      {"grad_final_state", call->grad_final_state, 0},
+  };
+  const tessera_output outputs[] = {
+      {"grad_query", call->grad_query, 0},     {"grad_key", call->grad_key, 0},
+      {"grad_value", call->grad_value, 0},     {"grad_g", call->grad_g, 0},
+      {"grad_g_gamma", call->grad_g_gamma, 0}, {"grad_gk", call->grad_gk, 0},
+      {"grad_gv", call->grad_gv, 0},           {"grad_initial_state", call->grad_initial_state, 0},
+  };
+  const tessera_option options[] = {
+      {"reverse", call->reverse},
+      {"softmax_scale", call->softmax_scale},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {
+      sizeof(tessera_call), "recurrent_backward", operands, 11, options, 3, outputs, 8, 0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* gated linear attention (arXiv:2312.06635). H_t[k,v] = exp(g_t[k] + g_gamma_h) H_(t-1)[k,v] +
+   key_t[k] value_t[v]; output_t[v] = softmax_scale sum_k query_t[k] H_t[k,v] */
+typedef struct tessera_gla_call {
+  /* [batch, seq, heads, key_dim] */
+  const tessera_tensor* query;
+  /* [batch, seq, heads, key_dim] */
+  const tessera_tensor* key;
+  /* [batch, seq, heads, value_dim] */
+  const tessera_tensor* value;
+  /* optional, [batch, seq, heads] or [batch, seq, heads, key_dim]: a log decay, in the dtype of
+     query or in f32 */
+  const tessera_tensor* g;
+  /* optional, [heads]: a log decay of each step, in the dtype of query or in f32 */
+  const tessera_tensor* g_gamma;
+  /* optional, [sequences, heads, key_dim, value_dim]: 0 where it is left out */
+  const tessera_tensor* initial_state;
+  /* optional, [sequences + 1]: sequence s is tokens cu_seqlens[s] to cu_seqlens[s + 1] - 1 of
+     batch entry 0 */
+  const tessera_tensor* cu_seqlens;
+  /* output, [batch, seq, heads, value_dim]: 0 for tokens of no sequence */
+  tessera_tensor** output;
+  /* optional, output, [sequences, heads, key_dim, value_dim]: the state after the last token */
+  tessera_tensor** final_state;
+  /* bool, default false: time runs from the last token of each sequence to its first */
+  tessera_value reverse;
+  /* float, default none: key_dim^-1/2 where it is not set */
+  tessera_value softmax_scale;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_gla_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_gla(const tessera_context* context,
+                                         const tessera_stream* stream,
+                                         const tessera_gla_call* call) {
+  const tessera_operand operands[] = {
+      {"query", call->query, 0},           {"key", call->key, 0},
+      {"value", call->value, 0},           {"g", call->g, 0},
+      {"g_gamma", call->g_gamma, 0},       {"initial_state", call->initial_state, 0},
+      {"cu_seqlens", call->cu_seqlens, 0},
+  };
+  const tessera_output outputs[] = {
+      {"output", call->output, 0},
+      {"final_state", call->final_state, 0},
+  };
+  const tessera_option options[] = {
+      {"reverse", call->reverse},
+      {"softmax_scale", call->softmax_scale},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {
+      sizeof(tessera_call), "gla", operands, 7, options, 3, outputs, 2, 0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* gradients of gla. D_t = softmax_scale query_t grad_output_t^T + A_(t+1) D_(t+1), where A_t is
+   the factor of H_(t-1) and grad_final_state joins after the last token; grad_query_t =
+   softmax_scale H_t grad_output_t; grad_key_t = D_t value_t; grad_value_t = D_t^T key_t;
+   grad_initial_state = A_0 D_0; of decays: sums of D_t A_t H_(t-1) */
+typedef struct tessera_gla_backward_call {
+  /* [batch, seq, heads, key_dim] */
+  const tessera_tensor* query;
+  /* [batch, seq, heads, key_dim] */
+  const tessera_tensor* key;
+  /* [batch, seq, heads, value_dim] */
+  const tessera_tensor* value;
+  /* optional, [batch, seq, heads] or [batch, seq, heads, key_dim]: a log decay, in the dtype of
+     query or in f32 */
+  const tessera_tensor* g;
+  /* optional, [heads]: a log decay of each step, in the dtype of query or in f32 */
+  const tessera_tensor* g_gamma;
+  /* optional, [sequences, heads, key_dim, value_dim]: 0 where it is left out */
+  const tessera_tensor* initial_state;
+  /* optional, [sequences + 1]: sequence s is tokens cu_seqlens[s] to cu_seqlens[s + 1] - 1 of
+     batch entry 0 */
+  const tessera_tensor* cu_seqlens;
+  /* [batch, seq, heads, value_dim]: in the dtype of query */
+  const tessera_tensor* grad_output;
+  /* optional, [sequences, heads, key_dim, value_dim]: 0 where it is left out */
+  const tessera_tensor* grad_final_state;
+  /* optional, output, [batch, seq, heads, key_dim]: in the shape and dtype of query */
+  tessera_tensor** grad_query;
+  /* optional, output, [batch, seq, heads, key_dim]: in the shape and dtype of key */
+  tessera_tensor** grad_key;
+  /* optional, output, [batch, seq, heads, value_dim]: in the shape and dtype of value */
+  tessera_tensor** grad_value;
+  /* optional, output, [batch, seq, heads] or [batch, seq, heads, key_dim]: in the shape and
+     dtype of g */
+  tessera_tensor** grad_g;
+  /* optional, output, [heads]: in the shape and dtype of g_gamma */
+  tessera_tensor** grad_g_gamma;
+  /* optional, output, [sequences, heads, key_dim, value_dim]: in the shape and dtype of
+     initial_state */
+  tessera_tensor** grad_initial_state;
+  /* bool, default false: time runs from the last token of each sequence to its first */
+  tessera_value reverse;
+  /* float, default none: key_dim^-1/2 where it is not set */
+  tessera_value softmax_scale;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_gla_backward_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_gla_backward(const tessera_context* context,
+                                                  const tessera_stream* stream,
+                                                  const tessera_gla_backward_call* call) {
+  const tessera_operand operands[] = {
+      {"query", call->query, 0},
+      {"key", call->key, 0},
+      {"value", call->value, 0},
+      {"g", call->g, 0},
+      {"g_gamma", call->g_gamma, 0},
+      {"initial_state", call->initial_state, 0},
+      {"cu_seqlens", call->cu_seqlens, 0},
+      {"grad_output", call->grad_output, 0},
+      {"grad_final_state", call->grad_final_state, 0},
+  };
+  const tessera_output outputs[] = {
+      {"grad_query", call->grad_query, 0},     {"grad_key", call->grad_key, 0},
+      {"grad_value", call->grad_value, 0},     {"grad_g", call->grad_g, 0},
+      {"grad_g_gamma", call->grad_g_gamma, 0}, {"grad_initial_state", call->grad_initial_state, 0},
+  };
+  const tessera_option options[] = {
+      {"reverse", call->reverse},
+      {"softmax_scale", call->softmax_scale},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {
+      sizeof(tessera_call), "gla_backward", operands, 9, options, 3, outputs, 6, 0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* linear attention with a fixed decay for each head and layer (arXiv:2401.04658). H_t = exp(-(8
+   / heads) (1 - layer_idx / num_layers) h) H_(t-1) + key_t value_t^T; output_t = softmax_scale
+   H_t^T query_t */
+typedef struct tessera_lightning_attention_call {
+  /* [batch, seq, heads, key_dim] */
+  const tessera_tensor* query;
+  /* [batch, seq, heads, key_dim] */
+  const tessera_tensor* key;
+  /* [batch, seq, heads, value_dim] */
+  const tessera_tensor* value;
+  /* optional, [sequences, heads, key_dim, value_dim]: 0 where it is left out */
+  const tessera_tensor* initial_state;
+  /* optional, [sequences + 1]: sequence s is tokens cu_seqlens[s] to cu_seqlens[s + 1] - 1 of
+     batch entry 0 */
+  const tessera_tensor* cu_seqlens;
+  /* output, [batch, seq, heads, value_dim]: 0 for tokens of no sequence */
+  tessera_tensor** output;
+  /* optional, output, [sequences, heads, key_dim, value_dim]: the state after the last token */
+  tessera_tensor** final_state;
+  /* bool, default false: time runs from the last token of each sequence to its first */
+  tessera_value reverse;
+  /* float, default none: key_dim^-1/2 where it is not set */
+  tessera_value softmax_scale;
+  /* int, default none: from 0; must be below num_layers */
+  tessera_value layer_idx;
+  /* int, default none: at least 1 */
+  tessera_value num_layers;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_lightning_attention_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_lightning_attention(
+    const tessera_context* context, const tessera_stream* stream,
+    const tessera_lightning_attention_call* call) {
+  const tessera_operand operands[] = {
+      {"query", call->query, 0},           {"key", call->key, 0},
+      {"value", call->value, 0},           {"initial_state", call->initial_state, 0},
+      {"cu_seqlens", call->cu_seqlens, 0},
+  };
+  const tessera_output outputs[] = {
+      {"output", call->output, 0},
+      {"final_state", call->final_state, 0},
+  };
+  const tessera_option options[] = {
+      {"reverse", call->reverse},     {"softmax_scale", call->softmax_scale},
+      {"layer_idx", call->layer_idx}, {"num_layers", call->num_layers},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {
+      sizeof(tessera_call), "lightning_attention", operands, 5, options, 5, outputs, 2, 0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* gradients of lightning_attention. D_t = softmax_scale query_t grad_output_t^T + A_(t+1)
+   D_(t+1), where A_t is the factor of H_(t-1) and grad_final_state joins after the last token;
+   grad_query_t = softmax_scale H_t grad_output_t; grad_key_t = D_t value_t; grad_value_t = D_t^T
+   key_t; grad_initial_state = A_0 D_0; of decays: sums of D_t A_t H_(t-1) */
+typedef struct tessera_lightning_attention_backward_call {
+  /* [batch, seq, heads, key_dim] */
+  const tessera_tensor* query;
+  /* [batch, seq, heads, key_dim] */
+  const tessera_tensor* key;
+  /* [batch, seq, heads, value_dim] */
+  const tessera_tensor* value;
+  /* optional, [sequences, heads, key_dim, value_dim]: 0 where it is left out */
+  const tessera_tensor* initial_state;
+  /* optional, [sequences + 1]: sequence s is tokens cu_seqlens[s] to cu_seqlens[s + 1] - 1 of
+     batch entry 0 */
+  const tessera_tensor* cu_seqlens;
+  /* [batch, seq, heads, value_dim]: in the dtype of query */
+  const tessera_tensor* grad_output;
+  /* optional, [sequences, heads, key_dim, value_dim]: 0 where it is left out */
+  const tessera_tensor* grad_final_state;
+  /* optional, output, [batch, seq, heads, key_dim]: in the shape and dtype of query */
+  tessera_tensor** grad_query;
+  /* optional, output, [batch, seq, heads, key_dim]: in the shape and dtype of key */
+  tessera_tensor** grad_key;
+  /* optional, output, [batch, seq, heads, value_dim]: in the shape and dtype of value */
+  tessera_tensor** grad_value;
+  /* optional, output, [sequences, heads, key_dim, value_dim]: in the shape and dtype of
+     initial_state */
+  tessera_tensor** grad_initial_state;
+  /* bool, default false: time runs from the last token of each sequence to its first */
+  tessera_value reverse;
+  /* float, default none: key_dim^-1/2 where it is not set */
+  tessera_value softmax_scale;
+  /* int, default none: from 0; must be below num_layers */
+  tessera_value layer_idx;
+  /* int, default none: at least 1 */
+  tessera_value num_layers;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_lightning_attention_backward_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_lightning_attention_backward(
+    const tessera_context* context, const tessera_stream* stream,
+    const tessera_lightning_attention_backward_call* call) {
+  const tessera_operand operands[] = {
+      {"query", call->query, 0},
+      {"key", call->key, 0},
+      {"value", call->value, 0},
+      {"initial_state", call->initial_state, 0},
+      {"cu_seqlens", call->cu_seqlens, 0},
+      {"grad_output", call->grad_output, 0},
+      {"grad_final_state", call->grad_final_state, 0},
+  };
+  const tessera_output outputs[] = {
+      {"grad_query", call->grad_query, 0},
+      {"grad_key", call->grad_key, 0},
+      {"grad_value", call->grad_value, 0},
+      {"grad_initial_state", call->grad_initial_state, 0},
+  };
+  const tessera_option options[] = {
+      {"reverse", call->reverse},     {"softmax_scale", call->softmax_scale},
+      {"layer_idx", call->layer_idx}, {"num_layers", call->num_layers},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {sizeof(tessera_call),
+                                "lightning_attention_backward",
+                                operands,
+                                7,
+                                options,
+                                5,
+                                outputs,
+                                4,
+                                0,
+                                stream};
+  return tessera_run(context, &generic);
+}
+
+/* cumulative sums over tokens, of whole sequences or of chunks of them. output_t = scale sum of
+   input_s over begin <= s <= t; reverse: over t <= s < end; [begin, end) is t's sequence or
+   chunk */
+typedef struct tessera_cumsum_call {
+  /* [batch, seq, heads(, dim)], with head_first [batch, heads, seq(, dim)]: any strides */
+  const tessera_tensor* input;
+  /* optional, [sequences + 1]: sequence s is tokens cu_seqlens[s] to cu_seqlens[s + 1] - 1 of
+     batch entry 0 */
+  const tessera_tensor* cu_seqlens;
+  /* output, [batch, seq, heads(, dim)], with head_first [batch, heads, seq(, dim)]: 0 for tokens
+     of no sequence */
+  tessera_tensor** output;
+  /* int, default none: tokens, at least 1; not set: whole sequences */
+  tessera_value chunk;
+  /* bool, default false: sums begin at the last token */
+  tessera_value reverse;
+  /* bool, default false: heads before tokens */
+  tessera_value head_first;
+  /* float, default 1: multiplies the sums */
+  tessera_value scale;
+  /* one of f32, f16, bf16, default none: of output; that of input where it is not set */
+  tessera_value output_dtype;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_cumsum_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_cumsum(const tessera_context* context,
+                                            const tessera_stream* stream,
+                                            const tessera_cumsum_call* call) {
+  const tessera_operand operands[] = {
+      {"input", call->input, 0},
+      {"cu_seqlens", call->cu_seqlens, 0},
+  };
+  const tessera_output outputs[] = {
+      {"output", call->output, 0},
+  };
+  const tessera_option options[] = {
+      {"chunk", call->chunk},
+      {"reverse", call->reverse},
+      {"head_first", call->head_first},
+      {"scale", call->scale},
+      {"output_dtype", call->output_dtype},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {
+      sizeof(tessera_call), "cumsum", operands, 2, options, 6, outputs, 1, 0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* product with weights of 8 or 4 bits, with a scale for each group of terms. output[..., n] =
+   sum over groups g of scale[n, g] sum over k in g of input[..., k] (weight[n, k] -
+   zero_point[n, g]) */
+typedef struct tessera_quantised_matmul_call {
+  /* [..., k] */
+  const tessera_tensor* input;
+  /* [n, k]: u8 [n, bytes] in layouts of blocks */
+  const tessera_tensor* weight;
+  /* optional, [n, groups]: of plain layouts, which need it */
+  const tessera_tensor* scale;
+  /* optional, [n, groups]: in the dtype of weight; 0 where it is left out */
+  const tessera_tensor* zero_point;
+  /* output, [..., n] */
+  tessera_tensor** output;
+  /* one of plain, q8_0, q4_0, default plain: of weight; the others are GGUF's blocks of 32
+     weights */
+  tessera_value layout;
+  /* int, default none: terms that share a scale; k / groups where it is not set */
+  tessera_value group_size;
+  /* one of f32, f16, bf16, default none: of output; that of input where it is not set */
+  tessera_value output_dtype;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_quantised_matmul_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_quantised_matmul(const tessera_context* context,
+                                                      const tessera_stream* stream,
+                                                      const tessera_quantised_matmul_call* call) {
+  const tessera_operand operands[] = {
+      {"input", call->input, 0},
+      {"weight", call->weight, 0},
+      {"scale", call->scale, 0},
+      {"zero_point", call->zero_point, 0},
+  };
+  const tessera_output outputs[] = {
+      {"output", call->output, 0},
+  };
+  const tessera_option options[] = {
+      {"layout", call->layout},
+      {"group_size", call->group_size},
+      {"output_dtype", call->output_dtype},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {
+      sizeof(tessera_call), "quantised_matmul", operands, 4, options, 4, outputs, 1, 0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* attention over parts of the keys, put together by their log-sum-exps. log_sum_exp = log sum_p
+   exp(log_sum_exps[p]); output = sum_p exp(log_sum_exps[p] - log_sum_exp) outputs[p]; 0 where no
+   part saw a key */
+typedef struct tessera_merge_attention_states_call {
+  /* [parts, (batch,) seq, heads, dim]: attention over each part of the keys */
+  const tessera_tensor* outputs;
+  /* [parts, tokens, heads] or [parts, batch, heads, seq]: of each part's rows; -inf: it saw no
+     key */
+  const tessera_tensor* log_sum_exps;
+  /* optional, [(batch,) seq, heads, dim]: one part more, which lies elsewhere */
+  const tessera_tensor* other_output;
+  /* optional, [tokens, heads] or [batch, heads, seq]: of that part */
+  const tessera_tensor* other_log_sum_exp;
+  /* output, [(batch,) seq, heads, dim]: in the dtype of outputs */
+  tessera_tensor** output;
+  /* optional, output, [tokens, heads] or [batch, heads, seq]: over all parts */
+  tessera_tensor** log_sum_exp;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_merge_attention_states_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_merge_attention_states(
+    const tessera_context* context, const tessera_stream* stream,
+    const tessera_merge_attention_states_call* call) {
+  const tessera_operand operands[] = {
+      {"outputs", call->outputs, 0},
+      {"log_sum_exps", call->log_sum_exps, 0},
+      {"other_output", call->other_output, 0},
+      {"other_log_sum_exp", call->other_log_sum_exp, 0},
+  };
+  const tessera_output outputs[] = {
+      {"output", call->output, 0},
+      {"log_sum_exp", call->log_sum_exp, 0},
+  };
+  const tessera_option options[] = {
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {sizeof(tessera_call),
+                                "merge_attention_states",
+                                operands,
+                                4,
+                                options,
+                                1,
+                                outputs,
+                                2,
+                                0,
+                                stream};
+  return tessera_run(context, &generic);
+}
+
+/* gradients of merge_attention_states. w[p] = exp(log_sum_exps[p] - log_sum_exp); d[p] =
+   grad_output . outputs[p]; grad_outputs[p] = w[p] grad_output; grad_log_sum_exps[p] = w[p]
+   (d[p] - sum_q w[q] d[q] + grad_log_sum_exp) */
+typedef struct tessera_merge_attention_states_backward_call {
+  /* [parts, (batch,) seq, heads, dim]: attention over each part of the keys */
+  const tessera_tensor* outputs;
+  /* [parts, tokens, heads] or [parts, batch, heads, seq]: of each part's rows; -inf: it saw no
+     key */
+  const tessera_tensor* log_sum_exps;
+  /* optional, [(batch,) seq, heads, dim]: one part more, which lies elsewhere */
+  const tessera_tensor* other_output;
+  /* optional, [tokens, heads] or [batch, heads, seq]: of that part */
+  const tessera_tensor* other_log_sum_exp;
+  /* [(batch,) seq, heads, dim]: in the dtype of outputs */
+  const tessera_tensor* grad_output;
+  /* optional, [tokens, heads] or [batch, heads, seq]: 0 where it is left out */
+  const tessera_tensor* grad_log_sum_exp;
+  /* output, [parts, (batch,) seq, heads, dim] */
+  tessera_tensor** grad_outputs;
+  /* output, [parts, tokens, heads] or [parts, batch, heads, seq] */
+  tessera_tensor** grad_log_sum_exps;
+  /* optional, output, [(batch,) seq, heads, dim]: where there is another part */
+  tessera_tensor** grad_other_output;
+  /* optional, output, [tokens, heads] or [batch, heads, seq]: where there is another part */
+  tessera_tensor** grad_other_log_sum_exp;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_merge_attention_states_backward_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_merge_attention_states_backward(
+    const tessera_context* context, const tessera_stream* stream,
+    const tessera_merge_attention_states_backward_call* call) {
+  const tessera_operand operands[] = {
+      {"outputs", call->outputs, 0},           {"log_sum_exps", call->log_sum_exps, 0},
+      {"other_output", call->other_output, 0}, {"other_log_sum_exp", call->other_log_sum_exp, 0},
+      {"grad_output", call->grad_output, 0},   {"grad_log_sum_exp", call->grad_log_sum_exp, 0},
+  };
+  const tessera_output outputs[] = {
+      {"grad_outputs", call->grad_outputs, 0},
+      {"grad_log_sum_exps", call->grad_log_sum_exps, 0},
+      {"grad_other_output", call->grad_other_output, 0},
+      {"grad_other_log_sum_exp", call->grad_other_log_sum_exp, 0},
+  };
+  const tessera_option options[] = {
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {sizeof(tessera_call),
+                                "merge_attention_states_backward",
+                                operands,
+                                6,
+                                options,
+                                1,
+                                outputs,
+                                4,
+                                0,
+                                stream};
+  return tessera_run(context, &generic);
+}
+
+/* chooses experts for tokens, and the places that the tokens have with them. weights[t, r] =
+   scale score[t, e] / sum of the scores of t's kept choices, e = expert_ids[t, r] the r-th best */
+typedef struct tessera_route_call {
+  /* [tokens, experts]: any stride between rows */
+  const tessera_tensor* logits;
+  /* optional, [experts]: joins scores when experts are chosen, not their weights; -inf excludes
+     an expert */
+  const tessera_tensor* bias;
+  /* output, [tokens, top_k]: best first; -1: no expert is left */
+  tessera_tensor** expert_ids;
+  /* output, [tokens, top_k]: place among the tokens of the expert, in order of tokens; -1:
+     dropped */
+  tessera_tensor** slots;
+  /* output, [tokens, top_k]: 0 where a choice is dropped */
+  tessera_tensor** weights;
+  /* output, [experts]: tokens that have a place */
+  tessera_tensor** counts;
+  /* output, [experts + 1]: the row at which an expert's places begin: sums of counts, or
+     multiples of capacity */
+  tessera_tensor** offsets;
+  /* optional, output, [1] */
+  tessera_tensor** balance_loss;
+  /* optional, output, [1] */
+  tessera_tensor** z_loss;
+  /* one of softmax, sigmoid, default softmax: of logits; a sigmoid is at least 1e-6 */
+  tessera_value score;
+  /* bool, default true: weights are scores over the sum of those of the token's kept choices */
+  tessera_value renormalise;
+  /* float, default 1: of weights */
+  tessera_value scale;
+  /* float, default 0: standard deviation of what is added to logits */
+  tessera_value noise;
+  /* int, default 0: of the noise */
+  tessera_value seed;
+  /* float, default 0.01: of the balance loss */
+  tessera_value balance_coefficient;
+  /* float, default 0.001: of the z loss */
+  tessera_value z_coefficient;
+  /* int, default 2: experts of a token */
+  tessera_value top_k;
+  /* int, default 1: of experts, by their best score, or the sum of their two best with a bias */
+  tessera_value groups;
+  /* int, default none: that are kept; all of them */
+  tessera_value top_groups;
+  /* int, default none: places of an expert; not set: dropless */
+  tessera_value capacity;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_route_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_route(const tessera_context* context,
+                                           const tessera_stream* stream,
+                                           const tessera_route_call* call) {
+  const tessera_operand operands[] = {
+      {"logits", call->logits, 0},
+      {"bias", call->bias, 0},
+  };
+  const tessera_output outputs[] = {
+      {"expert_ids", call->expert_ids, 0}, {"slots", call->slots, 0},
+      {"weights", call->weights, 0},       {"counts", call->counts, 0},
+      {"offsets", call->offsets, 0},       {"balance_loss", call->balance_loss, 0},
+      {"z_loss", call->z_loss, 0},
+  };
+  const tessera_option options[] = {
+      {"score", call->score},
+      {"renormalise", call->renormalise},
+      {"scale", call->scale},
+      {"noise", call->noise},
+      {"seed", call->seed},
+      {"balance_coefficient", call->balance_coefficient},
+      {"z_coefficient", call->z_coefficient},
+      {"top_k", call->top_k},
+      {"groups", call->groups},
+      {"top_groups", call->top_groups},
+      {"capacity", call->capacity},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {
+      sizeof(tessera_call), "route", operands, 2, options, 12, outputs, 7, 0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* gradient of route's logits. through weights, balance loss and z loss; none through the choice
+   of experts */
+typedef struct tessera_route_backward_call {
+  /* [tokens, experts]: of the forward call */
+  const tessera_tensor* logits;
+  /* [tokens, top_k]: that it gave */
+  const tessera_tensor* expert_ids;
+  /* [tokens, top_k]: that it gave */
+  const tessera_tensor* slots;
+  /* [tokens, top_k] */
+  const tessera_tensor* grad_weights;
+  /* optional, [1] */
+  const tessera_tensor* grad_balance_loss;
+  /* optional, [1] */
+  const tessera_tensor* grad_z_loss;
+  /* output, [tokens, experts] */
+  tessera_tensor** grad_logits;
+  /* one of softmax, sigmoid, default softmax: of logits; a sigmoid is at least 1e-6 */
+  tessera_value score;
+  /* bool, default true: weights are scores over the sum of those of the token's kept choices */
+  tessera_value renormalise;
+  /* float, default 1: of weights */
+  tessera_value scale;
+  /* float, default 0: standard deviation of what is added to logits */
+  tessera_value noise;
+  /* int, default 0: of the noise */
+  tessera_value seed;
+  /* float, default 0.01: of the balance loss */
+  tessera_value balance_coefficient;
+  /* float, default 0.001: of the z loss */
+  tessera_value z_coefficient;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_route_backward_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_route_backward(const tessera_context* context,
+                                                    const tessera_stream* stream,
+                                                    const tessera_route_backward_call* call) {
+  const tessera_operand operands[] = {
+      {"logits", call->logits, 0},
+      {"expert_ids", call->expert_ids, 0},
+      {"slots", call->slots, 0},
+      {"grad_weights", call->grad_weights, 0},
+      {"grad_balance_loss", call->grad_balance_loss, 0},
+      {"grad_z_loss", call->grad_z_loss, 0},
+  };
+  const tessera_output outputs[] = {
+      {"grad_logits", call->grad_logits, 0},
+  };
+  const tessera_option options[] = {
+      {"score", call->score},
+      {"renormalise", call->renormalise},
+      {"scale", call->scale},
+      {"noise", call->noise},
+      {"seed", call->seed},
+      {"balance_coefficient", call->balance_coefficient},
+      {"z_coefficient", call->z_coefficient},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {
+      sizeof(tessera_call), "route_backward", operands, 6, options, 8, outputs, 1, 0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* the rows of tokens, sorted by the experts that they go to. output[offsets[expert_ids[t, r]] +
+   slots[t, r]] = weights[t, r] input[t]; rows without a token are 0 */
+typedef struct tessera_dispatch_call {
+  /* [tokens, dim]: any stride between rows */
+  const tessera_tensor* input;
+  /* [tokens, top_k]: as route gives them */
+  const tessera_tensor* expert_ids;
+  /* [tokens, top_k]: -1: the choice is dropped */
+  const tessera_tensor* slots;
+  /* [experts + 1]: the row at which each expert's places begin */
+  const tessera_tensor* offsets;
+  /* optional, [tokens, top_k]: 1 where they are left out */
+  const tessera_tensor* weights;
+  /* output, [rows, dim]: 0 where no token has its place */
+  tessera_tensor** output;
+  /* int, default none: of output: experts capacity; tokens top_k where it is not set */
+  tessera_value rows;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_dispatch_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_dispatch(const tessera_context* context,
+                                              const tessera_stream* stream,
+                                              const tessera_dispatch_call* call) {
+  const tessera_operand operands[] = {
+      {"input", call->input, 0},     {"expert_ids", call->expert_ids, 0}, {"slots", call->slots, 0},
+      {"offsets", call->offsets, 0}, {"weights", call->weights, 0},
+  };
+  const tessera_output outputs[] = {
+      {"output", call->output, 0},
+  };
+  const tessera_option options[] = {
+      {"rows", call->rows},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {
+      sizeof(tessera_call), "dispatch", operands, 5, options, 2, outputs, 1, 0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* the sums of what experts made of tokens. output[t] = sum_r weights[t, r]
+   rows[offsets[expert_ids[t, r]] + slots[t, r]] */
+typedef struct tessera_combine_call {
+  /* [rows, dim]: what the experts made */
+  const tessera_tensor* rows;
+  /* [tokens, top_k]: as route gives them */
+  const tessera_tensor* expert_ids;
+  /* [tokens, top_k]: -1: the choice is dropped */
+  const tessera_tensor* slots;
+  /* [experts + 1]: the row at which each expert's places begin */
+  const tessera_tensor* offsets;
+  /* optional, [tokens, top_k]: 1 where they are left out */
+  const tessera_tensor* weights;
+  /* output, [tokens, dim]: in the dtype of rows */
+  tessera_tensor** output;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_combine_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_combine(const tessera_context* context,
+                                             const tessera_stream* stream,
+                                             const tessera_combine_call* call) {
+  const tessera_operand operands[] = {
+      {"rows", call->rows, 0},       {"expert_ids", call->expert_ids, 0}, {"slots", call->slots, 0},
+      {"offsets", call->offsets, 0}, {"weights", call->weights, 0},
+  };
+  const tessera_output outputs[] = {
+      {"output", call->output, 0},
+  };
+  const tessera_option options[] = {
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {
+      sizeof(tessera_call), "combine", operands, 5, options, 1, outputs, 1, 0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* gradients of combine. grad_rows[p(t, r)] = weights[t, r] grad_output[t]; grad_weights[t, r] =
+   grad_output[t] . rows[p(t, r)] */
+typedef struct tessera_combine_backward_call {
+  /* [rows, dim]: what the experts made */
+  const tessera_tensor* rows;
+  /* [tokens, top_k]: as route gives them */
+  const tessera_tensor* expert_ids;
+  /* [tokens, top_k]: -1: the choice is dropped */
+  const tessera_tensor* slots;
+  /* [experts + 1]: the row at which each expert's places begin */
+  const tessera_tensor* offsets;
+  /* optional, [tokens, top_k]: 1 where they are left out */
+  const tessera_tensor* weights;
+  /* [tokens, dim]: in the dtype of rows */
+  const tessera_tensor* grad_output;
+  /* output, [rows, dim]: 0 where no token has its place */
+  tessera_tensor** grad_rows;
+  /* optional, output, [tokens, top_k]: 0 of choices that are dropped */
+  tessera_tensor** grad_weights;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_combine_backward_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_combine_backward(const tessera_context* context,
+                                                      const tessera_stream* stream,
+                                                      const tessera_combine_backward_call* call) {
+  const tessera_operand operands[] = {
+      {"rows", call->rows, 0},       {"expert_ids", call->expert_ids, 0},
+      {"slots", call->slots, 0},     {"offsets", call->offsets, 0},
+      {"weights", call->weights, 0}, {"grad_output", call->grad_output, 0},
+  };
+  const tessera_output outputs[] = {
+      {"grad_rows", call->grad_rows, 0},
+      {"grad_weights", call->grad_weights, 0},
+  };
+  const tessera_option options[] = {
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {
+      sizeof(tessera_call), "combine_backward", operands, 6, options, 1, outputs, 2, 0, stream};
   return tessera_run(context, &generic);
 }
 
