@@ -7,6 +7,7 @@
 //          shares of a split are added in order by matmul/core/combine.
 //          NaN among sums of floats are taken again without splitting.
 // Assumes  sm_80, MATMUL_MMA_VALID; ALIGNED is no lie; operands below 2^31 elements.
+#define MATMUL_SCALES 0
 #include "matmul/core/operands.clh"
 #include "lib/mma/fragments.clh"
 #include "operations/matmul_core/mma/geometry.h"

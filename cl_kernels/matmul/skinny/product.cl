@@ -5,6 +5,7 @@
 // Memory   b once, vectors of 4 columns by 4 terms straight to registers, SQUARES of them on their way; a from the caches.
 // Numerics Float; the sums of lanes are added in a fixed order, the shares of a split by matmul/core/combine.
 // Assumes  Operands below 2^31 elements.
+#define MATMUL_SCALES 0
 #include "lib/tiles/features.clh"
 #include "matmul/core/operands.clh"
 #include "operations/matmul_core/skinny/geometry.h"

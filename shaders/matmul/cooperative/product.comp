@@ -35,6 +35,7 @@ layout(std430, binding = 1) readonly buffer B { uint16_t b[]; };
 layout(std430, binding = 1) readonly buffer BVectors { uvec4 b8[]; };
 layout(std430, binding = 2) writeonly buffer Scratch { vec4 scratch[]; };
 #define MATMUL_BINDING 3
+#define MATMUL_SCALES 0
 #include "matmul/core/operands.glsl"
 
 shared uvec4 memory[COOPERATIVE_AREA];

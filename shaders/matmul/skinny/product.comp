@@ -18,6 +18,7 @@ TYPED_INPUT(a, 0)
 TYPED_INPUT(b, 1)
 layout(std430, binding = 2) writeonly buffer Scratch { vec4 scratch[]; };
 #define MATMUL_BINDING 3
+#define MATMUL_SCALES 0
 #include "matmul/core/operands.glsl"
 
 #define SKINNY_A TO_U32(SQUARES * COLUMNS)

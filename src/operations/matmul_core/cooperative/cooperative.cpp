@@ -93,8 +93,7 @@ std::vector<Pass> passes_of(const Stage& stage) {
   pass.name = stage.name;
   pass.vulkan = {.file = "matmul/cooperative/product.comp", .entry = "main"};
   const auto& slots = stage.slots;
-  pass.bindings = {slots[kA],    slots[kB],        kScratch,       slots[kBias],  slots[kAddend],
-                   slots[kGate], slots[kResidual], slots[kResult], slots[kBeside]};
+  pass.bindings = with_finish({slots[kA], slots[kB], kScratch}, stage);
   pass.axes = dtype_axes;
   pass.specialized_on = std::vector<std::string>{"BLOCK_M",  "BLOCK_N",    "BLOCK_K",    "GROUP_M",
                                                  "GROUP_N",  "LANES",      "MATRIX_M",   "MATRIX_N",

@@ -67,8 +67,7 @@ std::vector<Pass> passes_of(const Stage& stage) {
   pass.name = stage.name;
   pass.opencl = {.file = "matmul/mma/product.cl", .entry = "matmul_mma"};
   const auto& slots = stage.slots;
-  pass.bindings = {slots[kA],    slots[kB],        kScratch,       slots[kBias],  slots[kAddend],
-                   slots[kGate], slots[kResidual], slots[kResult], slots[kBeside]};
+  pass.bindings = with_finish({slots[kA], slots[kB], kScratch}, stage);
   pass.axes = dtype_axes;
   pass.specialized_on = std::vector<std::string>{"BLOCK_M", "BLOCK_N",    "STAGES",     "WARP_M",
                                                  "WARP_N",  "A_BY_TERMS", "B_BY_TERMS", "ALIGNED"};

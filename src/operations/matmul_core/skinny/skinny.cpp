@@ -146,8 +146,7 @@ Pass product_pass(const Stage& stage) {
   pass.opencl = {.file = "matmul/skinny/product.cl", .entry = "matmul_skinny"};
   pass.vulkan = {.file = "matmul/skinny/product.comp", .entry = "main"};
   const auto& slots = stage.slots;
-  pass.bindings = {slots[kA],    slots[kB],        kScratch,       slots[kBias],  slots[kAddend],
-                   slots[kGate], slots[kResidual], slots[kResult], slots[kBeside]};
+  pass.bindings = with_finish({slots[kA], slots[kB], kScratch}, stage);
   pass.axes = storage_axes;
   pass.constants = [stage](const Problem& problem, const Config&) {
     std::vector<Define> list = type_constants(problem, stage);
