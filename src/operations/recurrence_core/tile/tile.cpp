@@ -100,6 +100,7 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   } else if (profile.vendor_id == kVendorAmd) {  // more local memory leaves few waves
     forward_cuts = {{8, 8, 2, 0}, {8, 8, 1, 0}, {8, 4, 1, 0}, {16, 4, 1, 0}};
     backward_cuts = {{8, 4, 1, 64}, {8, 2, 1, 64}, {16, 2, 1, 64}};
+    if (call_of(problem).key_dim > 256) backward_cuts.erase(backward_cuts.begin());
   }
   std::vector<Config> list;
   for (const Cut& cut : backward ? backward_cuts : forward_cuts) {
