@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/vendor_ids.hpp"
 #include "kernel/gpu.hpp"
 #include "kernel/tunable_list.hpp"
 #include "operations/common/launch.hpp"
@@ -79,10 +80,12 @@ std::int64_t most_rows(const Problem& problem) {
 // neighbours in memory. Work-groups that share fewer columns come first where there would be too
 // few of them.
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
-  constexpr std::uint32_t kMostItemRows = 8;
+  // ocloc takes 3 s for 8 rows of an item.
+  const bool is_slow = profile.vendor_id == kVendorIntel && profile.backend == Backend::kOpenCL;
+  const std::uint32_t most_item_rows = is_slow ? 4 : 8;
   // One program serves all on a CPU.
-  std::uint32_t rows = is_cpu(profile) ? kMostItemRows : 1;
-  while (rows < kMostItemRows && rows < most_rows(problem)) rows *= 2;
+  std::uint32_t rows = is_cpu(profile) ? most_item_rows : 1;
+  while (rows < most_item_rows && rows < most_rows(problem)) rows *= 2;
   const auto config = [&](std::uint32_t columns, std::uint32_t squares, std::uint32_t lanes_k,
                           std::uint32_t items, std::uint32_t fill) {
     return Config{{"ROWS", rows},       {"COLUMNS", columns}, {"SQUARES", squares},
@@ -90,7 +93,7 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   };
   if (is_cpu(profile)) return {config(4, 2, 16, 32, 1)};  // they only check these kernels
   const std::uint32_t fill = kernel::compute_units_of(profile);
-  const std::uint32_t squares = rows <= 2 ? 4 : rows <= 4 ? 2 : 1;
+  const std::uint32_t squares = is_slow ? 1 : rows <= 2 ? 4 : rows <= 4 ? 2 : 1;
   std::vector<Config> list;
   if (reads_by_columns(problem)) {
     list = {config(4, squares, 16, 256, fill), config(4, squares, 8, 128, fill),
