@@ -284,7 +284,9 @@ TEST(RefusalOfTheWholeSpace, SaysHowManyWereTried) {
 TEST(Refusals, OfEveryVariantCompleteASentence) {
   for (const Operation* operation : all_operations()) {
     if (!operation->workload.benchmarks) continue;
-    const Case shape = operation->workload.benchmarks(DType::kF32).front();
+    const StorageTypes types =
+        operation->types.empty() ? StorageTypes(DType::kF32) : operation->types.front();
+    const Case shape = operation->workload.benchmarks(types).front();
     const Problem problem = make_problem(*operation, shape.operands, shape.options);
     for (const Variant& each : operation->variants) {
       for (const std::uint32_t value : {0U, 7U, 100U, 1U << 20}) {
