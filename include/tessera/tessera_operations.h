@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A typed function for each operation. Generated from the records by tools/update_docs.py.
 
-   A struct that is all zeros is a call without operands and with the defaults of all options: set
-   what the call has. Operands that are not optional must be set. An output is a place for a handle:
-   null leaves it out, a null handle becomes a new tensor, any other is the tensor to write to.
-   Options take tessera_bool(), tessera_int(), tessera_float(), tessera_text() and tessera_ints().
-   What they mean, shapes and errors are in tessera/operations/ and in `tessera run --list`. */
+   A struct that is all zeros is a call without operands and with the defaults of all options: set what
+   the call has. Operands that are not optional must be set. An output is a place for a handle: null
+   leaves it out, a null handle becomes a new tensor, any other is the tensor to write to. Options take
+   tessera_bool(), tessera_int(), tessera_float(), tessera_text() and tessera_ints(). What they mean,
+   shapes and errors are in tessera/operations/ and in `tessera run --list`. */
 #ifndef TESSERA_TESSERA_OPERATIONS_H
 #define TESSERA_TESSERA_OPERATIONS_H
 
@@ -122,8 +122,7 @@ typedef struct tessera_flash_attention_call {
 
 /* `stream` null: the context's own. */
 static inline tessera_status tessera_flash_attention(const tessera_context* context,
-                                                     const tessera_stream* stream,
-                                                     const tessera_flash_attention_call* call) {
+    const tessera_stream* stream, const tessera_flash_attention_call* call) {
   const tessera_operand operands[] = {
       {"query", call->query, 0},
       {"key", call->key, 0},
@@ -158,8 +157,12 @@ static inline tessera_status tessera_flash_attention(const tessera_context* cont
       {"num_splits", call->num_splits},
       {"precision", call->precision},
   };
-  const tessera_call generic = {
-      sizeof(tessera_call), "flash_attention", operands, 15, options, 11, outputs, 2, 0, stream};
+  const tessera_call generic = {sizeof(tessera_call),
+      "flash_attention",
+      operands, 15,
+      options, 11,
+      outputs, 2,
+      0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -252,9 +255,8 @@ typedef struct tessera_flash_attention_backward_call {
 } tessera_flash_attention_backward_call;
 
 /* `stream` null: the context's own. */
-static inline tessera_status tessera_flash_attention_backward(
-    const tessera_context* context, const tessera_stream* stream,
-    const tessera_flash_attention_backward_call* call) {
+static inline tessera_status tessera_flash_attention_backward(const tessera_context* context,
+    const tessera_stream* stream, const tessera_flash_attention_backward_call* call) {
   const tessera_operand operands[] = {
       {"query", call->query, 0},
       {"key", call->key, 0},
@@ -296,15 +298,11 @@ static inline tessera_status tessera_flash_attention_backward(
       {"precision", call->precision},
   };
   const tessera_call generic = {sizeof(tessera_call),
-                                "flash_attention_backward",
-                                operands,
-                                18,
-                                options,
-                                11,
-                                outputs,
-                                5,
-                                0,
-                                stream};
+      "flash_attention_backward",
+      operands, 18,
+      options, 11,
+      outputs, 5,
+      0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -360,12 +358,14 @@ typedef struct tessera_attention_call {
 
 /* `stream` null: the context's own. */
 static inline tessera_status tessera_attention(const tessera_context* context,
-                                               const tessera_stream* stream,
-                                               const tessera_attention_call* call) {
+    const tessera_stream* stream, const tessera_attention_call* call) {
   const tessera_operand operands[] = {
-      {"query", call->query, 0}, {"key", call->key, 0},
-      {"value", call->value, 0}, {"attention_mask", call->attention_mask, 0},
-      {"bias", call->bias, 0},   {"softmax_aux", call->softmax_aux, 0},
+      {"query", call->query, 0},
+      {"key", call->key, 0},
+      {"value", call->value, 0},
+      {"attention_mask", call->attention_mask, 0},
+      {"bias", call->bias, 0},
+      {"softmax_aux", call->softmax_aux, 0},
   };
   const tessera_output outputs[] = {
       {"output", call->output, 0},
@@ -373,13 +373,21 @@ static inline tessera_status tessera_attention(const tessera_context* context,
       {"log_sum_exp", call->log_sum_exp, 0},
   };
   const tessera_option options[] = {
-      {"softmax_scale", call->softmax_scale},   {"causal", call->causal},
-      {"sliding_window", call->sliding_window}, {"logits_soft_cap", call->logits_soft_cap},
-      {"dropout_prob", call->dropout_prob},     {"dropout_seed", call->dropout_seed},
-      {"bias_order", call->bias_order},         {"precision", call->precision},
+      {"softmax_scale", call->softmax_scale},
+      {"causal", call->causal},
+      {"sliding_window", call->sliding_window},
+      {"logits_soft_cap", call->logits_soft_cap},
+      {"dropout_prob", call->dropout_prob},
+      {"dropout_seed", call->dropout_seed},
+      {"bias_order", call->bias_order},
+      {"precision", call->precision},
   };
-  const tessera_call generic = {
-      sizeof(tessera_call), "attention", operands, 6, options, 8, outputs, 3, 0, stream};
+  const tessera_call generic = {sizeof(tessera_call),
+      "attention",
+      operands, 6,
+      options, 8,
+      outputs, 3,
+      0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -422,9 +430,8 @@ typedef struct tessera_scaled_dot_product_attention_call {
 } tessera_scaled_dot_product_attention_call;
 
 /* `stream` null: the context's own. */
-static inline tessera_status tessera_scaled_dot_product_attention(
-    const tessera_context* context, const tessera_stream* stream,
-    const tessera_scaled_dot_product_attention_call* call) {
+static inline tessera_status tessera_scaled_dot_product_attention(const tessera_context* context,
+    const tessera_stream* stream, const tessera_scaled_dot_product_attention_call* call) {
   const tessera_operand operands[] = {
       {"query", call->query, 0},
       {"key", call->key, 0},
@@ -445,15 +452,11 @@ static inline tessera_status tessera_scaled_dot_product_attention(
       {"precision", call->precision},
   };
   const tessera_call generic = {sizeof(tessera_call),
-                                "scaled_dot_product_attention",
-                                operands,
-                                7,
-                                options,
-                                4,
-                                outputs,
-                                2,
-                                0,
-                                stream};
+      "scaled_dot_product_attention",
+      operands, 7,
+      options, 4,
+      outputs, 2,
+      0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -498,8 +501,7 @@ typedef struct tessera_page_attention_call {
 
 /* `stream` null: the context's own. */
 static inline tessera_status tessera_page_attention(const tessera_context* context,
-                                                    const tessera_stream* stream,
-                                                    const tessera_page_attention_call* call) {
+    const tessera_stream* stream, const tessera_page_attention_call* call) {
   const tessera_operand operands[] = {
       {"query", call->query, 0},
       {"key_cache", call->key_cache, 0},
@@ -520,8 +522,12 @@ static inline tessera_status tessera_page_attention(const tessera_context* conte
       {"max_context_len", call->max_context_len},
       {"precision", call->precision},
   };
-  const tessera_call generic = {
-      sizeof(tessera_call), "page_attention", operands, 6, options, 6, outputs, 2, 0, stream};
+  const tessera_call generic = {sizeof(tessera_call),
+      "page_attention",
+      operands, 6,
+      options, 6,
+      outputs, 2,
+      0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -565,9 +571,8 @@ typedef struct tessera_ragged_page_attention_call {
 } tessera_ragged_page_attention_call;
 
 /* `stream` null: the context's own. */
-static inline tessera_status tessera_ragged_page_attention(
-    const tessera_context* context, const tessera_stream* stream,
-    const tessera_ragged_page_attention_call* call) {
+static inline tessera_status tessera_ragged_page_attention(const tessera_context* context,
+    const tessera_stream* stream, const tessera_ragged_page_attention_call* call) {
   const tessera_operand operands[] = {
       {"queries", call->queries, 0},
       {"kv_pages", call->kv_pages, 0},
@@ -582,20 +587,18 @@ static inline tessera_status tessera_ragged_page_attention(
       {"log_sum_exp", call->log_sum_exp, 0},
   };
   const tessera_option options[] = {
-      {"softmax_scale", call->softmax_scale},   {"logits_soft_cap", call->logits_soft_cap},
-      {"sliding_window", call->sliding_window}, {"num_splits", call->num_splits},
+      {"softmax_scale", call->softmax_scale},
+      {"logits_soft_cap", call->logits_soft_cap},
+      {"sliding_window", call->sliding_window},
+      {"num_splits", call->num_splits},
       {"precision", call->precision},
   };
   const tessera_call generic = {sizeof(tessera_call),
-                                "ragged_page_attention",
-                                operands,
-                                7,
-                                options,
-                                5,
-                                outputs,
-                                2,
-                                0,
-                                stream};
+      "ragged_page_attention",
+      operands, 7,
+      options, 5,
+      outputs, 2,
+      0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -637,9 +640,8 @@ typedef struct tessera_ragged_decode_attention_call {
 } tessera_ragged_decode_attention_call;
 
 /* `stream` null: the context's own. */
-static inline tessera_status tessera_ragged_decode_attention(
-    const tessera_context* context, const tessera_stream* stream,
-    const tessera_ragged_decode_attention_call* call) {
+static inline tessera_status tessera_ragged_decode_attention(const tessera_context* context,
+    const tessera_stream* stream, const tessera_ragged_decode_attention_call* call) {
   const tessera_operand operands[] = {
       {"query", call->query, 0},
       {"key", call->key, 0},
@@ -660,15 +662,11 @@ static inline tessera_status tessera_ragged_decode_attention(
       {"precision", call->precision},
   };
   const tessera_call generic = {sizeof(tessera_call),
-                                "ragged_decode_attention",
-                                operands,
-                                6,
-                                options,
-                                5,
-                                outputs,
-                                2,
-                                0,
-                                stream};
+      "ragged_decode_attention",
+      operands, 6,
+      options, 5,
+      outputs, 2,
+      0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -694,8 +692,7 @@ typedef struct tessera_sequence_mean_call {
 
 /* `stream` null: the context's own. */
 static inline tessera_status tessera_sequence_mean(const tessera_context* context,
-                                                   const tessera_stream* stream,
-                                                   const tessera_sequence_mean_call* call) {
+    const tessera_stream* stream, const tessera_sequence_mean_call* call) {
   const tessera_operand operands[] = {
       {"input", call->input, 0},
       {"lengths", call->lengths, 0},
@@ -708,8 +705,12 @@ static inline tessera_status tessera_sequence_mean(const tessera_context* contex
   const tessera_option options[] = {
       {"precision", call->precision},
   };
-  const tessera_call generic = {
-      sizeof(tessera_call), "sequence_mean", operands, 4, options, 1, outputs, 1, 0, stream};
+  const tessera_call generic = {sizeof(tessera_call),
+      "sequence_mean",
+      operands, 4,
+      options, 1,
+      outputs, 1,
+      0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -737,9 +738,8 @@ typedef struct tessera_sequence_mean_backward_call {
 } tessera_sequence_mean_backward_call;
 
 /* `stream` null: the context's own. */
-static inline tessera_status tessera_sequence_mean_backward(
-    const tessera_context* context, const tessera_stream* stream,
-    const tessera_sequence_mean_backward_call* call) {
+static inline tessera_status tessera_sequence_mean_backward(const tessera_context* context,
+    const tessera_stream* stream, const tessera_sequence_mean_backward_call* call) {
   const tessera_operand operands[] = {
       {"grad_output", call->grad_output, 0},
       {"lengths", call->lengths, 0},
@@ -754,15 +754,11 @@ static inline tessera_status tessera_sequence_mean_backward(
       {"precision", call->precision},
   };
   const tessera_call generic = {sizeof(tessera_call),
-                                "sequence_mean_backward",
-                                operands,
-                                4,
-                                options,
-                                2,
-                                outputs,
-                                1,
-                                0,
-                                stream};
+      "sequence_mean_backward",
+      operands, 4,
+      options, 2,
+      outputs, 1,
+      0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -789,8 +785,7 @@ typedef struct tessera_chunk_mean_call {
 
 /* `stream` null: the context's own. */
 static inline tessera_status tessera_chunk_mean(const tessera_context* context,
-                                                const tessera_stream* stream,
-                                                const tessera_chunk_mean_call* call) {
+    const tessera_stream* stream, const tessera_chunk_mean_call* call) {
   const tessera_operand operands[] = {
       {"input", call->input, 0},
       {"cu_seqlens", call->cu_seqlens, 0},
@@ -803,8 +798,12 @@ static inline tessera_status tessera_chunk_mean(const tessera_context* context,
       {"chunks", call->chunks},
       {"precision", call->precision},
   };
-  const tessera_call generic = {
-      sizeof(tessera_call), "chunk_mean", operands, 2, options, 3, outputs, 1, 0, stream};
+  const tessera_call generic = {sizeof(tessera_call),
+      "chunk_mean",
+      operands, 2,
+      options, 3,
+      outputs, 1,
+      0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -829,9 +828,8 @@ typedef struct tessera_chunk_mean_backward_call {
 } tessera_chunk_mean_backward_call;
 
 /* `stream` null: the context's own. */
-static inline tessera_status tessera_chunk_mean_backward(
-    const tessera_context* context, const tessera_stream* stream,
-    const tessera_chunk_mean_backward_call* call) {
+static inline tessera_status tessera_chunk_mean_backward(const tessera_context* context,
+    const tessera_stream* stream, const tessera_chunk_mean_backward_call* call) {
   const tessera_operand operands[] = {
       {"grad_output", call->grad_output, 0},
       {"cu_seqlens", call->cu_seqlens, 0},
@@ -844,8 +842,12 @@ static inline tessera_status tessera_chunk_mean_backward(
       {"tokens", call->tokens},
       {"precision", call->precision},
   };
-  const tessera_call generic = {
-      sizeof(tessera_call), "chunk_mean_backward", operands, 2, options, 3, outputs, 1, 0, stream};
+  const tessera_call generic = {sizeof(tessera_call),
+      "chunk_mean_backward",
+      operands, 2,
+      options, 3,
+      outputs, 1,
+      0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -879,8 +881,7 @@ typedef struct tessera_rms_norm_call {
 
 /* `stream` null: the context's own. */
 static inline tessera_status tessera_rms_norm(const tessera_context* context,
-                                              const tessera_stream* stream,
-                                              const tessera_rms_norm_call* call) {
+    const tessera_stream* stream, const tessera_rms_norm_call* call) {
   const tessera_operand operands[] = {
       {"input", call->input, 0},
       {"weight", call->weight, 0},
@@ -897,8 +898,12 @@ static inline tessera_status tessera_rms_norm(const tessera_context* context,
       {"quantise", call->quantise},
       {"precision", call->precision},
   };
-  const tessera_call generic = {
-      sizeof(tessera_call), "rms_norm", operands, 4, options, 3, outputs, 3, 0, stream};
+  const tessera_call generic = {sizeof(tessera_call),
+      "rms_norm",
+      operands, 4,
+      options, 3,
+      outputs, 3,
+      0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -932,8 +937,7 @@ typedef struct tessera_layer_norm_call {
 
 /* `stream` null: the context's own. */
 static inline tessera_status tessera_layer_norm(const tessera_context* context,
-                                                const tessera_stream* stream,
-                                                const tessera_layer_norm_call* call) {
+    const tessera_stream* stream, const tessera_layer_norm_call* call) {
   const tessera_operand operands[] = {
       {"input", call->input, 0},
       {"weight", call->weight, 0},
@@ -950,8 +954,12 @@ static inline tessera_status tessera_layer_norm(const tessera_context* context,
       {"quantise", call->quantise},
       {"precision", call->precision},
   };
-  const tessera_call generic = {
-      sizeof(tessera_call), "layer_norm", operands, 4, options, 3, outputs, 3, 0, stream};
+  const tessera_call generic = {sizeof(tessera_call),
+      "layer_norm",
+      operands, 4,
+      options, 3,
+      outputs, 3,
+      0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -989,8 +997,7 @@ typedef struct tessera_rms_norm_backward_call {
 
 /* `stream` null: the context's own. */
 static inline tessera_status tessera_rms_norm_backward(const tessera_context* context,
-                                                       const tessera_stream* stream,
-                                                       const tessera_rms_norm_backward_call* call) {
+    const tessera_stream* stream, const tessera_rms_norm_backward_call* call) {
   const tessera_operand operands[] = {
       {"input", call->input, 0},
       {"weight", call->weight, 0},
@@ -1009,8 +1016,12 @@ static inline tessera_status tessera_rms_norm_backward(const tessera_context* co
       {"epsilon", call->epsilon},
       {"precision", call->precision},
   };
-  const tessera_call generic = {
-      sizeof(tessera_call), "rms_norm_backward", operands, 6, options, 2, outputs, 4, 0, stream};
+  const tessera_call generic = {sizeof(tessera_call),
+      "rms_norm_backward",
+      operands, 6,
+      options, 2,
+      outputs, 4,
+      0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -1048,9 +1059,8 @@ typedef struct tessera_layer_norm_backward_call {
 } tessera_layer_norm_backward_call;
 
 /* `stream` null: the context's own. */
-static inline tessera_status tessera_layer_norm_backward(
-    const tessera_context* context, const tessera_stream* stream,
-    const tessera_layer_norm_backward_call* call) {
+static inline tessera_status tessera_layer_norm_backward(const tessera_context* context,
+    const tessera_stream* stream, const tessera_layer_norm_backward_call* call) {
   const tessera_operand operands[] = {
       {"input", call->input, 0},
       {"weight", call->weight, 0},
@@ -1069,8 +1079,12 @@ static inline tessera_status tessera_layer_norm_backward(
       {"epsilon", call->epsilon},
       {"precision", call->precision},
   };
-  const tessera_call generic = {
-      sizeof(tessera_call), "layer_norm_backward", operands, 6, options, 2, outputs, 4, 0, stream};
+  const tessera_call generic = {sizeof(tessera_call),
+      "layer_norm_backward",
+      operands, 6,
+      options, 2,
+      outputs, 4,
+      0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -1119,8 +1133,7 @@ typedef struct tessera_matmul_call {
 
 /* `stream` null: the context's own. */
 static inline tessera_status tessera_matmul(const tessera_context* context,
-                                            const tessera_stream* stream,
-                                            const tessera_matmul_call* call) {
+    const tessera_stream* stream, const tessera_matmul_call* call) {
   const tessera_operand operands[] = {
       {"a", call->a, 0},
       {"b", call->b, 0},
@@ -1143,8 +1156,12 @@ static inline tessera_status tessera_matmul(const tessera_context* context,
       {"output_dtype", call->output_dtype},
       {"precision", call->precision},
   };
-  const tessera_call generic = {
-      sizeof(tessera_call), "matmul", operands, 8, options, 7, outputs, 1, 0, stream};
+  const tessera_call generic = {sizeof(tessera_call),
+      "matmul",
+      operands, 8,
+      options, 7,
+      outputs, 1,
+      0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -1193,15 +1210,20 @@ typedef struct tessera_matmul_backward_call {
 
 /* `stream` null: the context's own. */
 static inline tessera_status tessera_matmul_backward(const tessera_context* context,
-                                                     const tessera_stream* stream,
-                                                     const tessera_matmul_backward_call* call) {
+    const tessera_stream* stream, const tessera_matmul_backward_call* call) {
   const tessera_operand operands[] = {
-      {"a", call->a, 0}, {"b", call->b, 0},       {"bias", call->bias, 0},
-      {"c", call->c, 0}, {"gate", call->gate, 0}, {"grad_output", call->grad_output, 0},
+      {"a", call->a, 0},
+      {"b", call->b, 0},
+      {"bias", call->bias, 0},
+      {"c", call->c, 0},
+      {"gate", call->gate, 0},
+      {"grad_output", call->grad_output, 0},
   };
   const tessera_output outputs[] = {
-      {"grad_a", call->grad_a, 0},       {"grad_b", call->grad_b, 0},
-      {"grad_bias", call->grad_bias, 0}, {"grad_c", call->grad_c, 0},
+      {"grad_a", call->grad_a, 0},
+      {"grad_b", call->grad_b, 0},
+      {"grad_bias", call->grad_bias, 0},
+      {"grad_c", call->grad_c, 0},
       {"grad_gate", call->grad_gate, 0},
   };
   const tessera_option options[] = {
@@ -1212,8 +1234,12 @@ static inline tessera_status tessera_matmul_backward(const tessera_context* cont
       {"beta", call->beta},
       {"precision", call->precision},
   };
-  const tessera_call generic = {
-      sizeof(tessera_call), "matmul_backward", operands, 6, options, 6, outputs, 5, 0, stream};
+  const tessera_call generic = {sizeof(tessera_call),
+      "matmul_backward",
+      operands, 6,
+      options, 6,
+      outputs, 5,
+      0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -1252,8 +1278,7 @@ typedef struct tessera_linear_call {
 
 /* `stream` null: the context's own. */
 static inline tessera_status tessera_linear(const tessera_context* context,
-                                            const tessera_stream* stream,
-                                            const tessera_linear_call* call) {
+    const tessera_stream* stream, const tessera_linear_call* call) {
   const tessera_operand operands[] = {
       {"input", call->input, 0},
       {"weight", call->weight, 0},
@@ -1271,8 +1296,12 @@ static inline tessera_status tessera_linear(const tessera_context* context,
       {"output_dtype", call->output_dtype},
       {"precision", call->precision},
   };
-  const tessera_call generic = {
-      sizeof(tessera_call), "linear", operands, 7, options, 3, outputs, 1, 0, stream};
+  const tessera_call generic = {sizeof(tessera_call),
+      "linear",
+      operands, 7,
+      options, 3,
+      outputs, 1,
+      0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -1308,11 +1337,13 @@ typedef struct tessera_linear_backward_call {
 
 /* `stream` null: the context's own. */
 static inline tessera_status tessera_linear_backward(const tessera_context* context,
-                                                     const tessera_stream* stream,
-                                                     const tessera_linear_backward_call* call) {
+    const tessera_stream* stream, const tessera_linear_backward_call* call) {
   const tessera_operand operands[] = {
-      {"input", call->input, 0}, {"weight", call->weight, 0},           {"bias", call->bias, 0},
-      {"gate", call->gate, 0},   {"grad_output", call->grad_output, 0},
+      {"input", call->input, 0},
+      {"weight", call->weight, 0},
+      {"bias", call->bias, 0},
+      {"gate", call->gate, 0},
+      {"grad_output", call->grad_output, 0},
   };
   const tessera_output outputs[] = {
       {"grad_input", call->grad_input, 0},
@@ -1324,8 +1355,12 @@ static inline tessera_status tessera_linear_backward(const tessera_context* cont
       {"activation", call->activation},
       {"precision", call->precision},
   };
-  const tessera_call generic = {
-      sizeof(tessera_call), "linear_backward", operands, 5, options, 2, outputs, 4, 0, stream};
+  const tessera_call generic = {sizeof(tessera_call),
+      "linear_backward",
+      operands, 5,
+      options, 2,
+      outputs, 4,
+      0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -1357,8 +1392,7 @@ typedef struct tessera_grouped_matmul_call {
 
 /* `stream` null: the context's own. */
 static inline tessera_status tessera_grouped_matmul(const tessera_context* context,
-                                                    const tessera_stream* stream,
-                                                    const tessera_grouped_matmul_call* call) {
+    const tessera_stream* stream, const tessera_grouped_matmul_call* call) {
   const tessera_operand operands[] = {
       {"lhs", call->lhs, 0},
       {"rhs", call->rhs, 0},
@@ -1374,8 +1408,12 @@ static inline tessera_status tessera_grouped_matmul(const tessera_context* conte
       {"output_dtype", call->output_dtype},
       {"precision", call->precision},
   };
-  const tessera_call generic = {
-      sizeof(tessera_call), "grouped_matmul", operands, 4, options, 4, outputs, 1, 0, stream};
+  const tessera_call generic = {sizeof(tessera_call),
+      "grouped_matmul",
+      operands, 4,
+      options, 4,
+      outputs, 1,
+      0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -1407,9 +1445,8 @@ typedef struct tessera_grouped_matmul_backward_call {
 } tessera_grouped_matmul_backward_call;
 
 /* `stream` null: the context's own. */
-static inline tessera_status tessera_grouped_matmul_backward(
-    const tessera_context* context, const tessera_stream* stream,
-    const tessera_grouped_matmul_backward_call* call) {
+static inline tessera_status tessera_grouped_matmul_backward(const tessera_context* context,
+    const tessera_stream* stream, const tessera_grouped_matmul_backward_call* call) {
   const tessera_operand operands[] = {
       {"lhs", call->lhs, 0},
       {"rhs", call->rhs, 0},
@@ -1427,15 +1464,11 @@ static inline tessera_status tessera_grouped_matmul_backward(
       {"precision", call->precision},
   };
   const tessera_call generic = {sizeof(tessera_call),
-                                "grouped_matmul_backward",
-                                operands,
-                                4,
-                                options,
-                                3,
-                                outputs,
-                                3,
-                                0,
-                                stream};
+      "grouped_matmul_backward",
+      operands, 4,
+      options, 3,
+      outputs, 3,
+      0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -1465,9 +1498,8 @@ typedef struct tessera_transposed_grouped_matmul_call {
 } tessera_transposed_grouped_matmul_call;
 
 /* `stream` null: the context's own. */
-static inline tessera_status tessera_transposed_grouped_matmul(
-    const tessera_context* context, const tessera_stream* stream,
-    const tessera_transposed_grouped_matmul_call* call) {
+static inline tessera_status tessera_transposed_grouped_matmul(const tessera_context* context,
+    const tessera_stream* stream, const tessera_transposed_grouped_matmul_call* call) {
   const tessera_operand operands[] = {
       {"lhs", call->lhs, 0},
       {"rhs", call->rhs, 0},
@@ -1484,15 +1516,11 @@ static inline tessera_status tessera_transposed_grouped_matmul(
       {"precision", call->precision},
   };
   const tessera_call generic = {sizeof(tessera_call),
-                                "transposed_grouped_matmul",
-                                operands,
-                                4,
-                                options,
-                                4,
-                                outputs,
-                                1,
-                                0,
-                                stream};
+      "transposed_grouped_matmul",
+      operands, 4,
+      options, 4,
+      outputs, 1,
+      0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -1520,9 +1548,8 @@ typedef struct tessera_transposed_grouped_matmul_backward_call {
 } tessera_transposed_grouped_matmul_backward_call;
 
 /* `stream` null: the context's own. */
-static inline tessera_status tessera_transposed_grouped_matmul_backward(
-    const tessera_context* context, const tessera_stream* stream,
-    const tessera_transposed_grouped_matmul_backward_call* call) {
+static inline tessera_status tessera_transposed_grouped_matmul_backward(const tessera_context* context,
+    const tessera_stream* stream, const tessera_transposed_grouped_matmul_backward_call* call) {
   const tessera_operand operands[] = {
       {"lhs", call->lhs, 0},
       {"rhs", call->rhs, 0},
@@ -1538,15 +1565,11 @@ static inline tessera_status tessera_transposed_grouped_matmul_backward(
       {"precision", call->precision},
   };
   const tessera_call generic = {sizeof(tessera_call),
-                                "transposed_grouped_matmul_backward",
-                                operands,
-                                4,
-                                options,
-                                2,
-                                outputs,
-                                2,
-                                0,
-                                stream};
+      "transposed_grouped_matmul_backward",
+      operands, 4,
+      options, 2,
+      outputs, 2,
+      0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -1587,8 +1610,7 @@ typedef struct tessera_append_to_cache_call {
 
 /* `stream` null: the context's own. */
 static inline tessera_status tessera_append_to_cache(const tessera_context* context,
-                                                     const tessera_stream* stream,
-                                                     const tessera_append_to_cache_call* call) {
+    const tessera_stream* stream, const tessera_append_to_cache_call* call) {
   const tessera_operand operands[] = {
       {"keys", call->keys, 0},
       {"values", call->values, 0},
@@ -1605,8 +1627,12 @@ static inline tessera_status tessera_append_to_cache(const tessera_context* cont
   const tessera_option options[] = {
       {"precision", call->precision},
   };
-  const tessera_call generic = {
-      sizeof(tessera_call), "append_to_cache", operands, 11, options, 1, 0, 0, 0, stream};
+  const tessera_call generic = {sizeof(tessera_call),
+      "append_to_cache",
+      operands, 11,
+      options, 1,
+      0, 0,
+      0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -1628,8 +1654,7 @@ typedef struct tessera_copy_pages_call {
 
 /* `stream` null: the context's own. */
 static inline tessera_status tessera_copy_pages(const tessera_context* context,
-                                                const tessera_stream* stream,
-                                                const tessera_copy_pages_call* call) {
+    const tessera_stream* stream, const tessera_copy_pages_call* call) {
   const tessera_operand operands[] = {
       {"source_pages", call->source_pages, 0},
       {"target_pages", call->target_pages, 0},
@@ -1639,8 +1664,12 @@ static inline tessera_status tessera_copy_pages(const tessera_context* context,
   const tessera_option options[] = {
       {"precision", call->precision},
   };
-  const tessera_call generic = {
-      sizeof(tessera_call), "copy_pages", operands, 4, options, 1, 0, 0, 0, stream};
+  const tessera_call generic = {sizeof(tessera_call),
+      "copy_pages",
+      operands, 4,
+      options, 1,
+      0, 0,
+      0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -1665,8 +1694,7 @@ typedef struct tessera_quantise_cache_call {
 
 /* `stream` null: the context's own. */
 static inline tessera_status tessera_quantise_cache(const tessera_context* context,
-                                                    const tessera_stream* stream,
-                                                    const tessera_quantise_cache_call* call) {
+    const tessera_stream* stream, const tessera_quantise_cache_call* call) {
   const tessera_operand operands[] = {
       {"input", call->input, 0},
   };
@@ -1679,8 +1707,12 @@ static inline tessera_status tessera_quantise_cache(const tessera_context* conte
       {"scale_of", call->scale_of},
       {"precision", call->precision},
   };
-  const tessera_call generic = {
-      sizeof(tessera_call), "quantise_cache", operands, 1, options, 3, outputs, 2, 0, stream};
+  const tessera_call generic = {sizeof(tessera_call),
+      "quantise_cache",
+      operands, 1,
+      options, 3,
+      outputs, 2,
+      0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -1702,8 +1734,7 @@ typedef struct tessera_dequantise_cache_call {
 
 /* `stream` null: the context's own. */
 static inline tessera_status tessera_dequantise_cache(const tessera_context* context,
-                                                      const tessera_stream* stream,
-                                                      const tessera_dequantise_cache_call* call) {
+    const tessera_stream* stream, const tessera_dequantise_cache_call* call) {
   const tessera_operand operands[] = {
       {"codes", call->codes, 0},
       {"scale", call->scale, 0},
@@ -1715,8 +1746,12 @@ static inline tessera_status tessera_dequantise_cache(const tessera_context* con
       {"dtype", call->dtype},
       {"precision", call->precision},
   };
-  const tessera_call generic = {
-      sizeof(tessera_call), "dequantise_cache", operands, 2, options, 2, outputs, 1, 0, stream};
+  const tessera_call generic = {sizeof(tessera_call),
+      "dequantise_cache",
+      operands, 2,
+      options, 2,
+      outputs, 1,
+      0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -1759,8 +1794,7 @@ typedef struct tessera_recurrent_call {
 
 /* `stream` null: the context's own. */
 static inline tessera_status tessera_recurrent(const tessera_context* context,
-                                               const tessera_stream* stream,
-                                               const tessera_recurrent_call* call) {
+    const tessera_stream* stream, const tessera_recurrent_call* call) {
   const tessera_operand operands[] = {
       {"query", call->query, 0},
       {"key", call->key, 0},
@@ -1781,8 +1815,12 @@ static inline tessera_status tessera_recurrent(const tessera_context* context,
       {"softmax_scale", call->softmax_scale},
       {"precision", call->precision},
   };
-  const tessera_call generic = {
-      sizeof(tessera_call), "recurrent", operands, 9, options, 3, outputs, 2, 0, stream};
+  const tessera_call generic = {sizeof(tessera_call),
+      "recurrent",
+      operands, 9,
+      options, 3,
+      outputs, 2,
+      0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -1843,9 +1881,8 @@ typedef struct tessera_recurrent_backward_call {
 } tessera_recurrent_backward_call;
 
 /* `stream` null: the context's own. */
-static inline tessera_status tessera_recurrent_backward(
-    const tessera_context* context, const tessera_stream* stream,
-    const tessera_recurrent_backward_call* call) {
+static inline tessera_status tessera_recurrent_backward(const tessera_context* context,
+    const tessera_stream* stream, const tessera_recurrent_backward_call* call) {
   const tessera_operand operands[] = {
       {"query", call->query, 0},
       {"key", call->key, 0},
@@ -1860,18 +1897,26 @@ static inline tessera_status tessera_recurrent_backward(
       {"grad_final_state", call->grad_final_state, 0},
   };
   const tessera_output outputs[] = {
-      {"grad_query", call->grad_query, 0},     {"grad_key", call->grad_key, 0},
-      {"grad_value", call->grad_value, 0},     {"grad_g", call->grad_g, 0},
-      {"grad_g_gamma", call->grad_g_gamma, 0}, {"grad_gk", call->grad_gk, 0},
-      {"grad_gv", call->grad_gv, 0},           {"grad_initial_state", call->grad_initial_state, 0},
+      {"grad_query", call->grad_query, 0},
+      {"grad_key", call->grad_key, 0},
+      {"grad_value", call->grad_value, 0},
+      {"grad_g", call->grad_g, 0},
+      {"grad_g_gamma", call->grad_g_gamma, 0},
+      {"grad_gk", call->grad_gk, 0},
+      {"grad_gv", call->grad_gv, 0},
+      {"grad_initial_state", call->grad_initial_state, 0},
   };
   const tessera_option options[] = {
       {"reverse", call->reverse},
       {"softmax_scale", call->softmax_scale},
       {"precision", call->precision},
   };
-  const tessera_call generic = {
-      sizeof(tessera_call), "recurrent_backward", operands, 11, options, 3, outputs, 8, 0, stream};
+  const tessera_call generic = {sizeof(tessera_call),
+      "recurrent_backward",
+      operands, 11,
+      options, 3,
+      outputs, 8,
+      0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -1909,12 +1954,14 @@ typedef struct tessera_gla_call {
 
 /* `stream` null: the context's own. */
 static inline tessera_status tessera_gla(const tessera_context* context,
-                                         const tessera_stream* stream,
-                                         const tessera_gla_call* call) {
+    const tessera_stream* stream, const tessera_gla_call* call) {
   const tessera_operand operands[] = {
-      {"query", call->query, 0},           {"key", call->key, 0},
-      {"value", call->value, 0},           {"g", call->g, 0},
-      {"g_gamma", call->g_gamma, 0},       {"initial_state", call->initial_state, 0},
+      {"query", call->query, 0},
+      {"key", call->key, 0},
+      {"value", call->value, 0},
+      {"g", call->g, 0},
+      {"g_gamma", call->g_gamma, 0},
+      {"initial_state", call->initial_state, 0},
       {"cu_seqlens", call->cu_seqlens, 0},
   };
   const tessera_output outputs[] = {
@@ -1926,8 +1973,12 @@ static inline tessera_status tessera_gla(const tessera_context* context,
       {"softmax_scale", call->softmax_scale},
       {"precision", call->precision},
   };
-  const tessera_call generic = {
-      sizeof(tessera_call), "gla", operands, 7, options, 3, outputs, 2, 0, stream};
+  const tessera_call generic = {sizeof(tessera_call),
+      "gla",
+      operands, 7,
+      options, 3,
+      outputs, 2,
+      0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -1981,8 +2032,7 @@ typedef struct tessera_gla_backward_call {
 
 /* `stream` null: the context's own. */
 static inline tessera_status tessera_gla_backward(const tessera_context* context,
-                                                  const tessera_stream* stream,
-                                                  const tessera_gla_backward_call* call) {
+    const tessera_stream* stream, const tessera_gla_backward_call* call) {
   const tessera_operand operands[] = {
       {"query", call->query, 0},
       {"key", call->key, 0},
@@ -1995,17 +2045,24 @@ static inline tessera_status tessera_gla_backward(const tessera_context* context
       {"grad_final_state", call->grad_final_state, 0},
   };
   const tessera_output outputs[] = {
-      {"grad_query", call->grad_query, 0},     {"grad_key", call->grad_key, 0},
-      {"grad_value", call->grad_value, 0},     {"grad_g", call->grad_g, 0},
-      {"grad_g_gamma", call->grad_g_gamma, 0}, {"grad_initial_state", call->grad_initial_state, 0},
+      {"grad_query", call->grad_query, 0},
+      {"grad_key", call->grad_key, 0},
+      {"grad_value", call->grad_value, 0},
+      {"grad_g", call->grad_g, 0},
+      {"grad_g_gamma", call->grad_g_gamma, 0},
+      {"grad_initial_state", call->grad_initial_state, 0},
   };
   const tessera_option options[] = {
       {"reverse", call->reverse},
       {"softmax_scale", call->softmax_scale},
       {"precision", call->precision},
   };
-  const tessera_call generic = {
-      sizeof(tessera_call), "gla_backward", operands, 9, options, 3, outputs, 6, 0, stream};
+  const tessera_call generic = {sizeof(tessera_call),
+      "gla_backward",
+      operands, 9,
+      options, 3,
+      outputs, 6,
+      0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -2042,12 +2099,13 @@ typedef struct tessera_lightning_attention_call {
 } tessera_lightning_attention_call;
 
 /* `stream` null: the context's own. */
-static inline tessera_status tessera_lightning_attention(
-    const tessera_context* context, const tessera_stream* stream,
-    const tessera_lightning_attention_call* call) {
+static inline tessera_status tessera_lightning_attention(const tessera_context* context,
+    const tessera_stream* stream, const tessera_lightning_attention_call* call) {
   const tessera_operand operands[] = {
-      {"query", call->query, 0},           {"key", call->key, 0},
-      {"value", call->value, 0},           {"initial_state", call->initial_state, 0},
+      {"query", call->query, 0},
+      {"key", call->key, 0},
+      {"value", call->value, 0},
+      {"initial_state", call->initial_state, 0},
       {"cu_seqlens", call->cu_seqlens, 0},
   };
   const tessera_output outputs[] = {
@@ -2055,12 +2113,18 @@ static inline tessera_status tessera_lightning_attention(
       {"final_state", call->final_state, 0},
   };
   const tessera_option options[] = {
-      {"reverse", call->reverse},     {"softmax_scale", call->softmax_scale},
-      {"layer_idx", call->layer_idx}, {"num_layers", call->num_layers},
+      {"reverse", call->reverse},
+      {"softmax_scale", call->softmax_scale},
+      {"layer_idx", call->layer_idx},
+      {"num_layers", call->num_layers},
       {"precision", call->precision},
   };
-  const tessera_call generic = {
-      sizeof(tessera_call), "lightning_attention", operands, 5, options, 5, outputs, 2, 0, stream};
+  const tessera_call generic = {sizeof(tessera_call),
+      "lightning_attention",
+      operands, 5,
+      options, 5,
+      outputs, 2,
+      0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -2107,9 +2171,8 @@ typedef struct tessera_lightning_attention_backward_call {
 } tessera_lightning_attention_backward_call;
 
 /* `stream` null: the context's own. */
-static inline tessera_status tessera_lightning_attention_backward(
-    const tessera_context* context, const tessera_stream* stream,
-    const tessera_lightning_attention_backward_call* call) {
+static inline tessera_status tessera_lightning_attention_backward(const tessera_context* context,
+    const tessera_stream* stream, const tessera_lightning_attention_backward_call* call) {
   const tessera_operand operands[] = {
       {"query", call->query, 0},
       {"key", call->key, 0},
@@ -2126,20 +2189,18 @@ static inline tessera_status tessera_lightning_attention_backward(
       {"grad_initial_state", call->grad_initial_state, 0},
   };
   const tessera_option options[] = {
-      {"reverse", call->reverse},     {"softmax_scale", call->softmax_scale},
-      {"layer_idx", call->layer_idx}, {"num_layers", call->num_layers},
+      {"reverse", call->reverse},
+      {"softmax_scale", call->softmax_scale},
+      {"layer_idx", call->layer_idx},
+      {"num_layers", call->num_layers},
       {"precision", call->precision},
   };
   const tessera_call generic = {sizeof(tessera_call),
-                                "lightning_attention_backward",
-                                operands,
-                                7,
-                                options,
-                                5,
-                                outputs,
-                                4,
-                                0,
-                                stream};
+      "lightning_attention_backward",
+      operands, 7,
+      options, 5,
+      outputs, 4,
+      0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -2172,8 +2233,7 @@ typedef struct tessera_cumsum_call {
 
 /* `stream` null: the context's own. */
 static inline tessera_status tessera_cumsum(const tessera_context* context,
-                                            const tessera_stream* stream,
-                                            const tessera_cumsum_call* call) {
+    const tessera_stream* stream, const tessera_cumsum_call* call) {
   const tessera_operand operands[] = {
       {"input", call->input, 0},
       {"cu_seqlens", call->cu_seqlens, 0},
@@ -2189,8 +2249,12 @@ static inline tessera_status tessera_cumsum(const tessera_context* context,
       {"output_dtype", call->output_dtype},
       {"precision", call->precision},
   };
-  const tessera_call generic = {
-      sizeof(tessera_call), "cumsum", operands, 2, options, 6, outputs, 1, 0, stream};
+  const tessera_call generic = {sizeof(tessera_call),
+      "cumsum",
+      operands, 2,
+      options, 6,
+      outputs, 1,
+      0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -2222,8 +2286,7 @@ typedef struct tessera_quantised_matmul_call {
 
 /* `stream` null: the context's own. */
 static inline tessera_status tessera_quantised_matmul(const tessera_context* context,
-                                                      const tessera_stream* stream,
-                                                      const tessera_quantised_matmul_call* call) {
+    const tessera_stream* stream, const tessera_quantised_matmul_call* call) {
   const tessera_operand operands[] = {
       {"input", call->input, 0},
       {"weight", call->weight, 0},
@@ -2239,8 +2302,12 @@ static inline tessera_status tessera_quantised_matmul(const tessera_context* con
       {"output_dtype", call->output_dtype},
       {"precision", call->precision},
   };
-  const tessera_call generic = {
-      sizeof(tessera_call), "quantised_matmul", operands, 4, options, 4, outputs, 1, 0, stream};
+  const tessera_call generic = {sizeof(tessera_call),
+      "quantised_matmul",
+      operands, 4,
+      options, 4,
+      outputs, 1,
+      0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -2267,9 +2334,8 @@ typedef struct tessera_merge_attention_states_call {
 } tessera_merge_attention_states_call;
 
 /* `stream` null: the context's own. */
-static inline tessera_status tessera_merge_attention_states(
-    const tessera_context* context, const tessera_stream* stream,
-    const tessera_merge_attention_states_call* call) {
+static inline tessera_status tessera_merge_attention_states(const tessera_context* context,
+    const tessera_stream* stream, const tessera_merge_attention_states_call* call) {
   const tessera_operand operands[] = {
       {"outputs", call->outputs, 0},
       {"log_sum_exps", call->log_sum_exps, 0},
@@ -2284,15 +2350,11 @@ static inline tessera_status tessera_merge_attention_states(
       {"precision", call->precision},
   };
   const tessera_call generic = {sizeof(tessera_call),
-                                "merge_attention_states",
-                                operands,
-                                4,
-                                options,
-                                1,
-                                outputs,
-                                2,
-                                0,
-                                stream};
+      "merge_attention_states",
+      operands, 4,
+      options, 1,
+      outputs, 2,
+      0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -2327,13 +2389,15 @@ typedef struct tessera_merge_attention_states_backward_call {
 } tessera_merge_attention_states_backward_call;
 
 /* `stream` null: the context's own. */
-static inline tessera_status tessera_merge_attention_states_backward(
-    const tessera_context* context, const tessera_stream* stream,
-    const tessera_merge_attention_states_backward_call* call) {
+static inline tessera_status tessera_merge_attention_states_backward(const tessera_context* context,
+    const tessera_stream* stream, const tessera_merge_attention_states_backward_call* call) {
   const tessera_operand operands[] = {
-      {"outputs", call->outputs, 0},           {"log_sum_exps", call->log_sum_exps, 0},
-      {"other_output", call->other_output, 0}, {"other_log_sum_exp", call->other_log_sum_exp, 0},
-      {"grad_output", call->grad_output, 0},   {"grad_log_sum_exp", call->grad_log_sum_exp, 0},
+      {"outputs", call->outputs, 0},
+      {"log_sum_exps", call->log_sum_exps, 0},
+      {"other_output", call->other_output, 0},
+      {"other_log_sum_exp", call->other_log_sum_exp, 0},
+      {"grad_output", call->grad_output, 0},
+      {"grad_log_sum_exp", call->grad_log_sum_exp, 0},
   };
   const tessera_output outputs[] = {
       {"grad_outputs", call->grad_outputs, 0},
@@ -2345,15 +2409,11 @@ static inline tessera_status tessera_merge_attention_states_backward(
       {"precision", call->precision},
   };
   const tessera_call generic = {sizeof(tessera_call),
-                                "merge_attention_states_backward",
-                                operands,
-                                6,
-                                options,
-                                1,
-                                outputs,
-                                4,
-                                0,
-                                stream};
+      "merge_attention_states_backward",
+      operands, 6,
+      options, 1,
+      outputs, 4,
+      0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -2410,16 +2470,18 @@ typedef struct tessera_route_call {
 
 /* `stream` null: the context's own. */
 static inline tessera_status tessera_route(const tessera_context* context,
-                                           const tessera_stream* stream,
-                                           const tessera_route_call* call) {
+    const tessera_stream* stream, const tessera_route_call* call) {
   const tessera_operand operands[] = {
       {"logits", call->logits, 0},
       {"bias", call->bias, 0},
   };
   const tessera_output outputs[] = {
-      {"expert_ids", call->expert_ids, 0}, {"slots", call->slots, 0},
-      {"weights", call->weights, 0},       {"counts", call->counts, 0},
-      {"offsets", call->offsets, 0},       {"balance_loss", call->balance_loss, 0},
+      {"expert_ids", call->expert_ids, 0},
+      {"slots", call->slots, 0},
+      {"weights", call->weights, 0},
+      {"counts", call->counts, 0},
+      {"offsets", call->offsets, 0},
+      {"balance_loss", call->balance_loss, 0},
       {"z_loss", call->z_loss, 0},
   };
   const tessera_option options[] = {
@@ -2436,8 +2498,12 @@ static inline tessera_status tessera_route(const tessera_context* context,
       {"capacity", call->capacity},
       {"precision", call->precision},
   };
-  const tessera_call generic = {
-      sizeof(tessera_call), "route", operands, 2, options, 12, outputs, 7, 0, stream};
+  const tessera_call generic = {sizeof(tessera_call),
+      "route",
+      operands, 2,
+      options, 12,
+      outputs, 7,
+      0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -2479,8 +2545,7 @@ typedef struct tessera_route_backward_call {
 
 /* `stream` null: the context's own. */
 static inline tessera_status tessera_route_backward(const tessera_context* context,
-                                                    const tessera_stream* stream,
-                                                    const tessera_route_backward_call* call) {
+    const tessera_stream* stream, const tessera_route_backward_call* call) {
   const tessera_operand operands[] = {
       {"logits", call->logits, 0},
       {"expert_ids", call->expert_ids, 0},
@@ -2502,8 +2567,12 @@ static inline tessera_status tessera_route_backward(const tessera_context* conte
       {"z_coefficient", call->z_coefficient},
       {"precision", call->precision},
   };
-  const tessera_call generic = {
-      sizeof(tessera_call), "route_backward", operands, 6, options, 8, outputs, 1, 0, stream};
+  const tessera_call generic = {sizeof(tessera_call),
+      "route_backward",
+      operands, 6,
+      options, 8,
+      outputs, 1,
+      0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -2531,11 +2600,13 @@ typedef struct tessera_dispatch_call {
 
 /* `stream` null: the context's own. */
 static inline tessera_status tessera_dispatch(const tessera_context* context,
-                                              const tessera_stream* stream,
-                                              const tessera_dispatch_call* call) {
+    const tessera_stream* stream, const tessera_dispatch_call* call) {
   const tessera_operand operands[] = {
-      {"input", call->input, 0},     {"expert_ids", call->expert_ids, 0}, {"slots", call->slots, 0},
-      {"offsets", call->offsets, 0}, {"weights", call->weights, 0},
+      {"input", call->input, 0},
+      {"expert_ids", call->expert_ids, 0},
+      {"slots", call->slots, 0},
+      {"offsets", call->offsets, 0},
+      {"weights", call->weights, 0},
   };
   const tessera_output outputs[] = {
       {"output", call->output, 0},
@@ -2544,8 +2615,12 @@ static inline tessera_status tessera_dispatch(const tessera_context* context,
       {"rows", call->rows},
       {"precision", call->precision},
   };
-  const tessera_call generic = {
-      sizeof(tessera_call), "dispatch", operands, 5, options, 2, outputs, 1, 0, stream};
+  const tessera_call generic = {sizeof(tessera_call),
+      "dispatch",
+      operands, 5,
+      options, 2,
+      outputs, 1,
+      0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -2571,11 +2646,13 @@ typedef struct tessera_combine_call {
 
 /* `stream` null: the context's own. */
 static inline tessera_status tessera_combine(const tessera_context* context,
-                                             const tessera_stream* stream,
-                                             const tessera_combine_call* call) {
+    const tessera_stream* stream, const tessera_combine_call* call) {
   const tessera_operand operands[] = {
-      {"rows", call->rows, 0},       {"expert_ids", call->expert_ids, 0}, {"slots", call->slots, 0},
-      {"offsets", call->offsets, 0}, {"weights", call->weights, 0},
+      {"rows", call->rows, 0},
+      {"expert_ids", call->expert_ids, 0},
+      {"slots", call->slots, 0},
+      {"offsets", call->offsets, 0},
+      {"weights", call->weights, 0},
   };
   const tessera_output outputs[] = {
       {"output", call->output, 0},
@@ -2583,8 +2660,12 @@ static inline tessera_status tessera_combine(const tessera_context* context,
   const tessera_option options[] = {
       {"precision", call->precision},
   };
-  const tessera_call generic = {
-      sizeof(tessera_call), "combine", operands, 5, options, 1, outputs, 1, 0, stream};
+  const tessera_call generic = {sizeof(tessera_call),
+      "combine",
+      operands, 5,
+      options, 1,
+      outputs, 1,
+      0, stream};
   return tessera_run(context, &generic);
 }
 
@@ -2614,12 +2695,14 @@ typedef struct tessera_combine_backward_call {
 
 /* `stream` null: the context's own. */
 static inline tessera_status tessera_combine_backward(const tessera_context* context,
-                                                      const tessera_stream* stream,
-                                                      const tessera_combine_backward_call* call) {
+    const tessera_stream* stream, const tessera_combine_backward_call* call) {
   const tessera_operand operands[] = {
-      {"rows", call->rows, 0},       {"expert_ids", call->expert_ids, 0},
-      {"slots", call->slots, 0},     {"offsets", call->offsets, 0},
-      {"weights", call->weights, 0}, {"grad_output", call->grad_output, 0},
+      {"rows", call->rows, 0},
+      {"expert_ids", call->expert_ids, 0},
+      {"slots", call->slots, 0},
+      {"offsets", call->offsets, 0},
+      {"weights", call->weights, 0},
+      {"grad_output", call->grad_output, 0},
   };
   const tessera_output outputs[] = {
       {"grad_rows", call->grad_rows, 0},
@@ -2628,8 +2711,12 @@ static inline tessera_status tessera_combine_backward(const tessera_context* con
   const tessera_option options[] = {
       {"precision", call->precision},
   };
-  const tessera_call generic = {
-      sizeof(tessera_call), "combine_backward", operands, 6, options, 1, outputs, 2, 0, stream};
+  const tessera_call generic = {sizeof(tessera_call),
+      "combine_backward",
+      operands, 6,
+      options, 1,
+      outputs, 2,
+      0, stream};
   return tessera_run(context, &generic);
 }
 
