@@ -84,6 +84,8 @@ def nvidia(tool, path, line, cpu, work):
     ptx, before, module = f'{work}/out.ptx', f'{work}/before.h', f'{work}/out.ll'
     with open(before, 'w') as file:  # libclc expects these in CUDA's libdevice
         file.write('float __nv_rsqrtf(float x) { float y; asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }\n'
+                   'float __nv_sqrtf(float x) { float y; asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }\n'
+                   'float __nv_logf(float x) { float y; asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y * 0.6931472f; }\n'
                    'int __nv_isinff(float x) { return (as_uint(x) & 0x7fffffffu) == 0x7f800000u; }\n'
                    'int __nv_isnanf(float x) { return (as_uint(x) & 0x7fffffffu) > 0x7f800000u; }\n')
     cpu_of = ['-Xclang', '-target-feature', '-Xclang', '+ptx87', '-Xclang', '-target-cpu', '-Xclang', cpu, '-O3', '-w', '-S']
