@@ -28,9 +28,8 @@
 //
 // Numerics: every operand is f32, f16 or bf16 of its own. The dtype of output is output_dtype,
 // that of existing_out, or that of lhs; gradients have that of their operand,
-// grad_existing_out that of grad_output. Products and sums in
-// float, terms in order, one rounding to nearest even at the end: the same bits every time. No
-// variant uses matrix units.
+// grad_existing_out that of grad_output. Products and sums in float, terms in order, one rounding
+// to nearest even at the end: the same bits every time. No variant uses matrix units.
 //
 // Errors: InvalidArgument for shapes, dtypes and options that contradict this. A negative size
 // counts 0, and a group that goes beyond the last row is cut there; either is a DataError when the
