@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,6 +29,12 @@ constexpr std::optional<T> checked_mul(T a, std::type_identity_t<T> b) {
   T product{};
   if (__builtin_mul_overflow(a, b, &product)) return std::nullopt;
   return product;
+}
+
+// The largest T where the product does not fit; of no negative factors.
+template <class T>
+constexpr T saturating_mul(T a, std::type_identity_t<T> b) {
+  return checked_mul(a, b).value_or(std::numeric_limits<T>::max());
 }
 
 // Stays right when a factor is zero, wherever it stands.

@@ -103,10 +103,11 @@ Refusal missing_source(const Problem& problem, const Pass& pass, const DevicePro
 Refusal refuse_precision(const Problem& problem, const Variant& variant) {
   const Precision kept = precision_of(variant, problem.dtype);
   if (kept >= problem.precision) return std::nullopt;
-  return std::string(kept == Precision::kHigh ? "rounds factors between two products to " +
-                                                    std::string(to_string(problem.dtype))
-                                              : "rounds operands or sums to less than float") +
-         ", and precision=" + std::string(to_string(problem.precision)) + " forbids that";
+  const std::string what = kept != Precision::kHigh ? "rounds operands or sums to less than float"
+                           : variant.rounds_factors ? "rounds factors between two products to " +
+                                                          std::string(to_string(problem.dtype))
+                                                    : "takes subnormal operands for 0";
+  return what + ", and precision=" + std::string(to_string(problem.precision)) + " forbids that";
 }
 
 // All that does not depend on a configuration.

@@ -89,7 +89,7 @@ KERNEL void quantised_product_cpu(const global void* restrict input, const globa
         float factor;
         uint middle_of = middle;
         if (BLOCKS) {
-          factor = vload_half(0, (const global half*)line);
+          factor = quant_half(load_byte(line, 0) | load_byte(line, 1) << 8);
           line += 2;
         } else {
           factor = load_typed_steps(scale, args.scale_offset + column * args.scale_row + group, 1, 1, args.scale_type).s0;

@@ -30,7 +30,6 @@
 #define SHARED_BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
 #define LOAD_WORDS(at) *((const global uint4*)(weight + (at)))
 #define LOAD_WEIGHT_BYTE(at) load_byte(weight, at)
-#define LOAD_HALF(at) vload_half(0, (const global half*)(weight + (at)))
 #define LOAD_SCALE(at, type) load_typed_steps(scale, at, 1, 1, type).s0
 #define LOAD_ZERO_BYTE(at) load_byte(zero, at)
 #define LOAD_ZERO_HALF_BYTE(at) load_half_byte(zero, at)

@@ -20,14 +20,16 @@
 //
 // transposed_grouped_matmul: lhs [k, m], rhs [m, n], output [groups, k, n], where empty groups are
 // existing_out or 0. grad_lhs[:, i] = grad_output[g] rhs[i], grad_rhs[i] = lhs[:, i]^T
-// grad_output[g], 0 in rows of no matrix; the gradient of existing_out is grad_output.
+// grad_output[g], 0 in rows of no matrix. The gradient of existing_out is grad_output itself: the
+// backward call has no output for it.
 //
 // The sizes are read by the device only: it makes a list of tiles, so that the cost is that of the
 // rows whatever their groups. Strides are any that are not negative.
 //
 // Numerics: every operand is f32, f16 or bf16 of its own. The dtype of output is output_dtype,
-// that of existing_out, or that of lhs; gradients have that of their operand. Products and sums in
-// float, terms in order, one rounding to nearest even at the end: the same bits every time.
+// that of existing_out, or that of lhs; gradients have that of their operand,
+// grad_existing_out that of grad_output. Products and sums in float, terms in order, one rounding
+// to nearest even at the end: the same bits every time. No variant uses matrix units.
 //
 // Errors: InvalidArgument for shapes, dtypes and options that contradict this. A negative size
 // counts 0, and a group that goes beyond the last row is cut there; either is a DataError when the

@@ -47,9 +47,10 @@
 // output_dtype does not say another, of 8-bit floats and scaled i8 f32, of i8 alone i32; gradients
 // have that of their operand. Products and sums in float, one rounding to nearest even at the end;
 // backward, variants on matrix units round t to 16 bits (Precision::kHigh), others keep it in
-// float. Where a CPU multiplies pairs of bf16, subnormal numbers count for 0. Sums have one order:
-// the same library, driver, device, configuration and inputs give the same bits. NaN and infinity
-// stay in their rows and columns.
+// float. Where a CPU multiplies pairs of bf16, subnormal numbers count for 0 (Precision::kHigh).
+// Sums have one order: the same library, driver, device, configuration and inputs give the same
+// bits. NaN and infinity stay in their rows and columns. On NVIDIA, factors of 8 bits are slow:
+// only the variant `tile` takes them there, without matrix units.
 //
 // Errors: InvalidArgument for shapes, dtypes and options that contradict this. Unsupported where no
 // variant of the device can: more than three leading axes that do not lie one behind the other,

@@ -37,7 +37,6 @@ PUSH_ARGS(QuantArgs);
 #define SHARED_BARRIER() barrier()
 #define LOAD_WORDS(at) weight_vectors[(at) / 16u]
 #define LOAD_WEIGHT_BYTE(at) LOAD_BYTE(weight_words, at)
-#define LOAD_HALF(at) unpackHalf2x16(LOAD_WEIGHT_BYTE(at) | LOAD_WEIGHT_BYTE((at) + 1u) << 8).x
 #define LOAD_SCALE(at, type) load_scale_steps(at, 1u, 1u, type).x
 #define LOAD_ZERO_BYTE(at) LOAD_BYTE(zero_words, at)
 #define LOAD_ZERO_HALF_BYTE(at) LOAD_HALF_BYTE(zero_words, at)

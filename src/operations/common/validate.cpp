@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operations/common/validate.hpp"
 
+#include <algorithm>
+
 #include "kernel/option_access.hpp"
 #include "tessera/error.hpp"
 
@@ -32,7 +34,9 @@ std::optional<std::int64_t> integer_option(const Problem& problem, std::string_v
 }
 
 std::string bucket(std::int64_t length) {
-  return std::to_string(kernel::next_power_of_two(static_cast<std::uint64_t>(length)));
+  // The powers end at 2^63, the bucket of all lengths that are saturated.
+  const auto limited = static_cast<std::uint64_t>(std::max<std::int64_t>(length, 0));
+  return std::to_string(kernel::next_power_of_two(limited));
 }
 
 }  // namespace tessera::operations

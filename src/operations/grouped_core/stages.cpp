@@ -73,7 +73,7 @@ Pass list_pass(const GroupedStage& stage, GroupedTile tile,
         .sizes = narrow(sizes.offset),
         .sizes_step = narrow(sizes.strides[0]),
         .groups = narrow(call.groups),
-        .first = narrow(std::min(call.first, call.groups)),
+        .first = narrow(call.first),
         .held = narrow(call.held),
         .rows = narrow(call.m),
         .tile = rows,
@@ -215,7 +215,7 @@ Refusal rejects_grouped(const Problem& problem, const DeviceProfile& profile, st
     return "needs storage16 for operands of 16 bits, which this device lacks";
   constexpr std::int64_t kMost = (std::int64_t{1} << 31) - 2;
   const auto& call = problem.as<GroupedProblem>();
-  if (std::max({call.m, call.n, call.k, call.first + call.held}) > kMost)
+  if (std::max({call.m, call.n, call.k, call.held}) > kMost || call.first > kMost - call.held)
     return "counts rows, columns and groups to 2^31";
   if (grouped_scratch(problem, tile) >= std::uint64_t{1} << 33)
     return "counts words of its work list to 2^31";

@@ -103,7 +103,8 @@ void validate_grouped(Problem& problem, const GroupedSlots& slots) {
   problem.dtype = problem.spec(slots.lhs).dtype;
   require_rank(problem, slots.sizes, 1);
   call.groups = problem.spec(slots.sizes).shape[0];
-  call.first = *integer_option(problem, "group_offset", 0);
+  // All from the last one on have no matrix.
+  call.first = std::min(*integer_option(problem, "group_offset", 0), call.groups);
   if (slots.transposed) {
     read_transposed(problem, call);
   } else {

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "base/out_of_memory.hpp"
 #include "tessera/operations/grouped_matmul.hpp"
 
 namespace tessera {
@@ -30,18 +31,20 @@ Options named(const GroupedMatmulOptions& options) {
 }  // namespace
 
 Tensor grouped_matmul(const Executor& on, const Tensor& lhs, const Tensor& rhs,
-                      const Tensor& group_sizes, const GroupedMatmulOptions& options) {
+                      const Tensor& group_sizes, const GroupedMatmulOptions& options) try {
   Tensors tensors = operands(lhs, rhs, group_sizes);
   Options values = named(options);
   set_output(tensors, values, options.existing_out, options.output_dtype);
   return on.run("grouped_matmul", std::move(tensors), values).at("output");
+} catch (...) {
+  rethrow_as_error();
 }
 
 GroupedMatmulGradients grouped_matmul_backward(const Executor& on, const Tensor& lhs,
                                                const Tensor& rhs, const Tensor& group_sizes,
                                                const Tensor& grad_output,
                                                const GroupedMatmulOptions& options,
-                                               const GroupedMatmulGradientOptions& wanted) {
+                                               const GroupedMatmulGradientOptions& wanted) try {
   Tensors tensors = operands(lhs, rhs, group_sizes);
   tensors.emplace("grad_output", grad_output);
   std::vector<std::string> outputs;
@@ -53,22 +56,26 @@ GroupedMatmulGradients grouped_matmul_backward(const Executor& on, const Tensor&
   return {.lhs = take(results, "grad_lhs"),
           .rhs = take(results, "grad_rhs"),
           .existing_out = take(results, "grad_existing_out")};
+} catch (...) {
+  rethrow_as_error();
 }
 
 Tensor transposed_grouped_matmul(const Executor& on, const Tensor& lhs, const Tensor& rhs,
                                  const Tensor& group_sizes,
-                                 const TransposedGroupedMatmulOptions& options) {
+                                 const TransposedGroupedMatmulOptions& options) try {
   Tensors tensors = operands(lhs, rhs, group_sizes);
   Options values{{"group_offset", options.group_offset}};
   if (options.groups) values.emplace("groups", *options.groups);
   set_output(tensors, values, options.existing_out, options.output_dtype);
   return on.run("transposed_grouped_matmul", std::move(tensors), values).at("output");
+} catch (...) {
+  rethrow_as_error();
 }
 
 TransposedGroupedMatmulGradients transposed_grouped_matmul_backward(
     const Executor& on, const Tensor& lhs, const Tensor& rhs, const Tensor& group_sizes,
     const Tensor& grad_output, const TransposedGroupedMatmulOptions& options,
-    const TransposedGroupedMatmulGradientOptions& wanted) {
+    const TransposedGroupedMatmulGradientOptions& wanted) try {
   Tensors tensors = operands(lhs, rhs, group_sizes);
   tensors.emplace("grad_output", grad_output);
   std::vector<std::string> outputs;
@@ -77,6 +84,8 @@ TransposedGroupedMatmulGradients transposed_grouped_matmul_backward(
   const Tensors results = on.run("transposed_grouped_matmul_backward", std::move(tensors),
                                  {{"group_offset", options.group_offset}}, outputs);
   return {.lhs = take(results, "grad_lhs"), .rhs = take(results, "grad_rhs")};
+} catch (...) {
+  rethrow_as_error();
 }
 
 namespace vjp {
@@ -98,14 +107,19 @@ struct GroupedMatmulMaker {
 };
 
 GroupedMatmulGradients GroupedMatmulPullback::operator()(
-    const Tensor& grad_output, const GroupedMatmulGradientOptions& wanted) const {
+    const Tensor& grad_output, const GroupedMatmulGradientOptions& wanted) const try {
   return grouped_matmul_backward(state_->on, state_->lhs, state_->rhs, state_->group_sizes,
                                  grad_output, state_->options, wanted);
+} catch (...) {
+  rethrow_as_error();
 }
 
 GroupedMatmulResult grouped_matmul(const Executor& on, const Tensor& lhs, const Tensor& rhs,
-                                   const Tensor& group_sizes, const GroupedMatmulOptions& options) {
+                                   const Tensor& group_sizes,
+                                   const GroupedMatmulOptions& options) try {
   return GroupedMatmulMaker::make(on, lhs, rhs, group_sizes, options);
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace vjp

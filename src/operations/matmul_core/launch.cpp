@@ -68,6 +68,13 @@ std::uint64_t scratch_with_sums(const Problem& problem, const Config& config, co
   return 4 * (partial_start(problem, own_floats) + floats);
 }
 
+Refusal rejects_sums(const Problem& problem, const Config& config, const Splits& splits,
+                     std::uint64_t own_floats) {
+  if (scratch_with_sums(problem, config, splits, own_floats) / 4 >= std::uint64_t{1} << 31)
+    return "counts elements to 2^31, and the sums of shares are more";
+  return std::nullopt;
+}
+
 std::vector<Pass> sums_passes(const Stage& stage, std::uint64_t own_floats) {
   constexpr std::uint32_t kItems = 64;
   Pass pass;

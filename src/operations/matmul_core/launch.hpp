@@ -43,6 +43,10 @@ std::optional<Product> product_with_terms(const Problem& problem, const Stage& s
 std::uint64_t scratch_with_sums(const Problem& problem, const Config& config, const Splits& splits,
                                 std::uint64_t own_floats);
 
+// Refuses sums of shares that scratch does not hold.
+Refusal rejects_sums(const Problem& problem, const Config& config, const Splits& splits,
+                     std::uint64_t own_floats);
+
 // matmul/core/sums and what combines its shares, in place of a product with ones. The
 // variant has the constant B_TYPE of sums.def.
 std::vector<Pass> sums_passes(const Stage& stage, std::uint64_t own_floats);

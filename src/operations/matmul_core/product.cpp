@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/checked.hpp"
 #include "operations/common/launch.hpp"
 
 namespace tessera::operations::matmul {
@@ -142,9 +143,9 @@ void join_axes(Product& product, bool as_rows) {
       for (std::size_t role = 0; role < kRoles; ++role) {
         if (has_rows(role) && product.m == 1) product.views[role].row = axes[i].steps[role];
       }
-      product.m *= axes[i].size;
+      product.m = saturating_mul(product.m, axes[i].size);
     } else if (continues_terms(product, axes[i])) {
-      product.k *= axes[i].size;
+      product.k = saturating_mul(product.k, axes[i].size);
     } else {
       continue;
     }
@@ -152,7 +153,7 @@ void join_axes(Product& product, bool as_rows) {
   }
   for (std::size_t i = axes.size(); i-- > 1;) {
     if (!joins(axes[i - 1], axes[i])) continue;
-    axes[i].size *= axes[i - 1].size;
+    axes[i].size = saturating_mul(axes[i].size, axes[i - 1].size);
     axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(i - 1));
   }
   std::stable_partition(axes.begin(), axes.end(),
@@ -334,13 +335,13 @@ std::array<std::size_t, kRoles> bindings(const MatmulSlots& slots, Step step, bo
 
 std::int64_t Product::batches() const {
   std::int64_t count = 1;
-  for (const OuterAxis& axis : axes) count *= axis.summed ? 1 : axis.size;
+  for (const OuterAxis& axis : axes) count = saturating_mul(count, axis.summed ? 1 : axis.size);
   return count;
 }
 
 std::int64_t Product::sums() const {
   std::int64_t count = 1;
-  for (const OuterAxis& axis : axes) count *= axis.summed ? axis.size : 1;
+  for (const OuterAxis& axis : axes) count = saturating_mul(count, axis.summed ? axis.size : 1);
   return count;
 }
 

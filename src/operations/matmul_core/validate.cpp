@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/checked.hpp"
 #include "kernel/option_access.hpp"
 #include "operations/matmul_core/args.h"
 #include "operations/matmul_core/problem.hpp"
@@ -165,7 +166,7 @@ Scaling read_scale(const Problem& problem, std::size_t slot, std::size_t of, Axi
   bool fits = true;
   for (std::size_t i = 0; i < std::max(shape.size(), whole.size()); ++i) {
     const std::int64_t got = extent(shape, i), all = extent(whole, i);
-    const std::int64_t blocks = (all + MATMUL_BLOCK - 1) / MATMUL_BLOCK;
+    const std::int64_t blocks = all / MATMUL_BLOCK + (all % MATMUL_BLOCK == 0 ? 0 : 1);
     const bool along_terms = i == (terms == Axis::kColumns ? 0U : 1U);
     std::string choices = "1";
     const auto add = [&](std::int64_t one) {
@@ -188,7 +189,7 @@ Scaling read_scale(const Problem& problem, std::size_t slot, std::size_t of, Axi
 std::string make_key(const Problem& problem, const MatmulProblem& call) {
   std::string batches = "1";
   std::int64_t count = 1;
-  for (const std::int64_t extent : call.batch) count *= extent;
+  for (const std::int64_t extent : call.batch) count = saturating_mul(count, extent);
   batches = bucket(count);
   const auto type = [&](std::size_t slot) {
     return std::string(to_string(problem.spec(slot).dtype));

@@ -89,7 +89,8 @@ Refusal rejects_quantised(const Problem& problem, const DeviceProfile& profile) 
   }
   constexpr std::int64_t kMost = std::int64_t{1} << 31;
   const auto& call = problem.as<QuantisedProblem>();
-  if (call.m >= kMost || call.n >= kMost || (call.n > 0 && call.m > kMost / call.n))
+  if (call.m >= kMost || call.n >= kMost || call.k >= kMost ||
+      (call.n > 0 && call.m > kMost / call.n))
     return "counts elements to 2^31";
   return std::nullopt;
 }

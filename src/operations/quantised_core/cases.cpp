@@ -135,6 +135,21 @@ std::vector<Case> quantised_matmul_cases(DType dtype) {
        .m = 2,
        .n = 9,
        .k = 192},
+      {.name = "q8_0_gaps",
+       .why = "blocks at odd addresses",
+       .weight = "q8_0",
+       .m = 2,
+       .n = 5,
+       .k = 64,
+       .gap = 3},
+      {.name = "q4_0_gaps",
+       .why = "blocks at odd addresses, with scales that are subnormal halves",
+       .weight = "q4_0",
+       .m = 2,
+       .n = 5,
+       .k = 64,
+       .gap = 3,
+       .data = "tiny"},
       {.name = "long",
        .why = "more terms than an item holds",
        .weight = "i4",
@@ -230,7 +245,8 @@ void fill_quantised_matmul(const Problem& problem, const Case& shape,
   if (call.layout != Layout::kPlain) {
     const auto size = static_cast<std::size_t>(block_bytes(call.layout));
     for (std::size_t at = 0; at < codes.size(); at += size) {
-      const std::uint16_t bits = to_half_bits(0.01 * normal(generator));
+      const double size = shape.data == "tiny" ? 0x1p-20 : 0.01;
+      const std::uint16_t bits = to_half_bits(size * normal(generator));
       codes[at] = bits % 256;
       codes[at + 1] = bits / 256;
     }

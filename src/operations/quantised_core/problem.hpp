@@ -31,7 +31,8 @@ void reference_quantised_matmul(const Problem& problem, std::span<HostTensor> te
 Workload quantised_matmul_workload();
 std::vector<Case> quantised_matmul_cases(DType dtype);
 std::vector<Case> quantised_matmul_benchmarks(DType dtype);
-// Kinds of data: "normal"; "wild", with scales that are 0, NaN and infinite.
+// Kinds of data: "normal"; "wild", with scales that are 0, NaN and infinite; "tiny", whose blocks
+// have subnormal scales.
 void fill_quantised_matmul(const Problem& problem, const Case& shape,
                            std::span<HostTensor> tensors);
 

@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operations/common/validate.hpp"
 
+#include <algorithm>
 #include <string>
 
+#include "base/checked.hpp"
 #include "kernel/option_access.hpp"
 #include "operations/quantised_core/problem.hpp"
 #include "tessera/error.hpp"
 
 namespace tessera::operations::quantised {
 namespace {
+
+std::int64_t parts_of(std::int64_t extent, std::int64_t part) {
+  return extent / part + (extent % part == 0 ? 0 : 1);
+}
 
 void read_blocks(const Problem& problem, QuantisedProblem& call) {
   const TensorSpec& weight = problem.spec(kWeight);
@@ -17,7 +23,7 @@ void read_blocks(const Problem& problem, QuantisedProblem& call) {
   require(problem, call.k % QUANT_CHUNK == 0,
           "blocks have 32 weights, and input has " + std::to_string(call.k) + " terms");
   require_shape(problem, kWeight,
-                {weight.shape[0], call.k / QUANT_CHUNK * block_bytes(call.layout)});
+                {weight.shape[0], saturating_mul(call.k / QUANT_CHUNK, block_bytes(call.layout))});
   require(problem, !problem.has(kScale) && !problem.has(kZero),
           "blocks have scales of their own, and the call has scale or zero_point");
   call.group = QUANT_CHUNK;
@@ -31,10 +37,12 @@ void read_codes(const Problem& problem, QuantisedProblem& call) {
   require(problem, scale.size() == 2 && scale[0] == call.n && scale[1] > 0,
           operand_text(problem, kScale) + " must be [n, groups]");
   const std::int64_t groups = scale[1];
-  call.group = integer_option(problem, "group_size", 1).value_or((call.k + groups - 1) / groups);
+  // One that is longer than a row is the row.
+  call.group = std::min(integer_option(problem, "group_size", 1).value_or(parts_of(call.k, groups)),
+                        std::max<std::int64_t>(call.k, 1));
   require(problem, groups == 1 || call.group % QUANT_CHUNK == 0,
           "groups have a multiple of 32 terms, not " + std::to_string(call.group));
-  const std::int64_t fit = call.k == 0 ? 1 : (call.k + call.group - 1) / call.group;
+  const std::int64_t fit = call.k == 0 ? 1 : parts_of(call.k, call.group);
   require(problem, groups == fit,
           operand_text(problem, kScale) + " must have a column for each of the " +
               std::to_string(fit) + " groups of " + std::to_string(call.group) + " terms");
@@ -59,7 +67,8 @@ void validate_quantised_matmul(Problem& problem) {
           operand_text(problem, kWeight) + " must be [out_features, in_features]");
   call.k = input.shape.back();
   call.m = 1;
-  for (std::size_t i = 0; i + 1 < input.shape.size(); ++i) call.m *= input.shape[i];
+  for (std::size_t i = 0; i + 1 < input.shape.size(); ++i)
+    call.m = saturating_mul(call.m, input.shape[i]);
   call.n = weight.shape[0];
   constexpr Layout kLayouts[] = {Layout::kPlain, Layout::kQ8_0, Layout::kQ4_0};
   call.layout = kLayouts[kernel::choice_option(problem, "layout", {"plain", "q8_0", "q4_0"})];

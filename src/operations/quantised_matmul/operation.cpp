@@ -3,7 +3,9 @@
 #include <string>
 #include <utility>
 
+#include "base/out_of_memory.hpp"
 #include "operations/quantised_core/problem.hpp"
+#include "tessera/error.hpp"
 #include "tessera/operations/quantised_matmul.hpp"
 
 namespace tessera {
@@ -54,17 +56,34 @@ std::vector<Operation> quantised_matmul() {
 
 }  // namespace operations::quantised
 
+namespace {
+
+std::string name_of(WeightLayout layout) {
+  switch (layout) {
+    case WeightLayout::kPlain:
+      return "plain";
+    case WeightLayout::kQ8_0:
+      return "q8_0";
+    case WeightLayout::kQ4_0:
+      return "q4_0";
+  }
+  throw InvalidArgument("quantised_matmul: layout has no value of WeightLayout");
+}
+
+}  // namespace
+
 Tensor quantised_matmul(const Executor& on, const Tensor& input, const Tensor& weight,
-                        const QuantisedMatmulOptions& options) {
+                        const QuantisedMatmulOptions& options) try {
   Tensors tensors{{"input", input}, {"weight", weight}};
   if (options.scale) tensors.emplace("scale", options.scale);
   if (options.zero_point) tensors.emplace("zero_point", options.zero_point);
-  constexpr const char* kLayouts[] = {"plain", "q8_0", "q4_0"};
-  Options values{{"layout", std::string(kLayouts[static_cast<std::size_t>(options.layout)])}};
+  Options values{{"layout", name_of(options.layout)}};
   if (options.group_size) values.emplace("group_size", *options.group_size);
   if (options.output_dtype)
     values.emplace("output_dtype", std::string(to_string(*options.output_dtype)));
   return on.run("quantised_matmul", std::move(tensors), values).at("output");
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace tessera

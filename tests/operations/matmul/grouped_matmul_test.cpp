@@ -105,6 +105,23 @@ TEST(GroupedRefusals, SayWhatIsWrong) {
 
 const std::vector<double> kSizes{2, 0, 3, 1};
 
+// An offset behind the last group leaves every row as one without a matrix.
+TEST(GroupedReference, OfAnyOffsetBehindTheGroupsMultipliesNothing) {
+  const Specs specs{{"lhs", f32({5, 3})},
+                    {"rhs", f32({1, 3, 4})},
+                    {"group_sizes", i32({1})},
+                    {"existing_out", f32({5, 4})}};
+  const Values inputs{{"lhs", normal_numbers(15, 1)},
+                      {"rhs", normal_numbers(12, 2)},
+                      {"group_sizes", {5}},
+                      {"existing_out", normal_numbers(20, 3)}};
+  for (const std::int64_t offset : {std::int64_t{1}, std::numeric_limits<std::int64_t>::max()}) {
+    const Problem problem = problem_of("grouped_matmul", specs, {{"group_offset", offset}});
+    EXPECT_EQ(problem.as<operations::matmul::GroupedProblem>().first, 1);
+    EXPECT_EQ(run_reference(problem, inputs).at("output"), inputs.at("existing_out"));
+  }
+}
+
 TEST(GroupedReference, OfOneGroupIsThePlainProduct) {
   const Values inputs{{"lhs", normal_numbers(5 * 3, 1)}, {"rhs", normal_numbers(3 * 4, 2)}};
   const Values plain = run_reference(problem_of("matmul", {{"a", f32({5, 3})}, {"b", f32({3, 4})}}),

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "kernel/precision.hpp"
 #include "operations/matmul_core/launch.hpp"
 #include "tessera/error.hpp"
 #include "tessera/operations/linear.hpp"
@@ -243,6 +244,62 @@ TEST(MatmulProducts, SplitTermsWhereTilesAreFew) {
   EXPECT_EQ(operations::matmul::filling_splits(product, 1, 16, 64), 16U);
   EXPECT_EQ(operations::matmul::filling_splits(product, 32, 16, 64), 1U);
   EXPECT_EQ(operations::matmul::filling_splits(product, 1, 1000, 4096), 2U);
+}
+
+// ---- variants -----------------------------------------------------------------------------------
+
+const Variant& variant_of(const Operation& operation, const std::string& name) {
+  const auto found = std::ranges::find(operation.variants, name, &Variant::name);
+  EXPECT_NE(found, operation.variants.end());
+  return *found;
+}
+
+// Rows that are contiguous are read by fours, which begin at multiples of four.
+TEST(MatmulSkinny, RefusesBlocksOfRowsThatFoursStraddle) {
+  const Variant& skinny = variant_of(find_operation("matmul"), "skinny");
+  const Problem problem =
+      problem_of("matmul", {{"a", f32({64, 8})}, {"b", f32({64, 256})}}, {{"transpose_a", true}});
+  const auto refusal = [&](std::uint32_t rows) {
+    const Config config{{"ROWS", rows},  {"COLUMNS", 4}, {"SQUARES", 1},
+                        {"LANES_K", 32}, {"WG_X", 32},   {"FILL", 1}};
+    return skinny.rejects(problem, config, DeviceProfile{});
+  };
+  EXPECT_THAT(refusal(2).value_or(""), HasSubstr("has blocks of 2 rows"));
+  EXPECT_EQ(refusal(4), std::nullopt);
+  EXPECT_EQ(refusal(8), std::nullopt);
+}
+
+TEST(MatmulSkinny, HasAConfigurationForSmallWorkGroups) {
+  const Variant& skinny = variant_of(find_operation("matmul"), "skinny");
+  const Problem problem = problem_of("matmul", {{"a", f32({4, 64})}, {"b", f32({64, 256})}});
+  DeviceProfile profile;
+  profile.backend = Backend::kOpenCL;
+  profile.max_group_size = 64;
+  const std::vector<Config> space = skinny.space(problem, profile);
+  ASSERT_FALSE(space.empty());
+  EXPECT_LE(space.front().group().x, 64U);
+  EXPECT_EQ(skinny.rejects(problem, space.front(), profile), std::nullopt);
+}
+
+// A work-group of one warp copies lines of at most 512 bytes at once.
+TEST(MatmulMma, RefusesLinesThatItsItemsDoNotCopy) {
+  const Variant& mma = variant_of(find_operation("matmul"), "mma");
+  const Problem problem = problem_of("matmul", {{"a", f32({256, 64})}, {"b", f32({64, 256})}});
+  DeviceProfile profile;
+  profile.backend = Backend::kOpenCL;
+  const auto refusal = [&](std::uint32_t columns) {
+    const Config config{{"BLOCK_M", 16},     {"BLOCK_N", columns}, {"STAGES", 2}, {"WARP_M", 16},
+                        {"WARP_N", columns}, {"WG_X", 32},         {"FILL", 1}};
+    return mma.rejects(problem, config, profile);
+  };
+  EXPECT_EQ(refusal(128), std::nullopt);
+  EXPECT_THAT(refusal(256).value_or(""), HasSubstr("has no such tiles"));
+}
+
+// The instruction takes subnormal factors for 0.
+TEST(MatmulCpuBf16, KeepsHighPrecision) {
+  const Variant& variant = variant_of(find_operation("matmul"), "cpu_bf16");
+  EXPECT_EQ(precision_of(variant, DType::kBF16), Precision::kHigh);
 }
 
 // A case that a variant refuses is skipped, and no device at hand may have it.

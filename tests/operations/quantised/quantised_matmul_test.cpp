@@ -7,10 +7,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <string>
 #include <vector>
 
+#include "operations/quantised_core/problem.hpp"
 #include "support/reference.hpp"
 #include "tessera/error.hpp"
 
@@ -130,6 +132,32 @@ TEST(QuantisedReference, ScalesThatAreNoNumbersMakeNan) {
   EXPECT_EQ(output(0), 0);
   EXPECT_TRUE(std::isnan(output(std::numeric_limits<double>::infinity())));
   EXPECT_TRUE(std::isnan(output(std::nan(""))));
+}
+
+// A group size beyond 32 bits is that of the row, for kernels too.
+TEST(QuantisedProblems, HaveNoGroupsLongerThanARow) {
+  const Specs specs{{"input", f32({2, 64})}, {"weight", u8({1, 64})}, {"scale", f32({1, 1})}};
+  const Values values{
+      {"input", normal_numbers(128, 1)}, {"weight", std::vector<double>(64, 3)}, {"scale", {0.5}}};
+  const auto output = [&](const Options& options) {
+    return run_reference(problem_of("quantised_matmul", specs, options), values).at("output");
+  };
+  for (const std::int64_t size :
+       {std::int64_t{64}, std::int64_t{1} << 37, std::numeric_limits<std::int64_t>::max()}) {
+    const Options options{{"group_size", size}};
+    const Problem problem = problem_of("quantised_matmul", specs, options);
+    EXPECT_EQ(operations::quantised::arguments_of(problem).group, 2U) << size;
+    EXPECT_EQ(output(options), output({})) << size;
+  }
+}
+
+TEST(QuantisedMatmul, RefusesALayoutThatIsNone) {
+  const Context context = Context::open({.device = "host", .cache_directory = ""});
+  const Tensor input = context.upload(std::vector<float>{1, 2}, {1, 2});
+  const Tensor weight = context.upload(std::vector<std::uint8_t>{1, 0}, {1, 2});
+  EXPECT_THROW((void)quantised_matmul(context, input, weight,
+                                      {.layout = static_cast<WeightLayout>(9), .scale = input}),
+               InvalidArgument);
 }
 
 TEST(QuantisedMatmul, TakesLeadingAxes) {

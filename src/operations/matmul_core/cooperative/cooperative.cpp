@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/checked.hpp"
 #include "base/vendor_ids.hpp"
 #include "kernel/gpu.hpp"
 #include "kernel/tunable_list.hpp"
@@ -190,15 +191,14 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
     return "has a work-group that does not divide into matrices "
            "(operations/matmul_core/cooperative/geometry.h)";
   if (Refusal no = rejects_products(problem, profile)) return no;
+  if (Refusal no = rejects_sums(problem, config, splits, 0)) return no;
   for (const Product& product : multiplied(problem)) {
     for (const Role role : {kA, kB}) {
       if (product.views[role].dtype != problem.dtype || !lines_of(product, role).exist)
         return "takes operands of one type that are contiguous along an axis";
     }
-    const std::uint32_t shares = splits(product, config);
-    if (tiles_of(product, config) * shares >= std::uint64_t{1} << 31) return "counts tiles to 2^31";
-    if (partial_start(problem, 0) + partial_floats(product, shares) >= std::uint64_t{1} << 31)
-      return "counts elements to 2^31, and the sums of shares are more";
+    if (tiles_of(product, config) * splits(product, config) >= std::uint64_t{1} << 31)
+      return "counts tiles to 2^31";
   }
   return std::nullopt;
 }
@@ -206,7 +206,7 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
 bool prefers_cooperative(const Problem& problem, const DeviceProfile& profile) {
   const auto& call = problem.as<MatmulProblem>();
   std::int64_t rows = call.m;
-  for (const std::int64_t extent : call.batch) rows *= extent;
+  for (const std::int64_t extent : call.batch) rows = saturating_mul(rows, extent);
   return profile.backend == Backend::kVulkan && rows >= kLeastRows &&
          call.columns >= kLeastColumns && !space(problem, profile).empty();
 }

@@ -257,6 +257,7 @@ Way cpu_bf16_way(const MatmulSlots& slots) {
   way.variant.name = "cpu_bf16";
   way.variant.idea = "as cpu, but of pairs of bf16, by AVX512_BF16";
   way.variant.needs.features = Feature::kCpuBf16Dot;
+  way.variant.precision = Precision::kHigh;  // the instruction takes subnormal numbers for 0
   way.variant.dtypes = {DType::kBF16};
   way.rule.why = "this processor multiplies pairs of bf16 faster than floats";
   way.rule.when = when_dots(Dots::kBf16, Feature::kCpuBf16Dot);

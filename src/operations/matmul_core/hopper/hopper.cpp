@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/checked.hpp"
 #include "kernel/gpu.hpp"
 #include "kernel/tunable_list.hpp"
 #include "operations/common/launch.hpp"
@@ -151,21 +152,16 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   if (config.get("WG_X", 0) != kItems || config.at("GROUPS") == 0)
     return "takes work-groups of three warpgroups";
   if (Refusal no = rejects_products(problem, profile)) return no;
+  if (Refusal no = rejects_sums(problem, config, splits, HOPPER_MAPS_FLOATS)) return no;
   const MatmulSlots& slots = problem.as<MatmulProblem>().slots;
   for (const Stage& stage : stages(slots, true)) {
     const auto product = product_with_terms(problem, stage);
-    if (!product) continue;
-    const std::uint32_t shares =
-        multiplies(stage) ? splits(*product, config) : splits_of_sums(*product);
-    if (partial_start(problem, HOPPER_MAPS_FLOATS) + partial_floats(*product, shares) >=
-        std::uint64_t{1} << 31)
-      return "counts elements to 2^31, and the sums of shares are more";
-    if (!multiplies(stage)) continue;
+    if (!product || !multiplies(stage)) continue;
     if (!takes(problem, *product))
       return "takes operands of one 16-bit type that are contiguous along an axis, with offsets "
              "and "
              "strides that are multiples of 8 elements, and at most two axes of batches";
-    if (tiles_of(*product, config) * shares >= std::uint64_t{1} << 31)
+    if (tiles_of(*product, config) * splits(*product, config) >= std::uint64_t{1} << 31)
       return "counts tiles to 2^31";
   }
   return std::nullopt;
@@ -174,7 +170,7 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
 bool prefers_hopper(const Problem& problem, const DeviceProfile& profile) {
   const auto& call = problem.as<MatmulProblem>();
   std::int64_t rows = call.m;
-  for (const std::int64_t extent : call.batch) rows *= extent;
+  for (const std::int64_t extent : call.batch) rows = saturating_mul(rows, extent);
   return has(profile.features, Feature::kWgmma) && rows >= kLeastRows &&
          call.columns >= kLeastColumns && call.k >= kLeastColumns;
 }

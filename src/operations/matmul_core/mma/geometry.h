@@ -28,6 +28,7 @@
   (MATMUL_MMA_SIDE(BLOCK_M) && MATMUL_MMA_SIDE(BLOCK_N) && BLOCK_N >= 64u &&                       \
    MATMUL_MMA_SIDE(WARP_M) && MATMUL_MMA_SIDE(WARP_N) && WARP_M <= BLOCK_M && WARP_N <= BLOCK_N && \
    WARP_M * WARP_N <= 4096u && WG_X == 32u * MATMUL_MMA_WARPS && WG_X <= 512u && STAGES >= 2u &&   \
-   STAGES <= 8u)
+   STAGES <= 8u && BLOCK_M * MMA_ELEMENT_BYTES <= 16u * WG_X &&                                    \
+   BLOCK_N * MMA_ELEMENT_BYTES <= 16u * WG_X)
 
 #endif  // TESSERA_OPERATIONS_MATMUL_CORE_MMA_GEOMETRY_H

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/checked.hpp"
 #include "kernel/gpu.hpp"
 #include "kernel/tunable_list.hpp"
 #include "operations/common/launch.hpp"
@@ -138,19 +139,15 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
     return "needs " + std::to_string(geometry.local_bytes) +
            " bytes of work-group memory, and has " + std::to_string(local_bytes(profile));
   if (Refusal no = rejects_products(problem, profile)) return no;
+  if (Refusal no = rejects_sums(problem, config, splits, 0)) return no;
   for (const Stage& stage : stages(problem.as<MatmulProblem>().slots, true)) {
     const auto product = product_with_terms(problem, stage);
-    if (!product) continue;
-    const std::uint32_t shares =
-        multiplies(stage) ? splits(*product, config) : splits_of_sums(*product);
-    if (partial_start(problem, 0) + partial_floats(*product, shares) >= std::uint64_t{1} << 31)
-      return "counts elements to 2^31, and the sums of shares are more";
-    if (!multiplies(stage)) continue;
+    if (!product || !multiplies(stage)) continue;
     for (const Role role : {kA, kB}) {
       if (product->views[role].dtype != problem.dtype || !lines_of(*product, role).exist)
         return "takes operands of one type that are contiguous along an axis";
     }
-    if (tiles_of(*product, config) * shares >= std::uint64_t{1} << 31)
+    if (tiles_of(*product, config) * splits(*product, config) >= std::uint64_t{1} << 31)
       return "counts tiles to 2^31";
   }
   return std::nullopt;
@@ -159,7 +156,7 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
 bool prefers_mma(const Problem& problem, const DeviceProfile& profile) {
   const auto& call = problem.as<MatmulProblem>();
   std::int64_t rows = call.m;
-  for (const std::int64_t extent : call.batch) rows *= extent;
+  for (const std::int64_t extent : call.batch) rows = saturating_mul(rows, extent);
   // Three products of tf32 beat float arithmetic where the matrix unit is several times as fast. On
   // GPUs for graphics it is not, and nobody has measured others.
   const bool pays = problem.dtype != DType::kF32 || has(profile.features, Feature::kWgmma);

@@ -107,6 +107,7 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
     return (profile.local_memory != 0 && geometry_of(each).local_bytes > profile.local_memory) ||
            (profile.max_group_size != 0 && each.group().x > profile.max_group_size);
   });
+  if (list.empty()) list = {config(4, squares, 16, 32, fill)};
   std::ranges::stable_partition(list, [&](const Config& each) {
     return std::ranges::all_of(products_of(problem), [&](const Product& product) {
       return blocks_of(product, each) >= fill;
@@ -134,6 +135,10 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   for (const Product& product : products_of(problem)) {
     if (product.m > kMostRows)
       return "takes products of at most 16 rows, or of at most 8 columns, which become rows";
+    if (product.m > rows && rows % 4 != 0 &&
+        (arguments_of(product).features & MATMUL_A_BY_ROWS) != 0)
+      return "has blocks of " + std::to_string(rows) +
+             " rows, and reads fours of rows that are contiguous";
     const std::uint32_t shares = splits(product, config);
     if (blocks_of(product, config) * shares >= std::uint64_t{1} << 31)
       return "counts blocks to 2^31";

@@ -2,7 +2,7 @@
 // The body of quantised/rows/product, in the text that OpenCL C and GLSL share. The language brings
 // WORDS(i), PART(i) and SUM(i) in registers; SHARED(i), floats in local memory; how words and
 // elements are read: LOAD_WORDS(at) of 16 bytes, LOAD_WEIGHT_BYTE(at), LOAD_INPUT_…, LOAD_SCALE,
-// LOAD_ZERO_…, LOAD_HALF; and STORE_OUTPUT.
+// LOAD_ZERO_…; and STORE_OUTPUT.
 
 // Four of eight words that hold a chunk, or fewer; what is behind the row's end is 0.
 #define QUANT_FETCH_WORDS(first, count, at, bytes)                           \
@@ -49,7 +49,7 @@ for (u32 unit = GROUP_ID_X; unit < blocks_m * blocks_n; unit += GROUP_COUNT_X) {
       u32 at = ARGS(weight_offset) + column * ARGS(weight_row);
       if (blocks) {
         at += chunk * (2u + 4u * words);
-        SCALE(c) = quant_scale(LOAD_HALF(at));
+        SCALE(c) = quant_scale(quant_half(LOAD_WEIGHT_BYTE(at) | LOAD_WEIGHT_BYTE(at + 1u) << 8));
         at += 2u;
         ZERO(c) = TO_FLOAT(middle);
       } else {
