@@ -20,13 +20,19 @@
   const float4 most = fmax(fabs(low), fabs(high));                                               \
   peak = fmax(peak, fmax(fmax(most.s0, most.s1), fmax(most.s2, most.s3)))
 #define STORE_CHUNK(at, left) store_codes(codes, at, type, low / scale, high / scale, largest)
+// As to_integer(), four at a time.
+INLINE uint4 integer_codes(float4 x, float most, uint mask) {
+  const int4 number = (as_uint4(x) & 0x7fffffffu) <= 0x7f800000u;
+  const float4 bounded = clamp(as_float4(as_int4(x) & number), -most, most);
+  const float magic = 12582912.0f;
+  return (as_uint4(bounded + magic) - as_uint(magic)) & mask;
+}
 INLINE void store_codes(global uchar* codes, size_t at, u32 type, float4 low, float4 high, float largest) {
   uint4 even, odd;
-  if (type == DTYPE_I8 || type == DTYPE_I4) {  // as to_integer(): NaN is 0
-    const int most = (int)largest;
+  if (type == DTYPE_I8 || type == DTYPE_I4) {
     const uint mask = type == DTYPE_I4 ? 0xfu : 0xffu;
-    even = as_uint4(clamp(convert_int4_sat_rte(low), -most, most)) & mask;
-    odd = as_uint4(clamp(convert_int4_sat_rte(high), -most, most)) & mask;
+    even = integer_codes(low, largest, mask);
+    odd = integer_codes(high, largest, mask);
   } else {
     even = (uint4)(cache_code(type, low.s0, largest), cache_code(type, low.s1, largest),
                    cache_code(type, low.s2, largest), cache_code(type, low.s3, largest));

@@ -2,8 +2,8 @@
 // What     The gradient of the logits: through weights, balance loss and z loss
 // Who      A work-group owns a token at a time, an item every WG_X-th expert.
 // Memory   Logits once, gradients of logits once.
-// Numerics Float; sums as trees. None through the choice of experts.
-// Assumes  Experts and top_k up to ROOM; the choices of a token are different experts.
+// Numerics Float; sums as trees, choices of a token in order. None through the choice of experts.
+// Assumes  Experts and top_k up to ROOM.
 #define ARGS(name) (args.route.name)
 #include "moe/route/items.clh"
 #include "operations/moe/route/logits.h"

@@ -3,7 +3,7 @@
 // Who      A work-group owns a token at a time, an item every WG_X-th expert: its rank is how many stand in front of it.
 // Memory   Logits once.
 // Numerics Float; the largest logit comes off before exp; sums as trees. Of equal experts the one with the lower number is
-//          in front, NaN is never chosen.
+//          in front, excluded ones (-infinity, NaN) have score 0.
 // Assumes  Experts, groups and top_k up to ROOM; fewer than 2^31 choices.
 #define ARGS(name) (args.name)
 #include "moe/route/items.clh"

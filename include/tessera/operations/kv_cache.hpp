@@ -15,8 +15,9 @@
 //
 // copy_pages copies page source_pages[i] to page target_pages[i], as if all were read before any is
 // written: pairs may form chains and circles. -1 on either side skips the pair; of equal targets
-// the last wins. Pages that another pair of the same pool overwrites go through scratch. Copies on
-// write, defragmentation, and swapping: a few pages to a pool of their own, which is downloaded.
+// the last wins. Pages that another pair of the same pool overwrites go through scratch: a call
+// within one pool takes pairs times the bytes of a page of it. Copies on write, defragmentation,
+// and swapping: a few pages to a pool of their own, which is downloaded.
 //
 // quantise_cache and dequantise_cache, with m the largest code (127, 7, 448, 57344 of i8, i4,
 // e4m3fn and e5m2):

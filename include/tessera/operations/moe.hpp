@@ -5,35 +5,39 @@
 // route, with logits [tokens, experts] and noise n(t, e) of standard deviation `noise`:
 //
 //   x(t, e)     = logits[t, e] + n(t, e)
-//   score(t, e) = exp(x(t, e)) / sum over e' of exp(x(t, e')), or max(1 / (1 + exp(-x(t, e))),
-//   1e-6)
+//   score(t, e) = exp(x(t, e)) / sum over e' of exp(x(t, e'))    softmax
+//   score(t, e) = max(1 / (1 + exp(-x(t, e))), 1e-6)             sigmoid
 //
 // The top_k experts of a token are those of the largest x, or of the largest score + bias; of equal
 // ones that of the lower number is in front. With groups, experts in equal parts in their order,
 // only those of the top_groups best groups count: by their best expert, or by the sum of the two
-// best where there is a bias. NaN and a bias of -infinity exclude; where no expert is left the id
-// is -1.
+// best where there is a bias. A logit or a bias of NaN or -infinity excludes its expert from the
+// choice; where no expert is left the id is -1 and the weight 0. An expert whose logit excludes it
+// has score 0 and gradient 0; a token whose logits exclude all of them adds nothing to the losses.
 //
 // Places with experts go in the order of tokens, and of a token's choices: slots[t, r] is how many
 // stand in front, -1 (dropped) from capacity on. The row of a choice is offsets[id] + slot: experts
-// begin at the sums of counts, or at multiples of the capacity.
+// begin at the sums of counts, or at multiples of the capacity. `counts` are the kept choices of
+// each expert, so without a capacity the sizes of the experts' groups of rows; with one every group
+// has `capacity` rows, of which the first counts[e] hold tokens and the others 0.
 //
 //   weights[t, r] = scale score / sum of the scores of the token's kept choices, or scale score
 //   balance_loss  = coefficient experts mean_e(mean_t score(t, e) mean_t chosen(t, e))
 //   z_loss        = coefficient mean_t (log sum_e exp x(t, e))^2
 //
 // where `chosen` counts dropped choices, too. Gradients pass through weights and losses to logits,
-// none through the choice.
+// none through the choice. The gradient takes ids and slots as they are given: experts that a token
+// names twice count twice, ids that are no expert are left out (and not reported).
 //
 // Noise: number t experts + e of the generator of attention's dropout (Philox4x32-10, with the seed
 // as its key): words w0, w1 of its block give sqrt(-2 ln u) cos(2 pi v), u = (floor(w0 / 2^8) + 1)
 // / 2^24, v = floor(w1 / 2^8) / 2^24.
 //
-// dispatch copies (with weights: multiplies) row t of its input to the rows of t's choices; rows
-// without a token are 0. combine sums weights times rows. Their gradients are each other: that of
-// dispatch is combine with the same choices, that of combine's rows dispatch. Choices of -1 are
-// left out, rows of weight 0 not read. Ids and slots that are not there are left out and reported
-// by DataError.
+// dispatch copies row t of its input to the rows of t's choices; rows without a token are 0. With
+// weights, which the function below leaves out and Executor::run takes, it multiplies by them.
+// combine sums weights times rows. Their gradients are each other: that of dispatch is combine with
+// the same choices, that of combine's rows dispatch. Choices of -1 are left out, rows of weight 0
+// not read. Ids and slots that are not there are left out and reported by DataError.
 //
 // Numerics: storage f32, f16 or bf16, all arithmetic in float; sums have one order.
 //
@@ -78,7 +82,7 @@ TESSERA_API std::int64_t expert_capacity(std::int64_t tokens, float factor, std:
 struct Routes {
   Tensor expert_ids, slots;     // [tokens, top_k] i32
   Tensor weights;               // [tokens, top_k] f32
-  Tensor counts;                // [experts] i32: sizes of groups for a grouped product
+  Tensor counts;                // [experts] i32: kept choices; sizes of groups where dropless
   Tensor offsets;               // [experts + 1] i32
   Tensor balance_loss, z_loss;  // [1] f32
 };
@@ -103,8 +107,7 @@ struct CombineGradients {
 TESSERA_API CombineGradients combine_backward(const Executor& on, const Tensor& rows,
                                               const Routes& routes, const Tensor& grad_output);
 
-// ---- where experts are kept, on the host
-// ---------------------------------------------------------
+// ---- where experts are kept, on the host --------------------------------------------------------
 
 // Items to `packs` packs of equally many: by descending weight each to the lightest pack that has
 // room, of equal ones to the first. Throws InvalidArgument if packs do not divide the items.

@@ -5,9 +5,10 @@
 //
 //   sequence n has the query rows [query_start_loc[n], query_start_loc[n + 1]), n < num_seqs; row i
 //   of q_len is token p = context_lens[n] - q_len + i
-//   s[t] = cap(softmax_scale * queries[row,h,:] . key[t,g,:])      g = h / (heads / kv_heads), t <=
-//   p output[row,h,:] = sum_t softmax_t(s) * value[t,g,:] key[t,g,:] = kv_pages[block_tables[n, t /
-//   page_size], t % page_size, 2 g, :], value 2 g + 1
+//   s[t] = cap(softmax_scale * queries[row,h,:] . key[t,g,:])    t <= p, g = h / (heads / kv_heads)
+//   output[row,h,:] = sum_t softmax_t(s) * value[t,g,:]
+//   key[t,g,:]   = kv_pages[block_tables[n, t / page_size], t % page_size, 2 g, :]
+//   value[t,g,:] = kv_pages[block_tables[n, t / page_size], t % page_size, 2 g + 1, :]
 //
 // cap(x) = c * tanh(x / c) with logits_soft_cap c. A sliding_window of w hides tokens up to p - w.
 // softmax_aux holds logits of tokens whose value is 0. Rows of no sequence, and rows without

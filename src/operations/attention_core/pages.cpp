@@ -101,6 +101,8 @@ void parse_tables(const Problem& problem, AttentionProblem& call) {
   const Shape& table = problem.spec(slots.block_tables).shape;
   require(problem, table.size() == 2,
           operand_text(problem, slots.block_tables) + " must be [sequences, pages of a sequence]");
+  require(problem, table[0] < kMaxLength,
+          operand_text(problem, slots.block_tables) + " must have fewer than 2^30 sequences");
   call.paged.sequences = table[0];
   call.paged.per_sequence = table[1];
   const std::string sequences = std::to_string(table[0]);

@@ -155,7 +155,9 @@ void fill(const Problem& problem, const Case& shape, std::span<HostTensor> tenso
     if (!problem.has(slot)) continue;
     fill_normal(tensors[slot], random, is_code(problem.spec(slot).dtype) ? 2 : 1);
   }
-  if (shape.data == "wild") make_wild(tensors[kKeys]);
+  for (const std::size_t slot : {kKeys, kValues}) {
+    if (shape.data == "wild" && problem.has(slot)) make_wild(tensors[slot]);
+  }
   for (const std::size_t slot : {kKeyScale, kValueScale}) {
     if (problem.has(slot)) fill_scales(tensors[slot], random);
   }
@@ -270,6 +272,7 @@ std::vector<Case> codes_cases(const StorageTypes& types) {
       {"tensor", "one scale", 20, 2, 4, 8, 128, 0, 0, "normal", {1, 1, 1}},
       {"wild", "NaN is no largest magnitude, rows of zeros have scale 1", 9, 2, 3, 4, 34, 32, 0,
        "wild"},
+      {"wild_aligned", "the same by words: NaN is integer 0", 9, 2, 3, 4, 64, 64, 0, "wild"},
   };
   std::vector<Case> cases;
   for (const AppendCase& from : table) cases.push_back(make(types, from));

@@ -152,17 +152,19 @@ struct CodesCase {
 };
 
 std::vector<CodesCase> codes_cases() {
-  return {{"rows", "a scale for each token and head, rows that no word divides", {3, 2, 5, 22}},
-          {"rows_aligned", "the same by words", {3, 2, 7, 64}},
-          {"pages", "a scale for each page", {5, 3, 4, 18}, "page"},
-          {"heads", "a scale for each head", {4, 3, 6, 40}, "head"},
-          {"tensor", "one scale", {6, 2, 16, 136}, "tensor"},
-          {"wild",
-           "NaN is no largest magnitude, rows of zeros have scale 1",
-           {2, 2, 3, 34},
-           "token_head",
-           "wild"},
-          {"nothing", "no pages", {0, 2, 3, 16}}};
+  return {
+      {"rows", "a scale for each token and head, rows that no word divides", {3, 2, 5, 22}},
+      {"rows_aligned", "the same by words", {3, 2, 7, 64}},
+      {"pages", "a scale for each page", {5, 3, 4, 18}, "page"},
+      {"heads", "a scale for each head", {4, 3, 6, 40}, "head"},
+      {"tensor", "one scale", {6, 2, 16, 136}, "tensor"},
+      {"wild",
+       "NaN is no largest magnitude, rows of zeros have scale 1",
+       {2, 2, 3, 34},
+       "token_head",
+       "wild"},
+      {"wild_aligned", "the same by words: NaN is integer 0", {2, 2, 3, 64}, "token_head", "wild"},
+      {"nothing", "no pages", {0, 2, 3, 16}}};
 }
 
 Shape scale_shape(const CodesCase& from) {

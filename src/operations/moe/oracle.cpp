@@ -25,6 +25,13 @@ double normal_number(std::uint64_t seed, std::uint64_t number) {
   return std::sqrt(-2 * std::log(first)) * std::cos(2 * std::numbers::pi * second);
 }
 
+double log_sum_of(const std::vector<double>& of) {
+  const double largest = *std::ranges::max_element(of);
+  double sum = 0;
+  for (const double x : of) sum += std::exp(x - largest);
+  return largest + std::log(sum);
+}
+
 double sigmoid_of(double x) { return 1 / (1 + std::exp(-x)); }
 
 // How far a score in float may be off, relative: exp is off by up to 3 + 2 |x| units in GLSL, and
@@ -33,6 +40,7 @@ double score_error(const RouteProblem& call, const Scores& scores, std::size_t t
                    std::size_t e) {
   const std::size_t i = token * static_cast<std::size_t>(call.experts) + e;
   const double x = scores.logits[i], log_sum = scores.log_sums[token];
+  if (!std::isfinite(x)) return 0;
   const double size = std::fabs(x) + (call.sigmoid ? 0 : std::fabs(log_sum));
   const double sum = call.sigmoid ? 0 : static_cast<double>(call.experts);
   return kUnit * (24 + 8 * size + sum) + 2 * scores.errors[i];
@@ -81,17 +89,24 @@ Scores scores_of(const RouteProblem& call, const HostTensor& logits) {
         static_cast<double>(static_cast<float>(call.noise)) * normal_number(call.seed, i);
     result.logits[i] += noise;
     // Logarithm, root and the sine's polynomial on devices.
-    result.errors[i] = call.noise * 0x1p-18 + kUnit * std::fabs(result.logits[i]);
+    if (std::isfinite(result.logits[i]))
+      result.errors[i] = call.noise * 0x1p-18 + kUnit * std::fabs(result.logits[i]);
   }
+  std::ranges::replace_if(
+      result.logits, [](double x) { return std::isnan(x); }, kExcluded);
   for (std::size_t first = 0; first < result.logits.size(); first += experts) {
-    double largest = kExcluded, sum = 0;
-    for (std::size_t e = 0; e < experts; ++e) largest = std::max(largest, result.logits[first + e]);
-    for (std::size_t e = 0; e < experts; ++e) sum += std::exp(result.logits[first + e] - largest);
-    result.log_sums.push_back(largest + std::log(sum));
+    std::vector<double> kept(result.logits.begin() + static_cast<std::ptrdiff_t>(first),
+                             result.logits.begin() + static_cast<std::ptrdiff_t>(first + experts));
+    std::erase(kept, kExcluded);
+    result.log_sums.push_back(kept.empty() ? 0 : log_sum_of(kept));
     for (std::size_t e = 0; e < experts; ++e) {
       const double x = result.logits[first + e];
-      result.scores.push_back(call.sigmoid ? std::max(sigmoid_of(x), kLeastScore)
-                                           : std::exp(x - result.log_sums.back()));
+      if (x == kExcluded) {
+        result.scores.push_back(0);
+      } else {
+        result.scores.push_back(call.sigmoid ? std::max(sigmoid_of(x), kLeastScore)
+                                             : std::exp(x - result.log_sums.back()));
+      }
     }
   }
   return result;
@@ -111,8 +126,9 @@ Routing route(const RouteProblem& call, const Scores& scores, const std::vector<
     // Without a bias logits tell experts apart that scores no longer do.
     std::vector<double> keys;
     for (std::size_t e = 0; e < experts; ++e) {
-      keys.push_back(bias.empty() ? scores.logits[token * experts + e]
-                                  : scores.scores[token * experts + e] + bias[e]);
+      const double x = scores.logits[token * experts + e];
+      const bool by_score = !bias.empty() && x != kExcluded;
+      keys.push_back(by_score ? scores.scores[token * experts + e] + bias[e] : x);
     }
     const std::vector<std::size_t> choices = chosen(call, keys, !bias.empty());
     double sum = 0, sum_error = 0;
@@ -219,6 +235,7 @@ std::vector<Bounded> route_gradient(const Problem& problem, std::span<const Host
     const double log_sum = scores.log_sums[token];
     for (std::size_t e = 0; e < experts; ++e) {
       const double x = scores.logits[token * experts + e], share = std::exp(x - log_sum);
+      if (x == kExcluded) continue;  // 0
       double value = share * (slopes[e] - through), size = share * (sizes[e] + through_size);
       if (call.sigmoid) {
         const double plain = sigmoid_of(x), slope = plain * (1 - plain);

@@ -82,8 +82,26 @@ std::vector<RouteCase> table() {
        3,
        {},
        true,
-       false,
+       true,
        "wild"},
+      {"excluded",
+       "NaN and -infinity exclude their expert only, or all of a token's",
+       24,
+       6,
+       3,
+       {},
+       false,
+       true,
+       "excluded"},
+      {"excluded_sigmoid",
+       "the same beside a bias",
+       24,
+       6,
+       3,
+       {{"score", sigmoid}},
+       true,
+       true,
+       "excluded"},
       {"none", "no tokens", 0, 8, 2},
   };
 }
@@ -118,9 +136,21 @@ Case make(bool backward, DType dtype, const RouteCase& from) {
 std::vector<Case> cases(bool backward, DType dtype) {
   std::vector<Case> result;
   for (const RouteCase& from : table()) {
-    // What the gradient does not see, and rows that are NaN.
-    if (backward && std::string(from.data) != "normal") continue;
+    const std::string data = from.data;  // some of them the gradient does not see
+    if (backward && data != "normal" && data != "excluded") continue;
     result.push_back(make(backward, dtype, from));
+  }
+  if (backward) {
+    result.push_back(make(backward, dtype,
+                          {"twice",
+                           "experts twice among a token's choices, or outside",
+                           31,
+                           8,
+                           4,
+                           {},
+                           false,
+                           true,
+                           "twice"}));
   }
   result.push_back(make(backward, dtype, {"strided", "gaps between rows", 9, 7, 2}));
   result.back().operands[kLogits] = strided_view(dtype, {9, 7}, {0}, 4, 3);
@@ -137,6 +167,12 @@ std::vector<double> logits_of(const Case& shape, std::size_t tokens, std::size_t
     if (shape.data == "crowd" && i % experts == 2) logits[i] = 30;
     if (shape.data == "wild" && i / experts % 4 == 1 && i % experts == i / experts % experts)
       logits[i] = std::numeric_limits<double>::quiet_NaN();
+    if (shape.data != "excluded") continue;
+    const std::size_t token = i / experts;
+    if (token % 5 == 3 || (token % 5 == 1 && i % 3 == 0)) {
+      logits[i] = i % 2 == 0 ? std::numeric_limits<double>::quiet_NaN()
+                             : -std::numeric_limits<double>::infinity();
+    }
   }
   return logits;
 }
@@ -163,6 +199,9 @@ void fill(const Problem& problem, const Case& shape, std::span<HostTensor> tenso
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (i % 7 == 2) slots[i] = -1;
     if (i % 11 == 5) ids[i] = slots[i] = -1;
+    if (shape.data != "twice") continue;
+    if (i % 4 != 0) ids[i] = ids[i - i % 4];
+    if (i % 13 == 9) ids[i] = static_cast<double>(experts) + 5;
   }
   tensors[kOfIds].write(ids);
   tensors[kOfSlots].write(slots);

@@ -15,8 +15,8 @@ for (u32 token = GROUP_ID; token < ARGS(tokens); token += GROUP_COUNT) {
   }
   largest = LARGEST(largest);
   float part = 0.0f;
-  EACH(e, experts) part += exp(LOGITS[e] - largest);
-  const float log_sum = largest + log(SUM(part));
+  EACH(e, experts) part += moe_exp(LOGITS[e], largest);
+  const float log_sum = moe_log_sum(largest, SUM(part));
 
   float sum = 0.0f, mean = 0.0f;
   if (ARGS(renormalise) != 0u) {
@@ -32,24 +32,26 @@ for (u32 token = GROUP_ID; token < ARGS(tokens); token += GROUP_COUNT) {
   }
   EACH(e, experts) SLOPES[e] = HAS_BALANCE ? balance * TO_FLOAT(TOTAL(e)) : 0.0f;
   BARRIER();
-  // Choices of a token are different experts.
-  EACH(r, top_k) {
-    const u32 i = token * top_k + r;
-    if (HAS_PLACE(i)) {
-      float slope = ARGS(scale) * GRAD_WEIGHT(i);
-      if (ARGS(renormalise) != 0u)
-        slope = sum == 0.0f ? 0.0f : ARGS(scale) * (GRAD_WEIGHT(i) - mean) / sum;
-      SLOPES[ID(i)] += slope;
+  // One item for all choices: callers may name an expert twice.
+  if (LOCAL_ID == 0u) {
+    for (u32 r = 0u; r < top_k; ++r) {
+      const u32 i = token * top_k + r;
+      if (HAS_PLACE(i)) {
+        float slope = ARGS(scale) * GRAD_WEIGHT(i);
+        if (ARGS(renormalise) != 0u)
+          slope = sum == 0.0f ? 0.0f : ARGS(scale) * (GRAD_WEIGHT(i) - mean) / sum;
+        SLOPES[ID(i)] += slope;
+      }
     }
   }
   BARRIER();
   part = 0.0f;
   if (ARGS(sigmoid) == 0u) {
-    EACH(e, experts) part += SLOPES[e] * exp(LOGITS[e] - log_sum);
+    EACH(e, experts) part += SLOPES[e] * moe_exp(LOGITS[e], log_sum);
   }
   const float through = SUM(part);
   EACH(e, experts) {
-    const float share = exp(LOGITS[e] - log_sum);
+    const float share = moe_exp(LOGITS[e], log_sum);
     float slope = share * (SLOPES[e] - through);
     if (ARGS(sigmoid) != 0u) {
       const float score = 1.0f / (1.0f + exp(-LOGITS[e]));

@@ -29,19 +29,35 @@ FUNCTION float moe_noise(u32 token, u32 experts, u32 e, u32 seed_low, u32 seed_h
   return moe_normal(low, high, seed_low, seed_high);
 }
 
-#define MOE_LOGIT(token, e) \
-  (LOAD_LOGIT(token, e) +   \
-   (ARGS(noise) == 0.0f     \
-        ? 0.0f              \
-        : ARGS(noise) * moe_noise(token, ARGS(experts), e, ARGS(seed_low), ARGS(seed_high))))
+// NaN excludes.
+FUNCTION float moe_known(float x) {
+  return (BITS_OF_FLOAT(x) & 0x7fffffffu) <= 0x7f800000u ? x : MOE_EXCLUDED;
+}
 
-// log_sum is that of the token's exponentials.
+#define MOE_LOGIT(token, e)                                                         \
+  moe_known(LOAD_LOGIT(token, e) +                                                  \
+            (ARGS(noise) == 0.0f ? 0.0f                                             \
+                                 : ARGS(noise) * moe_noise(token, ARGS(experts), e, \
+                                                           ARGS(seed_low), ARGS(seed_high))))
+
+// exp(logit - from), 0 for excluded experts.
+FUNCTION float moe_exp(float logit, float from) {
+  return logit > MOE_EXCLUDED ? exp(logit - from) : 0.0f;
+}
+
+// `sum` is that of moe_exp(logit, largest); 0 for a token without an expert.
+FUNCTION float moe_log_sum(float largest, float sum) {
+  return largest > MOE_EXCLUDED ? largest + log(sum) : 0.0f;
+}
+
+// log_sum is that of the token's exponentials. Excluded experts have score 0.
 FUNCTION float moe_score(u32 sigmoid, float logit, float log_sum) {
+  if (!(logit > MOE_EXCLUDED)) return 0.0f;
   if (sigmoid != 0u) {
     const float score = 1.0f / (1.0f + exp(-logit));
     return score < MOE_LEAST_SCORE ? MOE_LEAST_SCORE : score;
   }
-  return exp(logit - log_sum);
+  return moe_exp(logit, log_sum);
 }
 
 #endif  // TESSERA_OPERATIONS_MOE_ROUTE_LOGITS_H

@@ -12,13 +12,14 @@ for (u32 token = GROUP_ID; token < ARGS(tokens); token += GROUP_COUNT) {
   }
   largest = LARGEST(largest);
   float part = 0.0f;
-  EACH(e, experts) part += exp(LOGITS[e] - largest);
-  const float log_sum = largest + log(SUM(part));
+  EACH(e, experts) part += moe_exp(LOGITS[e], largest);
+  const float log_sum = moe_log_sum(largest, SUM(part));
   if (item == 0u) STORE_LOG_SUM(log_sum, token);
   // Without a bias logits tell experts apart that scores no longer do.
   EACH(e, experts) {
     float key = LOGITS[e];
-    if (ARGS(biased) != 0u) key = moe_score(ARGS(sigmoid), key, log_sum) + BIAS(e);
+    if (ARGS(biased) != 0u && key > MOE_EXCLUDED)
+      key = moe_score(ARGS(sigmoid), key, log_sum) + BIAS(e);
     KEYS[e] = key == key ? key : MOE_EXCLUDED;
   }
   BARRIER();
