@@ -82,11 +82,13 @@ KERNEL void recurrence_forward_cpu(const global void* restrict query_elements, c
     }
   }
 
+  // Padding holds 0 and may not grow, or it would hold NaN.
+  const float padding_decay = by_value ? RECUR_LOWEST_DECAY : 1.0f;
   const float decay_of_head = RECUR_DECAY_OF_HEAD;
   for (uint first = 0; first < length; first += CHUNK) {
     const int count = (int)min((uint)CHUNK, length - first);
     // Sums of 0 times whatever is loaded: NaN where something is not finite.
-    floatv spoilt = 0.0f;
+    floatv spoilt = 0.0f, largest = 0.0f;
     for (int t = 0; t < count; ++t) {
       const uint token = RECUR_TOKEN(first + (uint)t);
       const uint query = RECUR_ROW(query, token), key = RECUR_ROW(key, token), value = RECUR_ROW(value, token);
@@ -108,7 +110,9 @@ KERNEL void recurrence_forward_cpu(const global void* restrict query_elements, c
         }
         chunk.query[t][k / 16] = q;
         chunk.key[t][k / 16] = x;
+        if (key_dim - k < 16) decay = LANE_INDEX < (intv)(key_dim - k) ? decay : SPLAT(padding_decay);
         chunk.decay[t][k / 16] = decay;
+        largest = larger(largest, decay);
         spoilt = fma(q, (floatv)(0.0f), fma(x, (floatv)(0.0f), fma(decay, (floatv)(0.0f), spoilt)));
       }
       UNROLL for (int i = 0; i < 2 * PANELS; ++i) {
@@ -127,7 +131,8 @@ KERNEL void recurrence_forward_cpu(const global void* restrict query_elements, c
       take_single(&chunk, RECUR_HAS(RECUR_INITIAL) ? initial_elements + from : 0, args.initial_state.row,
                   RECUR_HAS(RECUR_FINAL) ? final_elements + to : 0, args.final_state.row, key_dim, left, args.scale);
     }
-    const bool in_steps = single || by_value || count < LEAST_CHUNK || any(isnan(spoilt));
+    const bool is_apart = any(isnan(spoilt)) || any(largest > SPLAT(MOST_GROWTH));
+    const bool in_steps = single || by_value || count < LEAST_CHUNK || is_apart;
     if (in_steps && !single) take_steps(&chunk, state, keys, count, by_value, args.scale);
     if (!in_steps) {
       for (int t = count; t < CHUNK; ++t) clear_token(&chunk, t, keys);

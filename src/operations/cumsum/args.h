@@ -14,7 +14,7 @@ struct CumsumArgs {
   u32 heads;
   u32 dim;
   u32 chunk;
-  u32 packed;  // sequences that lie one behind the other; 0 = they do not
+  u32 boundaries;  // of sequences that lie one behind the other; 0 = they do not
   u32 reverse;
   u32 in_type;  // DTYPE_… of abi/shared.h
   u32 out_type;

@@ -16,7 +16,9 @@ constexpr std::int64_t kMostGroups = 65535;  // along an axis; kernels step over
 const CumsumCall& call_of(const Problem& problem) { return problem.as<CumsumCall>(); }
 
 std::int64_t units_of(const CumsumCall& call) {
-  return call.sequences ? *call.sequences : ceil_div(call.tokens, call.chunk);
+  // No sequence still leaves rows to clear.
+  if (call.sequences) return std::max<std::int64_t>(*call.sequences, 1);
+  return ceil_div(call.tokens, call.chunk);
 }
 
 std::vector<std::byte> arguments(const Problem& problem, const Config& /*config*/) {
@@ -35,7 +37,7 @@ std::vector<std::byte> arguments(const Problem& problem, const Config& /*config*
   args.out_type = dtype_axis(to.dtype);
   args.scale = static_cast<float>(call.scale);
   if (call.sequences) {
-    args.packed = narrow(*call.sequences);
+    args.boundaries = narrow(*call.sequences + 1);
     args.cu_offset = narrow(problem.spec(kCumsumOffsets).offset);
     args.cu_stride = narrow(problem.spec(kCumsumOffsets).strides[0]);
   }

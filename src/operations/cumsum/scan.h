@@ -13,23 +13,25 @@ if (column < columns) {
     const u32 out_column = ARGS(out_offset) + batch * ARGS(out_batch) + head * ARGS(out_head) +
                            feature * ARGS(out_feature);
     u32 begin = unit * ARGS(chunk), end = min(begin + ARGS(chunk), tokens);
-    if (ARGS(packed) != 0u) {
+    if (ARGS(boundaries) != 0u) {
+      const bool is_last = unit + 2u >= ARGS(boundaries), is_some = unit + 1u < ARGS(boundaries);
       // Boundaries are cut to the tokens and to not decrease.
       int low = 0;
       for (u32 i = 0u; i <= unit; ++i) low = max(low, clamp(LOAD_BOUNDARY(i), 0, TO_INT(tokens)));
-      begin = TO_U32(low);
-      end = TO_U32(max(low, clamp(LOAD_BOUNDARY(unit + 1u), 0, TO_INT(tokens))));
+      begin = is_some ? TO_U32(low) : tokens;
+      end = begin;
+      if (is_some) end = TO_U32(max(low, clamp(LOAD_BOUNDARY(unit + 1u), 0, TO_INT(tokens))));
       if (column == 0u) {
-        const u32 last = unit + 1u == ARGS(packed) ? unit + 1u : unit;
+        const u32 last = is_last ? ARGS(boundaries) - 1u : unit;
         for (u32 i = unit; i <= last; ++i) {
           const int boundary = LOAD_BOUNDARY(i);
           if (boundary < 0 || boundary > TO_INT(tokens)) RAISE(0u, i);
         }
-        if (LOAD_BOUNDARY(unit + 1u) < LOAD_BOUNDARY(unit)) RAISE(1u, unit + 1u);
+        if (is_some && LOAD_BOUNDARY(unit + 1u) < LOAD_BOUNDARY(unit)) RAISE(1u, unit + 1u);
       }
       // Tokens of no sequence: 0 times the scale, which no compiler knows to be finite.
       const u32 before = unit == 0u ? begin : 0u;
-      const u32 behind = unit + 1u == ARGS(packed) ? end : tokens;
+      const u32 behind = is_last ? end : tokens;
       for (u32 token = 0u; token < before; ++token)
         STORE(0.0f * ARGS(scale), out_column + token * ARGS(out_token));
       for (u32 token = behind; token < tokens; ++token)

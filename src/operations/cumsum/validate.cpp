@@ -41,7 +41,7 @@ void validate_cumsum(Problem& problem) {
   call.chunk = std::min(integer_option(problem, "chunk", 1).value_or(all), all);
   if (problem.has(kCumsumOffsets)) {
     const Shape& boundaries = problem.spec(kCumsumOffsets).shape;
-    require(problem, boundaries.size() == 1 && boundaries[0] >= 2,
+    require(problem, boundaries.size() == 1 && boundaries[0] >= 1,
             operand_text(problem, kCumsumOffsets) +
                 " must have one axis, of one element more than there are sequences");
     require(problem, call.batch == 1,

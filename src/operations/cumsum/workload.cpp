@@ -77,7 +77,8 @@ Sums sums_of(const Problem& problem, std::span<HostTensor> tensors) {
 
 struct Sizes {
   std::int64_t batch = 1, tokens = 1, heads = 1, dim = 0;  // dim 0: there is no such axis
-  std::int64_t chunk = 0, sequences = 0;                   // 0: none
+  std::int64_t chunk = 0;                                  // 0: none
+  std::int64_t sequences = -1;                             // packed, where not negative
   bool reverse = false, head_first = false, strided = false, wide = false;
 };
 
@@ -90,7 +91,7 @@ Case make_case(DType dtype, std::string name, std::string why, const Sizes& size
   result.operands.resize(3);
   result.operands[kCumsumInput] = sizes.strided ? strided_view(dtype, shape, {2, 0, 1}, 3, 3)
                                                 : TensorSpec::contiguous(dtype, shape);
-  if (sizes.sequences > 0)
+  if (sizes.sequences >= 0)
     result.operands[kCumsumOffsets] = TensorSpec::contiguous(DType::kI32, {sizes.sequences + 1});
   result.options = {{"reverse", sizes.reverse}, {"head_first", sizes.head_first}, {"scale", 1.5}};
   if (sizes.chunk > 0) result.options["chunk"] = sizes.chunk;
@@ -122,6 +123,9 @@ std::vector<Case> conformance(DType dtype) {
   packed.chunk = 0;
   add("out_of_range", "boundaries beyond the tokens", packed, "out_of_range");
   add("decreasing", "boundaries that decrease", packed, "decreasing");
+  packed.sequences = 0;
+  add("no_sequences", "cu_seqlens of one element: all tokens are 0 and may hold NaN", packed,
+      "gap");
   add("strided", "unusual order, odd gaps",
       {.batch = 2, .tokens = 19, .heads = 3, .dim = 5, .strided = true});
   add("not_finite", "NaN and infinity reach the sums that they belong to",

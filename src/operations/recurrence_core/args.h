@@ -36,6 +36,9 @@
 #define RECUR_TYPE_GK 6u
 #define RECUR_TYPE_GV 8u
 
+// The log decay of padding beside decays of any size: the lowest float.
+#define RECUR_LOWEST_DECAY (-3.4028234e38f)
+
 // Of cu_seqlens; in the order of Operation::errors.
 #define RECUR_ERROR_OUTSIDE 0u
 #define RECUR_ERROR_DECREASES 1u

@@ -133,6 +133,20 @@ std::vector<Case> conformance_cases(const RecurrenceSlots& slots, DType dtype) {
   add("strong", "decays of 0 and of -80 a step, and of all between", strong, "strong");
   add("reset", "decays of minus infinity: the state begins anew", strong, "reset");
   add("growing", "decays a little above 0", strong, "growing");
+  Sizes opposed{.batch = 2, .tokens = 11, .heads = 2, .key_dim = 13, .value_dim = 7};
+  opposed.initial = opposed.final = opposed.gate = opposed.gk = true;
+  add("opposed", "large decays of tokens and key dims that cancel out", opposed, "opposed");
+  opposed.gk = false;
+  opposed.gv = true;
+  add("opposed_values", "the same of tokens and value dims", opposed, "opposed");
+  opposed.gate = false;
+  opposed.gk = true;
+  add("opposed_rows", "the same of key dims and value dims", opposed, "opposed");
+  if (!slots.backward()) {
+    Sizes burst{.tokens = 37, .heads = 2, .key_dim = 13, .value_dim = 7};
+    burst.key_gate = true;
+    add("burst", "an empty state stays empty, however fast it grows", burst, "burst");
+  }
   add("not_finite", "NaN and infinity reach what comes after their token only", strong,
       "not_finite");
   packed.reverse = true;

@@ -49,6 +49,24 @@ double made_up_decay(const std::string& data, Generator& generator) {
   return gate;
 }
 
+// Large decays that cancel out: the sum of those of a call is 0, and that of some of them is not.
+double opposed_decay(const RecurrenceSlots& slots, const Problem& problem, std::size_t slot) {
+  if (slot == slots.g) return 100;
+  if (slot == slots.gk) return -100;
+  if (slot == slots.gv) return (problem.has(slots.gk) ? 100 : 0) - (problem.has(slots.g) ? 100 : 0);
+  return 0;
+}
+
+// Ten tokens without a key, through which nothing grows beyond what a float holds.
+void grow_nothing(const RecurrenceProblem& call, std::span<HostTensor> tensors, std::size_t slot) {
+  constexpr std::size_t kTokens = 10;
+  std::vector<double> values = tensors[slot].read();
+  const std::size_t row = values.size() / static_cast<std::size_t>(call.batch * call.tokens);
+  const double value = slot == call.slots.key ? 0 : 50;
+  std::fill_n(values.begin(), std::min(kTokens * row, values.size()), value);
+  tensors[slot].write(values);
+}
+
 // NaN or infinity in one element of a token behind the middle.
 void spoil(const RecurrenceProblem& call, std::span<HostTensor> tensors, std::size_t slot) {
   std::vector<double> values = tensors[slot].read();
@@ -76,8 +94,8 @@ void hide_rows(const RecurrenceProblem& call, std::span<HostTensor> tensors, std
 
 // Kinds of data: "normal"; "gap", sequences begin after the first row and end before the last, and
 // rows outside are NaN; "out_of_range", boundaries beyond the tokens; "decreasing", boundaries that
-// do not ascend; "strong", "reset" and "growing" decays; "not_finite", NaN
-// and infinity in some tokens.
+// do not ascend; "strong", "reset" and "growing" decays; "opposed" ones, which cancel out; "burst",
+// large growth before there is a key; "not_finite", NaN and infinity in some tokens.
 void fill_recurrence(const Problem& problem, const Case& shape, std::span<HostTensor> tensors) {
   const auto& call = problem.as<RecurrenceProblem>();
   const RecurrenceSlots& slots = call.slots;
@@ -95,14 +113,17 @@ void fill_recurrence(const Problem& problem, const Case& shape, std::span<HostTe
     std::vector<double> values(static_cast<std::size_t>(problem.spec(slot).elements()));
     for (std::size_t i = 0; i < values.size(); ++i) {
       const bool is_drawn = i < kMostDrawn;
-      values[i] = !is_drawn  ? values[i - kMostDrawn]
-                  : is_decay ? made_up_decay(shape.data, generator)
-                             : normal(generator);
+      values[i] = !is_drawn                             ? values[i - kMostDrawn]
+                  : is_decay && shape.data == "opposed" ? opposed_decay(slots, problem, slot)
+                  : is_decay                            ? made_up_decay(shape.data, generator)
+                                                        : normal(generator);
     }
     tensors[slot].write(values);
     const bool has_rows =
         slot != slots.gamma && slot != slots.initial_state && slot != slots.grad_final_state;
     if (call.packed && shape.data == "gap" && has_rows) hide_rows(call, tensors, slot);
+    if (shape.data == "burst" && (slot == slots.key || slot == slots.g))
+      grow_nothing(call, tensors, slot);
     if (shape.data == "not_finite" && has_rows) spoil(call, tensors, slot);
   }
 }

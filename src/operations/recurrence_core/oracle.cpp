@@ -27,14 +27,22 @@ Factor factor_of(double exponent, double size) {
   return factor;
 }
 
-// A product below the smallest float may be lost, too: devices need not keep such numbers.
-constexpr double kLostProduct = 0x1p-126;
+// Devices need not keep numbers below the smallest float: of a product or sum of a magnitude of at
+// most `size`, min(size, 2^-126) may be lost. Bounds hold this once for each product with a decay,
+// for each term that is added to a state, and for each term of an output.
+double lost_of(double size) { return std::min(size, 0x1p-126); }
 
 // If roundings are independent, a sum of n numbers is off by lambda sqrt(n) u times their
 // magnitudes at most, but with a probability of about 2 n exp(-lambda^2 / 2) (Higham and Mary, SIAM
 // J. Sci. Comput. 41(5), 2019); lambda is 8.
 double sum_error(std::int64_t terms) {
   return kUnitF32 * (8 * std::sqrt(static_cast<double>(terms)) + 8);
+}
+
+// Of weight h in a sum, where a float h is off by `error` at most.
+double term_bound(double weight, double size, double error, double sum) {
+  const double scaled = std::fabs(weight);
+  return scaled * (error + sum * size) + lost_of(scaled * (size + error));
 }
 
 }  // namespace
@@ -58,14 +66,15 @@ struct RecurrenceOracle::States {
 
   explicit States(std::size_t count) : h(count), size(count), error(count) {}
   void decay(std::size_t at, const Factor& a) {
-    error[at] = a.value * error[at] + (a.value * a.error + a.lost) * size[at] + kLostProduct;
+    error[at] = a.value * error[at] + (a.value * a.error + a.lost) * size[at] +
+                lost_of(a.value * (size[at] + error[at]));
     h[at] *= a.value;
     size[at] *= a.value;
   }
   void add(std::size_t at, double term) {
     h[at] += term;
     size[at] += std::fabs(term);
-    error[at] += 3 * kUnitF32 * size[at] + kLostProduct;
+    error[at] += 3 * kUnitF32 * size[at] + lost_of(size[at]);
   }
 };
 
@@ -187,8 +196,7 @@ RecurrenceOracle::Forward RecurrenceOracle::forward(const Unit& unit, std::int64
         const std::size_t at = k * width + v;
         result.output.values[place + v] += weight * states.h[at];
         result.output.bounds[place + v] +=
-            std::fabs(weight) * (states.error[at] + sum_error(call_.key_dim) * states.size[at]) +
-            kLostProduct;
+            term_bound(weight, states.size[at], states.error[at], sum_error(call_.key_dim));
       }
     }
   }
@@ -235,33 +243,34 @@ RecurrenceOracle::Backward RecurrenceOracle::backward(const Unit& unit) const {
     const double* key = row(key_, unit, at_token, call_.key_dim);
     const double* value = row(value_, unit, at_token, call_.value_dim);
     const double* output = row(grad_output_, unit, at_token, call_.value_dim);
-    each_factor(
-        decay(unit, at_token, 0), call_.value_dim,
-        [&](std::size_t at, std::size_t k, std::size_t v, const Factor& factor) {
-          const States &now = before[i + 1], &old = before[i];
-          gradient.add(at, call_.scale * query[k] * output[v]);
-          const double dh = gradient.h[at], size = gradient.size[at];
-          const double weight = call_.scale * output[v];
-          add(result.query, place * keys + k, weight * now.h[at],
-              std::fabs(weight) * (now.error[at] + value_sum * now.size[at]) + kLostProduct);
-          add(result.key, place * keys + k, dh * value[v],
-              std::fabs(value[v]) * (gradient.error[at] + value_sum * size) + kLostProduct);
-          add(result.value, place * columns + v, dh * key[k],
-              std::fabs(key[k]) * (gradient.error[at] + key_sum * size) + kLostProduct);
-          const double slope = dh * factor.value * old.h[at];
-          const double terms = size * old.size[at];
-          const double bound =
-              factor.value * (gradient.error[at] * old.size[at] +
-                              (size + gradient.error[at]) * old.error[at]) +
-              (factor.value * (factor.error + key_sum + value_sum) + factor.lost) * terms +
-              kLostProduct * (1 + old.size[at]);
-          add(result.gk, place * keys + k, slope, bound);
-          add(result.gv, place * columns + v, slope, bound);
-          add(result.gate, place, slope, bound);
-          result.gamma += slope;
-          result.gamma_bound += bound + sum_error(call_.tokens) * factor.value * terms;
-          gradient.decay(at, factor);
-        });
+    each_factor(decay(unit, at_token, 0), call_.value_dim,
+                [&](std::size_t at, std::size_t k, std::size_t v, const Factor& factor) {
+                  const States &now = before[i + 1], &old = before[i];
+                  gradient.add(at, call_.scale * query[k] * output[v]);
+                  const double dh = gradient.h[at], size = gradient.size[at];
+                  const double weight = call_.scale * output[v];
+                  add(result.query, place * keys + k, weight * now.h[at],
+                      term_bound(weight, now.size[at], now.error[at], value_sum));
+                  add(result.key, place * keys + k, dh * value[v],
+                      term_bound(value[v], size, gradient.error[at], value_sum));
+                  add(result.value, place * columns + v, dh * key[k],
+                      term_bound(key[k], size, gradient.error[at], key_sum));
+                  const double slope = dh * factor.value * old.h[at];
+                  const double terms = size * old.size[at];
+                  const double decayed = factor.value * (size + gradient.error[at]);
+                  const double old_size = old.size[at] + old.error[at];
+                  const double bound =
+                      factor.value * (gradient.error[at] * old.size[at] +
+                                      (size + gradient.error[at]) * old.error[at]) +
+                      (factor.value * (factor.error + key_sum + value_sum) + factor.lost) * terms +
+                      lost_of(decayed) * old_size + lost_of(decayed * old_size);
+                  add(result.gk, place * keys + k, slope, bound);
+                  add(result.gv, place * columns + v, slope, bound);
+                  add(result.gate, place, slope, bound);
+                  result.gamma += slope;
+                  result.gamma_bound += bound + sum_error(call_.tokens) * factor.value * terms;
+                  gradient.decay(at, factor);
+                });
   }
   result.state = {std::move(gradient.h), std::move(gradient.error)};
   return result;

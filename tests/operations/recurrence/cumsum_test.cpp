@@ -47,6 +47,7 @@ TEST(CumsumReference, BeginsAnewWithEachSequence) {
   EXPECT_THAT(sums(x, {}, {1, 1, 4, 5}), ElementsAre(0, 2, 5, 9, 5, 0));
   EXPECT_THAT(sums(x, {{"reverse", true}}, {1, 1, 4, 5}), ElementsAre(0, 9, 7, 4, 5, 0));
   EXPECT_THAT(sums(x, {{"chunk", std::int64_t{2}}}, {1, 4, 6}), ElementsAre(0, 2, 5, 4, 5, 11));
+  EXPECT_THAT(sums(x, {}, {3}), ElementsAre(0, 0, 0, 0, 0, 0));
   EXPECT_THAT(sums(x, {}, {-7, 4, 2, 99}), ElementsAre(1, 3, 6, 10, 5, 11));
 }
 
@@ -75,7 +76,7 @@ TEST(CumsumRefuses, WhatContradictsItself) {
   expect_refusal({{"input", f32({1, 4, 2})}}, "an integer of at least 1",
                  {{"chunk", std::int64_t{0}}});
   expect_refusal({{"input", f32({2, 4, 2})}, {"cu_seqlens", i32({3})}}, "must have batch 1");
-  expect_refusal({{"input", f32({1, 4, 2})}, {"cu_seqlens", i32({1})}},
+  expect_refusal({{"input", f32({1, 4, 2})}, {"cu_seqlens", i32({0})}},
                  "of one element more than there are sequences");
   expect_refusal({{"input", f32({1, 4, 2})}}, "f32 or f16 or bf16",
                  {{"output_dtype", std::string("i8")}});
