@@ -44,11 +44,18 @@ set(CPACK_COMPONENT_DEV_DESCRIPTION "${about}\nThis package has what programs ar
 set(CPACK_DEBIAN_TOOLS_PACKAGE_NAME tessera-tools)
 set(CPACK_DEBIAN_TOOLS_PACKAGE_SECTION science)
 set(CPACK_COMPONENT_TOOLS_DESCRIPTION "${about}\nThis package has the command-line tool: it lists devices, runs, checks,\ntimes and tunes the kernels.")
+set(dev_depends)
 if(BUILD_SHARED_LIBS)
-  set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "libtessera${soname} (= ${PROJECT_VERSION})")
+  # tessera/interop/ includes CL/ and vulkan/.
+  list(APPEND dev_depends "libtessera${soname} (= ${PROJECT_VERSION})")
+  if(TESSERA_HAVE_OPENCL)
+    list(APPEND dev_depends "opencl-c-headers | opencl-headers")
+  endif()
+  if(TESSERA_HAVE_VULKAN)
+    list(APPEND dev_depends libvulkan-dev)
+  endif()
 else()
   # A static library hands on what it links.
-  set(dev_depends)
   if(TESSERA_HAVE_OPENCL)
     list(APPEND dev_depends "ocl-icd-opencl-dev | opencl-dev")
   endif()
@@ -58,8 +65,8 @@ else()
   if(TESSERA_HAVE_SHADERC)
     list(APPEND dev_depends libshaderc-dev)
   endif()
-  list(JOIN dev_depends ", " CPACK_DEBIAN_DEV_PACKAGE_DEPENDS)
 endif()
+list(JOIN dev_depends ", " CPACK_DEBIAN_DEV_PACKAGE_DEPENDS)
 
 # ---- what Debian wants in each package -------------------------------------------------------------------------------
 

@@ -159,7 +159,8 @@ typedef struct tessera_operand {
 } tessera_operand;
 
 /* An output: *tensor is written to, or where it is null becomes a new tensor. A null `tensor`
-   leaves the output out. For questions, `spec` may describe the tensor. */
+   leaves the output out. For questions, `spec` may describe the tensor; a run does not look at it.
+ */
 typedef struct tessera_output {
   const char* name;
   tessera_tensor** tensor;
@@ -179,8 +180,9 @@ typedef struct tessera_call {
   const tessera_stream* stream; /* null: the context's own */
 } tessera_call;
 
-/* Launches the call and returns; synchronize, or a download, waits for it and returns
-   TESSERA_DATA_ERROR for what its kernels found wrong in the elements of operands. */
+/* Launches the call, however long it takes on the device, and returns; synchronize, or a download,
+   waits for it and returns TESSERA_DATA_ERROR for what its kernels found wrong in the elements of
+   operands. */
 TESSERA_API tessera_status tessera_run(const tessera_context* context, const tessera_call* call);
 /* TESSERA_UNSUPPORTED: the device does not take the call, and tessera_last_error() says why. */
 TESSERA_API tessera_status tessera_query_support(const tessera_context* context,
@@ -255,7 +257,8 @@ TESSERA_API tessera_status tessera_vulkan_wait_for(const tessera_context* contex
 TESSERA_API tessera_status tessera_vulkan_signal(const tessera_context* context,
                                                  const tessera_stream* stream,
                                                  uint64_t vk_semaphore, uint64_t value);
-/* `scratch` may be null. */
+/* `scratch` may be null. A recording never waits, so operations whose kernels raise errors, which
+   are read where a stream waits, can't be recorded here: that takes an ErrorLog of C++. */
 TESSERA_API tessera_status tessera_vulkan_record(const tessera_context* context,
                                                  void* vk_command_buffer,
                                                  const tessera_tensor* scratch,

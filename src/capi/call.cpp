@@ -22,8 +22,7 @@ std::string name_of(const char* name, const char* of) {
 class Call {
  public:
   explicit Call(const tessera_call* given)
-      : call_(known_part(given, sizeof(tessera_call), "call")),
-        operation_(name_of(call_.operation, "call.operation")) {}
+      : call_(known_part(given, "call")), operation_(name_of(call_.operation, "call.operation")) {}
 
   const std::string& operation() const { return operation_; }
   std::span<const tessera_operand> operands() const {
@@ -64,15 +63,6 @@ class Call {
     }
     return options;
   }
-  // Outputs that the library is to make.
-  std::vector<std::string> wanted() const {
-    std::vector<std::string> names;
-    for (const tessera_output& output : outputs()) {
-      if (output.tensor != nullptr && *output.tensor == nullptr && output.spec == nullptr)
-        names.push_back(name_of(output.name, "the name of an output"));
-    }
-    return names;
-  }
   Executor on(const tessera_context* context) const {
     Executor executor(required(context, "context").context);
     if (call_.stream != nullptr) executor = executor.on(call_.stream->stream);
@@ -88,11 +78,14 @@ class Call {
     };
     for (const tessera_operand& operand : operands())
       add(operand.name, operand.tensor, operand.spec);
+    std::vector<std::string> wanted;
     for (const tessera_output& output : outputs()) {
-      if (output.tensor != nullptr || output.spec != nullptr)
-        add(output.name, output.tensor != nullptr ? *output.tensor : nullptr, output.spec);
+      const tessera_tensor* const tensor = output.tensor != nullptr ? *output.tensor : nullptr;
+      add(output.name, tensor, output.spec);
+      if (output.tensor != nullptr && tensor == nullptr && output.spec == nullptr)
+        wanted.push_back(name_of(output.name, "the name of an output"));
     }
-    return problem_of(operation_, specs, options(), wanted());
+    return problem_of(operation_, specs, options(), wanted);
   }
 
  private:
@@ -108,23 +101,27 @@ void run(const tessera_context* context, const tessera_call* given) {
       tensors.insert_or_assign(name_of(operand.name, "the name of an operand"),
                                operand.tensor->tensor);
   }
-  // Made before the launch, so that nothing is lost after it.
-  std::vector<std::pair<tessera_tensor**, std::unique_ptr<tessera_tensor>>> made;
-  const std::vector<std::string> wanted = call.wanted();
+  // Made before the launch, so that nothing is lost after it. Here a spec says nothing.
+  struct Made {
+    std::string name;
+    tessera_tensor** place;
+    std::unique_ptr<tessera_tensor> tensor;
+  };
+  std::vector<Made> made;
+  std::vector<std::string> wanted;
   for (const tessera_output& output : call.outputs()) {
     if (output.tensor == nullptr) continue;
+    std::string name = name_of(output.name, "the name of an output");
     if (*output.tensor == nullptr) {
-      made.emplace_back(output.tensor, std::make_unique<tessera_tensor>());
+      wanted.push_back(name);
+      made.push_back({std::move(name), output.tensor, std::make_unique<tessera_tensor>()});
     } else {
-      tensors.insert_or_assign(name_of(output.name, "the name of an output"),
-                               (*output.tensor)->tensor);
+      tensors.insert_or_assign(std::move(name), (*output.tensor)->tensor);
     }
   }
   const Tensors results = call.on(context).run(call.operation(), tensors, call.options(), wanted);
-  for (std::size_t n = 0; n < made.size(); ++n) {
-    made[n].second->tensor = results.find(wanted[n])->second;
-    *made[n].first = made[n].second.release();
-  }
+  for (const Made& each : made) each.tensor->tensor = results.at(each.name);
+  for (Made& each : made) *each.place = each.tensor.release();
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ tessera_status status_of_exception() noexcept {
 ContextOptions options_of(const tessera_context_options* given) {
   ContextOptions options;
   if (given == nullptr) return options;
-  const auto known = known_part(given, sizeof(tessera_context_options), "options");
+  const auto known = known_part(given, "options");
   if (known.device != nullptr) options.device = known.device;
   if (known.cache_directory != nullptr) options.cache_directory = known.cache_directory;
   options.use_environment = known.ignore_environment == 0;
@@ -67,7 +67,7 @@ ContextOptions options_of(const tessera_context_options* given) {
 }
 
 TensorSpec spec_of(const tessera_spec* given) {
-  const auto known = known_part(given, sizeof(tessera_spec), "spec");
+  const auto known = known_part(given, "spec");
   if (static_cast<unsigned>(known.dtype) > TESSERA_E5M2)
     throw InvalidArgument("spec.dtype " + std::to_string(known.dtype) + " is no dtype");
   if (known.rank > 0) required(known.shape, "spec.shape");
@@ -218,7 +218,7 @@ tessera_status tessera_tensor_view(const tessera_tensor* tensor, const tessera_s
 
 tessera_status tessera_tensor_spec(const tessera_tensor* tensor, tessera_spec* spec) {
   return guarded([&] {
-    tessera::capi::known_part(spec, sizeof(tessera_spec), "spec");
+    tessera::capi::known_part(spec, "spec");
     const tessera::TensorSpec& known = required(tensor, "tensor").tensor.spec();
     const tessera_spec filled{std::min(spec->struct_size, sizeof(tessera_spec)),
                               static_cast<tessera_dtype>(known.dtype),

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -44,14 +45,32 @@ T& required(T* pointer, const char* name) {
   return *pointer;
 }
 
-// What the caller's version of a struct holds; the rest is zero. `first`: the size of the struct in
-// its first version.
+// Bytes up to the end of the last field of a struct's first version. They never change: fields that
+// come later are behind them.
 template <class T>
-T known_part(const T* given, std::size_t first, const char* name) {
+inline constexpr std::size_t kFirstVersion = 0;
+template <>
+inline constexpr std::size_t kFirstVersion<tessera_spec> = offsetof(tessera_spec, offset) +
+                                                           sizeof(tessera_spec::offset);
+template <>
+inline constexpr std::size_t kFirstVersion<tessera_context_options> =
+    offsetof(tessera_context_options, ignore_environment) +
+    sizeof(tessera_context_options::ignore_environment);
+template <>
+inline constexpr std::size_t kFirstVersion<tessera_call> = offsetof(tessera_call, stream) +
+                                                           sizeof(tessera_call::stream);
+template <>
+inline constexpr std::size_t kFirstVersion<tessera_vulkan_device> =
+    offsetof(tessera_vulkan_device, user_data) + sizeof(tessera_vulkan_device::user_data);
+
+// What the caller's version of a struct holds; the rest is zero.
+template <class T>
+T known_part(const T* given, const char* name) {
+  static_assert(kFirstVersion<T> > 0);
   const std::size_t size = required(given, name).struct_size;
-  if (size < first) {
+  if (size < kFirstVersion<T>) {
     throw InvalidArgument(std::string(name) + ".struct_size is " + std::to_string(size) +
-                          ", less than the first version's " + std::to_string(first));
+                          ", less than the first version's " + std::to_string(kFirstVersion<T>));
   }
   T whole{};
   std::memcpy(&whole, given, std::min(size, sizeof(T)));

@@ -29,7 +29,7 @@ uint64_t number_of(Handle handle) {
 }
 
 tessera::vulkan::Device device_of(const tessera_vulkan_device* given) {
-  const auto known = tessera::capi::known_part(given, sizeof(tessera_vulkan_device), "device");
+  const auto known = tessera::capi::known_part(given, "device");
   if (known.extension_count > 0) required(known.extensions, "device.extensions");
   tessera::vulkan::Device device;
   device.instance = static_cast<VkInstance>(known.instance);

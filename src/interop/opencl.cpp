@@ -2,8 +2,6 @@
 #define CL_TARGET_OPENCL_VERSION 120
 #include "tessera/interop/opencl.hpp"
 
-#include <new>
-
 #include "base/byte_range.hpp"
 #include "base/out_of_memory.hpp"
 #include "device/opencl/foreign.hpp"
@@ -36,15 +34,15 @@ Context open(cl_context context, cl_device_id device, cl_command_queue queue,
   return Context(std::make_shared<runtime::ContextState>(
       device::opencl::find_in(context, device), std::nullopt, options,
       [queue](device::Device& opened) { return adopt_queue(opened, queue); }));
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 Stream stream(const Context& context, cl_command_queue queue) try {
   runtime::ContextState& state = state_of(context);
   return Stream(state.adopt(adopt_queue(state.device(), queue)));
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 Tensor tensor(const Context& context, cl_mem memory, TensorSpec spec) try {
@@ -53,29 +51,37 @@ Tensor tensor(const Context& context, cl_mem memory, TensorSpec spec) try {
   byte_range(spec, {.call = "opencl::tensor"}, buffer->size());
   buffer->set_owner(state.number());
   return {std::move(spec), std::move(buffer)};
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
-cl_mem memory(const Tensor& tensor) {
+cl_mem memory(const Tensor& tensor) try {
   if (!tensor) throw InvalidArgument("the tensor is empty");
   return device::opencl::memory_of(*tensor.buffer());
+} catch (...) {
+  rethrow_as_error();
 }
 
 void wait_for(const Stream& stream, std::span<const cl_event> events) try {
   wait(state_of_stream(stream), events);
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 void wait_for(const Context& context, std::span<const cl_event> events) try {
   wait(*state_of(context).default_stream(), events);
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
-cl_event event_after(const Stream& stream) { return event_of(state_of_stream(stream)); }
-cl_event event_after(const Context& context) {
+cl_event event_after(const Stream& stream) try {
+  return event_of(state_of_stream(stream));
+} catch (...) {
+  rethrow_as_error();
+}
+cl_event event_after(const Context& context) try {
   return event_of(*state_of(context).default_stream());
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace tessera::opencl

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tessera/interop/vulkan.hpp"
 
-#include <new>
-
 #include "base/byte_range.hpp"
 #include "base/out_of_memory.hpp"
 #include "device/vulkan/foreign.hpp"
@@ -35,8 +33,8 @@ Context open(const Device& device, const ContextOptions& options) try {
                                      .unlock = device.unlock};
   return Context(
       std::make_shared<runtime::ContextState>(foreign::find_in(given), std::nullopt, options));
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 Tensor tensor(const Context& context, VkBuffer buffer, VkDeviceSize offset, VkDeviceSize bytes,
@@ -46,49 +44,65 @@ Tensor tensor(const Context& context, VkBuffer buffer, VkDeviceSize offset, VkDe
   byte_range(spec, {.call = "vulkan::tensor"}, memory->size());
   memory->set_owner(state.number());
   return {std::move(spec), std::move(memory)};
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
-VkBuffer buffer(const Tensor& tensor) {
+VkBuffer buffer(const Tensor& tensor) try {
   if (!tensor) throw InvalidArgument("the tensor is empty");
   return foreign::memory_of(*tensor.buffer());
+} catch (...) {
+  rethrow_as_error();
 }
 
 void wait_for(const Stream& stream, VkSemaphore timeline, std::uint64_t value) try {
   state_of_stream(stream).use(
       [&](device::Stream& queue) { foreign::wait_for(queue, timeline, value); });
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 void signal(const Stream& stream, VkSemaphore timeline, std::uint64_t value) try {
   state_of_stream(stream).use(
       [&](device::Stream& queue) { foreign::signal(queue, timeline, value); });
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
-void wait_for(const Context& context, VkSemaphore timeline, std::uint64_t value) {
+void wait_for(const Context& context, VkSemaphore timeline, std::uint64_t value) try {
   wait_for(Stream(state_of(context).default_stream()), timeline, value);
+} catch (...) {
+  rethrow_as_error();
 }
-void signal(const Context& context, VkSemaphore timeline, std::uint64_t value) {
+void signal(const Context& context, VkSemaphore timeline, std::uint64_t value) try {
   signal(Stream(state_of(context).default_stream()), timeline, value);
+} catch (...) {
+  rethrow_as_error();
 }
 
 Stream record(const Context& context, VkCommandBuffer commands, const Tensor& scratch) try {
   runtime::ContextState& state = state_of(context);
-  if (scratch && scratch.buffer()->owner() != state.number())
-    throw InvalidArgument("the scratch belongs to another context");
   const auto stream = state.adopt(foreign::record_into(state.device(), commands));
-  if (scratch) stream->lend_scratch(scratch.buffer());
+  stream->only_record();
+  if (scratch) {
+    if (scratch.buffer()->owner() != state.number())
+      throw InvalidArgument("the scratch belongs to another context");
+    const ByteRange range =
+        byte_range(scratch.spec(), {.call = "vulkan::record"}, scratch.buffer()->size());
+    if (range.begin != 0 || !scratch.spec().is_contiguous()) {
+      throw InvalidArgument("the scratch " + scratch.spec().to_string() +
+                            " has strides or an offset: a part of a VkBuffer is handed over by the "
+                            "offset of vulkan::tensor()");
+    }
+    stream->lend_scratch(scratch.buffer(), range.end);
+  }
   return Stream(stream);
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 void restart(const Stream& stream, VkCommandBuffer commands) try {
   state_of_stream(stream).use([&](device::Stream& queue) { foreign::restart(queue, commands); });
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace tessera::vulkan

@@ -130,7 +130,8 @@ std::shared_ptr<const std::uint64_t> next_number() {
 void StreamState::launch(const Plan& plan, std::span<const device::BufferPtr> buffers,
                          ErrorWords* errors) {
   const std::lock_guard lock(mutex_);
-  Memory memory{.operands = buffers, .scratch = scratch_.reserve(plan, [&](std::uint64_t bytes) {
+  Memory memory{.operands = buffers,
+                .scratch = scratch_.reserve(plan, buffers, [&](std::uint64_t bytes) {
                   return device_->create_buffer(bytes);
                 })};
   if (plan.error_words > 0) {
@@ -237,8 +238,9 @@ std::unique_ptr<device::BlobStore> ContextState::open_caches(const ContextOption
 }
 
 Policy ContextState::policy_of(const CallOptions& call) const {
-  if (call.policy) return *call.policy;
-  return selection::scoped_policy().value_or(default_policy_);
+  Policy policy = call.policy ? *call.policy : selection::scoped_policy().value_or(default_policy_);
+  policy.autotune = policy.autotune && call.may_submit;
+  return policy;
 }
 
 selection::Request ContextState::request(const Problem& problem, const CallOptions& call) const {
@@ -352,13 +354,14 @@ std::shared_ptr<const Plan> ContextState::complete_plan(const Problem& problem,
 }
 
 ChooseCall ContextState::choose_call(const CallOptions& call) {
-  return [this, policy = call.policy, tiers = call.tiers](const Problem& problem,
-                                                          const std::string& variant) {
+  return [this, policy = call.policy, tiers = call.tiers, may_submit = call.may_submit](
+             const Problem& problem, const std::string& variant) {
     // The problem says its precision itself.
     const CallOptions inner{.override_choice = {.variant = variant},
                             .policy = policy,
                             .tiers = tiers,
-                            .precision = std::nullopt};
+                            .precision = std::nullopt,
+                            .may_submit = may_submit};
     return selector_->choose(request(problem, inner));
   };
 }

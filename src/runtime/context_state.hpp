@@ -49,7 +49,12 @@ class StreamState {
   // stream: what waits for the stream then throws what they hold, once.
   void launch(const Plan& plan, std::span<const device::BufferPtr> buffers,
               ErrorWords* errors = nullptr);
-  void lend_scratch(device::BufferPtr buffer) { scratch_.lend(std::move(buffer)); }
+  void lend_scratch(device::BufferPtr buffer, std::uint64_t bytes) {
+    scratch_.lend(std::move(buffer), bytes);
+  }
+  // Calls of a stream that only records are to submit nothing, so none of them times candidates.
+  void only_record() { only_records_ = true; }
+  bool only_records() const { return only_records_; }
   void synchronize();
   void download(const device::Buffer& source, std::uint64_t offset, std::span<std::byte> bytes);
 
@@ -61,6 +66,7 @@ class StreamState {
   std::uint64_t context_;
   std::mutex mutex_;
   std::unique_ptr<device::Stream> stream_;
+  bool only_records_ = false;
   Scratch scratch_;
   std::unique_ptr<ErrorWords> errors_;  // made for the first plan that may raise some
 };
@@ -77,6 +83,7 @@ struct CallOptions {
   std::optional<Policy> policy;
   std::optional<std::vector<Tier>> tiers;
   std::optional<Precision> precision;
+  bool may_submit = true;  // what times candidates
 };
 
 std::vector<std::optional<TensorSpec>> copies_of(std::span<const TensorSpec* const> specs);

@@ -156,7 +156,8 @@ runtime::CallOptions Executor::call_options() const {
   return {.override_choice = {.variant = variant_, .config = config_},
           .policy = policy_,
           .tiers = tiers_,
-          .precision = precision_};
+          .precision = precision_,
+          .may_submit = !stream_->only_records()};
 }
 
 Tensors Executor::run(std::string_view operation_name, const Tensors& inputs, Options options,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tessera/prewarm.hpp"
 
-#include <new>
 #include <numeric>
 
 #include "base/byte_range.hpp"
@@ -39,8 +38,8 @@ Problem problem_of(std::string_view operation, const Specs& operands, Options op
   std::vector<bool> requested(record.operands.size(), false);
   for (const std::string& name : wanted) requested[record.slot(name)] = true;
   return make_problem(record, std::move(by_slot), std::move(options), std::move(requested));
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
 std::optional<std::string> query_support(const Executor& executor, const Problem& problem) try {
@@ -48,6 +47,8 @@ std::optional<std::string> query_support(const Executor& executor, const Problem
   return std::nullopt;
 } catch (const Unsupported& no) {
   return no.what();
+} catch (...) {
+  rethrow_as_error();
 }
 
 void prewarm(const Executor& executor, std::span<const Problem> problems) try {
@@ -57,13 +58,15 @@ void prewarm(const Executor& executor, std::span<const Problem> problems) try {
     if (context.profile().backend != Backend::kHost && is_cpu(context.profile()))
       run_once(context, *plan);
   }
-} catch (const std::bad_alloc&) {
-  throw_out_of_host_memory();
+} catch (...) {
+  rethrow_as_error();
 }
 
-std::uint64_t scratch_bytes(const Executor& executor, const Problem& problem) {
+std::uint64_t scratch_bytes(const Executor& executor, const Problem& problem) try {
   const std::shared_ptr<const runtime::Plan> plan = executor.plan(problem);
   return std::accumulate(plan->scratch_bytes.begin(), plan->scratch_bytes.end(), std::uint64_t{0});
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace tessera

@@ -4,9 +4,28 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstddef>
+#include <cstring>
 #include <thread>
 
+#include "capi/handles.hpp"
+#include "support/messages.hpp"
 #include "tessera/tessera_operations.h"
+
+namespace tessera {
+namespace {
+
+// A struct that has grown since its first version.
+struct Grown {
+  std::size_t struct_size;
+  std::int64_t first;
+  std::int64_t added;
+};
+
+}  // namespace
+
+template <>
+inline constexpr std::size_t capi::kFirstVersion<Grown> = offsetof(Grown, added);
 
 namespace {
 
@@ -130,6 +149,46 @@ TEST_F(CApi, QuestionsNeedNoTensors) {
   expect(tessera_run(context_, &call), TESSERA_INVALID_ARGUMENT, "input");
 }
 
+TEST_F(CApi, ASpecOfAnOutputSaysNothingToARun) {
+  const std::array<std::int64_t, 1> row{3};
+  const tessera_spec spec = spec_of(kShape),
+                     row_spec{sizeof spec, TESSERA_F32, 1, row.data(), nullptr, 0};
+  const std::array<float, 3> ones{1, 1, 1};
+  tessera_tensor* weight = nullptr;
+  ASSERT_EQ(tessera_upload(context_, &row_spec, ones.data(), sizeof ones, &weight),
+            TESSERA_SUCCESS);
+  const std::array<tessera_operand, 3> operands{
+      {{"input", input_, nullptr}, {"grad_output", input_, nullptr}, {"weight", weight, nullptr}}};
+  tessera_tensor *grad_input = nullptr, *grad_weight = nullptr;
+  // The first of the two has one: each still gets its own result.
+  const std::array<tessera_output, 2> outputs{
+      {{"grad_input", &grad_input, &spec}, {"grad_weight", &grad_weight, nullptr}}};
+  tessera_call call{};
+  call.struct_size = sizeof call;
+  call.operation = "rms_norm_backward";
+  call.operands = operands.data();
+  call.operand_count = operands.size();
+  call.outputs = outputs.data();
+  call.output_count = outputs.size();
+  ASSERT_EQ(tessera_run(context_, &call), TESSERA_SUCCESS) << tessera_last_error();
+  const auto rank_of = [](const tessera_tensor* tensor) {
+    tessera_spec made{sizeof made, TESSERA_F32, 0, nullptr, nullptr, 0};
+    EXPECT_EQ(tessera_tensor_spec(tensor, &made), TESSERA_SUCCESS) << tessera_last_error();
+    return made.rank;
+  };
+  EXPECT_EQ(rank_of(grad_input), 3U);
+  EXPECT_EQ(rank_of(grad_weight), 1U);
+  tessera_tensor_destroy(grad_weight);
+  // And where it is the only one.
+  tessera_tensor_destroy(grad_input);
+  grad_input = nullptr;
+  call.output_count = 1;
+  ASSERT_EQ(tessera_run(context_, &call), TESSERA_SUCCESS) << tessera_last_error();
+  EXPECT_EQ(rank_of(grad_input), 3U);
+  tessera_tensor_destroy(grad_input);
+  tessera_tensor_destroy(weight);
+}
+
 TEST_F(CApi, ViewsAreOtherElementsOfTheSameMemory) {
   const std::array<std::int64_t, 1> shape{3}, strides{-1}, steps{2};
   tessera_spec spec{sizeof spec, TESSERA_F32, 1, shape.data(), steps.data(), 1};
@@ -213,14 +272,40 @@ TEST_F(CApi, NullsAndNonsenseAreRefused) {
   EXPECT_EQ(tessera_device_summary(nullptr), nullptr);
 }
 
-TEST_F(CApi, AnOlderCallersStructsAreShorter) {
-  // As if a later version had added a field: what the caller has is taken, the rest is zero.
+TEST_F(CApi, ALaterCallersStructsAreLonger) {
+  // What the caller's version has more is left alone.
   struct Later {
     tessera_context_options known;
     const char* added;
   } later{{sizeof(Later), "host", "", 1}, "ignored"};
   tessera_context* context = nullptr;
   EXPECT_EQ(tessera_open(&later.known, &context), TESSERA_SUCCESS) << tessera_last_error();
+  tessera_context_destroy(context);
+}
+
+TEST_F(CApi, AnOlderCallersStructsAreShorter) {
+  // The caller's has but the first field, and behind it lies something else.
+  const struct {
+    std::size_t struct_size;
+    std::int64_t first;
+    std::int64_t foreign;
+  } given{offsetof(Grown, added), 7, 99};
+  Grown older{};
+  std::memcpy(&older, &given, sizeof given);
+  const Grown known = capi::known_part(&older, "grown");
+  EXPECT_EQ(known.first, 7);
+  EXPECT_EQ(known.added, 0);
+  older.struct_size = sizeof older;
+  EXPECT_EQ(capi::known_part(&older, "grown").added, 99);
+  older.struct_size = offsetof(Grown, added) - 1;
+  EXPECT_EQ(testing::message_of<InvalidArgument>([&] { capi::known_part(&older, "grown"); }),
+            "grown.struct_size is 15, less than the first version's 16");
+
+  // Padding at the end is of no version: a later field may lie in it.
+  const tessera_context_options options{
+      offsetof(tessera_context_options, ignore_environment) + sizeof(std::int32_t), "host", "", 1};
+  tessera_context* context = nullptr;
+  EXPECT_EQ(tessera_open(&options, &context), TESSERA_SUCCESS) << tessera_last_error();
   tessera_context_destroy(context);
 }
 
@@ -234,3 +319,4 @@ TEST_F(CApi, MessagesAreOfTheThread) {
 }
 
 }  // namespace
+}  // namespace tessera

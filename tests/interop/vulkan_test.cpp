@@ -283,6 +283,23 @@ TEST_F(VulkanInterop, ARecordingCanNeitherWaitNorCopy) {
   vkEndCommandBuffer(commands);
 }
 
+TEST_F(VulkanInterop, ARecordedCallTimesNoCandidates) {
+  vulkan::Device device = given();
+  int submissions = 0;
+  device.lock = [&] { ++submissions; };
+  device.unlock = [] {};
+  const Context context = vulkan::open(device, {.cache_directory = ""});
+  const VkCommandBuffer commands = begin();
+  Executor(context)
+      .with_policy({.autotune = true, .persist = false, .tune_seconds = 0.1})
+      .on(vulkan::record(context, commands))
+      .run("sequence_mean",
+           {{"input", tensor(context, 0, {1, 2, 3})}, {"output", tensor(context, 64, {1, 3})}});
+  EXPECT_EQ(submissions, 0);
+  EXPECT_EQ(context.last_execution().choice.tier, Tier::kHeuristics);
+  vkEndCommandBuffer(commands);
+}
+
 TEST_F(VulkanInterop, ScratchIsTheApplicationsWhereItIsHandedOver) {
   const Context context = open();
   const TensorSpec rows = TensorSpec::contiguous(DType::kF32, {64, 32});
@@ -304,6 +321,19 @@ TEST_F(VulkanInterop, ScratchIsTheApplicationsWhereItIsHandedOver) {
   EXPECT_THAT(message_of<InvalidArgument>(
                   [&] { run_on(vulkan::record(context, commands, scratch_of(bytes - 4))); }),
               HasSubstr("takes " + std::to_string(bytes) + " bytes of scratch"));
+  // A part of a larger tensor is as long as it says, and begins where its buffer does.
+  TensorSpec part = TensorSpec::contiguous(DType::kU8, {static_cast<std::int64_t>(bytes - 4)});
+  const Tensor larger = scratch_of(2 * bytes);
+  EXPECT_THAT(message_of<InvalidArgument>([&] {
+                run_on(vulkan::record(context, commands, Tensor(part, larger.buffer())));
+              }),
+              HasSubstr("takes " + std::to_string(bytes) + " bytes of scratch"));
+  part.offset = 4;
+  EXPECT_THAT(message_of<InvalidArgument>(
+                  [&] { vulkan::record(context, commands, Tensor(part, larger.buffer())); }),
+              HasSubstr("has strides or an offset"));
+  EXPECT_EQ(message_of<InvalidArgument>([&] { run_on(vulkan::record(context, commands, x)); }),
+            "rms_norm_backward: the scratch that was handed over overlaps 'input'");
   const Stream stream = vulkan::record(context, commands, scratch_of(bytes));
   const Tensors results = run_on(stream);
   submit(commands);
@@ -338,6 +368,14 @@ TEST_F(VulkanInterop, UsesWhatWasEnabledAndNothingElse) {
   device.features = &maintenance4;
   EXPECT_THAT(message_of<InvalidArgument>([&] { vulkan::open(device); }),
               HasSubstr("maintenance4 is said to be enabled"));
+  VkPhysicalDeviceTimelineSemaphoreFeatures timeline{};
+  timeline.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES;
+  timeline.timelineSemaphore = VK_TRUE;
+  device.features = &timeline;
+  device.api_version = VK_API_VERSION_1_1;
+  EXPECT_THAT(message_of<InvalidArgument>([&] { vulkan::open(device); }),
+              HasSubstr("timelineSemaphore is said to be enabled"));
+  device.api_version = VK_API_VERSION_1_2;
   device.features = nullptr;
   const Context without = vulkan::open(device, {.cache_directory = ""});
   EXPECT_EQ(message_of<InvalidArgument>(

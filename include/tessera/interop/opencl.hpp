@@ -23,7 +23,11 @@
 //
 // Errors: InvalidArgument for handles that are null, no objects of their kind as far as the driver
 // knows, or of another context or device, and for specs that reach beyond their memory. DeviceError
-// from what waits, where a command failed because an event that it waits for did.
+// from what waits, where a command failed because an event that it waits for did: once, later calls
+// do not.
+//
+// What is not there: launches are not cut to a longest time; a call is as many of them as its
+// kernels make.
 #pragma once
 
 #include <CL/cl.h>
@@ -61,7 +65,8 @@ TESSERA_API cl_mem memory(const Tensor& tensor);
 TESSERA_API void wait_for(const Stream& stream, std::span<const cl_event> events);
 TESSERA_API void wait_for(const Context& context, std::span<const cl_event> events);
 
-// An event that completes with all calls of the stream so far; the caller releases it.
+// An event that completes with all calls of the stream so far; the caller releases it. A queue of
+// Tessera's own, as of Context::create_stream(), is flushed behind it; the application's is not.
 // Errors that kernels raise do not show in it: see ErrorLog.
 [[nodiscard]] TESSERA_API cl_event event_after(const Stream& stream);
 [[nodiscard]] TESSERA_API cl_event event_after(const Context& context);

@@ -33,7 +33,14 @@
 // Threads: as Context, Stream and Executor; vkQueueSubmit is called between lock() and unlock() of
 // the application, if there are any.
 //
-// The handles come from the process' Vulkan loader, which Tessera links.
+// Errors that kernels raise (see ErrorLog) go to words that the stream reads when it waits. A
+// recording never waits, so an operation that raises some is run with an ErrorLog of the context,
+// Executor::with_errors(), and without one is refused with InvalidArgument.
+//
+// What is not there: handles come from the process' Vulkan loader, which Tessera links, and an
+// application's own vkGetInstanceProcAddr can't be handed over. Launches are not cut to a longest
+// time, as a frame loop may wish: a call is as many dispatches as its kernels make. A recorded call
+// times no candidates, whatever the policy: Executor::tune(), or prewarm() with autotuning, does.
 //
 // Errors: InvalidArgument for null handles, claims of what the device lacks, ranges beyond their
 // buffer's memory; DeviceError, DeviceLost as elsewhere.
@@ -91,8 +98,8 @@ TESSERA_API void signal(const Stream& stream, VkSemaphore timeline, std::uint64_
 
 // A stream whose calls are recorded: Executor(context).on(stream). It can neither wait nor copy.
 // `scratch`: memory for its calls in place of the stream's own, such as a part of a buffer that
-// several recordings use one after the other; a call that needs more is refused with
-// InvalidArgument.
+// several recordings use one after the other: a tensor without strides or offset. A call that needs
+// more is refused with InvalidArgument, and so is one with an operand in the bytes that it needs.
 TESSERA_API Stream record(const Context& context, VkCommandBuffer commands,
                           const Tensor& scratch = {});
 // When the commands are done, or will not be submitted: lets go of what they used, and records

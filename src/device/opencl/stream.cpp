@@ -23,6 +23,13 @@ std::string to_text(const Dim3& d) {
   return std::to_string(d.x) + "x" + std::to_string(d.y) + "x" + std::to_string(d.z);
 }
 
+bool has_failed(cl_event event) {
+  cl_int status = CL_COMPLETE;
+  return clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status,
+                        nullptr) == CL_SUCCESS &&
+         status < 0;
+}
+
 bool has_zero(const Dim3& d) { return d.x == 0 || d.y == 0 || d.z == 0; }
 
 }  // namespace
@@ -80,7 +87,11 @@ cl_int ClStream::enqueue(Call call, cl_event* event) {
   cl_event done = nullptr;
   const cl_int code = call(static_cast<cl_uint>(wait_list_.size()),
                            wait_list_.empty() ? nullptr : wait_list_.data(), &done);
-  if (code != CL_SUCCESS) return code;
+  if (code != CL_SUCCESS) {
+    // What failed is said now, and must not fail all that comes.
+    std::erase_if(waits_, [](const cl::Event& wait) { return has_failed(wait()); });
+    return code;
+  }
   waits_.clear();
   waits_.emplace_back(done, event != nullptr);  // counted once more for the caller
   if (event != nullptr) *event = done;
@@ -104,6 +115,13 @@ void ClStream::wait_for(std::span<const cl_event> events) {
 cl::Event ClStream::event_after() {
   device_->require_usable();
   cl_event event = nullptr;
+  if (has_nothing_to_wait_for()) {
+    cl_int code = CL_SUCCESS;
+    cl::Event done(clCreateUserEvent(device_->context(), &code), false);
+    device_->check(code, "clCreateUserEvent");
+    device_->check(clSetUserEventStatus(done(), CL_COMPLETE), "clSetUserEventStatus");
+    return done;
+  }
   // Without a list a marker waits for all of an in-order queue, which is what the stream is then.
   device_->check(enqueue(
                      [&](cl_uint count, const cl_event* waits, cl_event* done) {
@@ -111,11 +129,14 @@ cl::Event ClStream::event_after() {
                      },
                      &event),
                  "clEnqueueMarkerWithWaitList");
-  return cl::Event(event, false);
+  cl::Event done(event, false);
+  flush();  // whoever waits for the event can't flush a queue of our own
+  return done;
 }
 
 cl_int ClStream::finish() {
   if (!foreign_ || active_ != queue_()) return clFinish(active_);
+  if (has_nothing_to_wait_for()) return CL_SUCCESS;
   cl_event event = nullptr;
   cl_int code = enqueue(
       [&](cl_uint count, const cl_event* waits, cl_event* done) {
@@ -171,7 +192,8 @@ void ClStream::fail_submit(cl_int code, const char* call, std::uint64_t reached,
   // Too few resources for this one command, or the aftermath of a fault: only the second breaks
   // the queue.
   if (code == CL_OUT_OF_RESOURCES) {
-    if (const cl_int after = finish(); after != CL_SUCCESS) {
+    if (const cl_int after = finish();
+        after != CL_SUCCESS && after != CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST) {
       device_->lose(describe(call, code) + detail + ", then " + describe("clFinish", after));
     }
   }

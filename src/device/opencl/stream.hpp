@@ -59,6 +59,9 @@ class ClStream final : public Stream {
   // is one, is given away.
   template <class Call>
   cl_int enqueue(Call call, cl_event* event = nullptr);
+  // On an out-of-order queue, where a marker without a list would wait for all that the application
+  // has there.
+  bool has_nothing_to_wait_for() const { return chained_ && active_ == queue_() && waits_.empty(); }
   cl_int finish();  // waits for the stream's commands
   void drained();   // everything submitted so far is done
   double seconds(const Timing& timing) const;

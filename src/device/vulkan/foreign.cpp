@@ -40,7 +40,7 @@ void add(Claims& claims, const VkBaseInStructure& given) {
       const auto& core = as(static_cast<const VkPhysicalDeviceVulkan12Features*>(nullptr));
       features.float16.shaderFloat16 = core.shaderFloat16;
       features.memory_model.vulkanMemoryModel = core.vulkanMemoryModel;
-      claims.timeline_semaphores = core.timelineSemaphore == VK_TRUE;
+      features.timeline.timelineSemaphore = core.timelineSemaphore;
       break;
     }
     case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES: {
@@ -52,10 +52,7 @@ void add(Claims& claims, const VkBaseInStructure& given) {
       break;
     }
     case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES:
-      claims.timeline_semaphores =
-          as(static_cast<const VkPhysicalDeviceTimelineSemaphoreFeatures*>(nullptr))
-              .timelineSemaphore == VK_TRUE;
-      break;
+      TESSERA_SAME(VkPhysicalDeviceTimelineSemaphoreFeatures, features.timeline);
     case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES:
       TESSERA_SAME(VkPhysicalDevice16BitStorageFeatures, features.storage16);
     case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES:

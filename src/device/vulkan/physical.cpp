@@ -276,6 +276,7 @@ void keep_enabled(FeatureChain& chain, const FeatureChain& enabled) {
   TESSERA_KEEP(cooperative_matrix2, cooperativeMatrixPerElementOperations);
   TESSERA_KEEP(bfloat16, shaderBFloat16Type);
   TESSERA_KEEP(bfloat16, shaderBFloat16CooperativeMatrix);
+  TESSERA_KEEP(timeline, timelineSemaphore);
 #undef TESSERA_KEEP
 }
 
@@ -312,6 +313,7 @@ void read_features(PhysicalDevice& device, const Claims* claims) {
     device.profile.subgroup_size = device.min_subgroup_size;
   device.full_subgroups =
       device.require_subgroups && chain.subgroup_size.computeFullSubgroups == VK_TRUE;
+  device.timeline_semaphores = chain.timeline.timelineSemaphore == VK_TRUE;
 }
 
 // Drivers have crashed when asked, so those that are not to be used are not.
@@ -384,6 +386,8 @@ FeatureChain::FeatureChain(const KnownStructures& known) {
   }
   if (known.bfloat16)
     link(tail, bfloat16, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_BFLOAT16_FEATURES_KHR);
+  if (known.timeline)
+    link(tail, timeline, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES);
 }
 
 std::shared_ptr<const PhysicalDevice> examine(std::shared_ptr<const Instance> instance,
@@ -417,12 +421,14 @@ std::shared_ptr<const PhysicalDevice> examine(std::shared_ptr<const Instance> in
                               extensions.know(false, VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME);
   known.bfloat16 = known.cooperative_matrix && !has(environment().disabled, Feature::kBf16Matrix) &&
                    extensions.know(false, VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME);
+  // Applications may bring some; Tessera's own device needs none.
+  known.timeline =
+      claims != nullptr && extensions.know(v12, VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME);
   extensions.know(false, "VK_KHR_portability_subset");  // where it is offered, it has to be enabled
   device->extensions = extensions.enabled();
 
   read_properties(*device, extensions);
   read_features(*device, claims);
-  device->timeline_semaphores = claims != nullptr && claims->timeline_semaphores;
   read_matrix_shapes(*device);
   read_memory(*device);
   return device;

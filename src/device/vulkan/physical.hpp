@@ -26,6 +26,7 @@ struct KnownStructures {
   bool cooperative_matrix = false;
   bool cooperative_matrix2 = false;
   bool bfloat16 = false;
+  bool timeline = false;  // only asked for a device of the application
 };
 
 // The optional features, chained for a query and again for vkCreateDevice; only known structures
@@ -45,6 +46,7 @@ struct FeatureChain {
   VkPhysicalDeviceCooperativeMatrixFeaturesKHR cooperative_matrix{};
   VkPhysicalDeviceCooperativeMatrix2FeaturesNV cooperative_matrix2{};
   VkPhysicalDeviceShaderBfloat16FeaturesKHR bfloat16{};
+  VkPhysicalDeviceTimelineSemaphoreFeatures timeline{};
 };
 
 struct PhysicalDevice {
@@ -75,7 +77,6 @@ struct Claims {
   std::uint32_t queue_family = 0;
   std::set<std::string, std::less<>> extensions{};
   FeatureChain features{KnownStructures{}};  // by the structures' own members
-  bool timeline_semaphores = false;
 };
 
 // Throws DeviceError saying why the device can't be used; InvalidArgument for claims of what the
