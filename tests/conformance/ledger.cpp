@@ -40,6 +40,7 @@ const std::map<std::pair<std::string, Backend>, std::size_t>& larger_budgets() {
       {{"matmul", Backend::kVulkan}, 24},
       // Five operations of fifteen small kernels; storage types, alignment and which losses are
       // wanted are compiled in.
+      {{"moe", Backend::kOpenCL}, 28},
       {{"moe", Backend::kVulkan}, 36},
   };
   return budgets;

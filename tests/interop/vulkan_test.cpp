@@ -290,9 +290,10 @@ TEST_F(VulkanInterop, ARecordedCallTimesNoCandidates) {
   device.unlock = [] {};
   const Context context = vulkan::open(device, {.cache_directory = ""});
   const VkCommandBuffer commands = begin();
+  const Stream stream = vulkan::record(context, commands);
   Executor(context)
       .with_policy({.autotune = true, .persist = false, .tune_seconds = 0.1})
-      .on(vulkan::record(context, commands))
+      .on(stream)
       .run("sequence_mean",
            {{"input", tensor(context, 0, {1, 2, 3})}, {"output", tensor(context, 64, {1, 3})}});
   EXPECT_EQ(submissions, 0);

@@ -2,8 +2,8 @@
 // Puts `block_tokens` tokens from step `block_first` on into local memory. RECUR_TAKES_QUERY,
 // RECUR_TAKES_GRADIENT: whether a kernel reads those. Text for OpenCL C and GLSL.
 
-// Padding holds 0 and may not grow, or it would hold NaN: its factor is 1, and 0 where values decay,
-// too, whatever their decays are.
+// Padding holds 0 and may not grow, or it would hold NaN: its factor is 1, and 0 where values
+// decay, too, whatever their decays are.
 const float padding_decay = RECUR_HAS(RECUR_GV) ? RECUR_LOWEST_DECAY : 0.0f;
 for (u32 i = item; i < block_tokens * RECUR_KEY_FOURS; i += RECUR_ITEMS) {
   const u32 token = RECUR_TOKEN(block_first + i / RECUR_KEY_FOURS), k = i % RECUR_KEY_FOURS * 4u;
