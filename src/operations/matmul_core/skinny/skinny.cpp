@@ -80,9 +80,11 @@ std::int64_t most_rows(const Problem& problem) {
 // neighbours in memory. Work-groups that share fewer columns come first where there would be too
 // few of them.
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
-  // ocloc takes 3 s for 8 rows of an item.
-  const bool is_slow = profile.vendor_id == kVendorIntel && profile.backend == Backend::kOpenCL;
-  const std::uint32_t most_item_rows = is_slow ? 4 : 8;
+  // ocloc and ptxas take 3 s for 8 rows of an item, or for as many squares.
+  const bool is_opencl = profile.backend == Backend::kOpenCL;
+  const bool is_intel = is_opencl && profile.vendor_id == kVendorIntel;
+  const bool is_nvidia = is_opencl && profile.vendor_id == kVendorNvidia;
+  const std::uint32_t most_item_rows = is_intel || is_nvidia ? 4 : 8;
   // One program serves all on a CPU.
   std::uint32_t rows = is_cpu(profile) ? most_item_rows : 1;
   while (rows < most_item_rows && rows < most_rows(problem)) rows *= 2;
@@ -93,7 +95,8 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   };
   if (is_cpu(profile)) return {config(4, 2, 16, 32, 1)};  // they only check these kernels
   const std::uint32_t fill = kernel::compute_units_of(profile);
-  const std::uint32_t squares = is_slow ? 1 : rows <= 2 ? 4 : rows <= 4 ? 2 : 1;
+  const std::uint32_t wide = rows <= 2 ? 4 : rows <= 4 ? 2 : 1;
+  const std::uint32_t squares = is_intel ? 1 : is_nvidia ? 4 / rows : wide;
   std::vector<Config> list;
   if (reads_by_columns(problem)) {
     list = {config(4, squares, 16, 256, fill), config(4, squares, 8, 128, fill),
