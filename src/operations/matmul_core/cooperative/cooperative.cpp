@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <string>
 
-#include "base/checked.hpp"
 #include "base/vendor_ids.hpp"
 #include "kernel/gpu.hpp"
 #include "kernel/tunable_list.hpp"
@@ -11,14 +10,13 @@
 #include "operations/matmul_core/arguments.hpp"
 #include "operations/matmul_core/cooperative/geometry.h"
 #include "operations/matmul_core/launch.hpp"
+#include "operations/matmul_core/matrix_units.hpp"
 
 namespace tessera::operations::matmul {
 namespace {
 
 constexpr std::uint32_t kMostGroups = 65535;  // of a launch along an axis
-constexpr std::int64_t kLeastTerms = 256;     // of a share
-constexpr std::int64_t kLeastRows = 9, kLeastColumns = 32;
-constexpr std::int64_t kVector = 8;  // elements
+constexpr std::int64_t kVector = 8;           // elements
 
 std::vector<Tunable> tunables() {
   std::vector<Tunable> list{
@@ -59,65 +57,25 @@ MatrixShape shape_of(const Problem& problem, const Config& config) {
           .k = config.at("MATRIX_K")};
 }
 
-std::uint64_t tiles_of(const Product& product, const Config& config) {
-  return std::uint64_t{ceil_div(product.m, config.at("BLOCK_M"))} *
-         ceil_div(product.n, config.at("BLOCK_N")) * static_cast<std::uint64_t>(product.batches());
-}
-
-std::uint32_t splits(const Product& product, const Config& config) {
-  return filling_splits(product, tiles_of(product, config), config.at("FILL"), kLeastTerms);
-}
-
-std::vector<Product> multiplied(const Problem& problem) {
-  std::vector<Product> products;
-  for (const Stage& stage : stages(problem.as<MatmulProblem>().slots, true)) {
-    if (!multiplies(stage)) continue;
-    if (auto product = product_with_terms(problem, stage)) products.push_back(std::move(*product));
-  }
-  return products;
-}
-
-std::vector<Define> constants(const Problem& problem, const Stage& stage) {
-  const auto product = product_with_terms(problem, stage);
-  const Lines a = product ? lines_of(*product, kA) : Lines{};
-  const Lines b = product ? lines_of(*product, kB) : Lines{};
-  const bool aligned = a.aligned && b.aligned && a.length % kVector == 0 && b.length % kVector == 0;
-  return {{"A_BY_TERMS", a.by_terms ? 1U : 0U},
-          {"B_BY_TERMS", b.by_terms ? 1U : 0U},
-          {"ALIGNED", aligned ? 1U : 0U}};
-}
-
 std::vector<Pass> passes_of(const Stage& stage) {
   if (stage.step == Step::kGradBias) return sums_passes(stage, 0);
-  if (!multiplies(stage)) return {combine_pass(stage, splits)};
-  Pass pass;
-  pass.name = stage.name;
+  if (!multiplies(stage)) return {combine_pass(stage, block_splits)};
+  Pass pass = block_pass(stage);
   pass.vulkan = {.file = "matmul/cooperative/product.comp", .entry = "main"};
-  const auto& slots = stage.slots;
-  pass.bindings = with_finish({slots[kA], slots[kB], kScratch}, stage);
-  pass.axes = dtype_axes;
   pass.specialized_on = std::vector<std::string>{"BLOCK_M",  "BLOCK_N",    "BLOCK_K",    "GROUP_M",
                                                  "GROUP_N",  "LANES",      "MATRIX_M",   "MATRIX_N",
                                                  "MATRIX_K", "A_BY_TERMS", "B_BY_TERMS", "ALIGNED"};
   pass.constants = [stage](const Problem& problem, const Config&) {
-    return constants(problem, stage);
+    return line_constants(problem, stage, kVector);
   };
   pass.groups = [stage](const Problem& problem, const Config& config) {
     const auto product = product_with_terms(problem, stage);
     if (!product) return Dim3{0, 0, 0};
-    const std::uint64_t units = tiles_of(*product, config) * splits(*product, config);
+    const std::uint64_t units = block_tiles(*product, config) * block_splits(*product, config);
     const auto x = static_cast<std::uint32_t>(std::min<std::uint64_t>(units, kMostGroups));
     return Dim3{x, static_cast<std::uint32_t>((units + x - 1) / x)};
   };
-  pass.args = [stage](const Problem& problem, const Config& config) {
-    const auto product = product_with_terms(problem, stage);
-    if (!product) return argument_bytes(abi::MatmulArgs{});
-    abi::MatmulArgs args = arguments_of(*product);
-    args.splits = splits(*product, config);
-    args.partial = static_cast<abi::u32>(partial_start(problem, 0));
-    return argument_bytes(args);
-  };
-  return {std::move(pass), combine_pass(stage, splits)};
+  return {std::move(pass), combine_pass(stage, block_splits)};
 }
 
 // The device's shapes for this call, largest first: an instruction of them does most.
@@ -173,7 +131,7 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   const std::vector<Product> products = multiplied(problem);
   const auto too_small = std::ranges::stable_partition(list, [&](const Config& config) {
     return std::ranges::all_of(
-        products, [&](const Product& product) { return tiles_of(product, config) >= fill; });
+        products, [&](const Product& product) { return block_tiles(product, config) >= fill; });
   });
   std::ranges::stable_sort(too_small, {},
                            [](const Config& config) { return config.at("BLOCK_M"); });
@@ -191,24 +149,13 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
     return "has a work-group that does not divide into matrices "
            "(operations/matmul_core/cooperative/geometry.h)";
   if (Refusal no = rejects_products(problem, profile)) return no;
-  if (Refusal no = rejects_sums(problem, config, splits, 0)) return no;
-  for (const Product& product : multiplied(problem)) {
-    for (const Role role : {kA, kB}) {
-      if (product.views[role].dtype != problem.dtype || !lines_of(product, role).exist)
-        return "takes operands of one type that are contiguous along an axis";
-    }
-    if (tiles_of(product, config) * splits(product, config) >= std::uint64_t{1} << 31)
-      return "counts tiles to 2^31";
-  }
-  return std::nullopt;
+  if (Refusal no = rejects_sums(problem, config, block_splits, 0)) return no;
+  return rejects_blocks(problem, config);
 }
 
 bool prefers_cooperative(const Problem& problem, const DeviceProfile& profile) {
-  const auto& call = problem.as<MatmulProblem>();
-  std::int64_t rows = call.m;
-  for (const std::int64_t extent : call.batch) rows = saturating_mul(rows, extent);
-  return profile.backend == Backend::kVulkan && rows >= kLeastRows &&
-         call.columns >= kLeastColumns && !space(problem, profile).empty();
+  return profile.backend == Backend::kVulkan && fills_matrix_unit(problem.as<MatmulProblem>()) &&
+         !space(problem, profile).empty();
 }
 
 }  // namespace
@@ -229,7 +176,7 @@ Way cooperative_way(const MatmulSlots& slots) {
     return geometry_of(config).local_bytes;
   };
   variant.scratch_bytes = [](const Problem& problem, const Config& config) {
-    return scratch_with_sums(problem, config, splits, 0);
+    return scratch_with_sums(problem, config, block_splits, 0);
   };
   for (const Stage& stage : stages(slots, true)) {
     for (Pass& pass : passes_of(stage)) variant.passes.push_back(std::move(pass));

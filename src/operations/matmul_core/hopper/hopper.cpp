@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <string>
 
-#include "base/checked.hpp"
 #include "kernel/gpu.hpp"
 #include "kernel/tunable_list.hpp"
 #include "operations/common/launch.hpp"
 #include "operations/matmul_core/arguments.hpp"
 #include "operations/matmul_core/hopper/geometry.h"
 #include "operations/matmul_core/launch.hpp"
+#include "operations/matmul_core/matrix_units.hpp"
 
 namespace tessera::operations::matmul {
 namespace {
@@ -169,8 +169,7 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
 
 bool prefers_hopper(const Problem& problem, const DeviceProfile& profile) {
   const auto& call = problem.as<MatmulProblem>();
-  std::int64_t rows = call.m;
-  for (const std::int64_t extent : call.batch) rows = saturating_mul(rows, extent);
+  const std::int64_t rows = rows_of_batches(call);
   return has(profile.features, Feature::kWgmma) && rows >= kLeastRows &&
          call.columns >= kLeastColumns && call.k >= kLeastColumns;
 }

@@ -3,20 +3,17 @@
 #include <algorithm>
 #include <string>
 
-#include "base/checked.hpp"
 #include "kernel/gpu.hpp"
 #include "kernel/tunable_list.hpp"
 #include "operations/common/launch.hpp"
 #include "operations/matmul_core/arguments.hpp"
 #include "operations/matmul_core/launch.hpp"
+#include "operations/matmul_core/matrix_units.hpp"
 #include "operations/matmul_core/mma/geometry.h"
 
 namespace tessera::operations::matmul {
 namespace {
 
-constexpr std::int64_t kLeastTerms = 256;  // of a share
-constexpr std::int64_t kChunkBytes = 16;   // of an asynchronous copy
-constexpr std::int64_t kLeastRows = 9, kLeastColumns = 32;
 // What a work-group may have on every GPU from sm_80 on, and on those with wgmma. OpenCL reports
 // less: its number is for local arguments.
 constexpr std::uint32_t kLocalBytes = 99 * 1024, kHopperLocalBytes = 227 * 1024;
@@ -43,52 +40,23 @@ MmaGeometry geometry_of(const Problem& problem, const Config& config) {
   return {.valid = true, .local_bytes = MATMUL_MMA_LOCAL_BYTES};
 }
 
-std::uint64_t tiles_of(const Product& product, const Config& config) {
-  return std::uint64_t{ceil_div(product.m, config.at("BLOCK_M"))} *
-         ceil_div(product.n, config.at("BLOCK_N")) * static_cast<std::uint64_t>(product.batches());
-}
-
-std::uint32_t splits(const Product& product, const Config& config) {
-  return filling_splits(product, tiles_of(product, config), config.at("FILL"), kLeastTerms);
-}
-
-std::vector<Define> constants(const Problem& problem, const Stage& stage) {
-  const auto product = product_with_terms(problem, stage);
-  const Lines a = product ? lines_of(*product, kA) : Lines{};
-  const Lines b = product ? lines_of(*product, kB) : Lines{};
-  return {{"A_BY_TERMS", a.by_terms ? 1U : 0U},
-          {"B_BY_TERMS", b.by_terms ? 1U : 0U},
-          {"ALIGNED", a.aligned && b.aligned ? 1U : 0U}};
-}
-
 std::vector<Pass> passes_of(const Stage& stage) {
   if (stage.step == Step::kGradBias) return sums_passes(stage, 0);
-  if (!multiplies(stage)) return {combine_pass(stage, splits)};
-  Pass pass;
-  pass.name = stage.name;
+  if (!multiplies(stage)) return {combine_pass(stage, block_splits)};
+  Pass pass = block_pass(stage);
   pass.opencl = {.file = "matmul/mma/product.cl", .entry = "matmul_mma"};
-  const auto& slots = stage.slots;
-  pass.bindings = with_finish({slots[kA], slots[kB], kScratch}, stage);
-  pass.axes = dtype_axes;
   pass.specialized_on = std::vector<std::string>{"BLOCK_M", "BLOCK_N",    "STAGES",     "WARP_M",
                                                  "WARP_N",  "A_BY_TERMS", "B_BY_TERMS", "ALIGNED"};
   pass.constants = [stage](const Problem& problem, const Config&) {
-    return constants(problem, stage);
+    return line_constants(problem, stage, 1);
   };
   pass.groups = [stage](const Problem& problem, const Config& config) {
     const auto product = product_with_terms(problem, stage);
     if (!product) return Dim3{0, 0, 0};
-    return Dim3{static_cast<std::uint32_t>(tiles_of(*product, config) * splits(*product, config))};
+    return Dim3{
+        static_cast<std::uint32_t>(block_tiles(*product, config) * block_splits(*product, config))};
   };
-  pass.args = [stage](const Problem& problem, const Config& config) {
-    const auto product = product_with_terms(problem, stage);
-    if (!product) return argument_bytes(abi::MatmulArgs{});
-    abi::MatmulArgs args = arguments_of(*product);
-    args.splits = splits(*product, config);
-    args.partial = static_cast<abi::u32>(partial_start(problem, 0));
-    return argument_bytes(args);
-  };
-  return {std::move(pass), combine_pass(stage, splits)};
+  return {std::move(pass), combine_pass(stage, block_splits)};
 }
 
 std::uint32_t local_bytes(const DeviceProfile& profile) {
@@ -115,18 +83,14 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   std::erase_if(list, [&](const Config& each) {
     return geometry_of(problem, each).local_bytes > local_bytes(profile);
   });
-  std::vector<Product> products;
-  for (const Stage& stage : stages(problem.as<MatmulProblem>().slots, true)) {
-    if (!multiplies(stage)) continue;
-    if (auto product = product_with_terms(problem, stage)) products.push_back(std::move(*product));
-  }
+  const std::vector<Product> products = multiplied(problem);
   std::ranges::stable_partition(list, [&](const Config& each) {
     return std::ranges::all_of(products, [&](const Product& product) {
-      return tiles_of(product, each) >= units && product.m * 2 > each.at("BLOCK_M");
+      return block_tiles(product, each) >= units && product.m * 2 > each.at("BLOCK_M");
     });
   });
   const bool few = std::ranges::any_of(
-      products, [&](const Product& product) { return tiles_of(product, list.front()) < units; });
+      products, [&](const Product& product) { return block_tiles(product, list.front()) < units; });
   if (few)
     std::ranges::stable_sort(list, {}, [](const Config& each) { return each.at("BLOCK_M"); });
   return list;
@@ -139,29 +103,16 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
     return "needs " + std::to_string(geometry.local_bytes) +
            " bytes of work-group memory, and has " + std::to_string(local_bytes(profile));
   if (Refusal no = rejects_products(problem, profile)) return no;
-  if (Refusal no = rejects_sums(problem, config, splits, 0)) return no;
-  for (const Stage& stage : stages(problem.as<MatmulProblem>().slots, true)) {
-    const auto product = product_with_terms(problem, stage);
-    if (!product || !multiplies(stage)) continue;
-    for (const Role role : {kA, kB}) {
-      if (product->views[role].dtype != problem.dtype || !lines_of(*product, role).exist)
-        return "takes operands of one type that are contiguous along an axis";
-    }
-    if (tiles_of(*product, config) * splits(*product, config) >= std::uint64_t{1} << 31)
-      return "counts tiles to 2^31";
-  }
-  return std::nullopt;
+  if (Refusal no = rejects_sums(problem, config, block_splits, 0)) return no;
+  return rejects_blocks(problem, config);
 }
 
 bool prefers_mma(const Problem& problem, const DeviceProfile& profile) {
-  const auto& call = problem.as<MatmulProblem>();
-  std::int64_t rows = call.m;
-  for (const std::int64_t extent : call.batch) rows = saturating_mul(rows, extent);
   // Three products of tf32 beat float arithmetic where the matrix unit is several times as fast. On
   // GPUs for graphics it is not, and nobody has measured others.
   const bool pays = problem.dtype != DType::kF32 || has(profile.features, Feature::kWgmma);
-  return has(profile.features, Feature::kMmaSync) && pays && rows >= kLeastRows &&
-         call.columns >= kLeastColumns;
+  return has(profile.features, Feature::kMmaSync) && pays &&
+         fills_matrix_unit(problem.as<MatmulProblem>());
 }
 
 }  // namespace
@@ -179,7 +130,7 @@ Way mma_way(const MatmulSlots& slots) {
   variant.space = space;
   variant.rejects = rejects;
   variant.scratch_bytes = [](const Problem& problem, const Config& config) {
-    return scratch_with_sums(problem, config, splits, 0);
+    return scratch_with_sums(problem, config, block_splits, 0);
   };
   for (const Stage& stage : stages(slots, true)) {
     for (Pass& pass : passes_of(stage)) variant.passes.push_back(std::move(pass));
