@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operations/common/launch.hpp"
 
+#include <algorithm>
 #include <numeric>
 #include <string>
 
@@ -37,6 +38,11 @@ std::vector<Define> dtype_axes(const Problem& problem, const DeviceProfile& /*pr
 
 namespace {
 
+bool has_16_bits(const Problem& problem) {
+  return std::ranges::any_of(problem.operands,
+                             [](const auto& spec) { return spec && bits_of(spec->dtype) == 16; });
+}
+
 // An axis, or the offset, that is no number of 32 bits.
 Refusal rejects_long_strides(const std::string& name, const TensorSpec& spec) {
   constexpr std::int64_t kMost = std::int64_t{1} << 32;
@@ -51,6 +57,15 @@ Refusal rejects_long_strides(const std::string& name, const TensorSpec& spec) {
 }
 
 }  // namespace
+
+std::vector<Define> storage_axes(const Problem& problem, const DeviceProfile& /*profile*/) {
+  return {{"STORAGE16", has_16_bits(problem) ? 1U : 0U}};
+}
+
+Refusal rejects_storage16(const Problem& problem, const DeviceProfile& profile) {
+  if (!has_16_bits(problem) || has(profile.features, Feature::kStorage16)) return std::nullopt;
+  return "needs storage16 for operands of 16 bits, which this device lacks";
+}
 
 Refusal rejects_long_operands(const Problem& problem, const DeviceProfile& profile,
                               std::span<const std::size_t> wide) {

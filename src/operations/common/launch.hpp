@@ -19,6 +19,11 @@ inline std::uint32_t ceil_div(std::int64_t a, std::int64_t b) {
 std::uint32_t dtype_axis(DType dtype);  // the value of the build-time axis DTYPE
 std::vector<Define> dtype_axes(const Problem& problem, const DeviceProfile& profile);
 
+// Of kernels that know types as values: the build-time axis STORAGE16 says whether an operand has
+// 16 bits, and such operands are refused where the device can't store them.
+std::vector<Define> storage_axes(const Problem& problem, const DeviceProfile& profile);
+Refusal rejects_storage16(const Problem& problem, const DeviceProfile& profile);
+
 // Work-groups that share a sum; 1 where a variant has no such tunable.
 inline std::uint32_t splits_of(const Config& config) {
   return std::max(config.get("SPLITS", 1), 1U);

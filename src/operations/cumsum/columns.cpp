@@ -55,13 +55,8 @@ std::vector<std::byte> arguments(const Problem& problem, const Config& /*config*
   return argument_bytes(args);
 }
 
-bool has_small_operand(const Problem& problem) {
-  return problem.dtype != DType::kF32 || problem.spec(kCumsumOutput).dtype != DType::kF32;
-}
-
 Refusal rejects(const Problem& problem, const Config& /*config*/, const DeviceProfile& profile) {
-  if (has_small_operand(problem) && !has(profile.features, Feature::kStorage16))
-    return "needs storage16 for operands of 16 bits, which this device lacks";
+  if (Refusal no = rejects_storage16(problem, profile)) return no;
   // lavapipe ends a kernel's loops after 65535 rounds in all.
   const CumsumCall& call = call_of(problem);
   const std::int64_t longest = call.sequences ? 2 * call.tokens + *call.sequences : call.chunk;
@@ -94,8 +89,8 @@ Way cumsum_columns_way() {
   pass.bindings = {kCumsumInput, kCumsumOffsets, kCumsumOutput, kErrors};
   pass.errors_at = offsetof(abi::CumsumArgs, errors);
   pass.axes = [](const Problem& problem, const DeviceProfile& profile) {
-    if (profile.backend != Backend::kVulkan) return std::vector<Define>{};
-    return std::vector<Define>{{"STORAGE16", has_small_operand(problem) ? 1U : 0U}};
+    return profile.backend == Backend::kVulkan ? storage_axes(problem, profile)
+                                               : std::vector<Define>{};
   };
   pass.groups = [](const Problem& problem, const Config& config) {
     const CumsumCall& call = call_of(problem);

@@ -210,9 +210,7 @@ std::vector<Pass> grouped_passes(const GroupedSlots& slots, GroupedTile tile,
 
 Refusal rejects_grouped(const Problem& problem, const DeviceProfile& profile, std::uint32_t tile) {
   if (Refusal no = rejects_long_operands(problem, profile, {})) return no;
-  if (grouped_axes(problem, profile).front().value != 0 &&
-      !has(profile.features, Feature::kStorage16))
-    return "needs storage16 for operands of 16 bits, which this device lacks";
+  if (Refusal no = rejects_storage16(problem, profile)) return no;
   constexpr std::int64_t kMost = (std::int64_t{1} << 31) - 2;
   const auto& call = problem.as<GroupedProblem>();
   if (std::max({call.m, call.n, call.k, call.held}) > kMost || call.first > kMost - call.held)
@@ -220,12 +218,6 @@ Refusal rejects_grouped(const Problem& problem, const DeviceProfile& profile, st
   if (grouped_scratch(problem, tile) >= std::uint64_t{1} << 33)
     return "counts words of its work list to 2^31";
   return std::nullopt;
-}
-
-std::vector<Define> grouped_axes(const Problem& problem, const DeviceProfile& /*profile*/) {
-  const bool small = std::ranges::any_of(
-      problem.operands, [](const auto& spec) { return spec && bits_of(spec->dtype) == 16; });
-  return {{"STORAGE16", small ? 1U : 0U}};
 }
 
 std::vector<Define> grouped_constants(const Problem& problem, const GroupedStage& stage) {

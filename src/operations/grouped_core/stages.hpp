@@ -51,7 +51,6 @@ std::vector<Pass> grouped_passes(const GroupedSlots& slots, GroupedTile tile,
 
 // What every way refuses: operands or counts beyond 32 bits.
 Refusal rejects_grouped(const Problem& problem, const DeviceProfile& profile, std::uint32_t tile);
-std::vector<Define> grouped_axes(const Problem& problem, const DeviceProfile& profile);
 // The constants A_TYPE, B_TYPE and RAGGED of a stage.
 std::vector<Define> grouped_constants(const Problem& problem, const GroupedStage& stage);
 

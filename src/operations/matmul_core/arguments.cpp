@@ -122,9 +122,7 @@ Lines lines_of(const Product& product, Role role) {
 
 Refusal rejects_products(const Problem& problem, const DeviceProfile& profile) {
   if (Refusal no = rejects_long_operands(problem, profile, {})) return no;
-  const bool small = storage_axes(problem, profile).front().value != 0;
-  if (small && !has(profile.features, Feature::kStorage16))
-    return "needs storage16 for operands of 16 bits, which this device lacks";
+  if (Refusal no = rejects_storage16(problem, profile)) return no;
   constexpr std::int64_t kMost = std::int64_t{1} << 31;
   for (const Product& product : products_of(problem)) {
     std::size_t batches = 0, sums = 0;
@@ -138,12 +136,6 @@ Refusal rejects_products(const Problem& problem, const DeviceProfile& profile) {
       return "counts elements to 2^31";
   }
   return std::nullopt;
-}
-
-std::vector<Define> storage_axes(const Problem& problem, const DeviceProfile& /*profile*/) {
-  const bool small = std::ranges::any_of(
-      problem.operands, [](const auto& spec) { return spec && bits_of(spec->dtype) == 16; });
-  return {{"STORAGE16", small ? 1U : 0U}};
 }
 
 std::vector<Define> type_constants(const Problem& problem, const Stage& stage) {

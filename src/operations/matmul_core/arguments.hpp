@@ -23,7 +23,6 @@ Lines lines_of(const Product& product, Role role);
 Refusal rejects_products(const Problem& problem, const DeviceProfile& profile);
 
 // The build-time axis STORAGE16 of shaders.
-std::vector<Define> storage_axes(const Problem& problem, const DeviceProfile& profile);
 // The constants A_TYPE, B_TYPE and BLOCKS of a stage.
 std::vector<Define> type_constants(const Problem& problem, const Stage& stage);
 

@@ -95,8 +95,7 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   if (lanes == 0 || (lanes & (lanes - 1)) != 0 || items % lanes != 0)
     return "takes work-groups of whole rows of a power of two of items, and LANES is " +
            std::to_string(lanes);
-  if (problem.dtype != DType::kF32 && !has(profile.features, Feature::kStorage16))
-    return std::string(to_string(problem.dtype)) + " needs storage16, which this device lacks";
+  if (Refusal no = rejects_storage16(problem, profile)) return no;
   return rejects_long_operands(problem, profile);
 }
 

@@ -69,17 +69,9 @@ abi::QuantArgs arguments_of(const Problem& problem) {
   return args;
 }
 
-std::vector<Define> storage_axes(const Problem& problem, const DeviceProfile& /*profile*/) {
-  const bool small = std::ranges::any_of(
-      problem.operands, [](const auto& spec) { return spec && bits_of(spec->dtype) == 16; });
-  return {{"STORAGE16", small ? 1U : 0U}};
-}
-
 Refusal rejects_quantised(const Problem& problem, const DeviceProfile& profile) {
   if (Refusal no = rejects_long_operands(problem, profile, {})) return no;
-  if (storage_axes(problem, profile).front().value != 0 &&
-      !has(profile.features, Feature::kStorage16))
-    return "needs storage16 for operands of 16 bits, which this device lacks";
+  if (Refusal no = rejects_storage16(problem, profile)) return no;
   for (const std::size_t slot : {kInput, kWeight, kScale, kZero, kOutput}) {
     if (!problem.has(slot)) continue;
     const TensorSpec& spec = problem.spec(slot);

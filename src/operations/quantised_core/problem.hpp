@@ -39,7 +39,6 @@ void fill_quantised_matmul(const Problem& problem, const Case& shape,
 // What kernels are specialised on and given.
 std::uint32_t format_of(const Problem& problem);  // QUANT_BYTES …
 abi::QuantArgs arguments_of(const Problem& problem);
-std::vector<Define> storage_axes(const Problem& problem, const DeviceProfile& profile);
 Refusal rejects_quantised(const Problem& problem, const DeviceProfile& profile);
 
 Way rows_way();

@@ -104,7 +104,7 @@ Pass product_pass(const GroupedStage& stage) {
   pass.name = stage.name;
   pass.opencl = {.file = "matmul/grouped/product.cl", .entry = "grouped_product"};
   pass.vulkan = {.file = "matmul/grouped/product.comp", .entry = "main"};
-  pass.axes = grouped_axes;
+  pass.axes = storage_axes;
   pass.constants = [stage](const Problem& problem, const Config&) {
     return grouped_constants(problem, stage);
   };

@@ -184,8 +184,7 @@ Way coding_way(std::string name, std::string idea, Coded main) {
   };
   variant.rejects = [main](const Problem& problem, const Config& config,
                            const DeviceProfile& profile) -> Refusal {
-    if (problem.dtype != DType::kF32 && !has(profile.features, Feature::kStorage16))
-      return std::string(to_string(problem.dtype)) + " needs storage16, which this device lacks";
+    if (Refusal no = rejects_storage16(problem, profile)) return no;
     return rejects_rows(problem, main(problem)->rows(), config, profile);
   };
   return {.variant = std::move(variant),

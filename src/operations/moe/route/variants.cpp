@@ -151,8 +151,7 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   if (call.experts > kMostRoom)
     return "keeps up to " + std::to_string(kMostRoom) + " experts in local memory, not " +
            std::to_string(call.experts);
-  if (problem.dtype != DType::kF32 && !has(profile.features, Feature::kStorage16))
-    return std::string(to_string(problem.dtype)) + " needs storage16, which this device lacks";
+  if (Refusal no = rejects_storage16(problem, profile)) return no;
   return rejects_long_operands(problem, profile);
 }
 

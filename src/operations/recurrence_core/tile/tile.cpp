@@ -131,8 +131,7 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   if (call_of(problem).key_dim > held)
     return "holds " + std::to_string(held) + " key dims, and the call has " +
            std::to_string(call_of(problem).key_dim);
-  if (problem.dtype != DType::kF32 && !has(profile.features, Feature::kStorage16))
-    return "needs storage16 for operands of 16 bits, which this device lacks";
+  if (Refusal no = rejects_storage16(problem, profile)) return no;
   return rejects_recurrence(problem, profile);
 }
 
@@ -197,7 +196,7 @@ std::int64_t columns_of(const Config& config) { return std::int64_t{4} * config.
 
 std::vector<Define> tile_axes(const Problem& problem, const DeviceProfile& profile) {
   if (profile.backend != Backend::kVulkan) return {};
-  return {{"STORAGE16", problem.dtype != DType::kF32 ? 1U : 0U}};
+  return storage_axes(problem, profile);
 }
 
 std::optional<Way> tile_way(const RecurrenceSlots& slots) {
