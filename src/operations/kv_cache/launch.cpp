@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "kernel/gpu.hpp"
-#include "kernel/option_access.hpp"
+#include "operations/common/lanes.hpp"
 #include "operations/common/launch.hpp"
 
 namespace tessera::operations::kv_cache {
@@ -118,48 +117,15 @@ abi::CachePairsArgs pairs_arguments(const Problem& problem) {
           .errors = 0};
 }
 
-Dim3 row_groups(std::int64_t rows, const Config& config) {
-  const std::int64_t lines = config.group().x / std::max(config.at("LANES"), 1U);
-  const std::int64_t groups = ceil_div(rows, std::max<std::int64_t>(lines, 1));
-  return {static_cast<std::uint32_t>(std::min<std::int64_t>(groups, config.at("GROUPS")))};
-}
-
-// PoCL runs the items of a group one after the other, and copies a row with one of them.
 std::vector<Config> row_space(std::int64_t rows, std::int64_t chunks,
                               const DeviceProfile& profile) {
-  std::vector<Config> configs;
-  const auto add = [&](std::uint32_t items, std::uint32_t lanes, std::int64_t groups) {
-    const std::int64_t lines = items / lanes;
-    const std::int64_t most = std::max<std::int64_t>(1, (rows + lines - 1) / lines);
-    configs.push_back(
-        {{"WG_X", items},
-         {"LANES", lanes},
-         {"GROUPS", static_cast<std::uint32_t>(std::clamp<std::int64_t>(groups, 1, most))}});
-  };
-  const std::int64_t units = kernel::compute_units_of(profile);
-  if (is_cpu(profile)) {
-    if (profile.backend == Backend::kVulkan) {
-      add(32, 8, units * 16);
-    } else {
-      add(1, 1, units * 16);
-    }
-    return configs;
-  }
-  const auto lanes = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
-      kernel::next_power_of_two(static_cast<std::uint64_t>(std::max<std::int64_t>(chunks, 1))), 1,
-      32));
-  add(256, lanes, units * 32);
-  add(128, lanes, units * 64);
-  if (lanes > 4) add(256, lanes / 4, units * 32);
-  return configs;
+  constexpr LaneCut kCuts[] = {{256, 1, 32}, {128, 1, 64}, {256, 4, 32}};
+  return lane_space(rows, chunks, 32, kCuts, profile);
 }
 
 Refusal rejects_rows(const Problem& problem, std::int64_t rows, const Config& config,
                      const DeviceProfile& profile) {
-  const std::uint32_t items = config.group().x, lanes = config.at("LANES");
-  if (lanes == 0 || (lanes & (lanes - 1)) != 0 || items % lanes != 0)
-    return "takes work-groups of whole rows of a power of two of items, and LANES is " +
-           std::to_string(lanes);
+  if (Refusal no = rejects_lanes(config)) return no;
   if (rows >= std::int64_t{1} << 31)
     return "counts rows to 2^31, and these are " + std::to_string(rows);
   return rejects_long_operands(problem, profile);

@@ -39,8 +39,7 @@ Stage stage_of(const Problem& problem);
 abi::CachePlacesArgs places_arguments(const Problem& problem);
 abi::CachePairsArgs pairs_arguments(const Problem& problem);
 
-// The work-groups that `rows` rows take, and how many items share a row.
-Dim3 row_groups(std::int64_t rows, const Config& config);
+// How many items share a row.
 std::vector<Config> row_space(std::int64_t rows, std::int64_t chunks, const DeviceProfile& profile);
 Refusal rejects_rows(const Problem& problem, std::int64_t rows, const Config& config,
                      const DeviceProfile& profile);

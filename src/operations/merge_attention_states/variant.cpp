@@ -4,9 +4,8 @@
 #include <string>
 #include <utility>
 
-#include "kernel/gpu.hpp"
-#include "kernel/option_access.hpp"
 #include "kernel/tunable_list.hpp"
+#include "operations/common/lanes.hpp"
 #include "operations/common/launch.hpp"
 #include "operations/merge_attention_states/args.h"
 #include "operations/merge_attention_states/problem.hpp"
@@ -64,37 +63,14 @@ bool is_aligned(const Problem& problem) {
   return all % 4 == 0;
 }
 
-// PoCL runs the items of a group one after the other.
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
+  constexpr LaneCut kCuts[] = {{256, 1, 32}, {256, 2, 32}};
   const auto& call = problem.as<StatesProblem>();
-  std::vector<Config> configs;
-  const auto add = [&](std::uint32_t items, std::uint32_t lanes, std::int64_t groups) {
-    const std::int64_t lines = items / lanes;
-    const std::int64_t most = std::max<std::int64_t>(1, (call.rows() + lines - 1) / lines);
-    configs.push_back(
-        {{"WG_X", items},
-         {"LANES", lanes},
-         {"GROUPS", static_cast<std::uint32_t>(std::clamp<std::int64_t>(groups, 1, most))}});
-  };
-  const std::int64_t units = kernel::compute_units_of(profile);
-  if (is_cpu(profile)) {
-    const bool is_vulkan = profile.backend == Backend::kVulkan;
-    add(is_vulkan ? 32 : 1, is_vulkan ? 8 : 1, units * 16);
-    return configs;
-  }
-  const auto vectors = static_cast<std::uint64_t>((call.dim + 3) / 4);
-  const auto lanes =
-      static_cast<std::uint32_t>(std::min<std::uint64_t>(kernel::next_power_of_two(vectors), 32));
-  add(256, lanes, units * 32);
-  if (lanes > 2) add(256, lanes / 2, units * 32);
-  return configs;
+  return lane_space(call.rows(), (call.dim + 3) / 4, 32, kCuts, profile);
 }
 
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
-  const std::uint32_t items = config.group().x, lanes = config.at("LANES");
-  if (lanes == 0 || (lanes & (lanes - 1)) != 0 || items % lanes != 0)
-    return "takes work-groups of whole rows of a power of two of items, and LANES is " +
-           std::to_string(lanes);
+  if (Refusal no = rejects_lanes(config)) return no;
   if (Refusal no = rejects_storage16(problem, profile)) return no;
   return rejects_long_operands(problem, profile);
 }
@@ -116,9 +92,7 @@ Way states_way(bool backward) {
     return {{"ALIGNED", is_aligned(problem) ? 1U : 0U}};
   };
   pass.groups = [](const Problem& problem, const Config& config) {
-    const std::int64_t rows = problem.as<StatesProblem>().rows();
-    const std::uint32_t groups = ceil_div(rows, config.group().x / config.at("LANES"));
-    return Dim3{std::min(groups, config.at("GROUPS"))};
+    return lane_groups(problem.as<StatesProblem>().rows(), config);
   };
   pass.args = argument_bytes_of;
 

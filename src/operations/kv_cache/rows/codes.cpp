@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "kernel/tunable_list.hpp"
+#include "operations/common/lanes.hpp"
 #include "operations/common/launch.hpp"
 #include "operations/kv_cache/launch.hpp"
 #include "operations/kv_cache/passes.hpp"
@@ -49,7 +50,7 @@ Pass coding_pass(std::string name, const std::string& file, std::vector<std::siz
   };
   pass.groups = [coded](const Problem& problem, const Config& config) {
     const auto coding = coded(problem);
-    return coding ? row_groups(coding->rows(), config) : Dim3{0, 0, 0};
+    return coding ? lane_groups(coding->rows(), config) : Dim3{0, 0, 0};
   };
   pass.args = [coded](const Problem& problem, const Config&) {
     const auto coding = coded(problem);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "kernel/tunable_list.hpp"
+#include "operations/common/lanes.hpp"
 #include "operations/common/launch.hpp"
 #include "operations/kv_cache/launch.hpp"
 #include "operations/kv_cache/passes.hpp"
@@ -38,7 +39,7 @@ Pass copy_pass(std::string name, std::vector<std::size_t> bindings, Copied copie
   pass.specialized_on = {{"LANES", "UNIT"}};
   pass.groups = [copied](const Problem& problem, const Config& config) {
     const auto copying = copied(problem);
-    return copying ? row_groups(copying->rows(), config) : Dim3{0, 0, 0};
+    return copying ? lane_groups(copying->rows(), config) : Dim3{0, 0, 0};
   };
   pass.args = [copied](const Problem& problem, const Config&) {
     const auto copying = copied(problem);

@@ -5,9 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "kernel/gpu.hpp"
-#include "kernel/option_access.hpp"
 #include "kernel/tunable_list.hpp"
+#include "operations/common/lanes.hpp"
 #include "operations/common/launch.hpp"
 #include "operations/moe/rows.hpp"
 #include "operations/moe/rows/args.h"
@@ -59,12 +58,6 @@ bool is_aligned(const Problem& problem) {
   return all % 4 == 0;
 }
 
-// Work-groups for `rows` rows, LANES items each; at most GROUPS.
-Dim3 groups_of(std::int64_t rows, const Config& config) {
-  const std::uint32_t groups = ceil_div(rows, config.group().x / config.at("LANES"));
-  return {std::min(groups, config.at("GROUPS"))};
-}
-
 Pass rows_pass(const std::string& name, std::vector<std::size_t> bindings,
                std::int64_t (RowsProblem::*count)() const) {
   Pass pass;
@@ -78,7 +71,7 @@ Pass rows_pass(const std::string& name, std::vector<std::size_t> bindings,
     return {{"ALIGNED", is_aligned(problem) ? 1U : 0U}};
   };
   pass.groups = [count](const Problem& problem, const Config& config) {
-    return groups_of((call_of(problem).*count)(), config);
+    return lane_groups((call_of(problem).*count)(), config);
   };
   pass.args = [](const Problem& problem, const Config&) {
     return argument_bytes(arguments(problem));
@@ -106,33 +99,13 @@ Pass raising(Pass pass) {
 }
 
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
+  constexpr LaneCut kCuts[] = {{256, 1, 32}, {256, 2, 32}};
   const RowsProblem& call = call_of(problem);
-  const std::int64_t units = kernel::compute_units_of(profile);
-  std::vector<Config> configs;
-  const auto add = [&](std::uint32_t items, std::uint32_t lanes, std::int64_t groups) {
-    const std::int64_t rows = std::max({call.rows, call.choices(), std::int64_t{1}});
-    configs.push_back(
-        {{"WG_X", items},
-         {"LANES", lanes},
-         {"GROUPS", static_cast<std::uint32_t>(std::min<std::int64_t>(groups, rows))}});
-  };
-  if (is_cpu(profile)) {
-    const bool is_vulkan = profile.backend == Backend::kVulkan;
-    add(is_vulkan ? 32 : 1, is_vulkan ? 8 : 1, units * 16);
-    return configs;
-  }
-  const auto lanes = static_cast<std::uint32_t>(std::min<std::uint64_t>(
-      kernel::next_power_of_two(static_cast<std::uint64_t>((call.dim + 3) / 4)), 128));
-  add(256, lanes, units * 32);
-  if (lanes > 2) add(256, lanes / 2, units * 32);
-  return configs;
+  return lane_space(std::max(call.rows, call.choices()), (call.dim + 3) / 4, 128, kCuts, profile);
 }
 
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
-  const std::uint32_t items = config.group().x, lanes = config.at("LANES");
-  if (lanes == 0 || (lanes & (lanes - 1)) != 0 || items % lanes != 0)
-    return "takes work-groups of whole rows of a power of two of items, and LANES is " +
-           std::to_string(lanes);
+  if (Refusal no = rejects_lanes(config)) return no;
   if (Refusal no = rejects_storage16(problem, profile)) return no;
   return rejects_long_operands(problem, profile);
 }
@@ -167,7 +140,7 @@ Way rows_way(Moves moves) {
           kChoices));
       dots.groups = [](const Problem& problem, const Config& config) {
         if (!problem.has(kGradChoiceWeights)) return Dim3{0, 0, 0};
-        return groups_of(call_of(problem).choices(), config);
+        return lane_groups(call_of(problem).choices(), config);
       };
       variant.passes.push_back(std::move(dots));
     }
