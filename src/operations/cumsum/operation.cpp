@@ -2,6 +2,7 @@
 // The record of cumsum, and its typed function.
 #include <utility>
 
+#include "base/out_of_memory.hpp"
 #include "operations/cumsum/call.hpp"
 #include "tessera/operations/cumsum.hpp"
 
@@ -54,7 +55,7 @@ std::vector<Operation> cumsum() {
 
 }  // namespace operations::recurrence
 
-Tensor cumsum(const Executor& on, const Tensor& input, const CumsumOptions& options) {
+Tensor cumsum(const Executor& on, const Tensor& input, const CumsumOptions& options) try {
   Tensors tensors{{"input", input}};
   if (options.cu_seqlens) tensors.emplace("cu_seqlens", options.cu_seqlens);
   Options named{{"reverse", options.reverse},
@@ -63,6 +64,8 @@ Tensor cumsum(const Executor& on, const Tensor& input, const CumsumOptions& opti
   if (options.chunk) named["chunk"] = *options.chunk;
   if (options.output_dtype) named["output_dtype"] = std::string(to_string(*options.output_dtype));
   return on.run("cumsum", std::move(tensors), named).at("output");
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace tessera

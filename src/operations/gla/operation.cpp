@@ -2,6 +2,7 @@
 // The records of gla, and its typed functions.
 #include <utility>
 
+#include "base/out_of_memory.hpp"
 #include "operations/recurrence_core/records.hpp"
 #include "operations/recurrence_core/typed_call.hpp"
 #include "tessera/operations/gla.hpp"
@@ -41,17 +42,22 @@ Options named(const GlaOptions& options) {
 }  // namespace
 
 RecurrentResult gla(const Executor& on, const Tensor& query, const Tensor& key, const Tensor& value,
-                    const GlaOptions& options) {
+                    const GlaOptions& options) try {
   return operations::recurrence::run_forward(on, "gla", operands(query, key, value, options),
                                              named(options));
+} catch (...) {
+  rethrow_as_error();
 }
 
 RecurrentGradients gla_backward(const Executor& on, const Tensor& query, const Tensor& key,
                                 const Tensor& value, const Tensor& grad_output,
-                                const GlaOptions& options, const RecurrentGradientOptions& wanted) {
+                                const GlaOptions& options,
+                                const RecurrentGradientOptions& wanted) try {
   return operations::recurrence::run_backward(on, "gla_backward",
                                               operands(query, key, value, options), grad_output,
                                               named(options), wanted);
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace tessera

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The typed functions.
+#include <array>
 #include <string>
 #include <utility>
 
+#include "base/out_of_memory.hpp"
 #include "tessera/operations/kv_cache.hpp"
 
 namespace tessera {
@@ -15,7 +17,7 @@ void add(Tensors& tensors, const char* name, const Tensor& tensor) {
 }  // namespace
 
 void append_to_cache(const Executor& on, const Tensor& keys, const Tensor& values,
-                     const PagedCache& cache, const CacheSlots& slots) {
+                     const PagedCache& cache, const CacheSlots& slots) try {
   Tensors tensors{{"keys", keys}, {"key_cache", cache.keys}};
   add(tensors, "values", values);
   add(tensors, "value_cache", cache.values);
@@ -27,30 +29,40 @@ void append_to_cache(const Executor& on, const Tensor& keys, const Tensor& value
   add(tensors, "query_start_loc", slots.query_start_loc);
   add(tensors, "num_seqs", slots.num_seqs);
   on.run("append_to_cache", std::move(tensors));
+} catch (...) {
+  rethrow_as_error();
 }
 
 void copy_pages(const Executor& on, const Tensor& source_pages, const Tensor& target_pages,
-                const Tensor& pool, const Tensor& source) {
+                const Tensor& pool, const Tensor& source) try {
   Tensors tensors{{"source_pages", source_pages}, {"target_pages", target_pages}, {"pool", pool}};
   add(tensors, "source", source);
   on.run("copy_pages", std::move(tensors));
+} catch (...) {
+  rethrow_as_error();
 }
 
 QuantisedCache quantise_cache(const Executor& on, const Tensor& input, DType codes,
-                              CacheScale scale_of) {
-  constexpr const char* kNames[] = {"token_head", "page", "head", "tensor"};
-  Tensors results = on.run("quantise_cache", {{"input", input}},
-                           {{"dtype", std::string(to_string(codes))},
-                            {"scale_of", std::string(kNames[static_cast<std::size_t>(scale_of)])}});
+                              CacheScale scale_of) try {
+  constexpr std::array kNames{"token_head", "page", "head", "tensor"};
+  const auto scale = static_cast<std::size_t>(scale_of);
+  if (scale >= kNames.size()) throw InvalidArgument("quantise_cache: scale_of is no CacheScale");
+  Tensors results =
+      on.run("quantise_cache", {{"input", input}},
+             {{"dtype", std::string(to_string(codes))}, {"scale_of", std::string(kNames[scale])}});
   return {.codes = std::move(results.at("codes")), .scale = std::move(results.at("scale"))};
+} catch (...) {
+  rethrow_as_error();
 }
 
 Tensor dequantise_cache(const Executor& on, const Tensor& codes, const Tensor& scale,
-                        DType output) {
+                        DType output) try {
   return on
       .run("dequantise_cache", {{"codes", codes}, {"scale", scale}},
            {{"dtype", std::string(to_string(output))}})
       .at("output");
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace tessera

@@ -2,6 +2,7 @@
 // The records of lightning_attention, and its typed functions.
 #include <utility>
 
+#include "base/out_of_memory.hpp"
 #include "operations/recurrence_core/records.hpp"
 #include "operations/recurrence_core/typed_call.hpp"
 #include "tessera/operations/lightning_attention.hpp"
@@ -47,19 +48,24 @@ Options named(const LightningAttentionOptions& options) {
 }  // namespace
 
 RecurrentResult lightning_attention(const Executor& on, const Tensor& query, const Tensor& key,
-                                    const Tensor& value, const LightningAttentionOptions& options) {
+                                    const Tensor& value,
+                                    const LightningAttentionOptions& options) try {
   return operations::recurrence::run_forward(on, "lightning_attention",
                                              operands(query, key, value, options), named(options));
+} catch (...) {
+  rethrow_as_error();
 }
 
 RecurrentGradients lightning_attention_backward(const Executor& on, const Tensor& query,
                                                 const Tensor& key, const Tensor& value,
                                                 const Tensor& grad_output,
                                                 const LightningAttentionOptions& options,
-                                                const RecurrentGradientOptions& wanted) {
+                                                const RecurrentGradientOptions& wanted) try {
   return operations::recurrence::run_backward(on, "lightning_attention_backward",
                                               operands(query, key, value, options), grad_output,
                                               named(options), wanted);
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace tessera

@@ -2,6 +2,7 @@
 // The records of merge_attention_states and its gradients, and their typed functions.
 #include <utility>
 
+#include "base/out_of_memory.hpp"
 #include "operations/merge_attention_states/problem.hpp"
 #include "tessera/error.hpp"
 #include "tessera/operations/merge_attention_states.hpp"
@@ -95,16 +96,18 @@ Tensors operands(const AttentionStates& parts, const AttentionStates& other) {
 }  // namespace
 
 AttentionStates merge_attention_states(const Executor& on, const AttentionStates& parts,
-                                       const AttentionStates& other) {
+                                       const AttentionStates& other) try {
   Tensors results =
       on.run("merge_attention_states", operands(parts, other), {}, {"output", "log_sum_exp"});
   return {.output = std::move(results.at("output")),
           .log_sum_exp = std::move(results.at("log_sum_exp"))};
+} catch (...) {
+  rethrow_as_error();
 }
 
 MergeGradients merge_attention_states_backward(const Executor& on, const AttentionStates& parts,
                                                const AttentionStates& gradient,
-                                               const AttentionStates& other) {
+                                               const AttentionStates& other) try {
   Tensors tensors = operands(parts, other);
   tensors.emplace("grad_output", gradient.output);
   if (gradient.log_sum_exp) tensors.emplace("grad_log_sum_exp", gradient.log_sum_exp);
@@ -116,6 +119,8 @@ MergeGradients merge_attention_states_backward(const Executor& on, const Attenti
                        .log_sum_exp = std::move(results.at("grad_other_log_sum_exp"))};
   }
   return gradients;
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace tessera

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/out_of_memory.hpp"
 #include "tessera/error.hpp"
 #include "tessera/operations/moe.hpp"
 
@@ -36,7 +37,7 @@ std::int64_t expert_capacity(std::int64_t tokens, float factor, std::int64_t top
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(places)));
 }
 
-Routes route(const Executor& on, const Tensor& logits, const RouteOptions& options) {
+Routes route(const Executor& on, const Tensor& logits, const RouteOptions& options) try {
   Tensors tensors{{"logits", logits}};
   if (options.bias) tensors.emplace("bias", options.bias);
   Options named = scores(options);
@@ -53,11 +54,13 @@ Routes route(const Executor& on, const Tensor& logits, const RouteOptions& optio
           .offsets = std::move(results.at("offsets")),
           .balance_loss = std::move(results.at("balance_loss")),
           .z_loss = std::move(results.at("z_loss"))};
+} catch (...) {
+  rethrow_as_error();
 }
 
 Tensor route_backward(const Executor& on, const Tensor& logits, const Routes& routes,
                       const Tensor& grad_weights, const Tensor& grad_balance_loss,
-                      const Tensor& grad_z_loss, const RouteOptions& options) {
+                      const Tensor& grad_z_loss, const RouteOptions& options) try {
   Tensors tensors{{"logits", logits},
                   {"expert_ids", routes.expert_ids},
                   {"slots", routes.slots},
@@ -65,31 +68,40 @@ Tensor route_backward(const Executor& on, const Tensor& logits, const Routes& ro
   if (grad_balance_loss) tensors.emplace("grad_balance_loss", grad_balance_loss);
   if (grad_z_loss) tensors.emplace("grad_z_loss", grad_z_loss);
   return on.run("route_backward", std::move(tensors), scores(options)).at("grad_logits");
+} catch (...) {
+  rethrow_as_error();
 }
 
-Tensor dispatch(const Executor& on, const Tensor& input, const Routes& routes, std::int64_t rows) {
+Tensor dispatch(const Executor& on, const Tensor& input, const Routes& routes,
+                std::int64_t rows) try {
   Tensors tensors = choices(routes);
   tensors.emplace("input", input);
   Options options;
   if (rows != 0) options["rows"] = rows;
   return on.run("dispatch", std::move(tensors), std::move(options)).at("output");
+} catch (...) {
+  rethrow_as_error();
 }
 
-Tensor dispatch_backward(const Executor& on, const Tensor& grad_output, const Routes& routes) {
+Tensor dispatch_backward(const Executor& on, const Tensor& grad_output, const Routes& routes) try {
   Tensors tensors = choices(routes);
   tensors.emplace("rows", grad_output);
   return on.run("combine", std::move(tensors)).at("output");
+} catch (...) {
+  rethrow_as_error();
 }
 
-Tensor combine(const Executor& on, const Tensor& rows, const Routes& routes) {
+Tensor combine(const Executor& on, const Tensor& rows, const Routes& routes) try {
   Tensors tensors = choices(routes);
   tensors.emplace("rows", rows);
   if (routes.weights) tensors.emplace("weights", routes.weights);
   return on.run("combine", std::move(tensors)).at("output");
+} catch (...) {
+  rethrow_as_error();
 }
 
 CombineGradients combine_backward(const Executor& on, const Tensor& rows, const Routes& routes,
-                                  const Tensor& grad_output) {
+                                  const Tensor& grad_output) try {
   Tensors tensors = choices(routes);
   tensors.emplace("rows", rows);
   tensors.emplace("grad_output", grad_output);
@@ -102,6 +114,8 @@ CombineGradients combine_backward(const Executor& on, const Tensor& rows, const 
   CombineGradients gradients{.rows = std::move(results.at("grad_rows")), .weights = {}};
   if (routes.weights) gradients.weights = std::move(results.at("grad_weights"));
   return gradients;
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace tessera

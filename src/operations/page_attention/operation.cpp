@@ -2,6 +2,7 @@
 // page_attention: one query per sequence, keys and values in pages.
 #include <utility>
 
+#include "base/out_of_memory.hpp"
 #include "operations/attention_core/records.hpp"
 #include "operations/attention_core/typed_call.hpp"
 #include "tessera/operations/page_attention.hpp"
@@ -61,7 +62,7 @@ using operations::attention::add;
 
 Tensor page_attention(const Executor& on, const Tensor& query, const Tensor& key_cache,
                       const Tensor& value_cache, const Tensor& context_lens,
-                      const Tensor& block_tables, const PageAttentionOptions& options) {
+                      const Tensor& block_tables, const PageAttentionOptions& options) try {
   Tensors tensors;
   add(tensors, "query", query);
   add(tensors, "key_cache", key_cache);
@@ -77,6 +78,8 @@ Tensor page_attention(const Executor& on, const Tensor& query, const Tensor& key
   if (options.max_context_len) named["max_context_len"] = *options.max_context_len;
   if (options.precision) named["precision"] = std::string(to_string(*options.precision));
   return on.run("page_attention", tensors, std::move(named)).at("output");
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace tessera

@@ -2,6 +2,7 @@
 // ragged_decode_attention: one query per sequence, and the keys that it sees.
 #include <utility>
 
+#include "base/out_of_memory.hpp"
 #include "operations/attention_core/records.hpp"
 #include "operations/attention_core/typed_call.hpp"
 #include "tessera/operations/ragged_decode_attention.hpp"
@@ -71,7 +72,7 @@ using operations::attention::add;
 Tensor ragged_decode_attention(const Executor& on, const Tensor& query, const Tensor& key,
                                const Tensor& value, const Tensor& sequence_start,
                                const Tensor& sequence_end,
-                               const RaggedDecodeAttentionOptions& options) {
+                               const RaggedDecodeAttentionOptions& options) try {
   Tensors tensors = operations::attention::required(query, key, value);
   add(tensors, "sequence_start", sequence_start);
   add(tensors, "sequence_end", sequence_end);
@@ -86,6 +87,8 @@ Tensor ragged_decode_attention(const Executor& on, const Tensor& query, const Te
   }
   if (options.precision) named["precision"] = std::string(to_string(*options.precision));
   return on.run("ragged_decode_attention", tensors, std::move(named)).at("output");
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace tessera

@@ -2,6 +2,7 @@
 // ragged_page_attention: packed queries of many sequences, keys and values in pages.
 #include <utility>
 
+#include "base/out_of_memory.hpp"
 #include "operations/attention_core/records.hpp"
 #include "operations/attention_core/typed_call.hpp"
 #include "tessera/operations/ragged_page_attention.hpp"
@@ -62,7 +63,7 @@ using operations::attention::add;
 Tensor ragged_page_attention(const Executor& on, const Tensor& queries, const Tensor& kv_pages,
                              const Tensor& context_lens, const Tensor& block_tables,
                              const Tensor& query_start_loc, const Tensor& num_seqs,
-                             const RaggedPageAttentionOptions& options) {
+                             const RaggedPageAttentionOptions& options) try {
   Tensors tensors;
   add(tensors, "queries", queries);
   add(tensors, "kv_pages", kv_pages);
@@ -78,6 +79,8 @@ Tensor ragged_page_attention(const Executor& on, const Tensor& queries, const Te
   if (options.sliding_window) named["sliding_window"] = *options.sliding_window;
   if (options.precision) named["precision"] = std::string(to_string(*options.precision));
   return on.run("ragged_page_attention", tensors, std::move(named)).at("output");
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace tessera

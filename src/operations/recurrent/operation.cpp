@@ -2,6 +2,7 @@
 // The records of recurrent, and its typed functions.
 #include <utility>
 
+#include "base/out_of_memory.hpp"
 #include "operations/recurrence_core/records.hpp"
 #include "operations/recurrence_core/typed_call.hpp"
 #include "tessera/operations/recurrent.hpp"
@@ -43,18 +44,22 @@ Options named(const RecurrentOptions& options) {
 }  // namespace
 
 RecurrentResult recurrent(const Executor& on, const Tensor& query, const Tensor& key,
-                          const Tensor& value, const RecurrentOptions& options) {
+                          const Tensor& value, const RecurrentOptions& options) try {
   return operations::recurrence::run_forward(on, "recurrent", operands(query, key, value, options),
                                              named(options));
+} catch (...) {
+  rethrow_as_error();
 }
 
 RecurrentGradients recurrent_backward(const Executor& on, const Tensor& query, const Tensor& key,
                                       const Tensor& value, const Tensor& grad_output,
                                       const RecurrentOptions& options,
-                                      const RecurrentGradientOptions& wanted) {
+                                      const RecurrentGradientOptions& wanted) try {
   return operations::recurrence::run_backward(on, "recurrent_backward",
                                               operands(query, key, value, options), grad_output,
                                               named(options), wanted);
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace tessera
