@@ -3,9 +3,10 @@
 
 Programs of one kernel that differ only in how many items share the work, or in a length that is rounded up to the same
 width, have the same loops and the same registers. One of them is taken: the one with the largest work-group, since it
-leaves an item the fewest registers, and of those the one with the largest numbers. Of how elements are stored and which
-way a matrix lies, every value is taken once for each kernel, not once for each tile. Tiles, stages, policies and
-everything else that decides what an item holds are told apart, so a larger tile anywhere is a program of its own.
+leaves an item the fewest registers, and of those the one with the most operands, then the largest numbers. Of how
+elements are stored and which way a matrix lies, every value is taken once for each kernel, not once for each tile. Tiles,
+stages, policies and everything else that decides what an item holds are told apart, so a larger tile anywhere is a
+program of its own.
 """
 
 # Items and groups; nothing that an item holds depends on them.
@@ -29,7 +30,7 @@ def kind_of(line):
     for name, value in sorted(line['defines'].items()):
         if name in WIDTHS:
             value = width_of(value)
-        elif name == 'FEATURES':  # of a row: known to the compiler, or 0
+        elif name == 'FEATURES':  # bits, for operands that a call has: the most of them take the most registers
             value = min(value, 1)
         # With matrix units, LANES decides what an item holds of a matrix.
         if name in STORAGE or (name in EXTENTS and not (name == 'LANES' and 'MATRIX_M' in line['defines'])):
@@ -45,7 +46,8 @@ def stored_as(line):
 def strain_of(line):
     defines = line['defines']
     items = defines.get('WG_X', 1) * defines.get('WG_Y', 1) * defines.get('WG_Z', 1)
-    return items, sum(defines.values())
+    numbers = sum(value for name, value in defines.items() if name != 'FEATURES')
+    return items, bin(defines.get('FEATURES', 0)).count('1'), numbers
 
 
 def sample_of(lines):

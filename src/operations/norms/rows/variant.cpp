@@ -116,8 +116,8 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
             {512, 4, ahead, 512}, {256, 8, false, 256},  {1024, 4, false, 1024}};
   }
   // Other compilers spill of rows that are asked for ahead and of 8 vectors backward, Mesa's for
-  // NVIDIA of larger groups, AMD's OpenCL of 4 vectors of short rows, and Intel's
-  // of 2, with 128 registers to an item.
+  // NVIDIA of larger groups, AMD's of 4 vectors of long rows or with a mean, and Intel's of 2, with
+  // 128 registers to an item.
   const bool backward = problem.as<NormProblem>().backward;
   if (profile.vendor_id == kVendorNvidia) {
     if (profile.backend == Backend::kVulkan)
@@ -126,7 +126,7 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
       });
   } else if (backward && profile.vendor_id == kVendorIntel) {
     cuts = {{256, 1}, {512, 2}, {512, 1}};
-  } else if (backward && profile.vendor_id == kVendorAmd && profile.backend == Backend::kOpenCL) {
+  } else if (backward && profile.vendor_id == kVendorAmd) {
     cuts = {{256, 2}, {512, 2}, {128, 2}};
   } else if (backward || problem.dtype == DType::kF32) {
     cuts = {{256, 4}, {512, 2}, {512, 4}};
