@@ -31,6 +31,9 @@ class Sample(unittest.TestCase):
         lines = [program(1, WG_X=64), program(2, WG_X=256), program(3, SPLITS=4), program(4, LANES=16)]
         self.assertEqual(sample.sample_of(lines), [2])
 
+    def test_the_most_operands_are_taken(self):
+        self.assertEqual(sample.sample_of([program(1, FEATURES=1024), program(2, FEATURES=927)]), [2])
+
     def test_lanes_of_a_matrix_count(self):
         lines = [program(1, MATRIX_M=16, LANES=32), program(2, MATRIX_M=16, LANES=64)]
         self.assertEqual(sample.sample_of(lines), [1, 2])
