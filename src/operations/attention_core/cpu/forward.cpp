@@ -43,11 +43,6 @@ struct Tile {
   std::uint32_t vectors, key_rows, value_columns;
 };
 
-// Rows that have keys in common, on the average.
-std::int64_t rows_of(const Problem& problem) {
-  return call_of(problem).is_paged() ? rows_of_sequence(problem) : call_of(problem).q_len;
-}
-
 // The work-items that a grid with this many rows per item has.
 std::int64_t items(const AttentionProblem& call, std::int64_t rows) {
   return (call.q_len + rows - 1) / rows * call.heads * call.batch;
@@ -91,9 +86,9 @@ std::uint32_t block_q(const Problem& problem, const DeviceProfile& profile, cons
 std::vector<Tile> tiles(const Problem& problem, const DeviceProfile& profile) {
   const std::uint32_t width = vector_width(profile);
   const auto& call = call_of(problem);
-  if (rows_of(problem) <= width) return {{1, 16, 16}, {1, 12, 12}};
+  if (rows_that_share_keys(problem) <= width) return {{1, 16, 16}, {1, 12, 12}};
   if (width == 8) return {{2, 6, 4}, {2, 6, 6}};
-  if (rows_of(problem) <= 2 * width || is_narrow(call)) return {{2, 12, 8}, {4, 6, 4}};
+  if (rows_that_share_keys(problem) <= 2 * width || is_narrow(call)) return {{2, 12, 8}, {4, 6, 4}};
   return {{4, 6, 4}, {2, 12, 8}};
 }
 
@@ -131,16 +126,6 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
                               scratch_of(problem, tiling(problem, config, products)).end);
 }
 
-// Items of the work list are of one sequence.
-auto groups_of(Products products) {
-  return [products](const Problem& problem, const Config& config) {
-    Dim3 groups = row_groups(problem, config.at("BLOCK_Q"));
-    const AttentionTiling cut = tiling(problem, config, products);
-    if (cut.listed > 0) groups.x = listed_items(problem, cut);
-    return groups;
-  };
-}
-
 Variant variant_of(const AttentionSlots& slots, std::string name, std::string idea,
                    std::string kernel, Products products) {
   Variant variant = forward_variant(
@@ -150,7 +135,10 @@ Variant variant_of(const AttentionSlots& slots, std::string name, std::string id
        .tiling = [products](const Problem& problem,
                             const Config& config) { return tiling(problem, config, products); },
        .axes = dtype_axes,
-       .groups = groups_of(products)});
+       .groups =
+           [products](const Problem& problem, const Config& config) {
+             return listed_groups(problem, tiling(problem, config, products), config.at("BLOCK_Q"));
+           }});
   variant.needs = opencl_cpu();
   variant.space = [products](const Problem& problem, const DeviceProfile& profile) {
     return space(problem, profile, products);
