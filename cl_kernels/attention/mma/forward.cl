@@ -27,7 +27,7 @@
 // With splits, a group takes every key of its share only, and leaves {sum, maximum, total} for
 // attention/core/combine.
 // With PAGED=1 a group has the rows of an item of the work list, which are of one sequence. Keys of no page
-// are zeros, and the rows that would see them are computed again like those.
+// are zeros, and the rows that would see them are computed again like those; there are no masks, biases or dropout.
 #include "attention/core/key_rows.clh"
 #include "attention/mma/rows.clh"
 
@@ -40,7 +40,9 @@
 #include "attention/mma/forward_products.clh"
 #include "attention/mma/softmax.clh"
 #include "attention/core/exact_row.clh"
-#if POLICY
+// Whether policies may ask for single pairs.
+#define PAIRS (POLICY && !PAGED)
+#if PAIRS
 #include "attention/core/unseen.clh"
 #endif
 #if PAGED
@@ -129,7 +131,7 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
     tile += (int)split * share;
     end = min(end, tile + share);
   }
-#if POLICY
+#if PAIRS
 #define SKIP_HIDDEN(tile)                                                                 \
   while (tile < end && tile_state(policies, batch, head, first_row, tile) == MAP_NOTHING) \
   tile += (int)BLOCK_K
@@ -175,7 +177,7 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
   const uint key_at = key_tiles + mma_place_of_b(lane, ATTN_HEAD_PITCH);
   const uint value_at = value_tiles + place_of_values(lane);
 
-#if POLICY
+#if PAIRS
   const bool natural = (call.policy.features & POLICY_BIAS) != 0;  // see attention/core/natural_score
   const float scale = natural ? LOG2_E : 1.0f;
 #else
@@ -217,7 +219,7 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
     if (seen) {
       take_scores(score, query, query_at, key_at + stage * ATTN_K_BYTES);
       const bool all_visible = tile >= own.common_first && tile + (int)BLOCK_K <= own.common_end;
-#if POLICY
+#if PAIRS
       const uint features = call.policy.features;
       const bool hides = (features & POLICY_HIDES) != 0 &&
                          tile_state(policies, batch, head, first_row, tile) != MAP_ALL;
@@ -251,7 +253,7 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
       barrier(CLK_LOCAL_MEM_FENCE);
       if (next < end) COPY_KEYS(next, 0);
     }
-#if POLICY
+#if PAIRS
     // Else rows would be computed again for the sake of padding.
     if ((call.policy.features & POLICY_HIDES) != 0 &&
         tile_state(policies, batch, head, first_row, tile) != MAP_ALL) {
@@ -263,7 +265,7 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
 #endif
     if (seen) {
       take_exponentials(score, sum, most, scale, natural);
-#if POLICY
+#if PAIRS
       if ((call.policy.features & POLICY_DROPOUT) != 0)
         drop_weights(score, policies, batch, head, row, key);
 #endif

@@ -313,6 +313,20 @@ std::vector<Case> paged_benchmarks(const AttentionSlots& slots, DType dtype) {
                                                .rows = 8},
                                      .data = "normal"}));
   }
+  if (slots.query_start_loc == kNoOperand) return cases;
+  for (const std::int64_t dim : {64, 128}) {
+    cases.push_back(make_paged_case(slots, dtype,
+                                    {.name = "s1_h8_q2048_d" + std::to_string(dim) + "_page64",
+                                     .why = "prefill, as flash_attention's of 2048 causal rows",
+                                     .sizes = {.sequences = 1,
+                                               .heads = 8,
+                                               .kv_heads = 8,
+                                               .head_dim = dim,
+                                               .page_size = 64,
+                                               .per_sequence = 32,
+                                               .rows = 2048},
+                                     .data = "normal"}));
+  }
   return cases;
 }
 

@@ -55,7 +55,8 @@ Dim3 groups(const Problem& problem, const Config& config) {
 
 std::vector<Define> constants(const Problem& problem, const Config& /*config*/) {
   const AttentionProblem& call = call_of(problem);
-  const bool general = call.policies || call.soft_cap > 0 || !folds_into_exponent(call.scale);
+  const bool pairs = call.policies && !call.is_paged();  // may be asked for one by one
+  const bool general = pairs || call.soft_cap > 0 || !folds_into_exponent(call.scale);
   return {{"HEAD_DIM", head_dim(problem)},
           {"VALUE_DIM", value_dim(problem)},
           {"ALIGNED", is_aligned(problem, 16 / element_bytes(problem)) ? 1U : 0U},
