@@ -274,6 +274,13 @@ std::vector<Case> paged_cases(const AttentionSlots& slots, DType dtype) {
                       .sizes = {.sequences = 3, .per_sequence = 9, .rows = 301},
                       .features = kLogSumExp,
                       .data = "normal"});
+    shapes.push_back(
+        {.name = "chunks",
+         .why = "a head_dim that matrix units pad, pages of which eight tokens are in a tile",
+         .sizes =
+             {.sequences = 4, .head_dim = 72, .page_size = 24, .per_sequence = 17, .rows = 333},
+         .options = {{"sliding_window", std::int64_t{201}}},
+         .features = kHeadSinks | kLogSumExp});
   } else {
     shapes.push_back({.name = "value_dim",
                       .why = "values of another width",
