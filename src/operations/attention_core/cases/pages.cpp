@@ -227,7 +227,7 @@ std::vector<PagedCaseShape> shapes_of_all() {
        .sizes = {.sequences = 6, .page_size = 23, .per_sequence = 9}},
       {.name = "large_page",
        .why = "pages longer than a tile",
-       .sizes = {.sequences = 2, .page_size = 256, .per_sequence = 2}},
+       .sizes = {.sequences = 3, .page_size = 256, .per_sequence = 2}},
       {.name = "policies",
        .why = "a window, a cap, a scale and sinks of each head",
        .sizes = {.sequences = 5},
@@ -277,8 +277,11 @@ std::vector<Case> paged_cases(const AttentionSlots& slots, DType dtype) {
     shapes.push_back(
         {.name = "chunks",
          .why = "a head_dim that matrix units pad, pages of which eight tokens are in a tile",
-         .sizes =
-             {.sequences = 4, .head_dim = 72, .page_size = 24, .per_sequence = 17, .rows = 333},
+         .sizes = {.sequences = 4,
+                   .head_dim = dtype == DType::kF16 ? 72 : 64,
+                   .page_size = 24,
+                   .per_sequence = 17,
+                   .rows = 333},
          .options = {{"sliding_window", std::int64_t{201}}},
          .features = kHeadSinks | kLogSumExp});
   } else {
