@@ -313,10 +313,12 @@ TEST(MatmulEdges, OfHopperAreTakenByHopper) {
     ASSERT_NE(variant, operation.variants.end());
     for (const std::uint32_t block_n : {128U, 256U}) {
       const Config config{{"BLOCK_N", block_n}, {"STAGES", 3}, {"WG_X", 384}, {"GROUPS", 132}};
-      for (const Case& edge : operation.workload.edge_cases(DType::kF16, config)) {
-        const Problem problem = make_problem(operation, edge.operands, edge.options);
-        EXPECT_EQ(variant->rejects(problem, config, profile), std::nullopt)
-            << name << " " << edge.name;
+      for (const DType dtype : variant->dtypes) {
+        for (const Case& edge : operation.workload.edge_cases(dtype, config)) {
+          const Problem problem = make_problem(operation, edge.operands, edge.options);
+          EXPECT_EQ(variant->rejects(problem, config, profile), std::nullopt)
+              << name << " " << edge.name << " " << to_string(dtype);
+        }
       }
     }
   }
