@@ -58,6 +58,18 @@ TEST(MatmulRefusals, SayWhatIsWrong) {
   huge_too.shape = {1, std::int64_t{1} << 40};
   const Row rows[] = {
       {"matmul", {{"a", f32({3})}, {"b", f32({3, 4})}}, {}, "matmul: a f32[3] must be a matrix"},
+      {"fused_mlp",
+       {{"input", f32({3})}, {"w1", f32({3, 4})}, {"w2", f32({4, 2})}},
+       {},
+       "fused_mlp: input f32[3] must be a matrix"},
+      {"fused_mlp",
+       {{"input", f32({2, 3})}, {"w1", f32({3, 4})}, {"w2", f32({4, 2})}},
+       {{"activation", "swiglu"}},
+       "w1 f32[3, 4] is not [3, 8] as input f32[2, 3] and w2 f32[4, 2] want it"},
+      {"fused_mlp",
+       {{"input", f32({2, 3})}, {"w1", f32({3, 4})}, {"w2", f32({4, 2})}, {"b2", f32({4})}},
+       {},
+       "b2 f32[4]"},
       {"matmul",
        {{"a", f32({2, 3})}, {"b", f32({4, 5})}},
        {},
