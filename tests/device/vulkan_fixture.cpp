@@ -140,6 +140,7 @@ Function real(const char* name) {
 
 }  // namespace
 
+#pragma GCC visibility push(default)  // or the library does not find them
 extern "C" {
 
 VKAPI_ATTR VkResult VKAPI_CALL vkEnumerateInstanceVersion(std::uint32_t* version) {
@@ -272,4 +273,5 @@ VKAPI_ATTR VkResult VKAPI_CALL vkGetPipelineCacheData(VkDevice device, VkPipelin
 }
 
 }  // extern "C"
+#pragma GCC visibility pop
 #endif

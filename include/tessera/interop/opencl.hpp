@@ -18,6 +18,9 @@
 // is the application's, where another queue or a user event waits. What waits, as synchronize() and
 // downloads do, waits for the stream's commands by an event.
 //
+// Loader. Tessera links none: it opens libOpenCL.so.1 when it is first needed, which is the one that
+// an application links, too.
+//
 // Threads: as Context, Stream and Executor. The context and what belongs to it must live in the
 // process that made them: after fork() every call in the child throws DeviceLost.
 //

@@ -20,7 +20,7 @@ void Holdings::release() noexcept {
   pipelines_.clear();
   if (driver_usable()) {
     for (const DescriptorPoolHandle& pool : pools_) {
-      vkResetDescriptorPool(core_->handle(), pool.get(), 0);  // never fails
+      core_->vk().ResetDescriptorPool(core_->handle(), pool.get(), 0);  // never fails
     }
   }
   pool_ = 0;
@@ -60,8 +60,8 @@ VkDescriptorSet Holdings::descriptor_set(const Pipeline& pipeline,
     writes_[i].descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
     writes_[i].pBufferInfo = &buffer_infos_[i];
   }
-  vkUpdateDescriptorSets(core_->handle(), static_cast<std::uint32_t>(writes_.size()),
-                         writes_.data(), 0, nullptr);
+  core_->vk().UpdateDescriptorSets(core_->handle(), static_cast<std::uint32_t>(writes_.size()),
+                                   writes_.data(), 0, nullptr);
   return set;
 }
 
@@ -76,7 +76,7 @@ VkDescriptorSet Holdings::allocate_set(const Pipeline& pipeline) {
     if (fresh) add_pool(std::max(kDescriptorsPerPool, pipeline.descriptors()));
     info.descriptorPool = pools_[pool_].get();
     VkDescriptorSet set = VK_NULL_HANDLE;
-    const VkResult result = vkAllocateDescriptorSets(core_->handle(), &info, &set);
+    const VkResult result = core_->vk().AllocateDescriptorSets(core_->handle(), &info, &set);
     if (result == VK_SUCCESS) return set;
     const bool full = result == VK_ERROR_OUT_OF_POOL_MEMORY || result == VK_ERROR_FRAGMENTED_POOL;
     if (!full || fresh) core_->check(result, "vkAllocateDescriptorSets");
@@ -92,9 +92,9 @@ void Holdings::add_pool(std::uint32_t descriptors) {
   info.poolSizeCount = 1;
   info.pPoolSizes = &size;
   VkDescriptorPool pool = VK_NULL_HANDLE;
-  core_->check(vkCreateDescriptorPool(core_->handle(), &info, nullptr, &pool),
+  core_->check(core_->vk().CreateDescriptorPool(core_->handle(), &info, nullptr, &pool),
                "vkCreateDescriptorPool");
-  pools_.emplace_back(core_->handle(), pool);
+  pools_.emplace_back(*core_, pool);
 }
 
 Holdings::ArgumentSlot Holdings::store_arguments(std::span<const std::byte> arguments) {

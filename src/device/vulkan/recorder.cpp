@@ -44,7 +44,7 @@ void Recorder::launch(const Launch& launch) {
   core_->require_alive();
   const Pipeline& pipeline = launcher_.check(launch);
   const VkDescriptorSet set = launcher_.bind(launch, pipeline, held_);
-  record_barrier(commands_);
+  record_barrier(*core_, commands_);
   launcher_.record(commands_, launch, pipeline, set);
 }
 
