@@ -209,6 +209,7 @@ VKAPI_ATTR VkResult VKAPI_CALL vkAllocateMemory(VkDevice device, const VkMemoryA
                                                 VkDeviceMemory* memory) {
   TESSERA_REAL(vkAllocateMemory);
   if (faults.allocate != VK_SUCCESS) return faults.allocate;
+  ++faults.allocations;
   VkMemoryAllocateInfo copy = *info;
   if (faults.separate_memory) copy.memoryTypeIndex = 0;
   return vkAllocateMemory_real(device, &copy, allocator, memory);

@@ -33,7 +33,8 @@
 // Threads: as Context, Stream and Executor; vkQueueSubmit is called between lock() and unlock() of
 // the application, if there are any.
 //
-// Errors that kernels raise (see ErrorLog) go to words that the stream reads when it waits. A
+// Errors that kernels raise (see ErrorLog) go to words that the stream reads when it waits; a call
+// that finds its 16384 words full waits, too, and with an ErrorLog none does. A
 // recording never waits, so an operation that raises some is run with an ErrorLog of the context,
 // Executor::with_errors(), and without one is refused with InvalidArgument.
 //

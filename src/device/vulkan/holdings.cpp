@@ -24,6 +24,7 @@ void Holdings::release() noexcept {
     }
   }
   pool_ = 0;
+  argument_ = 0;
   arguments_used_ = 0;
 }
 
@@ -101,17 +102,22 @@ Holdings::ArgumentSlot Holdings::store_arguments(std::span<const std::byte> argu
   const std::uint64_t alignment =
       std::max<std::uint64_t>(core_->physical().limits.minStorageBufferOffsetAlignment, 16);
   std::uint64_t offset = (arguments_used_ + alignment - 1) / alignment * alignment;
-  if (!arguments_ || offset + arguments.size() > arguments_->size()) {
-    // A full one stays with the launches that read it, in buffers_.
-    const std::uint64_t grown = arguments_ ? 2 * arguments_->size() : kArgumentBytes;
-    arguments_ = VulkanBuffer::create(core_, std::max<std::uint64_t>(grown, arguments.size()),
-                                      MemoryUse::kArguments);
+  while (argument_ < arguments_.size() &&
+         offset + arguments.size() > arguments_[argument_]->size()) {
+    ++argument_;
     offset = 0;
   }
-  keep(arguments_);
-  std::memcpy(arguments_->mapped() + offset, arguments.data(), arguments.size());
+  if (argument_ == arguments_.size()) {
+    const std::uint64_t grown = arguments_.empty() ? kArgumentBytes : 2 * arguments_.back()->size();
+    arguments_.push_back(VulkanBuffer::create(
+        core_, std::max<std::uint64_t>(grown, arguments.size()), MemoryUse::kArguments));
+    offset = 0;
+  }
+  const std::shared_ptr<VulkanBuffer>& buffer = arguments_[argument_];
+  keep(buffer);
+  std::memcpy(buffer->mapped() + offset, arguments.data(), arguments.size());
   arguments_used_ = offset + arguments.size();
-  return {arguments_->handle(), offset};
+  return {buffer->handle(), offset};
 }
 
 }  // namespace tessera::device::vulkan
