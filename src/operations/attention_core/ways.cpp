@@ -6,39 +6,56 @@ namespace tessera::operations::attention {
 // Each is the work of a room.
 #define FORWARD(name) Way name(const AttentionSlots& slots);
 #define PAGED FORWARD
+#define CODES FORWARD
 #define BACKWARD FORWARD
 #include "operations/attention_core/ways.def"
 #undef FORWARD
 #undef PAGED
+#undef CODES
 #undef BACKWARD
 
 std::vector<Way> forward_ways(const AttentionSlots& slots) {
 #define FORWARD(name) name(slots),
 #define PAGED FORWARD
+#define CODES FORWARD
 #define BACKWARD(name)
   return {
 #include "operations/attention_core/ways.def"
   };
 #undef FORWARD
 #undef PAGED
+#undef CODES
 #undef BACKWARD
 }
 
+namespace {
+
+// Of an operation that takes codes, too.
+[[maybe_unused]] Way of_floats(Way way) {
+  for (const DType dtype : way.variant.dtypes) way.variant.types.emplace_back(to_string(dtype));
+  return way;
+}
+
+}  // namespace
+
 std::vector<Way> paged_ways(const AttentionSlots& slots) {
 #define FORWARD(name)
-#define PAGED(name) name(slots),
+#define PAGED(name) of_floats(name(slots)),
+#define CODES(name) name(slots),
 #define BACKWARD FORWARD
   return {
 #include "operations/attention_core/ways.def"
   };
 #undef FORWARD
 #undef PAGED
+#undef CODES
 #undef BACKWARD
 }
 
 std::vector<Way> backward_ways(const AttentionSlots& slots) {
 #define FORWARD(name)
 #define PAGED FORWARD
+#define CODES FORWARD
 #define BACKWARD(name) name(slots),
   return {
 #include "operations/attention_core/ways.def"
