@@ -466,9 +466,11 @@ static inline tessera_status tessera_scaled_dot_product_attention(const tessera_
 typedef struct tessera_page_attention_call {
   /* [sequences, heads, head_dim]: head_dim is contiguous and 1 to 512 */
   const tessera_tensor* query;
-  /* [pages, kv_heads, page_size, head_dim]: any strides but along head_dim */
+  /* [pages, kv_heads, page_size, head_dim]: any strides but along head_dim; codes of i8, i4,
+     e4m3fn or e5m2 have scales */
   const tessera_tensor* key_cache;
-  /* [pages, kv_heads, page_size, value_dim]: value_dim may differ from head_dim */
+  /* [pages, kv_heads, page_size, value_dim]: value_dim may differ from head_dim; codes of i8,
+     i4, e4m3fn or e5m2 have scales */
   const tessera_tensor* value_cache;
   /* [sequences]: how many tokens each sequence has, those of its queries included */
   const tessera_tensor* context_lens;
@@ -478,6 +480,12 @@ typedef struct tessera_page_attention_call {
   /* optional, [heads, sinks]: logits of keys with value 0: they join the denominator, once per
      row; also [kv_heads, sinks] and [sinks]; the dtype of query or f32 */
   const tessera_tensor* softmax_aux;
+  /* optional, [pages, kv_heads, page_size]: what a code of key_cache times this means, not
+     negative; each axis may be 1 */
+  const tessera_tensor* key_scale;
+  /* optional, [pages, kv_heads, page_size]: what a code of value_cache times this means, not
+     negative; each axis may be 1 */
+  const tessera_tensor* value_scale;
   /* output, [sequences, heads, value_dim]: sequences without tokens are 0 */
   tessera_tensor** output;
   /* optional, output, [sequences, heads]: natural logarithm; -inf for sequences without tokens */
@@ -509,6 +517,8 @@ static inline tessera_status tessera_page_attention(const tessera_context* conte
       {"context_lens", call->context_lens, 0},
       {"block_tables", call->block_tables, 0},
       {"softmax_aux", call->softmax_aux, 0},
+      {"key_scale", call->key_scale, 0},
+      {"value_scale", call->value_scale, 0},
   };
   const tessera_output outputs[] = {
       {"output", call->output, 0},
@@ -524,7 +534,7 @@ static inline tessera_status tessera_page_attention(const tessera_context* conte
   };
   const tessera_call generic = {sizeof(tessera_call),
       "page_attention",
-      operands, 6,
+      operands, 8,
       options, 6,
       outputs, 2,
       0, stream};
@@ -538,7 +548,7 @@ typedef struct tessera_ragged_page_attention_call {
   /* [rows, heads, head_dim]: one sequence after the other; head_dim is contiguous and 1 to 512 */
   const tessera_tensor* queries;
   /* [pages, page_size, 2 kv_heads, head_dim]: head 2 g is that of keys, 2 g + 1 that of values;
-     any strides but along head_dim */
+     any strides but along head_dim; codes of i8, i4, e4m3fn or e5m2 have scales */
   const tessera_tensor* kv_pages;
   /* [sequences]: how many tokens each sequence has, those of its queries included */
   const tessera_tensor* context_lens;
@@ -552,6 +562,9 @@ typedef struct tessera_ragged_page_attention_call {
   /* optional, [heads, sinks]: logits of keys with value 0: they join the denominator, once per
      row; also [kv_heads, sinks] and [sinks]; the dtype of query or f32 */
   const tessera_tensor* softmax_aux;
+  /* optional, [pages, page_size, 2 kv_heads]: what a code of kv_pages times this means, not
+     negative; each axis may be 1 */
+  const tessera_tensor* kv_scale;
   /* output, [rows, heads, head_dim]: rows without tokens or sequence are 0 */
   tessera_tensor** output;
   /* optional, output, [heads, rows]: natural logarithm; -inf for rows without tokens */
@@ -581,6 +594,7 @@ static inline tessera_status tessera_ragged_page_attention(const tessera_context
       {"query_start_loc", call->query_start_loc, 0},
       {"num_seqs", call->num_seqs, 0},
       {"softmax_aux", call->softmax_aux, 0},
+      {"kv_scale", call->kv_scale, 0},
   };
   const tessera_output outputs[] = {
       {"output", call->output, 0},
@@ -595,7 +609,7 @@ static inline tessera_status tessera_ragged_page_attention(const tessera_context
   };
   const tessera_call generic = {sizeof(tessera_call),
       "ragged_page_attention",
-      operands, 7,
+      operands, 8,
       options, 5,
       outputs, 2,
       0, stream};
@@ -609,9 +623,11 @@ typedef struct tessera_ragged_decode_attention_call {
   /* [batch, heads, head_dim]: also [batch, 1, heads, head_dim]; head_dim is contiguous and 1 to
      512 */
   const tessera_tensor* query;
-  /* [batch, rows, kv_heads, head_dim]: heads is a multiple of kv_heads */
+  /* [batch, rows, kv_heads, head_dim]: heads is a multiple of kv_heads; codes of i8, i4, e4m3fn
+     or e5m2 have scales */
   const tessera_tensor* key;
-  /* [batch, rows, kv_heads, value_dim]: value_dim may differ from head_dim */
+  /* [batch, rows, kv_heads, value_dim]: value_dim may differ from head_dim; codes of i8, i4,
+     e4m3fn or e5m2 have scales */
   const tessera_tensor* value;
   /* [batch]: the first key of each sequence */
   const tessera_tensor* sequence_start;
@@ -620,6 +636,12 @@ typedef struct tessera_ragged_decode_attention_call {
   /* optional, [heads, sinks]: logits of keys with value 0: they join the denominator, once per
      row; also [kv_heads, sinks] and [sinks]; the dtype of query or f32 */
   const tessera_tensor* softmax_aux;
+  /* optional, [batch, rows, kv_heads]: what a code of key times this means, not negative; each
+     axis may be 1 */
+  const tessera_tensor* key_scale;
+  /* optional, [batch, rows, kv_heads]: what a code of value times this means, not negative; each
+     axis may be 1 */
+  const tessera_tensor* value_scale;
   /* output, [batch, heads, value_dim]: sequences without keys are 0 */
   tessera_tensor** output;
   /* optional, output, [batch, heads]: natural logarithm; -inf for sequences without keys;
@@ -649,6 +671,8 @@ static inline tessera_status tessera_ragged_decode_attention(const tessera_conte
       {"sequence_start", call->sequence_start, 0},
       {"sequence_end", call->sequence_end, 0},
       {"softmax_aux", call->softmax_aux, 0},
+      {"key_scale", call->key_scale, 0},
+      {"value_scale", call->value_scale, 0},
   };
   const tessera_output outputs[] = {
       {"output", call->output, 0},
@@ -663,7 +687,7 @@ static inline tessera_status tessera_ragged_decode_attention(const tessera_conte
   };
   const tessera_call generic = {sizeof(tessera_call),
       "ragged_decode_attention",
-      operands, 6,
+      operands, 8,
       options, 5,
       outputs, 2,
       0, stream};
