@@ -33,12 +33,12 @@ const std::map<std::pair<std::string, Backend>, std::size_t>& larger_budgets() {
       // Four operations; storage types, alignment and who makes scales are compiled in. The kernels
       // are small.
       {{"kv_cache", Backend::kVulkan}, 24},
-      // Eight operations: plain products in mixed types, six of them in storage, and those of
-      // groups,
-      // whose rows or terms are ragged; CPUs multiply words of bf16 and i8, too, and have a kernel
-      // for few rows, each with its packing. One program takes two seconds at most.
+      // Ten operations: plain products in mixed types, six of them in storage, those of groups,
+      // whose rows or terms are ragged, and with blocks of a sparse matrix; CPUs multiply words of
+      // bf16 and i8, too, and have a kernel for few rows, each with its packing. One program takes
+      // two seconds at most.
       {{"matmul", Backend::kOpenCL}, 48},
-      {{"matmul", Backend::kVulkan}, 24},
+      {{"matmul", Backend::kVulkan}, 28},
       // Five operations of fifteen small kernels; storage types, alignment and which losses are
       // wanted are compiled in.
       {{"moe", Backend::kOpenCL}, 28},
