@@ -2331,6 +2331,443 @@ static inline tessera_status tessera_cumsum(const tessera_context* context,
   return tessera_run(context, &generic);
 }
 
+/* a layer of long short-term memory, in one direction or both. z = weight_ih x_t + bias_ih +
+   weight_hh h_(t-1) + bias_hh in blocks i, f, g, o; c_t = sigmoid(f) c_(t-1) + sigmoid(i)
+   tanh(g); h_t = sigmoid(o) tanh(c_t) */
+typedef struct tessera_lstm_call {
+  /* [batch, seq, features] */
+  const tessera_tensor* input;
+  /* [directions, gates * hidden, features]: one direction or two; blocks of hidden rows, one for
+     each gate */
+  const tessera_tensor* weight_ih;
+  /* [directions, gates * hidden, hidden]: likewise */
+  const tessera_tensor* weight_hh;
+  /* optional, [directions, gates * hidden] */
+  const tessera_tensor* bias_ih;
+  /* optional, [directions, gates * hidden] */
+  const tessera_tensor* bias_hh;
+  /* optional, [directions, batch, hidden]: 0 where it is left out */
+  const tessera_tensor* h0;
+  /* optional, [directions, batch, hidden]: 0 where it is left out */
+  const tessera_tensor* c0;
+  /* optional, [batch]: tokens of each batch entry; seq where it is left out */
+  const tessera_tensor* lengths;
+  /* output, [batch, seq, directions * hidden]: h of each token, 0 behind lengths */
+  tessera_tensor** output;
+  /* optional, output, [directions, batch, hidden]: h after the last token */
+  tessera_tensor** h_n;
+  /* optional, output, [directions, batch, hidden]: c after the last token */
+  tessera_tensor** c_n;
+  /* bool, default false: the first direction runs from the last token to the first, and the
+     second the other way */
+  tessera_value reverse;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_lstm_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_lstm(const tessera_context* context,
+    const tessera_stream* stream, const tessera_lstm_call* call) {
+  const tessera_operand operands[] = {
+      {"input", call->input, 0},
+      {"weight_ih", call->weight_ih, 0},
+      {"weight_hh", call->weight_hh, 0},
+      {"bias_ih", call->bias_ih, 0},
+      {"bias_hh", call->bias_hh, 0},
+      {"h0", call->h0, 0},
+      {"c0", call->c0, 0},
+      {"lengths", call->lengths, 0},
+  };
+  const tessera_output outputs[] = {
+      {"output", call->output, 0},
+      {"h_n", call->h_n, 0},
+      {"c_n", call->c_n, 0},
+  };
+  const tessera_option options[] = {
+      {"reverse", call->reverse},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {sizeof(tessera_call),
+      "lstm",
+      operands, 8,
+      options, 2,
+      outputs, 3,
+      0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* gradients of lstm. back through time: grad_h_t = grad_output_t + what the step after t gives
+   h_t, grad_h_n behind the last; d_t the gradient of the gates' sums; grad_input = d weight_ih;
+   grad_weight_ih = d^T input; grad_weight_hh = d^T h_(t-1) */
+typedef struct tessera_lstm_backward_call {
+  /* [batch, seq, features] */
+  const tessera_tensor* input;
+  /* [directions, gates * hidden, features]: one direction or two; blocks of hidden rows, one for
+     each gate */
+  const tessera_tensor* weight_ih;
+  /* [directions, gates * hidden, hidden]: likewise */
+  const tessera_tensor* weight_hh;
+  /* optional, [directions, gates * hidden] */
+  const tessera_tensor* bias_ih;
+  /* optional, [directions, gates * hidden] */
+  const tessera_tensor* bias_hh;
+  /* optional, [directions, batch, hidden]: 0 where it is left out */
+  const tessera_tensor* h0;
+  /* optional, [directions, batch, hidden]: 0 where it is left out */
+  const tessera_tensor* c0;
+  /* optional, [batch]: tokens of each batch entry; seq where it is left out */
+  const tessera_tensor* lengths;
+  /* [batch, seq, directions * hidden] */
+  const tessera_tensor* grad_output;
+  /* optional, [directions, batch, hidden]: 0 where it is left out */
+  const tessera_tensor* grad_h_n;
+  /* optional, [directions, batch, hidden]: 0 where it is left out */
+  const tessera_tensor* grad_c_n;
+  /* optional, output, [batch, seq, features]: in the shape and dtype of input */
+  tessera_tensor** grad_input;
+  /* optional, output, [directions, gates * hidden, features]: in the shape and dtype of
+     weight_ih */
+  tessera_tensor** grad_weight_ih;
+  /* optional, output, [directions, gates * hidden, hidden]: in the shape and dtype of weight_hh */
+  tessera_tensor** grad_weight_hh;
+  /* optional, output, [directions, gates * hidden]: in the shape and dtype of bias_ih */
+  tessera_tensor** grad_bias_ih;
+  /* optional, output, [directions, gates * hidden]: in the shape and dtype of bias_hh */
+  tessera_tensor** grad_bias_hh;
+  /* optional, output, [directions, batch, hidden]: in the shape and dtype of h0 */
+  tessera_tensor** grad_h0;
+  /* optional, output, [directions, batch, hidden]: in the shape and dtype of c0 */
+  tessera_tensor** grad_c0;
+  /* bool, default false: the first direction runs from the last token to the first, and the
+     second the other way */
+  tessera_value reverse;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_lstm_backward_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_lstm_backward(const tessera_context* context,
+    const tessera_stream* stream, const tessera_lstm_backward_call* call) {
+  const tessera_operand operands[] = {
+      {"input", call->input, 0},
+      {"weight_ih", call->weight_ih, 0},
+      {"weight_hh", call->weight_hh, 0},
+      {"bias_ih", call->bias_ih, 0},
+      {"bias_hh", call->bias_hh, 0},
+      {"h0", call->h0, 0},
+      {"c0", call->c0, 0},
+      {"lengths", call->lengths, 0},
+      {"grad_output", call->grad_output, 0},
+      {"grad_h_n", call->grad_h_n, 0},
+      {"grad_c_n", call->grad_c_n, 0},
+  };
+  const tessera_output outputs[] = {
+      {"grad_input", call->grad_input, 0},
+      {"grad_weight_ih", call->grad_weight_ih, 0},
+      {"grad_weight_hh", call->grad_weight_hh, 0},
+      {"grad_bias_ih", call->grad_bias_ih, 0},
+      {"grad_bias_hh", call->grad_bias_hh, 0},
+      {"grad_h0", call->grad_h0, 0},
+      {"grad_c0", call->grad_c0, 0},
+  };
+  const tessera_option options[] = {
+      {"reverse", call->reverse},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {sizeof(tessera_call),
+      "lstm_backward",
+      operands, 11,
+      options, 2,
+      outputs, 7,
+      0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* a layer of gated recurrent units, in one direction or both. a = weight_ih x_t + bias_ih, b =
+   weight_hh h_(t-1) + bias_hh in blocks r, z, n; r = sigmoid(a_r + b_r), z = sigmoid(a_z + b_z),
+   n = tanh(a_n + r b_n); h_t = (1 - z) n + z h_(t-1) */
+typedef struct tessera_gru_call {
+  /* [batch, seq, features] */
+  const tessera_tensor* input;
+  /* [directions, gates * hidden, features]: one direction or two; blocks of hidden rows, one for
+     each gate */
+  const tessera_tensor* weight_ih;
+  /* [directions, gates * hidden, hidden]: likewise */
+  const tessera_tensor* weight_hh;
+  /* optional, [directions, gates * hidden] */
+  const tessera_tensor* bias_ih;
+  /* optional, [directions, gates * hidden] */
+  const tessera_tensor* bias_hh;
+  /* optional, [directions, batch, hidden]: 0 where it is left out */
+  const tessera_tensor* h0;
+  /* optional, [batch]: tokens of each batch entry; seq where it is left out */
+  const tessera_tensor* lengths;
+  /* output, [batch, seq, directions * hidden]: h of each token, 0 behind lengths */
+  tessera_tensor** output;
+  /* optional, output, [directions, batch, hidden]: h after the last token */
+  tessera_tensor** h_n;
+  /* bool, default false: the first direction runs from the last token to the first, and the
+     second the other way */
+  tessera_value reverse;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_gru_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_gru(const tessera_context* context,
+    const tessera_stream* stream, const tessera_gru_call* call) {
+  const tessera_operand operands[] = {
+      {"input", call->input, 0},
+      {"weight_ih", call->weight_ih, 0},
+      {"weight_hh", call->weight_hh, 0},
+      {"bias_ih", call->bias_ih, 0},
+      {"bias_hh", call->bias_hh, 0},
+      {"h0", call->h0, 0},
+      {"lengths", call->lengths, 0},
+  };
+  const tessera_output outputs[] = {
+      {"output", call->output, 0},
+      {"h_n", call->h_n, 0},
+  };
+  const tessera_option options[] = {
+      {"reverse", call->reverse},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {sizeof(tessera_call),
+      "gru",
+      operands, 7,
+      options, 2,
+      outputs, 2,
+      0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* gradients of gru. back through time: grad_h_t = grad_output_t + what the step after t gives
+   h_t, grad_h_n behind the last; d_t the gradient of the gates' sums; grad_input = d weight_ih;
+   grad_weight_ih = d^T input; grad_weight_hh = d^T h_(t-1) */
+typedef struct tessera_gru_backward_call {
+  /* [batch, seq, features] */
+  const tessera_tensor* input;
+  /* [directions, gates * hidden, features]: one direction or two; blocks of hidden rows, one for
+     each gate */
+  const tessera_tensor* weight_ih;
+  /* [directions, gates * hidden, hidden]: likewise */
+  const tessera_tensor* weight_hh;
+  /* optional, [directions, gates * hidden] */
+  const tessera_tensor* bias_ih;
+  /* optional, [directions, gates * hidden] */
+  const tessera_tensor* bias_hh;
+  /* optional, [directions, batch, hidden]: 0 where it is left out */
+  const tessera_tensor* h0;
+  /* optional, [batch]: tokens of each batch entry; seq where it is left out */
+  const tessera_tensor* lengths;
+  /* [batch, seq, directions * hidden] */
+  const tessera_tensor* grad_output;
+  /* optional, [directions, batch, hidden]: 0 where it is left out */
+  const tessera_tensor* grad_h_n;
+  /* optional, output, [batch, seq, features]: in the shape and dtype of input */
+  tessera_tensor** grad_input;
+  /* optional, output, [directions, gates * hidden, features]: in the shape and dtype of
+     weight_ih */
+  tessera_tensor** grad_weight_ih;
+  /* optional, output, [directions, gates * hidden, hidden]: in the shape and dtype of weight_hh */
+  tessera_tensor** grad_weight_hh;
+  /* optional, output, [directions, gates * hidden]: in the shape and dtype of bias_ih */
+  tessera_tensor** grad_bias_ih;
+  /* optional, output, [directions, gates * hidden]: in the shape and dtype of bias_hh */
+  tessera_tensor** grad_bias_hh;
+  /* optional, output, [directions, batch, hidden]: in the shape and dtype of h0 */
+  tessera_tensor** grad_h0;
+  /* bool, default false: the first direction runs from the last token to the first, and the
+     second the other way */
+  tessera_value reverse;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_gru_backward_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_gru_backward(const tessera_context* context,
+    const tessera_stream* stream, const tessera_gru_backward_call* call) {
+  const tessera_operand operands[] = {
+      {"input", call->input, 0},
+      {"weight_ih", call->weight_ih, 0},
+      {"weight_hh", call->weight_hh, 0},
+      {"bias_ih", call->bias_ih, 0},
+      {"bias_hh", call->bias_hh, 0},
+      {"h0", call->h0, 0},
+      {"lengths", call->lengths, 0},
+      {"grad_output", call->grad_output, 0},
+      {"grad_h_n", call->grad_h_n, 0},
+  };
+  const tessera_output outputs[] = {
+      {"grad_input", call->grad_input, 0},
+      {"grad_weight_ih", call->grad_weight_ih, 0},
+      {"grad_weight_hh", call->grad_weight_hh, 0},
+      {"grad_bias_ih", call->grad_bias_ih, 0},
+      {"grad_bias_hh", call->grad_bias_hh, 0},
+      {"grad_h0", call->grad_h0, 0},
+  };
+  const tessera_option options[] = {
+      {"reverse", call->reverse},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {sizeof(tessera_call),
+      "gru_backward",
+      operands, 9,
+      options, 2,
+      outputs, 6,
+      0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* a layer of plain recurrent cells, in one direction or both. h_t = activation(weight_ih x_t +
+   bias_ih + weight_hh h_(t-1) + bias_hh) */
+typedef struct tessera_rnn_call {
+  /* [batch, seq, features] */
+  const tessera_tensor* input;
+  /* [directions, gates * hidden, features]: one direction or two; blocks of hidden rows, one for
+     each gate */
+  const tessera_tensor* weight_ih;
+  /* [directions, gates * hidden, hidden]: likewise */
+  const tessera_tensor* weight_hh;
+  /* optional, [directions, gates * hidden] */
+  const tessera_tensor* bias_ih;
+  /* optional, [directions, gates * hidden] */
+  const tessera_tensor* bias_hh;
+  /* optional, [directions, batch, hidden]: 0 where it is left out */
+  const tessera_tensor* h0;
+  /* optional, [batch]: tokens of each batch entry; seq where it is left out */
+  const tessera_tensor* lengths;
+  /* output, [batch, seq, directions * hidden]: h of each token, 0 behind lengths */
+  tessera_tensor** output;
+  /* optional, output, [directions, batch, hidden]: h after the last token */
+  tessera_tensor** h_n;
+  /* bool, default false: the first direction runs from the last token to the first, and the
+     second the other way */
+  tessera_value reverse;
+  /* one of tanh, relu, default tanh: of the sum */
+  tessera_value activation;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_rnn_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_rnn(const tessera_context* context,
+    const tessera_stream* stream, const tessera_rnn_call* call) {
+  const tessera_operand operands[] = {
+      {"input", call->input, 0},
+      {"weight_ih", call->weight_ih, 0},
+      {"weight_hh", call->weight_hh, 0},
+      {"bias_ih", call->bias_ih, 0},
+      {"bias_hh", call->bias_hh, 0},
+      {"h0", call->h0, 0},
+      {"lengths", call->lengths, 0},
+  };
+  const tessera_output outputs[] = {
+      {"output", call->output, 0},
+      {"h_n", call->h_n, 0},
+  };
+  const tessera_option options[] = {
+      {"reverse", call->reverse},
+      {"activation", call->activation},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {sizeof(tessera_call),
+      "rnn",
+      operands, 7,
+      options, 3,
+      outputs, 2,
+      0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* gradients of rnn. back through time: grad_h_t = grad_output_t + what the step after t gives
+   h_t, grad_h_n behind the last; d_t the gradient of the gates' sums; grad_input = d weight_ih;
+   grad_weight_ih = d^T input; grad_weight_hh = d^T h_(t-1) */
+typedef struct tessera_rnn_backward_call {
+  /* [batch, seq, features] */
+  const tessera_tensor* input;
+  /* [directions, gates * hidden, features]: one direction or two; blocks of hidden rows, one for
+     each gate */
+  const tessera_tensor* weight_ih;
+  /* [directions, gates * hidden, hidden]: likewise */
+  const tessera_tensor* weight_hh;
+  /* optional, [directions, gates * hidden] */
+  const tessera_tensor* bias_ih;
+  /* optional, [directions, gates * hidden] */
+  const tessera_tensor* bias_hh;
+  /* optional, [directions, batch, hidden]: 0 where it is left out */
+  const tessera_tensor* h0;
+  /* optional, [batch]: tokens of each batch entry; seq where it is left out */
+  const tessera_tensor* lengths;
+  /* [batch, seq, directions * hidden] */
+  const tessera_tensor* grad_output;
+  /* optional, [directions, batch, hidden]: 0 where it is left out */
+  const tessera_tensor* grad_h_n;
+  /* optional, output, [batch, seq, features]: in the shape and dtype of input */
+  tessera_tensor** grad_input;
+  /* optional, output, [directions, gates * hidden, features]: in the shape and dtype of
+     weight_ih */
+  tessera_tensor** grad_weight_ih;
+  /* optional, output, [directions, gates * hidden, hidden]: in the shape and dtype of weight_hh */
+  tessera_tensor** grad_weight_hh;
+  /* optional, output, [directions, gates * hidden]: in the shape and dtype of bias_ih */
+  tessera_tensor** grad_bias_ih;
+  /* optional, output, [directions, gates * hidden]: in the shape and dtype of bias_hh */
+  tessera_tensor** grad_bias_hh;
+  /* optional, output, [directions, batch, hidden]: in the shape and dtype of h0 */
+  tessera_tensor** grad_h0;
+  /* bool, default false: the first direction runs from the last token to the first, and the
+     second the other way */
+  tessera_value reverse;
+  /* one of tanh, relu, default tanh: of the sum */
+  tessera_value activation;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_rnn_backward_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_rnn_backward(const tessera_context* context,
+    const tessera_stream* stream, const tessera_rnn_backward_call* call) {
+  const tessera_operand operands[] = {
+      {"input", call->input, 0},
+      {"weight_ih", call->weight_ih, 0},
+      {"weight_hh", call->weight_hh, 0},
+      {"bias_ih", call->bias_ih, 0},
+      {"bias_hh", call->bias_hh, 0},
+      {"h0", call->h0, 0},
+      {"lengths", call->lengths, 0},
+      {"grad_output", call->grad_output, 0},
+      {"grad_h_n", call->grad_h_n, 0},
+  };
+  const tessera_output outputs[] = {
+      {"grad_input", call->grad_input, 0},
+      {"grad_weight_ih", call->grad_weight_ih, 0},
+      {"grad_weight_hh", call->grad_weight_hh, 0},
+      {"grad_bias_ih", call->grad_bias_ih, 0},
+      {"grad_bias_hh", call->grad_bias_hh, 0},
+      {"grad_h0", call->grad_h0, 0},
+  };
+  const tessera_option options[] = {
+      {"reverse", call->reverse},
+      {"activation", call->activation},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {sizeof(tessera_call),
+      "rnn_backward",
+      operands, 9,
+      options, 3,
+      outputs, 6,
+      0, stream};
+  return tessera_run(context, &generic);
+}
+
 /* product with weights of 8 or 4 bits, with a scale for each group of terms. output[..., n] =
    sum over groups g of scale[n, g] sum over k in g of input[..., k] (weight[n, k] -
    zero_point[n, g]) */

@@ -39,6 +39,10 @@ const std::map<std::pair<std::string, Backend>, std::size_t>& larger_budgets() {
       // two seconds at most.
       {{"matmul", Backend::kOpenCL}, 48},
       {{"matmul", Backend::kVulkan}, 28},
+      // Six operations of three kinds of cells, which are compiled in; nine to eleven programs are
+      // those of the products that they call.
+      {{"cells", Backend::kOpenCL}, 25},
+      {{"cells", Backend::kVulkan}, 20},
       // Five operations of fifteen small kernels; storage types, alignment and which losses are
       // wanted are compiled in.
       {{"moe", Backend::kOpenCL}, 28},
