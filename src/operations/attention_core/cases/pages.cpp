@@ -323,7 +323,7 @@ std::vector<Case> paged_cases(const AttentionSlots& slots, const StorageTypes& t
         {.name = "chunks",
          .why = "a head_dim that matrix units pad, pages of which eight tokens are in a tile",
          .sizes = {.sequences = 4,
-                   .head_dim = dtype == DType::kF16 ? 72 : 64,
+                   .head_dim = stored_dtype(types) == DType::kF16 ? 72 : 64,
                    .page_size = 24,
                    .per_sequence = 17,
                    .rows = 333},
