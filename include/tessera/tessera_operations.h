@@ -1646,6 +1646,108 @@ static inline tessera_status tessera_transposed_grouped_matmul_backward(const te
   return tessera_run(context, &generic);
 }
 
+/* product with a matrix of which some blocks, or values, are stored. output = dense S, or S
+   dense with side left, where S is the sum of the blocks in their places */
+typedef struct tessera_block_sparse_matmul_call {
+  /* [m, k]: [k, n] beside one on the left */
+  const tessera_tensor* dense;
+  /* [blocks, rows, columns]: or [values]: blocks of one element */
+  const tessera_tensor* values;
+  /* [blocks, 2]: row and column of each, counted in blocks */
+  const tessera_tensor* indices;
+  /* optional, [rows, columns]: of blocks; where it is 0 they count nothing */
+  const tessera_tensor* block_mask;
+  /* output, [m, n] */
+  tessera_tensor** output;
+  /* one of right, left, default right: of the sparse matrix in the product */
+  tessera_value side;
+  /* int, default none: columns of the sparse matrix, rows of one on the left; as block_mask says */
+  tessera_value size;
+  /* one of f32, f16, bf16, default none: of output; that of dense where it is not set */
+  tessera_value output_dtype;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_block_sparse_matmul_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_block_sparse_matmul(const tessera_context* context,
+    const tessera_stream* stream, const tessera_block_sparse_matmul_call* call) {
+  const tessera_operand operands[] = {
+      {"dense", call->dense, 0},
+      {"values", call->values, 0},
+      {"indices", call->indices, 0},
+      {"block_mask", call->block_mask, 0},
+  };
+  const tessera_output outputs[] = {
+      {"output", call->output, 0},
+  };
+  const tessera_option options[] = {
+      {"side", call->side},
+      {"size", call->size},
+      {"output_dtype", call->output_dtype},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {sizeof(tessera_call),
+      "block_sparse_matmul",
+      operands, 4,
+      options, 4,
+      outputs, 1,
+      0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* gradients of block_sparse_matmul. grad_dense = grad_output S^T; grad_values = dense^T
+   grad_output in the places of the blocks, 0 of those that count nothing */
+typedef struct tessera_block_sparse_matmul_backward_call {
+  /* [m, k]: [k, n] beside one on the left */
+  const tessera_tensor* dense;
+  /* [blocks, rows, columns]: or [values]: blocks of one element */
+  const tessera_tensor* values;
+  /* [blocks, 2]: row and column of each, counted in blocks */
+  const tessera_tensor* indices;
+  /* optional, [rows, columns]: of blocks; where it is 0 they count nothing */
+  const tessera_tensor* block_mask;
+  /* [m, n] */
+  const tessera_tensor* grad_output;
+  /* optional, output, [m, k]: in the shape and dtype of dense */
+  tessera_tensor** grad_dense;
+  /* optional, output, [blocks, rows, columns]: in the shape and dtype of values */
+  tessera_tensor** grad_values;
+  /* one of right, left, default right: of the sparse matrix in the product */
+  tessera_value side;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_block_sparse_matmul_backward_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_block_sparse_matmul_backward(const tessera_context* context,
+    const tessera_stream* stream, const tessera_block_sparse_matmul_backward_call* call) {
+  const tessera_operand operands[] = {
+      {"dense", call->dense, 0},
+      {"values", call->values, 0},
+      {"indices", call->indices, 0},
+      {"block_mask", call->block_mask, 0},
+      {"grad_output", call->grad_output, 0},
+  };
+  const tessera_output outputs[] = {
+      {"grad_dense", call->grad_dense, 0},
+      {"grad_values", call->grad_values, 0},
+  };
+  const tessera_option options[] = {
+      {"side", call->side},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {sizeof(tessera_call),
+      "block_sparse_matmul_backward",
+      operands, 5,
+      options, 2,
+      outputs, 2,
+      0, stream};
+  return tessera_run(context, &generic);
+}
+
 /* writes the keys and values of new tokens into their pages. key_cache[slot / page_size, h, slot
    % page_size] = keys[t, h], where slot is slot_mapping[t], or that of position kv_lens[n] -
    query_start_loc[n + 1] + t of sequence n */
@@ -2331,6 +2433,163 @@ static inline tessera_status tessera_cumsum(const tessera_context* context,
   return tessera_run(context, &generic);
 }
 
+/* product with weights of 8 or 4 bits, with a scale for each group of terms. output[..., n] =
+   sum over groups g of scale[n, g] sum over k in g of input[..., k] (weight[n, k] -
+   zero_point[n, g]) */
+typedef struct tessera_quantised_matmul_call {
+  /* [..., k] */
+  const tessera_tensor* input;
+  /* [n, k]: u8 [n, bytes] in layouts of blocks */
+  const tessera_tensor* weight;
+  /* optional, [n, groups]: of plain layouts, which need it */
+  const tessera_tensor* scale;
+  /* optional, [n, groups]: in the dtype of weight; 0 where it is left out */
+  const tessera_tensor* zero_point;
+  /* output, [..., n] */
+  tessera_tensor** output;
+  /* one of plain, q8_0, q4_0, default plain: of weight; the others are GGUF's blocks of 32
+     weights */
+  tessera_value layout;
+  /* int, default none: terms that share a scale; k / groups where it is not set */
+  tessera_value group_size;
+  /* one of f32, f16, bf16, default none: of output; that of input where it is not set */
+  tessera_value output_dtype;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_quantised_matmul_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_quantised_matmul(const tessera_context* context,
+    const tessera_stream* stream, const tessera_quantised_matmul_call* call) {
+  const tessera_operand operands[] = {
+      {"input", call->input, 0},
+      {"weight", call->weight, 0},
+      {"scale", call->scale, 0},
+      {"zero_point", call->zero_point, 0},
+  };
+  const tessera_output outputs[] = {
+      {"output", call->output, 0},
+  };
+  const tessera_option options[] = {
+      {"layout", call->layout},
+      {"group_size", call->group_size},
+      {"output_dtype", call->output_dtype},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {sizeof(tessera_call),
+      "quantised_matmul",
+      operands, 4,
+      options, 4,
+      outputs, 1,
+      0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* floats as codes of 8 or 4 bits, with a scale for each block. scale = largest magnitude /
+   largest code; codes = round(input / scale); of u8 and u4 scale = (max - min) / largest code,
+   zero_point = round(-min / scale), codes = round(input / scale) + zero_point */
+typedef struct tessera_quantise_call {
+  /* [..., rows, columns] */
+  const tessera_tensor* input;
+  /* output, [..., rows, columns]: in the dtype that the option says */
+  tessera_tensor** codes;
+  /* output, [..., rows / group_rows, columns / group_size] */
+  tessera_tensor** scale;
+  /* optional, output, [..., rows / group_rows, columns / group_size]: of u8 and u4 */
+  tessera_tensor** zero_point;
+  /* int, default none: columns that share a scale */
+  tessera_value group_size;
+  /* int, default none: rows that share a scale */
+  tessera_value group_rows;
+  /* bool, default false: of i8: scale is what floats are multiplied by, 127 / (largest + 1e-6) */
+  tessera_value dynamic;
+  /* one of i8, u8, i4, u4, e4m3fn, e5m2, default i8: of codes */
+  tessera_value dtype;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_quantise_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_quantise(const tessera_context* context,
+    const tessera_stream* stream, const tessera_quantise_call* call) {
+  const tessera_operand operands[] = {
+      {"input", call->input, 0},
+  };
+  const tessera_output outputs[] = {
+      {"codes", call->codes, 0},
+      {"scale", call->scale, 0},
+      {"zero_point", call->zero_point, 0},
+  };
+  const tessera_option options[] = {
+      {"group_size", call->group_size},
+      {"group_rows", call->group_rows},
+      {"dynamic", call->dynamic},
+      {"dtype", call->dtype},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {sizeof(tessera_call),
+      "quantise",
+      operands, 1,
+      options, 5,
+      outputs, 3,
+      0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* the floats that codes stand for. output = (codes - zero_point) scale, or codes / scale of
+   dynamic ones */
+typedef struct tessera_dequantise_call {
+  /* [..., rows, columns] */
+  const tessera_tensor* codes;
+  /* [..., rows / group_rows, columns / group_size] */
+  const tessera_tensor* scale;
+  /* optional, [..., rows / group_rows, columns / group_size]: in the dtype of codes; 0 where it
+     is left out */
+  const tessera_tensor* zero_point;
+  /* output, [..., rows, columns]: in the dtype that the option says */
+  tessera_tensor** output;
+  /* int, default none: columns that share a scale */
+  tessera_value group_size;
+  /* int, default none: rows that share a scale */
+  tessera_value group_rows;
+  /* bool, default false: of i8: scale is what floats are multiplied by, 127 / (largest + 1e-6) */
+  tessera_value dynamic;
+  /* one of f32, f16, bf16, default f32: of output */
+  tessera_value dtype;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_dequantise_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_dequantise(const tessera_context* context,
+    const tessera_stream* stream, const tessera_dequantise_call* call) {
+  const tessera_operand operands[] = {
+      {"codes", call->codes, 0},
+      {"scale", call->scale, 0},
+      {"zero_point", call->zero_point, 0},
+  };
+  const tessera_output outputs[] = {
+      {"output", call->output, 0},
+  };
+  const tessera_option options[] = {
+      {"group_size", call->group_size},
+      {"group_rows", call->group_rows},
+      {"dynamic", call->dynamic},
+      {"dtype", call->dtype},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {sizeof(tessera_call),
+      "dequantise",
+      operands, 3,
+      options, 5,
+      outputs, 1,
+      0, stream};
+  return tessera_run(context, &generic);
+}
+
 /* a layer of long short-term memory, in one direction or both. z = weight_ih x_t + bias_ih +
    weight_hh h_(t-1) + bias_hh in blocks i, f, g, o; c_t = sigmoid(f) c_(t-1) + sigmoid(i)
    tanh(g); h_t = sigmoid(o) tanh(c_t) */
@@ -2764,59 +3023,6 @@ static inline tessera_status tessera_rnn_backward(const tessera_context* context
       operands, 9,
       options, 3,
       outputs, 6,
-      0, stream};
-  return tessera_run(context, &generic);
-}
-
-/* product with weights of 8 or 4 bits, with a scale for each group of terms. output[..., n] =
-   sum over groups g of scale[n, g] sum over k in g of input[..., k] (weight[n, k] -
-   zero_point[n, g]) */
-typedef struct tessera_quantised_matmul_call {
-  /* [..., k] */
-  const tessera_tensor* input;
-  /* [n, k]: u8 [n, bytes] in layouts of blocks */
-  const tessera_tensor* weight;
-  /* optional, [n, groups]: of plain layouts, which need it */
-  const tessera_tensor* scale;
-  /* optional, [n, groups]: in the dtype of weight; 0 where it is left out */
-  const tessera_tensor* zero_point;
-  /* output, [..., n] */
-  tessera_tensor** output;
-  /* one of plain, q8_0, q4_0, default plain: of weight; the others are GGUF's blocks of 32
-     weights */
-  tessera_value layout;
-  /* int, default none: terms that share a scale; k / groups where it is not set */
-  tessera_value group_size;
-  /* one of f32, f16, bf16, default none: of output; that of input where it is not set */
-  tessera_value output_dtype;
-  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
-     tessera/precision.hpp */
-  tessera_value precision;
-} tessera_quantised_matmul_call;
-
-/* `stream` null: the context's own. */
-static inline tessera_status tessera_quantised_matmul(const tessera_context* context,
-    const tessera_stream* stream, const tessera_quantised_matmul_call* call) {
-  const tessera_operand operands[] = {
-      {"input", call->input, 0},
-      {"weight", call->weight, 0},
-      {"scale", call->scale, 0},
-      {"zero_point", call->zero_point, 0},
-  };
-  const tessera_output outputs[] = {
-      {"output", call->output, 0},
-  };
-  const tessera_option options[] = {
-      {"layout", call->layout},
-      {"group_size", call->group_size},
-      {"output_dtype", call->output_dtype},
-      {"precision", call->precision},
-  };
-  const tessera_call generic = {sizeof(tessera_call),
-      "quantised_matmul",
-      operands, 4,
-      options, 4,
-      outputs, 1,
       0, stream};
   return tessera_run(context, &generic);
 }

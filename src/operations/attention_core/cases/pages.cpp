@@ -372,7 +372,7 @@ std::vector<Case> paged_benchmarks(const AttentionSlots& slots, const StorageTyp
   }
   if (slots.query_start_loc == kNoOperand) return cases;
   for (const std::int64_t dim : {64, 128}) {
-    cases.push_back(make_paged_case(slots, dtype,
+    cases.push_back(make_paged_case(slots, types,
                                     {.name = "s1_h8_q2048_d" + std::to_string(dim) + "_page64",
                                      .why = "prefill, as flash_attention's of 2048 causal rows",
                                      .sizes = {.sequences = 1,
