@@ -43,17 +43,21 @@ MmaGeometry geometry_of(const Problem& problem, const Config& config) {
   return {.valid = true, .local_bytes = ATTN_MMA_LOCAL_BYTES, .registers = ATTN_MMA_REGISTERS};
 }
 
-AttentionTiling tiling(const Problem& /*problem*/, const Config& config) {
-  return {.rows = config.at("BLOCK_Q"), .keys = config.at("BLOCK_K"), .splits = splits_of(config)};
+AttentionTiling tiling(const Problem& problem, const Config& config) {
+  AttentionTiling cut{
+      .rows = config.at("BLOCK_Q"), .keys = config.at("BLOCK_K"), .splits = splits_of(config)};
+  if (call_of(problem).is_paged()) cut.listed = cut.rows;
+  return cut;
 }
 
 Dim3 groups(const Problem& problem, const Config& config) {
-  return row_groups(problem, config.at("BLOCK_Q"));
+  return listed_groups(problem, tiling(problem, config), config.at("BLOCK_Q"));
 }
 
 std::vector<Define> constants(const Problem& problem, const Config& /*config*/) {
   const AttentionProblem& call = call_of(problem);
-  const bool general = call.policies || call.soft_cap > 0 || !folds_into_exponent(call.scale);
+  const bool pairs = call.policies && !call.is_paged();  // may be asked for one by one
+  const bool general = pairs || call.soft_cap > 0 || !folds_into_exponent(call.scale);
   return {{"HEAD_DIM", head_dim(problem)},
           {"VALUE_DIM", value_dim(problem)},
           {"ALIGNED", is_aligned(problem, 16 / element_bytes(problem)) ? 1U : 0U},
@@ -122,7 +126,7 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
                make_config(128, 64, 32, 1, 0)};
   }
   constexpr std::int64_t kFewRows = 64;
-  if (call.q_len <= kFewRows) {
+  if (rows_that_share_keys(problem) <= kFewRows) {
     std::ranges::stable_partition(
         configs, [](const Config& config) { return config.at("BLOCK_Q") == kFewRows; });
   }
@@ -161,7 +165,7 @@ bool prefers_mma(const Problem& problem, const DeviceProfile& profile) {
   // Three products of tf32 beat float arithmetic where the matrix unit is several times as fast. On
   // GPUs for graphics it is not, and nobody has measured others.
   const bool pays = problem.dtype != DType::kF32 || has(profile.features, Feature::kWgmma);
-  return has(profile.features, Feature::kMmaSync) && pays && call_of(problem).q_len >= 16;
+  return has(profile.features, Feature::kMmaSync) && pays && rows_that_share_keys(problem) >= 16;
 }
 
 Config default_mma_config(const Problem& problem, const DeviceProfile& profile) {
