@@ -31,8 +31,9 @@ and how many waves a core holds; it tells neither that results are right there n
 `tessera check` finds out the first, and `tessera tune` the second, whose results then go before these defaults.
 
 Written by `tests/vendors/report.py` from what `tests/vendors/vendors.py check --save` kept; `tools/vendors.sh get` fetches
-the compilers. Label `vendors` of ctest checks one GPU of each vendor and platform at every run; what it compiled it remembers there, so that
-a program whose text, target and compiler are the same is not compiled again.
+the compilers. Label `vendors` of ctest checks one GPU of each vendor and platform at every run; what it compiled of OpenCL C it
+remembers there, so that a program whose text, target and compiler are the same is not compiled again. Kernels may have
+changed since this page was written: what holds of them today is what the label says.
 """
 
 TAIL = """## Never even compiled
@@ -82,7 +83,10 @@ def what_of(lines):
     """Which part of the programs a target was asked for."""
     dtypes = {line['case'].rsplit('/', 1)[1] for line in programs(lines) if '/' in line.get('case', '')}
     dims = {line['defines'].get('HEAD_DIM') for line in programs(lines)} - {None, 0}
-    return ', '.join(sorted(dtypes)) + (', dims 64 and 128' if dims <= {64, 128} else '')
+    of_dims = ' at dims ' + ' and '.join(map(str, sorted(dims))) if len(dims) <= 2 else ''
+    found = {family_of(line['name'].split('.')[0]) for line in programs(lines)}
+    families_asked = ['attention'] + [family for family in FAMILIES if family in found]
+    return ', '.join(sorted(dtypes)) + of_dims + ('' if len(families_asked) > len(FAMILIES) else ': ' + ', '.join(families_asked))
 
 
 def programs(lines):
@@ -155,8 +159,9 @@ def main():
     print(HEAD)
     one_tree(found)
     print('## What compiles\n\nPrograms of the default configurations, all of one tree, those that tell what all come to '
-          '(`tests/vendors/sample.py`); spills and\nscratch memory of dims up to 256; waves of 64 lanes per SIMD,\nthe fewest at dims 64 and 128 (warps per multiprocessor on NVIDIA); the longest '
-          'build in seconds of CPU time. Targets in bold\nhave never been run.\n')
+          '(`tests/vendors/sample.py`).\nSpills and scratch memory are of dims up to 256; waves of 64 lanes per SIMD, the fewest '
+          'at dims 64 and 128 (warps per\nmultiprocessor on NVIDIA); the longest build in seconds of CPU time, on a machine '
+          'that may have had other work. Targets in bold\nhave never been run.\n')
     print('| target | GPU | through | compiled with | of | programs | errors | spill | with scratch | waves | longest |')
     print('| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |')
     for target, lines in found:
@@ -183,6 +188,8 @@ def main():
         print('| dim | pass | kernel | configuration | sub-group | registers | spills | scratch | local | waves |\n'
               '| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |')
         print('\n'.join(rows))
+        if not families(target, lines):
+            continue
         print('\n| family | programs | most registers | spills | scratch | local | fewest waves | longest build |\n'
               '| --- | --- | --- | --- | --- | --- | --- | --- |')
         print('\n'.join(families(target, lines)))
