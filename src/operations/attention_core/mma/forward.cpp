@@ -53,10 +53,12 @@ Dim3 groups(const Problem& problem, const Config& config) {
   return listed_groups(problem, tiling(problem, config), config.at("BLOCK_Q"));
 }
 
+// Whether policies may ask for single pairs.
+bool has_pairs(const AttentionProblem& call) { return call.policies && !call.is_paged(); }
+
 std::vector<Define> constants(const Problem& problem, const Config& /*config*/) {
   const AttentionProblem& call = call_of(problem);
-  const bool pairs = call.policies && !call.is_paged();  // may be asked for one by one
-  const bool general = pairs || call.soft_cap > 0 || !folds_into_exponent(call.scale);
+  const bool general = has_pairs(call) || call.soft_cap > 0 || !folds_into_exponent(call.scale);
   return {{"HEAD_DIM", head_dim(problem)},
           {"VALUE_DIM", value_dim(problem)},
           {"ALIGNED", is_aligned(problem, 16 / element_bytes(problem)) ? 1U : 0U},
@@ -96,6 +98,7 @@ Config make_config(std::uint32_t items, std::uint32_t block_q, std::uint32_t blo
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
   const AttentionProblem& call = call_of(problem);
   const std::uint32_t columns = std::max(head_dim(problem), value_dim(problem));
+  const bool pairs = has_pairs(call);
   const bool keeps = !call.policies || has(profile.features, Feature::kWgmma);
   const std::uint32_t steps = keeps ? ceil_div(call.head_dim, 16) : 0;
   std::vector<Config> configs;
@@ -110,12 +113,12 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
       configs = {make_config(128, 64, 16, 1, 0)};
     }
   } else if (columns <= 64) {
-    if (!call.policies) configs.push_back(make_config(128, 128, 128, 1, 0));
+    if (!pairs) configs.push_back(make_config(128, 128, 128, 1, 0));
     configs.push_back(make_config(128, 128, 64, 2, steps));
     configs.push_back(make_config(128, 64, 64, 1, steps));
   } else if (columns <= 128) {
-    configs = {make_config(128, 128, call.policies ? 32 : 64, 1, 0),
-               make_config(128, 128, call.policies ? 32 : 64, 2, 0), make_config(128, 64, 64, 1, 0),
+    configs = {make_config(128, 128, pairs ? 32 : 64, 1, 0),
+               make_config(128, 128, pairs ? 32 : 64, 2, 0), make_config(128, 64, 64, 1, 0),
                make_config(128, 64, 32, 1, 0)};
   } else {
     configs = {make_config(128, 64, 64, 1, 0), make_config(256, 128, 32, 1, 0),
