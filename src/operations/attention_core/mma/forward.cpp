@@ -98,7 +98,6 @@ Config make_config(std::uint32_t items, std::uint32_t block_q, std::uint32_t blo
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
   const AttentionProblem& call = call_of(problem);
   const std::uint32_t columns = std::max(head_dim(problem), value_dim(problem));
-  const bool pairs = has_pairs(call);
   const bool keeps = !call.policies || has(profile.features, Feature::kWgmma);
   const std::uint32_t steps = keeps ? ceil_div(call.head_dim, 16) : 0;
   std::vector<Config> configs;
@@ -113,13 +112,13 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
       configs = {make_config(128, 64, 16, 1, 0)};
     }
   } else if (columns <= 64) {
-    if (!pairs) configs.push_back(make_config(128, 128, 128, 1, 0));
+    if (!call.policies) configs.push_back(make_config(128, 128, 128, 1, 0));
     configs.push_back(make_config(128, 128, 64, 2, steps));
     configs.push_back(make_config(128, 64, 64, 1, steps));
   } else if (columns <= 128) {
-    configs = {make_config(128, 128, pairs ? 32 : 64, 1, 0),
-               make_config(128, 128, pairs ? 32 : 64, 2, 0), make_config(128, 64, 64, 1, 0),
-               make_config(128, 64, 32, 1, 0)};
+    configs = {make_config(128, 128, has_pairs(call) ? 32 : 64, 1, 0),
+               make_config(128, 128, has_pairs(call) ? 32 : 64, 2, 0),
+               make_config(128, 64, 64, 1, 0), make_config(128, 64, 32, 1, 0)};
   } else {
     configs = {make_config(128, 64, 64, 1, 0), make_config(256, 128, 32, 1, 0),
                make_config(128, 64, 32, 1, 0)};
