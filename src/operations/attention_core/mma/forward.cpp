@@ -6,6 +6,7 @@
 
 #include "kernel/tunable_list.hpp"
 #include "operations/attention_core/launch.hpp"
+#include "operations/attention_core/mma/clean_cuts.hpp"
 
 namespace tessera::operations::attention {
 namespace {
@@ -93,8 +94,9 @@ Config make_config(std::uint32_t items, std::uint32_t block_q, std::uint32_t blo
           {"KEEP_Q", keep_q}};
 }
 
-// Most promising first, as measured on an H200. Policies need registers of their own: with queries
-// kept beside them, ptxas spills 13 to 37 for sm_80 and sm_86, and none without.
+// Most promising first, as measured on an H200; elsewhere those go first that spill nothing.
+// Policies need registers of their own: with queries kept beside them, ptxas spills 13 to 37 for
+// sm_80 and sm_86.
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
   const AttentionProblem& call = call_of(problem);
   const std::uint32_t columns = std::max(head_dim(problem), value_dim(problem));
@@ -117,8 +119,10 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
     configs.push_back(make_config(128, 64, 64, 1, steps));
   } else if (columns <= 128) {
     configs = {make_config(128, 128, has_pairs(call) ? 32 : 64, 1, 0),
-               make_config(128, 128, has_pairs(call) ? 32 : 64, 2, 0),
-               make_config(128, 64, 64, 1, 0), make_config(128, 64, 32, 1, 0)};
+               make_config(128, 128, has_pairs(call) ? 32 : 64, 2, 0)};
+    if (!call.policies) configs.push_back(make_config(128, 128, 32, 1, 0));
+    configs.push_back(make_config(128, 64, 64, 1, 0));
+    configs.push_back(make_config(128, 64, 32, 1, 0));
   } else {
     configs = {make_config(128, 64, 64, 1, 0), make_config(256, 128, 32, 1, 0),
                make_config(128, 64, 32, 1, 0)};
@@ -128,6 +132,9 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
     std::ranges::stable_partition(
         configs, [](const Config& config) { return config.at("BLOCK_Q") == kFewRows; });
   }
+  put_clean_cuts_first(configs, most_clean_registers(problem, profile), [&](const Config& config) {
+    return geometry_of(problem, config).registers;
+  });
   for (Config& config : configs) {
     config.set("SPLITS",
                filling_splits(problem, profile, groups(problem, config), config.at("BLOCK_K")));
