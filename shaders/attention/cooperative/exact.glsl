@@ -21,7 +21,7 @@ float exact_weight(float score, float most) {
 // In base 2.
 float exact_dot(int row, int key) {
   const uint q_at = q_base + uint(row) * CALL.q_stride_row;
-  const uint k_at = k_base + uint(key) * CALL.k_stride_row;
+  const uint k_at = k_base + key_at(uint(key), CALL.k_stride_row, CALL.k_stride_batch);
   float x = 0.0;
   [[dont_unroll]] for (uint d = 0u; d < HEAD_DIM; ++d) x +=
       load_scalar(q[q_at + d]) * load_scalar(k[k_at + d]);
@@ -78,7 +78,7 @@ void store_exact_row(int row) {
     [[dont_unroll]] for (uint n = 0u; n < LANES; ++n) {
       const float of_key = subgroupShuffle(factor, n);
       if (of_key < 0.0) continue;
-      const uint v_at = v_base + uint(first + int(n)) * CALL.v_stride_row;
+      const uint v_at = v_base + key_at(uint(first + int(n)), CALL.v_stride_row, CALL.v_stride_batch);
       [[unroll]] for (uint c = 0u; c < EXACT_COLUMNS; ++c) {
         const uint column = lane + LANES * c;
         if (column < VALUE_DIM) output_sum[c] += of_key * load_scalar(v[v_at + column]);

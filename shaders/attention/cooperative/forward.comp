@@ -14,6 +14,8 @@
 //
 // A value that is not finite makes the outputs of all rows of a group NaN whose tiles hold its key.
 // Such rows are computed again, without matrices, from the keys that they see alone.
+//
+// With PAGED=1 a group has the rows of an item of the work list, which are of one sequence.
 #version 460
 #pragma use_vulkan_memory_model
 #extension GL_GOOGLE_include_directive : require
@@ -45,15 +47,23 @@ void main() {
   item = gl_SubgroupID * LANES + lane;
   own = ATTN_OWN_BEGIN + gl_SubgroupID * ATTN_OWN_AREA;
   // Under a causal mask the last tiles take longest, so they start first.
+#if PAGED
+  const Tile tile = listed_tile(RULE(map), gl_NumWorkGroups.x - 1u - gl_WorkGroupID.x);
+  if (tile.first >= tile.end) return;
+  key_sequence = tile.sequence;
+  first_row = int(tile.first);
+  end_row = int(tile.end);
+#else
   first_row = int((gl_NumWorkGroups.x - 1u - gl_WorkGroupID.x) * ATTN_BLOCK_Q);
-  own_row = first_row + int(gl_SubgroupID * ROWS);
   end_row = min(first_row + int(ATTN_BLOCK_Q), int(CALL.q_len));
+#endif
+  own_row = first_row + int(gl_SubgroupID * ROWS);
   head = gl_WorkGroupID.y;
   batch = gl_WorkGroupID.z;
   const uint kv_head = head / CALL.group;
   q_base = CALL.q_offset + batch * CALL.q_stride_batch + head * CALL.q_stride_head;
-  k_base = CALL.k_offset + batch * CALL.k_stride_batch + kv_head * CALL.k_stride_head;
-  v_base = CALL.v_offset + batch * CALL.v_stride_batch + kv_head * CALL.v_stride_head;
+  k_base = CALL.k_offset + KEYS_OF(batch) * CALL.k_stride_batch + kv_head * CALL.k_stride_head;
+  v_base = CALL.v_offset + KEYS_OF(batch) * CALL.v_stride_batch + kv_head * CALL.v_stride_head;
   inner = CAPPED != 0u ? CALL.scale / CALL.soft_cap : CALL.scale * LOG2_E;
   outer = CALL.soft_cap * LOG2_E;
 

@@ -11,7 +11,12 @@
 #define SCRATCH_BINDING 5
 #if POLICY
 #include "operations/attention_core/policy_args.h"
+#if PAGED
+#include "operations/attention_core/pages_args.h"
+BUFFER_ARGS(AttentionPagedCall, 13);
+#else
 BUFFER_ARGS(AttentionCall, 12);
+#endif
 #include "attention/core/policy.glsl"
 #define CALL args.core
 #else
@@ -47,6 +52,11 @@ uint head, batch;
 float inner, outer;  // a score in base 2 is inner x, or outer tanh(inner x) where it is capped
 uvec4 copies[ATTN_K_COPIES + ATTN_V_COPIES];  // this item's share of the step on its way
 
+#include "attention/core/key_rows.glsl"
+#if PAGED
+#include "attention/core/work.glsl"
+#endif
+
 COOPERATIVE_LOAD_EIGHT(load_query, q, q8)
 COOPERATIVE_LOAD_EIGHT(load_key, k, k8)
 COOPERATIVE_LOAD_EIGHT(load_value, v, v8)
@@ -79,7 +89,7 @@ void fetch_keys(int first) {
   [[unroll]] for (uint n = 0u; n < ATTN_K_COPIES; ++n) {
     const uint at = item + n * WG_X;
     const int key = first + int(at / ATTN_K_VECTORS);
-    copies[n] = key < end_key ? load_key(k_base + uint(key) * CALL.k_stride_row,
+    copies[n] = key < end_key ? load_key(k_base + key_at(uint(key), CALL.k_stride_row, CALL.k_stride_batch),
                                          at % ATTN_K_VECTORS * 8u, HEAD_DIM)
                               : uvec4(0u);
   }
@@ -92,7 +102,8 @@ void fetch_values(int first) {
     copies[ATTN_K_COPIES + n] = uvec4(0u);
     if (key < end_key)
       copies[ATTN_K_COPIES + n] = without_unseen(
-          load_value(v_base + uint(key) * CALL.v_stride_row, at % ATTN_V_VECTORS * 8u, VALUE_DIM), key);
+          load_value(v_base + key_at(uint(key), CALL.v_stride_row, CALL.v_stride_batch),
+                     at % ATTN_V_VECTORS * 8u, VALUE_DIM), key);
   }
 }
 
@@ -125,6 +136,9 @@ Interval interval_of(int last_row) {
     const ivec4 entry = ROW_ENTRY(RULE(rows) + batch * CORE(q_len) + uint(row));
     at.common_first = max(at.common_first, entry.x);
     at.common_end = min(at.common_end, entry.y);
+#if PAGED
+    if (PAGED_HIDES(entry.w)) at.common_end = 0;
+#endif
     if (entry.x >= entry.y) continue;
     at.first = min(at.first, entry.x);
     at.end = max(at.end, entry.y);

@@ -54,11 +54,15 @@ CooperativeGeometry geometry_of(const Problem& problem, const Config& config, bo
 }
 
 AttentionTiling tiling(const Problem& problem, const Config& config) {
-  return {.rows = geometry_of(problem, config, false).rows, .keys = config.at("BLOCK_K")};
+  AttentionTiling cut{.rows = geometry_of(problem, config, false).rows,
+                      .keys = config.at("BLOCK_K")};
+  if (call_of(problem).is_paged()) cut.listed = cut.rows;
+  return cut;
 }
 
 Dim3 groups(const Problem& problem, const Config& config) {
-  return row_groups(problem, geometry_of(problem, config, false).rows);
+  const AttentionTiling cut = tiling(problem, config);
+  return listed_groups(problem, cut, cut.rows);
 }
 
 std::vector<Define> constants(const Problem& problem, const Config& /*config*/) {
@@ -220,7 +224,8 @@ Variant cooperative(const AttentionSlots& slots, std::string name, std::string i
 
 // Where every cut spills, the tile kernels take fewer cycles by the compilers' estimate.
 bool prefers(const Problem& problem, const DeviceProfile& profile, bool registers) {
-  if (profile.backend != Backend::kVulkan || call_of(problem).q_len < kFewestRows) return false;
+  if (profile.backend != Backend::kVulkan || rows_that_share_keys(problem) < kFewestRows)
+    return false;
   const std::vector<Config> configs = space_of(problem, profile, registers);
   return !configs.empty() &&
          (is_cpu(profile) || strain(problem, configs.front(), profile, registers) != kSpills);

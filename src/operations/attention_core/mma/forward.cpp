@@ -54,10 +54,12 @@ Dim3 groups(const Problem& problem, const Config& config) {
   return listed_groups(problem, tiling(problem, config), config.at("BLOCK_Q"));
 }
 
+// Whether policies may ask for single pairs.
+bool has_pairs(const AttentionProblem& call) { return call.policies && !call.is_paged(); }
+
 std::vector<Define> constants(const Problem& problem, const Config& /*config*/) {
   const AttentionProblem& call = call_of(problem);
-  const bool pairs = call.policies && !call.is_paged();  // may be asked for one by one
-  const bool general = pairs || call.soft_cap > 0 || !folds_into_exponent(call.scale);
+  const bool general = has_pairs(call) || call.soft_cap > 0 || !folds_into_exponent(call.scale);
   return {{"HEAD_DIM", head_dim(problem)},
           {"VALUE_DIM", value_dim(problem)},
           {"ALIGNED", is_aligned(problem, 16 / element_bytes(problem)) ? 1U : 0U},
@@ -116,8 +118,8 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
     configs.push_back(make_config(128, 128, 64, 2, steps));
     configs.push_back(make_config(128, 64, 64, 1, steps));
   } else if (columns <= 128) {
-    configs = {make_config(128, 128, call.policies ? 32 : 64, 1, 0),
-               make_config(128, 128, call.policies ? 32 : 64, 2, 0)};
+    configs = {make_config(128, 128, has_pairs(call) ? 32 : 64, 1, 0),
+               make_config(128, 128, has_pairs(call) ? 32 : 64, 2, 0)};
     if (!call.policies) configs.push_back(make_config(128, 128, 32, 1, 0));
     configs.push_back(make_config(128, 64, 64, 1, 0));
     configs.push_back(make_config(128, 64, 32, 1, 0));
