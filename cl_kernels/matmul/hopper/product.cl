@@ -172,7 +172,6 @@ KERNEL void matmul_hopper(const global uchar* a, const global uchar* b, global f
     const int row0 = work.row + warpgroup * 64;
 #if RESULT != HOPPER_ANY_RESULT
     ASK_FOR_BIAS();
-    const int matrix_step = min(work.first + 2, work.last - 1);  // by then the last tile's results have left
 #endif
     barrier_wait(FULL(stage), parity);
     ISSUE("0", OUT);
