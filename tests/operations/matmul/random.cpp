@@ -22,6 +22,7 @@ constexpr std::int64_t kLengths[] = {1,  2,  3,  4,  5,  7,  8,  9,  13,  15,  1
 constexpr std::int64_t kMostProducts = 1500000;  // what the oracle pays for
 constexpr DType kTypes[] = {DType::kF32, DType::kF16, DType::kBF16};
 constexpr const char* kTypeNames[] = {"f32", "f16", "bf16"};
+constexpr DType kEightBits[] = {DType::kI8, DType::kE4M3FN, DType::kE5M2};
 
 class Maker {
  public:
@@ -33,11 +34,15 @@ class Maker {
     result_.operation = std::string(linear_ ? "linear" : "matmul") + (backward_ ? "_backward" : "");
     slots_ = linear_ ? (backward_ ? linear_backward_slots() : linear_slots())
                      : (backward_ ? matmul_backward_slots() : matmul_slots());
-    result_.dtype = draw_.of(kTypes);
+    eight_bits_ = !backward_ && draw_.chance(0.25);
+    result_.dtype = eight_bits_ ? draw_.of(kEightBits) : draw_.of(kTypes);
+    sums_ = result_.dtype == DType::kI8 && draw_.chance(0.3);
     draw_shapes();
     draw_options();
     draw_operands();
-    for (std::optional<TensorSpec>& spec : result_.shape.operands) vary_strides(spec);
+    const Operation& operation = find_operation(result_.operation);
+    for (std::size_t slot = 0; slot < result_.shape.operands.size(); ++slot)
+      vary_strides(result_.shape.operands[slot], operation.operands[slot].role);
     result_.shape.name = describe();
     result_.shape.why = "drawn at random";
     result_.shape.data = "normal";
@@ -78,7 +83,7 @@ class Maker {
   void draw_options() {
     auto& options = result_.shape.options;
     const auto& names = activation_names();
-    if (draw_.chance(0.5)) options["activation"] = draw_.of(names);
+    if (!sums_ && draw_.chance(0.5)) options["activation"] = draw_.of(names);
     const auto activation = options.find("activation");
     paired_ = activation != options.end() &&
               std::get<std::string>(activation->second).find("glu") != std::string::npos;
@@ -86,6 +91,7 @@ class Maker {
     if (linear_) return;
     if ((transpose_a_ = draw_.chance(0.4))) options["transpose_a"] = true;
     if ((transpose_b_ = draw_.chance(0.4))) options["transpose_b"] = true;
+    if (sums_) return;
     if (draw_.chance(0.3)) options["alpha"] = draw_.unit() * 2 - 1;
     if (draw_.chance(0.3)) options["beta"] = draw_.chance(0.3) ? 0.0 : draw_.unit() * 2 - 1;
   }
@@ -112,16 +118,43 @@ class Maker {
     return shape;
   }
 
+  // Of an operand as it is stored: one, of each or of blocks along `other`, of all terms or of
+  // blocks.
+  Shape scale_shape(const Shape& leading, std::int64_t other, bool turned) {
+    constexpr std::int64_t kBlock = 128;
+    const auto blocks = [](std::int64_t extent) { return (extent + kBlock - 1) / kBlock; };
+    if (draw_.chance(0.25)) return {1};
+    const std::int64_t along = draw_.chance(0.3) ? 1 : draw_.chance(0.5) ? other : blocks(other);
+    const std::int64_t terms = k_ == 0 || draw_.chance(0.5) ? 1 : blocks(k_);
+    Shape shape;
+    for (const std::int64_t extent : leading) shape.push_back(draw_.chance(0.5) ? extent : 1);
+    while (!shape.empty() && shape.front() == 1 && draw_.chance(0.7)) shape.erase(shape.begin());
+    return turned ? with(shape, terms, along) : with(shape, along, terms);
+  }
+
+  void draw_scales() {
+    if (draw_.chance(0.7))
+      set(slots_.scale_a, DType::kF32, scale_shape(batch_a_, m_, transpose_a_));
+    if (draw_.chance(0.7))
+      set(slots_.scale_b, DType::kF32, scale_shape(batch_b_, n_, !transpose_b_ && !linear_));
+  }
+
+  DType draw_other() {
+    if (result_.dtype == DType::kI8 || draw_.chance(0.8)) return result_.dtype;
+    if (!eight_bits_) return draw_.of(kTypes);
+    return draw_.chance(0.5) ? DType::kE4M3FN : DType::kE5M2;
+  }
+
   void draw_operands() {
-    const DType dtype = result_.dtype, other = draw_.chance(0.8) ? dtype : draw_.of(kTypes);
+    const DType dtype = result_.dtype, other = draw_other();
     const std::size_t output = static_cast<std::size_t>(draw_.below(3));
-    const bool converts = draw_.chance(0.3);
-    const DType out = converts ? kTypes[output] : dtype;
+    const bool converts = !sums_ && (eight_bits_ || draw_.chance(0.3));
+    const DType out = converts ? kTypes[output] : sums_ ? DType::kI32 : dtype;
     const Shape a = transpose_a_ ? with(batch_a_, k_, m_) : with(batch_a_, m_, k_);
     const Shape b = transpose_b_ || linear_ ? with(batch_b_, n_, k_) : with(batch_b_, k_, n_);
     const Shape product = with(batch_, m_, n_), gated = with(batch_, m_, paired_ ? n_ / 2 : n_);
-    const bool has_bias = draw_.chance(0.5), has_addend = draw_.chance(0.3);
-    const bool has_gate = draw_.chance(0.3);
+    const bool has_bias = !sums_ && draw_.chance(0.5), has_addend = !sums_ && draw_.chance(0.3);
+    const bool has_gate = !sums_ && draw_.chance(0.3);
     const Shape bias = bias_shape();
     set(slots_.a, dtype, a);
     set(slots_.b, other, b);
@@ -129,7 +162,8 @@ class Maker {
     if (has_addend) set(slots_.addend, draw_.of(kTypes), product);
     if (has_gate) set(slots_.gate, draw_.of(kTypes), gated);
     if (!backward_) {
-      if (draw_.chance(0.3)) set(slots_.residual, draw_.of(kTypes), gated);
+      if (!sums_ && draw_.chance(0.3)) set(slots_.residual, draw_.of(kTypes), gated);
+      if (eight_bits_ && !sums_) draw_scales();
       if (converts) result_.shape.options["output_dtype"] = std::string(kTypeNames[output]);
       if (draw_.chance(0.5)) set(slots_.output, out, gated);
       return;
@@ -148,8 +182,9 @@ class Maker {
     want(has_gate, slots_.grad_gate, slots_.gate);
   }
 
-  // Rows or columns that are contiguous, or neither; gaps, in which there is NaN; an offset.
-  void vary_strides(std::optional<TensorSpec>& spec) {
+  // Rows or columns that are contiguous, or neither; gaps, in which there is NaN; an offset; axes
+  // along which what is read repeats.
+  void vary_strides(std::optional<TensorSpec>& spec, tessera::Role role) {
     if (!spec || draw_.chance(0.4)) return;
     std::vector<std::size_t> order(spec->shape.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -162,6 +197,9 @@ class Maker {
       stride = aligned ? (stride + 7) / 8 * 8 + 8 * draw_.below(2) : stride + draw_.below(6);
     }
     spec->offset = aligned ? 8 * draw_.below(3) : draw_.below(9);
+    if (role == tessera::Role::kInput && draw_.chance(0.1))
+      spec->strides[static_cast<std::size_t>(
+          draw_.below(static_cast<std::int64_t>(spec->strides.size())))] = 0;
   }
 
   std::string describe() const {
@@ -180,6 +218,7 @@ class Maker {
   Shape batch_{}, batch_a_{}, batch_b_{};
   std::int64_t m_ = 1, n_ = 1, k_ = 1;
   bool backward_ = false, linear_ = false, paired_ = false;
+  bool eight_bits_ = false, sums_ = false;  // sums_: of i8, as they are
   bool transpose_a_ = false, transpose_b_ = false;
 };
 

@@ -25,8 +25,9 @@ Dots dots_of(const Product& product, Dots of_variant) {
   const DType dtype = of_variant == Dots::kBf16 ? DType::kBF16 : DType::kI8;
   const bool both = product.views[kA].present && product.views[kB].present &&
                     product.views[kA].dtype == dtype && product.views[kB].dtype == dtype;
-  return both && product.blocks != MATMUL_BLOCKS_SCALED && !has_few_rows(product) ? of_variant
-                                                                                  : Dots::kNone;
+  return both && product.blocks != MATMUL_BLOCKS_SCALED && few_rows(product) == FewRows::kNo
+             ? of_variant
+             : Dots::kNone;
 }
 
 Packing packing_of_product(const Product& product, std::uint32_t width, std::uint64_t scratch,
@@ -111,7 +112,8 @@ Pass product_pass(const Stage& stage, Dots dots) {
   };
   pass.groups = [stage, dots](const Problem& problem, const Config& config) {
     const auto packing = packing_of_stage(problem, stage, config, dots);
-    return groups_of(packing && !packing->few_rows ? items_of(packing->product, config) : 0);
+    return groups_of(
+        packing && packing->few_rows == FewRows::kNo ? items_of(packing->product, config) : 0);
   };
   pass.args = [stage, dots](const Problem& problem, const Config& config) {
     const auto packing = packing_of_stage(problem, stage, config, dots);
@@ -126,25 +128,32 @@ Pass product_pass(const Stage& stage, Dots dots) {
   return pass;
 }
 
-Pass few_rows_pass(const Stage& stage, Dots dots) {
+// Rows that the kernels of few rows are built for.
+std::uint32_t built_rows(const Product& product) {
+  return product.m == 1 ? 1 : product.m <= 4 ? 4 : 8;
+}
+
+Pass few_rows_pass(const Stage& stage, Dots dots, FewRows kind) {
+  const bool rows = kind == FewRows::kAlongRows;
   Pass pass;
-  pass.name = stage.name + " few rows";
-  pass.opencl = {.file = "matmul/cpu/rows.cl", .entry = "matmul_rows_cpu"};
+  pass.name = stage.name + (rows ? " few rows along rows" : " few rows");
+  pass.opencl = {.file = rows ? "matmul/cpu/columns.cl" : "matmul/cpu/rows.cl",
+                 .entry = rows ? "matmul_columns_cpu" : "matmul_rows_cpu"};
   pass.bindings = with_finish({stage.slots[kB], kScratch}, stage);
   pass.specialized_on = std::vector<std::string>{"VECTOR_WIDTH", "FROM_TYPE", "FEW_ROWS"};
   pass.constants = [stage](const Problem& problem, const Config&) -> std::vector<Define> {
     const auto product = product_of(problem, stage);
     if (!product) return {};
     return {{"FROM_TYPE", dtype_axis(product->views[kB].dtype)},
-            {"FEW_ROWS", product->m == 1   ? 1U
-                         : product->m <= 4 ? 4U
-                                           : 8U}};
+            {"FEW_ROWS", built_rows(*product)}};
   };
-  pass.groups = [stage, dots](const Problem& problem, const Config& config) {
+  pass.groups = [stage, dots, kind](const Problem& problem, const Config& config) {
     const auto packing = packing_of_stage(problem, stage, config, dots);
-    if (!packing || !packing->few_rows) return Dim3{0, 0, 0};
-    const std::int64_t panel = 2 * std::int64_t{config.at("VECTOR_WIDTH")};
-    return Dim3{ceil_div(packing->product.n, panel) *
+    if (!packing || packing->few_rows != kind) return Dim3{0, 0, 0};
+    const std::uint32_t vectors =
+        kind == FewRows::kAlongRows ? 16 / built_rows(packing->product) : 2;
+    const std::int64_t columns = std::int64_t{vectors} * config.at("VECTOR_WIDTH");
+    return Dim3{ceil_div(packing->product.n, columns) *
                 static_cast<std::uint32_t>(packing->product.batches())};
   };
   pass.args = [stage, dots](const Problem& problem, const Config& config) {
@@ -218,7 +227,8 @@ Way new_way(const MatmulSlots& slots, Dots dots) {
     variant.passes.push_back(pack_pass(stage, kA, dots));
     variant.passes.push_back(pack_pass(stage, kB, dots));
     variant.passes.push_back(product_pass(stage, dots));
-    variant.passes.push_back(few_rows_pass(stage, dots));
+    for (const FewRows kind : {FewRows::kAlongColumns, FewRows::kAlongRows})
+      variant.passes.push_back(few_rows_pass(stage, dots, kind));
   }
   return {.variant = std::move(variant),
           .rule = {.when = [](const Problem&,

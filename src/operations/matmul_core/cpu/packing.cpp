@@ -117,7 +117,7 @@ Packing packing_of_words(const Product& product, std::uint64_t scratch, std::int
 }
 
 Packing packing_of_few_rows(const Product& product, std::uint32_t width, std::uint64_t scratch) {
-  Packing packing{.a = true, .few_rows = true, .product = product};
+  Packing packing{.a = true, .few_rows = few_rows(product), .product = product};
   const std::int64_t columns = round_up(product.k, width);
   const Packer packer(product, kA, product.m, product.k, columns, scratch);
   packing.a_args = packer.args;
@@ -129,16 +129,18 @@ Packing packing_of_few_rows(const Product& product, std::uint32_t width, std::ui
 
 }  // namespace
 
-bool has_few_rows(const Product& product) {
-  constexpr std::int64_t kMost = 8;
-  return product.m <= kMost && product.views[kB].row == 1 && product.sums() == 1 &&
-         product.blocks == MATMUL_BLOCKS_NONE;
+FewRows few_rows(const Product& product) {
+  constexpr std::int64_t kMostAlongColumns = 8, kMostAlongRows = 4;
+  const View& b = product.views[kB];
+  if (product.sums() != 1 || product.blocks != MATMUL_BLOCKS_NONE) return FewRows::kNo;
+  if (product.m <= kMostAlongColumns && b.row == 1) return FewRows::kAlongColumns;
+  return product.m <= kMostAlongRows && b.column == 1 ? FewRows::kAlongRows : FewRows::kNo;
 }
 
 Packing packing_of(const Product& product, std::uint32_t width, std::uint64_t scratch, Dots dots) {
   Packing packing{.product = product};
   if (product.terms() == 0 || product.is_empty()) return packing;
-  if (has_few_rows(product)) return packing_of_few_rows(product, width, scratch);
+  if (few_rows(product) != FewRows::kNo) return packing_of_few_rows(product, width, scratch);
   if (dots != Dots::kNone) return packing_of_words(product, scratch, dots == Dots::kI8 ? 4 : 2);
   const std::int64_t panel = 2 * std::int64_t{width};
   const View& a = product.views[kA];

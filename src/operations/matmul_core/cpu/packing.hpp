@@ -13,12 +13,14 @@ namespace tessera::operations::matmul {
 // Words of several terms that processors multiply at once, as DOT of lib/cpu/words has them.
 enum class Dots : std::uint32_t { kNone, kBf16, kI8 };
 
-// At most eight rows, and columns of b that are contiguous: dots of those as they lie.
-bool has_few_rows(const Product& product);
+// Few rows, whose kernels read b as it lies: at most eight of them where its columns are
+// contiguous, or at most four where its rows are.
+enum class FewRows : std::uint8_t { kNo, kAlongColumns, kAlongRows };
+FewRows few_rows(const Product& product);
 
 struct Packing {
   bool a = false, b = false;
-  bool few_rows = false;
+  FewRows few_rows = FewRows::kNo;
   abi::MatmulPackArgs a_args{}, b_args{};
   std::uint64_t a_groups = 0, b_groups = 0;
   std::uint64_t floats = 0;  // of both
