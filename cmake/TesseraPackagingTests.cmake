@@ -57,6 +57,8 @@ tessera_add_test(packaging.debian "packaging;full" sh "${scripts}/packages.sh" "
                  "${packaging}/debian")
 set_tests_properties(packaging.debian PROPERTIES SKIP_RETURN_CODE 77)
 
+tessera_add_test(packaging.conan "packaging;full" sh "${scripts}/conan.sh" "${PROJECT_SOURCE_DIR}" "${packaging}/conan")
+set_tests_properties(packaging.conan PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 3600 PROCESSORS 2)
 if(Python3_FOUND)
   tessera_add_test(packaging.abi packaging "${Python3_EXECUTABLE}" "${scripts}/abi.py" "${PROJECT_SOURCE_DIR}/include")
   set_tests_properties(packaging.abi PROPERTIES SKIP_RETURN_CODE 77)

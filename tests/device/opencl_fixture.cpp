@@ -38,6 +38,7 @@ std::int32_t clEnqueueNDRangeKernel(void* queue, void* kernel, std::uint32_t dim
                                     void* const* wait_list, void** event) {
   if (cl_faults.launch != 0) return cl_faults.launch;
   if (cl_faults.launch_throws) throw std::bad_alloc();
+  if (offset != nullptr && offset[1] != 0) ++cl_faults.parts;
   static auto* const real = driver<decltype(clEnqueueNDRangeKernel)>("clEnqueueNDRangeKernel");
   return real(queue, kernel, dimensions, offset, global, local, waits, wait_list, event);
 }

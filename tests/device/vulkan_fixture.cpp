@@ -215,6 +215,14 @@ VKAPI_ATTR VkResult VKAPI_CALL vkAllocateMemory(VkDevice device, const VkMemoryA
   return vkAllocateMemory_real(device, &copy, allocator, memory);
 }
 
+VKAPI_ATTR void VKAPI_CALL vkCmdDispatchBase(VkCommandBuffer commands, std::uint32_t first_x,
+                                             std::uint32_t first_y, std::uint32_t first_z,
+                                             std::uint32_t x, std::uint32_t y, std::uint32_t z) {
+  TESSERA_REAL(vkCmdDispatchBase);
+  ++faults.parts;
+  vkCmdDispatchBase_real(commands, first_x, first_y, first_z, x, y, z);
+}
+
 VKAPI_ATTR VkResult VKAPI_CALL vkQueueSubmit(VkQueue queue, std::uint32_t count,
                                              const VkSubmitInfo* infos, VkFence fence) {
   TESSERA_REAL(vkQueueSubmit);
