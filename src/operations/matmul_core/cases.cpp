@@ -7,6 +7,7 @@
 #include <random>
 #include <string>
 
+#include "base/normal_numbers.hpp"
 #include "operations/matmul_core/made_case.hpp"
 
 namespace tessera::operations::matmul {
@@ -378,12 +379,11 @@ void make_scales(const Case& shape, std::vector<double>& values) {
 void fill_matmul(const Problem& problem, const Case& shape, std::span<HostTensor> tensors) {
   const MatmulSlots& slots = problem.as<MatmulProblem>().slots;
   std::mt19937_64 generator(shape.seed * 1000003);
-  std::normal_distribution<double> normal;
   for (std::size_t slot = 0; slot < tensors.size(); ++slot) {
     if (!problem.has(slot) || problem.operation->operands[slot].role != tessera::Role::kInput)
       continue;
-    std::vector<double> values(static_cast<std::size_t>(tensors[slot].spec.elements()));
-    for (double& value : values) value = normal(generator);
+    std::vector<double> values =
+        normal_numbers(static_cast<std::size_t>(tensors[slot].spec.elements()), generator);
     if (is_eight_bits(tensors[slot].spec.dtype))
       make_codes(tensors[slot].spec.dtype, shape, values);
     if (slot == slots.scale_a || slot == slots.scale_b) make_scales(shape, values);
