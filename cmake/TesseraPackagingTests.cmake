@@ -48,6 +48,11 @@ if(NOT "flash_attention" IN_LIST left_out)  # the examples call it
     list(APPEND installed packaging.vulkan_frame)
   endif()
 endif()
+if(TESSERA_HAVE_OPENCL AND TESSERA_HAVE_VULKAN AND NOT "mean_pooling" IN_LIST left_out)
+  tessera_add_example(packaging.shared_memory shared_memory shared_memory "-DCMAKE_PREFIX_PATH=${prefix}"
+                      "-DCMAKE_CXX_FLAGS=${static_flags}")
+  list(APPEND installed packaging.shared_memory)
+endif()
 foreach(example IN ITEMS custom_operation append_rows)
   tessera_add_example(packaging.${example} ${example} ${example} "-DCMAKE_PREFIX_PATH=${prefix}"
                       "-DCMAKE_CXX_FLAGS=${static_flags}")

@@ -51,9 +51,10 @@ TESSERA_API std::uint64_t scratch_bytes(const Executor& executor, const Problem&
 // The first call of a shape is measured: its launches are made in growing parts, along the longest
 // axis of their grids, and the call waits for each. Later calls with the same shapes, strides and
 // options are cut by these times without waiting, into launches of their own that are submitted one
-// by one; where a launch fits it is whole. What is computed does not change, to the bit. A part is
-// never less than one work-group along that axis, and times are those of the device when it was
-// measured.
+// by one; where a launch fits it is whole. What is computed does not change, to the bit. A part has
+// at least as many work-groups as the device has units, however long they take (fewer would take as
+// long), so kernels whose work-groups share out the whole work among the units, as those for Hopper
+// do, stay whole. Times are those of the device when it was measured.
 //
 // A recording can't be measured: its launches are whole until the same call was made on the context
 // or another stream. A measured call waits for what its stream waits for. Kernels are built another

@@ -426,9 +426,9 @@ TuneReport ContextState::tune(const Problem& problem, const Case& shape, const P
   return report;
 }
 
-void ContextState::set_max_dispatch_seconds(double seconds) {
+void ContextState::set_max_dispatch_seconds(double seconds, std::uint32_t units) {
   const bool before = in_parts();
-  limit_->set(seconds);
+  limit_->set(seconds, units);
   if (before == in_parts()) return;
   const std::lock_guard lock(plans_mutex_);
   plans_.clear();

@@ -139,7 +139,11 @@ class ContextState {
   std::optional<std::string> keep_choices(std::chrono::milliseconds patience);
 
   // Of launches that are made from now on; 0: none. The host's kernels are one launch each.
-  void set_max_dispatch_seconds(double seconds);
+  // `units`: those of the device, which tests may say otherwise.
+  void set_max_dispatch_seconds(double seconds) {
+    set_max_dispatch_seconds(seconds, profile_.compute_units);
+  }
+  void set_max_dispatch_seconds(double seconds, std::uint32_t units);
 
   void set_last_execution(std::shared_ptr<const Execution> execution) const;
   Execution last_execution() const;

@@ -22,8 +22,8 @@ Axis longest(const Dim3& grid) {
   return {static_cast<std::uint32_t>(at - lengths.begin()), *at};
 }
 
-std::uint32_t count_of(double slabs, std::uint32_t most) {
-  return slabs < 1 ? 1 : static_cast<std::uint32_t>(std::min<double>(slabs, most));
+std::uint32_t clamped(double slabs, std::uint32_t least, std::uint32_t most) {
+  return static_cast<std::uint32_t>(std::clamp<double>(slabs, std::min(least, most), most));
 }
 
 std::string key_of(const device::Launch& launch, std::span<const std::byte> arguments) {
@@ -55,10 +55,13 @@ void DispatchLimit::launch(device::Stream& stream, const device::Launch& launch,
                            std::span<const std::byte> arguments, bool may_measure) {
   const double limit = seconds_;
   const Axis axis = longest(launch.groups);
+  const std::uint64_t in_slab =
+      std::uint64_t{launch.groups.x} * launch.groups.y * launch.groups.z / axis.length;
+  const auto least = static_cast<std::uint32_t>((units_ + in_slab - 1) / in_slab);
   const std::string key = key_of(launch, arguments);
   device::Launch part = launch;
   if (const auto slab = known(key)) {
-    const std::uint32_t each = *slab > 0 ? count_of(limit / *slab, axis.length) : axis.length;
+    const std::uint32_t each = *slab > 0 ? clamped(limit / *slab, least, axis.length) : axis.length;
     if (each >= axis.length) return stream.launch(launch);
     for (std::uint32_t first = 0; first < axis.length; first += each) {
       part.part = {axis.number, first, std::min(each, axis.length - first)};
@@ -70,7 +73,7 @@ void DispatchLimit::launch(device::Stream& stream, const device::Launch& launch,
   if (!may_measure) return stream.launch(launch);
   double worst = 0;
   std::uint32_t largest = 0;
-  for (std::uint32_t first = 0, count = 1; first < axis.length;) {
+  for (std::uint32_t first = 0, count = std::min(least, axis.length); first < axis.length;) {
     part.part = {axis.number, first, count};
     const double slab = stream.time([&] { stream.launch(part); }) / count;
     // Few work-groups leave most of a device idle: the largest parts tell.
@@ -79,7 +82,7 @@ void DispatchLimit::launch(device::Stream& stream, const device::Launch& launch,
     first += count;
     const double fitting = slab > 0 ? limit / slab : axis.length;
     if (first < axis.length)
-      count = count_of(std::min(fitting, kGrowth * count), axis.length - first);
+      count = clamped(std::min(fitting, kGrowth * count), least, axis.length - first);
   }
   note(key, worst);
 }

@@ -2,6 +2,7 @@
 // Launches in parts that take no longer than a caller allows.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -16,8 +17,12 @@ namespace tessera::runtime {
 // Of a context, shared by its streams. Thread-safe.
 class DispatchLimit {
  public:
-  // 0: launches are whole.
-  void set(double seconds) { seconds_ = seconds; }
+  // 0: launches are whole. A part has as many work-groups as the device has units, or more: fewer
+  // take as long and leave units idle.
+  void set(double seconds, std::uint32_t units) {
+    units_ = std::max(units, 1U);
+    seconds_ = seconds;
+  }
   bool is_set() const { return seconds_ > 0; }
   // Launches all of it. The first launch of a program with these arguments on this grid is measured
   // on the way, if it may be: it is made in growing parts that are waited for. Later ones go by
@@ -31,6 +36,7 @@ class DispatchLimit {
   void note(const std::string& key, double seconds);
 
   std::atomic<double> seconds_{0};
+  std::atomic<std::uint32_t> units_{1};
   std::mutex mutex_;
   std::map<std::string, double> slab_seconds_;  // the longest of one work-group along the axis
 };

@@ -5,11 +5,19 @@
 
 #include <new>
 
+#include "device/counts.hpp"
+
 namespace tessera::device {
 
 ClFaults cl_faults;
 
 }  // namespace tessera::device
+
+namespace tessera::testing {
+
+int opencl_parts() { return device::cl_faults.parts; }
+
+}  // namespace tessera::testing
 
 using tessera::device::cl_faults;
 

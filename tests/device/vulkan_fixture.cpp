@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/vulkan_fixture.hpp"
 
+#include "device/counts.hpp"
+
 #if defined(__linux__)
 #include <dlfcn.h>
 #endif
@@ -124,6 +126,13 @@ std::span<const std::uint32_t> table_shader() { return kTable; }
 std::span<const std::uint32_t> subgroup_shader() { return kSubgroup; }
 
 }  // namespace tessera::device
+
+namespace tessera::testing {
+
+int vulkan_allocations() { return device::faults.allocations; }
+int vulkan_parts() { return device::faults.parts; }
+
+}  // namespace tessera::testing
 
 // ---- faults ------------------------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls that are recorded into an application's command buffers.
 // Under the validation layer, too: see cmake/TesseraTests.cmake.
+#include "device/counts.hpp"
 #include "interop/vulkan_fixture.hpp"
 
 namespace tessera {
@@ -19,7 +20,9 @@ TEST_F(VulkanRecordings, RecordsBetweenTheApplicationsOwnCommands) {
   // Both in flight at the same time, and each again.
   const std::array frames{begin(), begin()};
   const std::array streams{vulkan::record(context, frames[0]), vulkan::record(context, frames[1])};
+  int allocations = 0;
   for (int round = 0; round < 2; ++round) {
+    if (round > 0) allocations = testing::vulkan_allocations();
     for (std::size_t n = 0; n < frames.size(); ++n) {
       if (round > 0) {
         begin(frames[n]);
@@ -43,6 +46,7 @@ TEST_F(VulkanRecordings, RecordsBetweenTheApplicationsOwnCommands) {
       std::fill_n(values_ + place, 16, -1.0F);
     }
   }
+  EXPECT_EQ(testing::vulkan_allocations(), allocations) << "the same calls take no more memory";
 }
 
 TEST_F(VulkanRecordings, ARecordingCanNeitherWaitNorCopy) {

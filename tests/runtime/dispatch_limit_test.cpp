@@ -9,13 +9,9 @@
 #include <limits>
 #include <random>
 
+#include "device/counts.hpp"
+#include "runtime/context_state.hpp"
 #include "tessera/tessera.hpp"
-#if TESSERA_HAVE_OPENCL
-#include "device/opencl_fixture.hpp"
-#endif
-#if TESSERA_HAVE_VULKAN
-#include "device/vulkan_fixture.hpp"
-#endif
 
 namespace tessera {
 namespace {
@@ -78,7 +74,7 @@ Asked launch(runtime::DispatchLimit& limit, double seconds_each, bool may_measur
 
 TEST(DispatchLimit, MeasuresOnceAndThenCutsWithoutWaiting) {
   runtime::DispatchLimit limit;
-  limit.set(0.010);
+  limit.set(0.010, 1);
   EXPECT_TRUE(limit.is_set());
   const Asked first = launch(limit, 0.001);
   EXPECT_THAT(first.took, Each(Le(0.0101)));
@@ -88,20 +84,20 @@ TEST(DispatchLimit, MeasuresOnceAndThenCutsWithoutWaiting) {
   EXPECT_THAT(second.took, SizeIs(::testing::AllOf(::testing::Ge(100U), Le(112U))));
   EXPECT_EQ(second.waits, 0);
   // Longer parts are allowed from now on: fewer of them.
-  limit.set(0.100);
+  limit.set(0.100, 1);
   EXPECT_THAT(launch(limit, 0.001).took, SizeIs(Le(12U)));
 }
 
 TEST(DispatchLimit, WhatFitsIsWhole) {
   runtime::DispatchLimit limit;
-  limit.set(0.010);
+  limit.set(0.010, 1);
   EXPECT_LE(launch(limit, 1e-9).waits, 5);
   EXPECT_THAT(launch(limit, 1e-9).took, SizeIs(1));
 }
 
 TEST(DispatchLimit, ARecordingIsWholeUntilTheCallWasMeasured) {
   runtime::DispatchLimit limit;
-  limit.set(0.010);
+  limit.set(0.010, 1);
   EXPECT_THAT(launch(limit, 0.001, false).took, SizeIs(1));
   launch(limit, 0.001);
   const Asked recorded = launch(limit, 0.001, false);
@@ -111,9 +107,12 @@ TEST(DispatchLimit, ARecordingIsWholeUntilTheCallWasMeasured) {
 
 TEST(DispatchLimit, OneWorkGroupIsTheLeast) {
   runtime::DispatchLimit limit;
-  limit.set(1e-6);
+  limit.set(1e-6, 1);
   EXPECT_THAT(launch(limit, 0.5).took, SizeIs(1000));
   EXPECT_THAT(launch(limit, 0.5).took, SizeIs(1000));
+  // 7 times 21 work-groups, where fewer than 132 leave units idle.
+  limit.set(1e-6, 132);
+  EXPECT_THAT(launch(limit, 0.5).took, SizeIs(143));
 }
 
 TEST(DispatchLimit, NoTimeIsRefused) {
@@ -129,10 +128,10 @@ TEST(DispatchLimit, NoTimeIsRefused) {
 // How many parts the platform's driver was given.
 int parts_of(const std::string& platform) {
 #if TESSERA_HAVE_OPENCL
-  if (platform == "opencl") return device::cl_faults.parts;
+  if (platform == "opencl") return testing::opencl_parts();
 #endif
 #if TESSERA_HAVE_VULKAN
-  if (platform == "vulkan") return device::faults.parts;
+  if (platform == "vulkan") return testing::vulkan_parts();
 #endif
   return 0;
 }
@@ -171,7 +170,7 @@ TEST_P(DispatchLimitOn, PartsGiveTheBitsOfTheWhole) {
   int before = parts_of(platform);
   EXPECT_EQ(all(), whole);
   EXPECT_EQ(parts_of(platform), before);
-  set_max_dispatch_ms(context, 1e-6);
+  context.state()->set_max_dispatch_seconds(1e-9, 1);
   EXPECT_EQ(all(), whole);
   EXPECT_GE(parts_of(platform), before + 6);
   before = parts_of(platform);

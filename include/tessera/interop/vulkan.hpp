@@ -42,6 +42,11 @@
 // that an application links, too. An application that has its handles from elsewhere hands over its
 // vkGetInstanceProcAddr, and every function comes from there.
 //
+// Sharing memory with OpenCL. A VkBuffer whose memory is exported (VK_KHR_external_memory_fd), and
+// the cl_mem that imports it (cl_khr_external_memory_opaque_fd), are tensors of two contexts:
+// examples/shared_memory. Who hands the memory over waits, or uses semaphores of both APIs; Tessera
+// acquires and releases nothing. PoCL and lavapipe can't.
+//
 // What is not there: a recorded call times no candidates, whatever the policy: Executor::tune(), or
 // prewarm() with autotuning, does.
 //
