@@ -118,10 +118,19 @@ TEST_F(VulkanRecordings, ScratchIsTheApplicationsWhereItIsHandedOver) {
   EXPECT_THAT(message_of<InvalidArgument>(
                   [&] { vulkan::record(context, commands, Tensor(part, larger.buffer())); }),
               HasSubstr("has strides or an offset"));
-  EXPECT_EQ(message_of<InvalidArgument>([&] { run_on(vulkan::record(context, commands, x)); }),
-            "rms_norm_backward: the scratch that was handed over overlaps 'input'");
+  const Tensor both = scratch_of(bytes + 64 * 32 * sizeof(float));
+  EXPECT_EQ(
+      message_of<InvalidArgument>([&] {
+        Executor(context)
+            .on(vulkan::record(context, commands, both))
+            .run("rms_norm_backward",
+                 {{"input", Tensor(rows, both.buffer())}, {"grad_output", x}, {"weight", weight}},
+                 {}, {"grad_weight"});
+      }),
+      "rms_norm_backward: the scratch that was handed over overlaps 'input'");
   const Stream stream = vulkan::record(context, commands, scratch_of(bytes));
   const Tensors results = run_on(stream);
+  context.synchronize();  // uploads are the context's, and go before
   submit(commands);
   vkQueueWaitIdle(queue_);
   EXPECT_EQ(context.download<float>(results.at("grad_weight")),

@@ -30,6 +30,9 @@
 // over. After the first recording of the same calls, restart() and recording allocate nothing on
 // the device where the outputs are handed in, too.
 //
+// Uploads and calls on the context itself are submitted when it is synchronized, or earlier: before
+// a command buffer that reads what they write is submitted, synchronize() the context or signal().
+//
 // Threads: as Context, Stream and Executor; vkQueueSubmit is called between lock() and unlock() of
 // the application, if there are any.
 //
