@@ -48,6 +48,11 @@ if(NOT "flash_attention" IN_LIST left_out)  # the examples call it
     list(APPEND installed packaging.vulkan_frame)
   endif()
 endif()
+if(TESSERA_HAVE_OPENCL AND TESSERA_HAVE_VULKAN AND NOT "mean_pooling" IN_LIST left_out)
+  tessera_add_example(packaging.shared_memory shared_memory shared_memory "-DCMAKE_PREFIX_PATH=${prefix}"
+                      "-DCMAKE_CXX_FLAGS=${static_flags}")
+  list(APPEND installed packaging.shared_memory)
+endif()
 foreach(example IN ITEMS custom_operation append_rows)
   tessera_add_example(packaging.${example} ${example} ${example} "-DCMAKE_PREFIX_PATH=${prefix}"
                       "-DCMAKE_CXX_FLAGS=${static_flags}")
@@ -57,6 +62,8 @@ tessera_add_test(packaging.debian "packaging;full" sh "${scripts}/packages.sh" "
                  "${packaging}/debian")
 set_tests_properties(packaging.debian PROPERTIES SKIP_RETURN_CODE 77)
 
+tessera_add_test(packaging.conan "packaging;full" sh "${scripts}/conan.sh" "${PROJECT_SOURCE_DIR}" "${packaging}/conan")
+set_tests_properties(packaging.conan PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 3600 PROCESSORS 2)
 if(Python3_FOUND)
   tessera_add_test(packaging.abi packaging "${Python3_EXECUTABLE}" "${scripts}/abi.py" "${PROJECT_SOURCE_DIR}/include")
   set_tests_properties(packaging.abi PROPERTIES SKIP_RETURN_CODE 77)

@@ -20,6 +20,8 @@ foreach(def IN LISTS defs)
   endforeach()
 endforeach()
 
+cmake_path(GET DEPFILE PARENT_PATH folder)
+file(MAKE_DIRECTORY "${folder}")  # not every generator has made it
 string(REPLACE "|" ";" combinations "${COMBINATIONS}")
 string(REPLACE "|" ";" flags "${FLAGS}")
 if(NOT flags MATCHES "-cl-std=")

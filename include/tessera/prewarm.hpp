@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be asked, and done, before a call: whether it is supported, what it takes, and the
-// compilation that its first run would wait for. Thread-safe, as Executor is.
+// What can be asked, and done, before a call: whether it is supported, what it takes, the
+// compilation that its first run would wait for, and how long its launches may be. Thread-safe, as
+// Executor is.
 #pragma once
 
 #include <cstdint>
@@ -42,5 +43,23 @@ TESSERA_API void prewarm(const Executor& executor, std::span<const Problem> prob
 // for its later calls. Builds what the call needs, as prewarm() does, for the choice of variant
 // depends on what builds.
 TESSERA_API std::uint64_t scratch_bytes(const Executor& executor, const Problem& problem);
+
+// The longest time that a launch of the context's calls may take on the device, from the next call
+// on; 0: as long as it takes. For machines whose desktop is drawn by the device that computes, or
+// whose driver takes long launches for hangs (Windows: about 2000 ms).
+//
+// The first call of a shape is measured: its launches are made in growing parts, along the longest
+// axis of their grids, and the call waits for each. Later calls with the same shapes, strides and
+// options are cut by these times without waiting, into launches of their own that are submitted one
+// by one; where a launch fits it is whole. What is computed does not change, to the bit. A part has
+// at least as many work-groups as the device has units, however long they take (fewer would take as
+// long), so kernels whose work-groups share out the whole work among the units, as those for Hopper
+// do, stay whole. Times are those of the device when it was measured.
+//
+// A recording can't be measured: its launches are whole until the same call was made on the context
+// or another stream. A measured call waits for what its stream waits for. Kernels are built another
+// way for it, on Vulkan those that ask for the number of work-groups for each grid. Tuning,
+// benchmarks, and the host platform are not cut. Throws InvalidArgument for negative times and NaN.
+TESSERA_API void set_max_dispatch_ms(const Context& context, double milliseconds);
 
 }  // namespace tessera

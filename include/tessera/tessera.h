@@ -194,6 +194,10 @@ TESSERA_API tessera_status tessera_prewarm(const tessera_context* context,
 /* Bytes of device memory that a run takes besides its operands. Builds what the call needs. */
 TESSERA_API tessera_status tessera_scratch_bytes(const tessera_context* context,
                                                  const tessera_call* call, uint64_t* bytes);
+/* The longest time that a launch may take on the device from the next call on; 0: as long as it
+   takes. tessera/prewarm.hpp says what is measured, and what is cut. */
+TESSERA_API tessera_status tessera_set_max_dispatch_ms(const tessera_context* context,
+                                                       double milliseconds);
 /* What the calling thread's last call on the context ran, such as
    "flash_attention.tile/f16@vulkan:llvmpipe{BLOCK_Q=32}". Valid until the thread asks again. */
 TESSERA_API tessera_status tessera_last_execution(const tessera_context* context,

@@ -167,6 +167,11 @@ tessera_status tessera_scratch_bytes(const tessera_context* context, const tesse
   });
 }
 
+tessera_status tessera_set_max_dispatch_ms(const tessera_context* context, double milliseconds) {
+  return guarded(
+      [&] { tessera::set_max_dispatch_ms(required(context, "context").context, milliseconds); });
+}
+
 tessera_status tessera_last_execution(const tessera_context* context, const char** name) {
   return guarded([&] {
     thread_local std::string text;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -64,6 +65,8 @@ struct ProgramRequest {
   Dim3 group;
   std::uint32_t bindings = 0;        // buffers that the kernel takes
   std::uint32_t argument_bytes = 0;  // of the by-value struct that follows them
+  // The grid of launches that may be made in parts, for which kernels are built another way.
+  std::optional<Dim3> grid{};
 };
 
 class Program {
@@ -82,12 +85,19 @@ class BlobStore {
   virtual bool keeps() const { return true; }  // false: put() is in vain
 };
 
+// Work-groups [first, first + count) of a grid along one axis, and all along the others. Kernels
+// see the ids and the number of work-groups of the whole grid. None: the whole grid.
+struct Part {
+  std::uint32_t axis = 0, first = 0, count = 0;
+};
+
 struct Launch {
   const Program* program = nullptr;
   std::span<const BufferPtr> buffers;  // a null pointer = an operand that this call does not have
   std::span<const std::byte> arguments;
   Dim3 groups;  // none along an axis is an error
   Dim3 group;
+  Part part{};  // of a program that was built for this grid
   // For the host platform, which binds every operand by slot, and raises a call's errors itself,
   // with its first launch. Null: there are none.
   const Problem* problem = nullptr;

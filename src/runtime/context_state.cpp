@@ -141,7 +141,15 @@ void StreamState::launch(const Plan& plan, std::span<const device::BufferPtr> bu
     memory.first_error = take_error_words(plan, words);
     memory.errors = words.buffer();
   }
-  runtime::launch(plan, *stream_, memory);
+  if (plan.in_parts) {
+    runtime::launch(plan, *stream_, memory,
+                    [this](device::Stream& stream, const device::Launch& launch,
+                           std::span<const std::byte> arguments) {
+                      limit_->launch(stream, launch, arguments, !only_records_);
+                    });
+  } else {
+    runtime::launch(plan, *stream_, memory);
+  }
   stream_->flush();
 }
 
@@ -275,7 +283,7 @@ std::shared_ptr<const Plan> ContextState::plan_that_builds(const Problem& proble
                                                            const CallOptions& call) {
   const ChooseCall choose = choose_call(call);
   try {
-    return make_plan(problem, choice, profile_, programs_, choose);
+    return make_plan(problem, choice, profile_, programs_, choose, in_parts());
   } catch (const BuildError& error) {
     const bool may_guess = policy_of(call).heuristics &&
                            (!call.tiers || std::ranges::count(*call.tiers, Tier::kHeuristics) != 0);
@@ -286,7 +294,8 @@ std::shared_ptr<const Plan> ContextState::plan_that_builds(const Problem& proble
       if (!next) continue;
       next->why = "variant " + choice.variant + " does not build on this device";
       try {
-        std::shared_ptr<const Plan> plan = make_plan(problem, *next, profile_, programs_, choose);
+        std::shared_ptr<const Plan> plan =
+            make_plan(problem, *next, profile_, programs_, choose, in_parts());
         emit({.name = "error",
               .operation = problem.operation->name,
               .key = problem.key,
@@ -415,6 +424,14 @@ TuneReport ContextState::tune(const Problem& problem, const Case& shape, const P
   const std::lock_guard lock(plans_mutex_);
   plans_.clear();
   return report;
+}
+
+void ContextState::set_max_dispatch_seconds(double seconds, std::uint32_t units) {
+  const bool before = in_parts();
+  limit_->set(seconds, units);
+  if (before == in_parts()) return;
+  const std::lock_guard lock(plans_mutex_);
+  plans_.clear();
 }
 
 std::optional<std::string> ContextState::keep_choices(std::chrono::milliseconds patience) {

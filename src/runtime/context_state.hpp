@@ -16,6 +16,7 @@
 
 #include "device/device.hpp"
 #include "device/platforms.hpp"
+#include "runtime/dispatch_limit.hpp"
 #include "runtime/error_words.hpp"
 #include "runtime/plan.hpp"
 #include "runtime/program_cache.hpp"
@@ -32,11 +33,12 @@ namespace tessera::runtime {
 class StreamState {
  public:
   // `context`: the number of the one that it belongs to, which it may outlive.
-  StreamState(device::DevicePtr device, std::uint64_t context)
-      : device_(std::move(device)), context_(context), stream_(device_->create_stream()) {}
-  StreamState(device::DevicePtr device, std::uint64_t context,
+  StreamState(device::DevicePtr device, std::uint64_t context, std::shared_ptr<DispatchLimit> limit,
               std::unique_ptr<device::Stream> stream)
-      : device_(std::move(device)), context_(context), stream_(std::move(stream)) {}
+      : device_(std::move(device)),
+        context_(context),
+        limit_(std::move(limit)),
+        stream_(std::move(stream)) {}
 
   std::uint64_t context() const { return context_; }
 
@@ -64,6 +66,7 @@ class StreamState {
 
   device::DevicePtr device_;
   std::uint64_t context_;
+  std::shared_ptr<DispatchLimit> limit_;
   std::mutex mutex_;
   std::unique_ptr<device::Stream> stream_;
   bool only_records_ = false;
@@ -106,11 +109,9 @@ class ContextState {
   device::Device& device() { return *device_; }
   const device::DevicePtr& shared_device() const { return device_; }
   const std::shared_ptr<StreamState>& default_stream() const { return default_stream_; }
-  std::shared_ptr<StreamState> create_stream() const {
-    return std::make_shared<StreamState>(device_, number());
-  }
+  std::shared_ptr<StreamState> create_stream() const { return adopt(device_->create_stream()); }
   std::shared_ptr<StreamState> adopt(std::unique_ptr<device::Stream> stream) const {
-    return std::make_shared<StreamState>(device_, number(), std::move(stream));
+    return std::make_shared<StreamState>(device_, number(), limit_, std::move(stream));
   }
   ProgramCache& programs() { return programs_; }
 
@@ -137,12 +138,20 @@ class ContextState {
   // why they can't be kept.
   std::optional<std::string> keep_choices(std::chrono::milliseconds patience);
 
+  // Of launches that are made from now on; 0: none. The host's kernels are one launch each.
+  // `units`: those of the device, which tests may say otherwise.
+  void set_max_dispatch_seconds(double seconds) {
+    set_max_dispatch_seconds(seconds, profile_.compute_units);
+  }
+  void set_max_dispatch_seconds(double seconds, std::uint32_t units);
+
   void set_last_execution(std::shared_ptr<const Execution> execution) const;
   Execution last_execution() const;
   void set_event_sink(EventSink sink);
 
  private:
   std::shared_ptr<const Plan> complete_plan(const Problem& problem, const CallOptions& call);
+  bool in_parts() const { return limit_->is_set() && profile_.backend != Backend::kHost; }
   // How calls are chosen that a variant makes.
   ChooseCall choose_call(const CallOptions& call);
   std::shared_ptr<const Plan> plan_that_builds(const Problem& problem, const Choice& choice,
@@ -158,6 +167,7 @@ class ContextState {
   DeviceProfile profile_;
   device::DevicePtr device_;
   std::string fingerprint_;
+  std::shared_ptr<DispatchLimit> limit_ = std::make_shared<DispatchLimit>();
   Policy default_policy_;
   Precision default_precision_;
   std::string why_no_cache_;

@@ -30,8 +30,8 @@ Choice choose_by_rules(const Problem& problem, const std::string& variant,
 class Planner {
  public:
   Planner(Plan& plan, const DeviceProfile& profile, ProgramCache& programs,
-          const ChooseCall& choose)
-      : plan_(plan), profile_(profile), programs_(programs), choose_(choose) {}
+          const ChooseCall& choose, bool in_parts)
+      : plan_(plan), profile_(profile), programs_(programs), choose_(choose), in_parts_(in_parts) {}
 
   // `operands`: where this call's operands are, by slot. `depth`: how many calls are around it.
   void add(const std::shared_ptr<const Problem>& problem, const Choice& choice,
@@ -103,7 +103,8 @@ class Planner {
     launch.errors_at = pass.errors_at;
     launch.first_error = call.first_error;
     launch.problem = call.problem;
-    launch.program = programs_.get(*call.problem, call.variant, pass, call.config, profile_);
+    launch.program = programs_.get(*call.problem, call.variant, pass, call.config, profile_,
+                                   in_parts_ ? std::optional(launch.groups) : std::nullopt);
     launch.is_first = !std::exchange(call.launches, true);
     plan_.launches.push_back(std::move(launch));
   }
@@ -123,6 +124,7 @@ class Planner {
   const DeviceProfile& profile_;
   ProgramCache& programs_;
   const ChooseCall& choose_;
+  bool in_parts_;
 };
 
 }  // namespace
@@ -147,13 +149,14 @@ std::vector<ProgramName> program_names(const Problem& problem, const Variant& va
 
 std::shared_ptr<const Plan> make_plan(Problem problem, const Choice& choice,
                                       const DeviceProfile& profile, ProgramCache& programs,
-                                      const ChooseCall& choose) {
+                                      const ChooseCall& choose, bool in_parts) {
   auto plan = std::make_shared<Plan>();
+  plan->in_parts = in_parts;
   const auto call = std::make_shared<const Problem>(std::move(problem));
   std::vector<Binding> operands(call->operands.size());
   for (std::size_t slot = 0; slot < operands.size(); ++slot)
     operands[slot] = {Binding::Kind::kOperand, slot};
-  Planner(*plan, profile, programs, choose).add(call, choice, operands, 0);
+  Planner(*plan, profile, programs, choose, in_parts).add(call, choice, operands, 0);
   plan->execution = std::make_shared<const Execution>(
       Execution{.operation = call->operation->name,
                 .key = call->key,
@@ -166,7 +169,8 @@ std::shared_ptr<const Plan> make_plan(Problem problem, const Choice& choice,
   return plan;
 }
 
-void launch(const Plan& plan, device::Stream& stream, const Memory& memory) {
+void launch(const Plan& plan, device::Stream& stream, const Memory& memory,
+            const MakeLaunch& make) {
   std::vector<device::BufferPtr> bound;
   std::vector<std::byte> patched;
   for (const PlannedLaunch& each : plan.launches) {
@@ -196,14 +200,19 @@ void launch(const Plan& plan, device::Stream& stream, const Memory& memory) {
       std::memcpy(patched.data() + *each.errors_at, &first_error, sizeof first_error);
       arguments = patched;
     }
-    stream.launch({.program = each.program.get(),
-                   .buffers = bound,
-                   .arguments = arguments,
-                   .groups = each.groups,
-                   .group = each.group,
-                   .problem = each.problem.get(),
-                   .errors = each.is_first ? memory.errors.get() : nullptr,
-                   .first_error = first_error});
+    const device::Launch launch{.program = each.program.get(),
+                                .buffers = bound,
+                                .arguments = arguments,
+                                .groups = each.groups,
+                                .group = each.group,
+                                .problem = each.problem.get(),
+                                .errors = each.is_first ? memory.errors.get() : nullptr,
+                                .first_error = first_error};
+    if (make) {
+      make(stream, launch, each.arguments);
+    } else {
+      stream.launch(launch);
+    }
   }
 }
 

@@ -48,6 +48,7 @@ struct Plan {
   std::vector<std::uint64_t> scratch_bytes;  // of the call, of the calls that it makes, and so on
   std::vector<ErrorRange> errors;            // in the order of launches
   std::uint32_t error_words = 0;
+  bool in_parts = false;  // launches may be made in parts
   std::shared_ptr<const Execution> execution;
 };
 
@@ -55,10 +56,11 @@ struct Plan {
 using ChooseCall = std::function<Choice(const Problem& problem, const std::string& variant)>;
 
 // Builds what `choice` needs. Asks selection::refusal() first: nothing is launched that was not
-// judged. Without `choose`, calls that the variant makes run by the rules.
+// judged. Without `choose`, calls that the variant makes run by the rules. `in_parts`: its launches
+// may be made in parts.
 std::shared_ptr<const Plan> make_plan(Problem problem, const Choice& choice,
                                       const DeviceProfile& profile, ProgramCache& programs,
-                                      const ChooseCall& choose = {});
+                                      const ChooseCall& choose = {}, bool in_parts = false);
 
 // The programs that the plan would need. Builds nothing.
 std::vector<ProgramName> program_names(const Problem& problem, const Variant& variant,
@@ -71,6 +73,10 @@ struct Memory {
   device::BufferPtr errors{};                   // Plan::error_words of it belong to this launch
   std::uint32_t first_error = 0;
 };
-void launch(const Plan& plan, device::Stream& stream, const Memory& memory);
+// Makes a launch, of which the plan has these arguments; null: the stream does.
+using MakeLaunch = std::function<void(device::Stream& stream, const device::Launch& launch,
+                                      std::span<const std::byte> arguments)>;
+void launch(const Plan& plan, device::Stream& stream, const Memory& memory,
+            const MakeLaunch& make = {});
 
 }  // namespace tessera::runtime

@@ -62,6 +62,16 @@ void prewarm(const Executor& executor, std::span<const Problem> problems) try {
   rethrow_as_error();
 }
 
+void set_max_dispatch_ms(const Context& context, double milliseconds) try {
+  if (!(milliseconds >= 0)) {
+    throw InvalidArgument("max_dispatch_ms is " + std::to_string(milliseconds) +
+                          "; it is a time, or 0 for none");
+  }
+  runtime::state_of(context).set_max_dispatch_seconds(milliseconds * 1e-3);
+} catch (...) {
+  rethrow_as_error();
+}
+
 std::uint64_t scratch_bytes(const Executor& executor, const Problem& problem) try {
   const std::shared_ptr<const runtime::Plan> plan = executor.plan(problem);
   return std::accumulate(plan->scratch_bytes.begin(), plan->scratch_bytes.end(), std::uint64_t{0});

@@ -86,6 +86,11 @@ std::string with_source(const std::string& key, const device::ProgramRequest& re
   return key + "|" + hash128(request.source) + hash128(std::as_bytes(request.spirv));
 }
 
+std::string text_of(const Dim3& grid) {
+  return " of " + std::to_string(grid.x) + "x" + std::to_string(grid.y) + "x" +
+         std::to_string(grid.z);
+}
+
 const Source& source_of(const Pass& pass, Backend backend) {
   return backend == Backend::kVulkan ? pass.vulkan : pass.opencl;
 }
@@ -100,9 +105,11 @@ ProgramName ProgramCache::name(const Problem& problem, const Variant& variant, c
 
 device::ProgramPtr ProgramCache::get(const Problem& problem, const Variant& variant,
                                      const Pass& pass, const Config& config,
-                                     const DeviceProfile& profile) {
+                                     const DeviceProfile& profile,
+                                     const std::optional<Dim3>& grid) {
   Specialised specialised = specialise(problem, variant, pass, config, profile);
   device::ProgramRequest& request = specialised.request;
+  request.grid = grid;
   switch (profile.backend) {
     case Backend::kHost: {
       request.host = pass.host;
@@ -112,7 +119,7 @@ device::ProgramPtr ProgramCache::get(const Problem& problem, const Variant& vari
       const std::string key = name_of(request, pass.opencl, specialised.axes.size()).key();
       request.source =
           pass.opencl.text.empty() ? kernel::flatten(pass.opencl.file) : pass.opencl.text;
-      return build_once(key, request);
+      return build_once(grid ? key + "|parts" : key, request);
     }
     case Backend::kVulkan: {
       for (const Define& value : specialised.values) {
@@ -131,7 +138,8 @@ device::ProgramPtr ProgramCache::get(const Problem& problem, const Variant& vari
         if (module.words.empty()) throw BuildError(request.name + ": " + module.why_not);
         request.spirv = module.words;
       }
-      return build_once(name_of(request, pass.vulkan, specialised.axes.size()).key(), request);
+      const std::string key = name_of(request, pass.vulkan, specialised.axes.size()).key();
+      return build_once(grid ? key + "|parts" + text_of(*grid) : key, request);
     }
   }
   throw Unsupported(request.name + ": unknown backend");

@@ -18,8 +18,10 @@ namespace tessera::runtime {
 class ProgramCache {
  public:
   ProgramCache(device::Device& device, device::BlobStore& store) : device_(device), store_(store) {}
+  // `grid`: of launches that may be made in parts.
   device::ProgramPtr get(const Problem& problem, const Variant& variant, const Pass& pass,
-                         const Config& config, const DeviceProfile& profile);
+                         const Config& config, const DeviceProfile& profile,
+                         const std::optional<Dim3>& grid = {});
   // Of the program that get() would return, without building it.
   static ProgramName name(const Problem& problem, const Variant& variant, const Pass& pass,
                           const Config& config, const DeviceProfile& profile);

@@ -5,11 +5,19 @@
 
 #include <new>
 
+#include "device/counts.hpp"
+
 namespace tessera::device {
 
 ClFaults cl_faults;
 
 }  // namespace tessera::device
+
+namespace tessera::testing {
+
+int opencl_parts() { return device::cl_faults.parts; }
+
+}  // namespace tessera::testing
 
 using tessera::device::cl_faults;
 
@@ -38,6 +46,7 @@ std::int32_t clEnqueueNDRangeKernel(void* queue, void* kernel, std::uint32_t dim
                                     void* const* wait_list, void** event) {
   if (cl_faults.launch != 0) return cl_faults.launch;
   if (cl_faults.launch_throws) throw std::bad_alloc();
+  if (offset != nullptr && offset[1] != 0) ++cl_faults.parts;
   static auto* const real = driver<decltype(clEnqueueNDRangeKernel)>("clEnqueueNDRangeKernel");
   return real(queue, kernel, dimensions, offset, global, local, waits, wait_list, event);
 }

@@ -26,6 +26,7 @@ namespace tessera::device {
 struct ClFaults {
   std::atomic<std::int32_t> finish{0}, launch{0}, read{0}, buffer{0}, binary{0};
   std::atomic<bool> build_throws{false}, launch_throws{false};  // as PoCL for want of memory
+  std::atomic<int> parts{0};                                    // of launches, a count
   void clear() {
     finish = launch = read = buffer = binary = 0;
     build_throws = launch_throws = false;

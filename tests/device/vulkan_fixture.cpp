@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/vulkan_fixture.hpp"
 
+#include "device/counts.hpp"
+
 #if defined(__linux__)
 #include <dlfcn.h>
 #endif
@@ -125,6 +127,13 @@ std::span<const std::uint32_t> subgroup_shader() { return kSubgroup; }
 
 }  // namespace tessera::device
 
+namespace tessera::testing {
+
+int vulkan_allocations() { return device::faults.allocations; }
+int vulkan_parts() { return device::faults.parts; }
+
+}  // namespace tessera::testing
+
 // ---- faults ------------------------------------------------------------------------------------
 
 #if defined(__linux__)
@@ -213,6 +222,14 @@ VKAPI_ATTR VkResult VKAPI_CALL vkAllocateMemory(VkDevice device, const VkMemoryA
   VkMemoryAllocateInfo copy = *info;
   if (faults.separate_memory) copy.memoryTypeIndex = 0;
   return vkAllocateMemory_real(device, &copy, allocator, memory);
+}
+
+VKAPI_ATTR void VKAPI_CALL vkCmdDispatchBase(VkCommandBuffer commands, std::uint32_t first_x,
+                                             std::uint32_t first_y, std::uint32_t first_z,
+                                             std::uint32_t x, std::uint32_t y, std::uint32_t z) {
+  TESSERA_REAL(vkCmdDispatchBase);
+  ++faults.parts;
+  vkCmdDispatchBase_real(commands, first_x, first_y, first_z, x, y, z);
 }
 
 VKAPI_ATTR VkResult VKAPI_CALL vkQueueSubmit(VkQueue queue, std::uint32_t count,

@@ -43,7 +43,7 @@ struct Faults {
   std::atomic<std::size_t> cache_bytes{
       0};  // that the driver keeps for a program; it is none for lavapipe
   std::atomic<std::size_t> cache_loaded{0};
-  std::atomic<int> submissions{0}, allocations{0};
+  std::atomic<int> submissions{0}, allocations{0}, parts{0};  // counts
 
   void reset() {
     separate_memory = no_clock = old_loader = refuse_warm_cache = false;

@@ -224,6 +224,10 @@ TEST_F(OpenClInterop, RefusesWhatIsNotTheContexts) {
 
   EXPECT_EQ(refused([&] { opencl::open(nullptr, device_, queue_); }), "the cl_context is null");
   EXPECT_EQ(refused([&] { opencl::open(context_, nullptr, queue_); }), "the cl_device_id is null");
+  // As one of another platform, or one that is gone.
+  EXPECT_EQ(
+      refused([&] { opencl::open(context_, reinterpret_cast<cl_device_id>(&other), queue_); }),
+      "the cl_device_id is not one of the cl_context");
   EXPECT_EQ(refused([&] { open(nullptr); }), "the cl_command_queue is null");
   EXPECT_EQ(refused([&] { open(other_queue); }),
             "the cl_command_queue belongs to another cl_context");
@@ -235,6 +239,15 @@ TEST_F(OpenClInterop, RefusesWhatIsNotTheContexts) {
   EXPECT_THAT(
       refused([&] { opencl::tensor(context, memory, TensorSpec::contiguous(DType::kF32, {9})); }),
       ::testing::HasSubstr("32"));
+  const cl_image_format format{CL_R, CL_FLOAT};
+  cl_image_desc shape{};
+  shape.image_type = CL_MEM_OBJECT_IMAGE2D;
+  shape.image_width = shape.image_height = 4;
+  if (cl_mem image =
+          clCreateImage(context_, CL_MEM_READ_WRITE, &format, &shape, nullptr, nullptr)) {
+    EXPECT_EQ(refused([&] { opencl::tensor(context, image, spec); }), "the cl_mem is no buffer");
+    clReleaseMemObject(image);
+  }
   EXPECT_EQ(refused([&] { opencl::wait_for(context, null_event); }),
             "a cl_event to wait for is null");
   EXPECT_EQ(refused([&] { opencl::wait_for(context, std::array{other_event}); }),
@@ -255,6 +268,7 @@ TEST_F(OpenClInterop, RefusesWhatIsNotTheContexts) {
   // Nothing was lost.
   EXPECT_NO_THROW(opencl::tensor(context, memory, spec));
   EXPECT_NO_THROW(context.synchronize());
+  clSetUserEventStatus(other_event, CL_COMPLETE);  // or a driver may wait for it
   clReleaseEvent(other_event);
   clReleaseMemObject(other_memory);
   clReleaseCommandQueue(other_queue);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls that are recorded into an application's command buffers.
 // Under the validation layer, too: see cmake/TesseraTests.cmake.
+#include "device/counts.hpp"
 #include "interop/vulkan_fixture.hpp"
 
 namespace tessera {
@@ -19,7 +20,9 @@ TEST_F(VulkanRecordings, RecordsBetweenTheApplicationsOwnCommands) {
   // Both in flight at the same time, and each again.
   const std::array frames{begin(), begin()};
   const std::array streams{vulkan::record(context, frames[0]), vulkan::record(context, frames[1])};
+  int allocations = 0;
   for (int round = 0; round < 2; ++round) {
+    if (round > 0) allocations = testing::vulkan_allocations();
     for (std::size_t n = 0; n < frames.size(); ++n) {
       if (round > 0) {
         begin(frames[n]);
@@ -43,6 +46,7 @@ TEST_F(VulkanRecordings, RecordsBetweenTheApplicationsOwnCommands) {
       std::fill_n(values_ + place, 16, -1.0F);
     }
   }
+  EXPECT_EQ(testing::vulkan_allocations(), allocations) << "the same calls take no more memory";
 }
 
 TEST_F(VulkanRecordings, ARecordingCanNeitherWaitNorCopy) {
@@ -114,10 +118,19 @@ TEST_F(VulkanRecordings, ScratchIsTheApplicationsWhereItIsHandedOver) {
   EXPECT_THAT(message_of<InvalidArgument>(
                   [&] { vulkan::record(context, commands, Tensor(part, larger.buffer())); }),
               HasSubstr("has strides or an offset"));
-  EXPECT_EQ(message_of<InvalidArgument>([&] { run_on(vulkan::record(context, commands, x)); }),
-            "rms_norm_backward: the scratch that was handed over overlaps 'input'");
+  const Tensor both = scratch_of(bytes + 64 * 32 * sizeof(float));
+  EXPECT_EQ(
+      message_of<InvalidArgument>([&] {
+        Executor(context)
+            .on(vulkan::record(context, commands, both))
+            .run("rms_norm_backward",
+                 {{"input", Tensor(rows, both.buffer())}, {"grad_output", x}, {"weight", weight}},
+                 {}, {"grad_weight"});
+      }),
+      "rms_norm_backward: the scratch that was handed over overlaps 'input'");
   const Stream stream = vulkan::record(context, commands, scratch_of(bytes));
   const Tensors results = run_on(stream);
+  context.synchronize();  // uploads are the context's, and go before
   submit(commands);
   vkQueueWaitIdle(queue_);
   EXPECT_EQ(context.download<float>(results.at("grad_weight")),

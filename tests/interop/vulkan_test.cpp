@@ -164,6 +164,9 @@ TEST_F(VulkanDevices, RefusesWhatIsWrong) {
   EXPECT_EQ(with([](auto& d) { d.instance = VK_NULL_HANDLE; }), "the VkInstance is null");
   EXPECT_EQ(with([](auto& d) { d.physical_device = VK_NULL_HANDLE; }),
             "the VkPhysicalDevice is null");
+  // As one of another instance, or one that is gone.
+  EXPECT_EQ(with([&](auto& d) { d.physical_device = reinterpret_cast<VkPhysicalDevice>(&d); }),
+            "the VkPhysicalDevice is not one of the VkInstance");
   EXPECT_EQ(with([](auto& d) { d.device = VK_NULL_HANDLE; }), "the VkDevice is null");
   EXPECT_EQ(with([](auto& d) { d.queue = VK_NULL_HANDLE; }), "the VkQueue is null");
   EXPECT_EQ(with([](auto& d) { d.queue_family = 1000; }),

@@ -20,8 +20,8 @@
 // One call waits that is no such call: of an operation whose kernels raise errors, when 16384 words
 // of the stream's are full of them; with an ErrorLog (Executor::with_errors) none does.
 //
-// Loader. Tessera links none: it opens libOpenCL.so.1 when it is first needed, which is the one that
-// an application links, too.
+// Loader. Tessera links none: it opens libOpenCL.so.1 when it is first needed, which is the one
+// that an application links, too.
 //
 // Threads: as Context, Stream and Executor. The context and what belongs to it must live in the
 // process that made them: after fork() every call in the child throws DeviceLost.
@@ -31,8 +31,8 @@
 // from what waits, where a command failed because an event that it waits for did: once, later calls
 // do not.
 //
-// What is not there: launches are not cut to a longest time; a call is as many of them as its
-// kernels make.
+// Launches. A call is as many of them as its kernels make, and more where they are cut to a longest
+// time (set_max_dispatch_ms() of tessera/prewarm.hpp).
 #pragma once
 
 #include <CL/cl.h>

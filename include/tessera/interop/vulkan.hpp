@@ -30,6 +30,9 @@
 // over. After the first recording of the same calls, restart() and recording allocate nothing on
 // the device where the outputs are handed in, too.
 //
+// Uploads and calls on the context itself are submitted when it is synchronized, or earlier: before
+// a command buffer that reads what they write is submitted, synchronize() the context or signal().
+//
 // Threads: as Context, Stream and Executor; vkQueueSubmit is called between lock() and unlock() of
 // the application, if there are any.
 //
@@ -41,6 +44,11 @@
 // Loader. Tessera links none: it opens libvulkan.so.1 when it is first needed, which is the one
 // that an application links, too. An application that has its handles from elsewhere hands over its
 // vkGetInstanceProcAddr, and every function comes from there.
+//
+// Sharing memory with OpenCL. A VkBuffer whose memory is exported (VK_KHR_external_memory_fd), and
+// the cl_mem that imports it (cl_khr_external_memory_opaque_fd), are tensors of two contexts:
+// examples/shared_memory. Who hands the memory over waits, or uses semaphores of both APIs; Tessera
+// acquires and releases nothing. PoCL and lavapipe can't.
 //
 // What is not there: a recorded call times no candidates, whatever the policy: Executor::tune(), or
 // prewarm() with autotuning, does.

@@ -65,6 +65,26 @@ cl::Program build_from_source(const ClDevice& device, const ProgramRequest& requ
   return program;
 }
 
+// In front of kernels that are launched in parts. A launch says in its global offset, which changes
+// no work-group's id, the first work-group of the part, how many there are in the whole grid (0:
+// this is the whole), and the axis.
+constexpr std::string_view kParts = R"(
+static inline bool part_of_axis(uint axis) { return get_global_offset(1) != 0 && get_global_offset(2) == axis; }
+static inline size_t part_group_id(uint axis) {
+  return get_group_id(axis) + (part_of_axis(axis) ? get_global_offset(0) : 0);
+}
+static inline size_t part_num_groups(uint axis) {
+  return part_of_axis(axis) ? get_global_offset(1) : get_num_groups(axis);
+}
+static inline size_t part_global_id(uint axis) { return part_group_id(axis) * get_local_size(axis) + get_local_id(axis); }
+static inline size_t part_global_size(uint axis) { return part_num_groups(axis) * get_local_size(axis); }
+#define get_group_id part_group_id
+#define get_num_groups part_num_groups
+#define get_global_id part_global_id
+#define get_global_size part_global_size
+#line 1
+)";
+
 bool is_identifier(std::string_view name) {
   const auto is_word = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
   return !name.empty() && std::isdigit(static_cast<unsigned char>(name[0])) == 0 &&
@@ -119,11 +139,12 @@ std::string build_options(const ProgramRequest& request) {
   return options;
 }
 
-ProgramPtr build_program(const std::shared_ptr<const ClDevice>& device,
-                         const ProgramRequest& request, BlobStore& store) {
-  if (request.source.empty()) {
-    throw InvalidArgument("kernel " + request.name + " has no OpenCL C source");
-  }
+ProgramPtr build_program(const std::shared_ptr<const ClDevice>& device, const ProgramRequest& given,
+                         BlobStore& store) {
+  if (given.source.empty())
+    throw InvalidArgument("kernel " + given.name + " has no OpenCL C source");
+  ProgramRequest request = given;
+  if (request.grid) request.source.insert(0, kParts);
   const std::string options = build_options(request);
   const std::string key = blob_key(*device, request, options);
   const Stopwatch stopwatch;

@@ -316,14 +316,20 @@ void ClStream::launch(const Launch& launch) {
   const ClProgram::Lease lease = program.borrow();
   set_arguments(lease.kernel(), launch);
   const std::array<std::size_t, 3> local = {launch.group.x, launch.group.y, launch.group.z};
-  const std::array<std::size_t, 3> global = {local[0] * launch.groups.x, local[1] * launch.groups.y,
-                                             local[2] * launch.groups.z};
+  std::array<std::size_t, 3> global = {local[0] * launch.groups.x, local[1] * launch.groups.y,
+                                       local[2] * launch.groups.z};
+  std::array<std::size_t, 3> offset{};  // as kParts of program.cpp reads it
+  if (const Part& part = launch.part; part.count != 0) {
+    std::size_t& along = global.at(part.axis);
+    offset = {part.first, along / local.at(part.axis), part.axis};
+    along = local.at(part.axis) * part.count;
+  }
   cl_event event = nullptr;
   cl::Event none;
   const cl_int code = device_->compile("clEnqueueNDRangeKernel", none, [&] {
     return enqueue(
         [&](cl_uint count, const cl_event* waits, cl_event* done) {
-          return clEnqueueNDRangeKernel(active_, lease.kernel(), 3, nullptr, global.data(),
+          return clEnqueueNDRangeKernel(active_, lease.kernel(), 3, offset.data(), global.data(),
                                         local.data(), count, waits, done);
         },
         timing_ != nullptr ? &event : nullptr);

@@ -30,6 +30,7 @@
   X(CmdBindPipeline)                        \
   X(CmdCopyBuffer)                          \
   X(CmdDispatch)                            \
+  X(CmdDispatchBase)                        \
   X(CmdFillBuffer)                          \
   X(CmdPipelineBarrier)                     \
   X(CmdPushConstants)                       \

@@ -92,7 +92,15 @@ void Launcher::record(VkCommandBuffer commands, const Launch& launch, const Pipe
                         static_cast<std::uint32_t>(launch.arguments.size()),
                         launch.arguments.data());
   }
-  vk.CmdDispatch(commands, launch.groups.x, launch.groups.y, launch.groups.z);
+  const Dim3& groups = launch.groups;
+  if (const Part& part = launch.part; part.count != 0) {
+    std::array<std::uint32_t, 3> first{}, count{groups.x, groups.y, groups.z};
+    first.at(part.axis) = part.first;
+    count.at(part.axis) = part.count;
+    vk.CmdDispatchBase(commands, first[0], first[1], first[2], count[0], count[1], count[2]);
+  } else {
+    vk.CmdDispatch(commands, groups.x, groups.y, groups.z);
+  }
   core_->end_label(commands);
 }
 

@@ -28,6 +28,7 @@ std::string cache_key(const PhysicalDevice& device, const ProgramRequest& reques
                           std::to_string(request.group.y) + "," + std::to_string(request.group.z) +
                           "|" + std::to_string(request.bindings) + "|" +
                           std::to_string(request.argument_bytes);
+  if (request.grid) constants += "|parts";
   for (const auto& [id, value] : request.specialization) {
     constants += "|" + std::to_string(id) + "=" + std::to_string(value);
   }

@@ -182,6 +182,7 @@ void create_pipeline(Core& core, Pipeline& pipeline, const ProgramRequest& reque
     info.stage.pNext = &subgroup;
     info.stage.flags = subgroup_flags(core.physical(), request.group);
   }
+  if (request.grid) info.flags |= VK_PIPELINE_CREATE_DISPATCH_BASE;
   info.layout = pipeline.layout.get();
   VkPipeline handle = VK_NULL_HANDLE;
   VkResult result =
@@ -197,12 +198,18 @@ void create_pipeline(Core& core, Pipeline& pipeline, const ProgramRequest& reque
 }  // namespace
 
 std::shared_ptr<const Pipeline> build_pipeline(const std::shared_ptr<Core>& core,
-                                               const ProgramRequest& request, BlobStore& store) {
+                                               const ProgramRequest& given, BlobStore& store) {
   core->require_alive();
+  ProgramRequest request = given;
   const ModuleFacts facts = examine_module(request.spirv, request.entry);
   const std::string refused = refusal(core->physical(), request, facts);
   if (!refused.empty()) throw BuildError("program '" + request.name + "': " + refused);
 
+  std::vector<std::uint32_t> counted;
+  if (request.grid) {
+    counted = with_group_counts(request.spirv, *request.grid);
+    request.spirv = counted;
+  }
   auto pipeline = std::make_shared<Pipeline>();
   pipeline->core = core;
   pipeline->name = request.name;

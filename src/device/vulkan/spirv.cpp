@@ -2,7 +2,10 @@
 #include "device/vulkan/spirv.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <map>
+#include <optional>
 
 namespace tessera::device::vulkan {
 namespace {
@@ -12,8 +15,19 @@ constexpr std::uint32_t kMagic = 0x07230203;
 constexpr std::size_t kHeaderWords = 5;
 constexpr std::uint32_t kOpEntryPoint = 15;
 constexpr std::uint32_t kOpCapability = 17;
+constexpr std::uint32_t kOpTypeInt = 21;
+constexpr std::uint32_t kOpTypeVector = 23;
+constexpr std::uint32_t kOpConstant = 43;
+constexpr std::uint32_t kOpConstantComposite = 44;
 constexpr std::uint32_t kOpFunction = 54;
 constexpr std::uint32_t kOpFunctionEnd = 56;
+constexpr std::uint32_t kOpLoad = 61;
+constexpr std::uint32_t kOpAccessChain = 65;
+constexpr std::uint32_t kOpInBoundsAccessChain = 66;
+constexpr std::uint32_t kOpDecorate = 71;
+constexpr std::uint32_t kOpCopyObject = 83;
+constexpr std::uint32_t kBuiltIn = 11;
+constexpr std::uint32_t kNumWorkgroups = 24;
 constexpr std::uint32_t kComputeModel = 5;
 
 struct Capability {
@@ -101,6 +115,87 @@ ModuleFacts examine_module(std::span<const std::uint32_t> words, std::string_vie
   }
   if (!found) facts.fault = "the SPIR-V has no compute entry point '" + std::string(entry) + "'";
   return facts;
+}
+
+namespace {
+
+std::uint32_t head(std::uint32_t code, std::uint32_t length) { return length << 16 | code; }
+
+// What with_group_counts() has to know of a module.
+class GroupCounts {
+ public:
+  explicit GroupCounts(std::span<const std::uint32_t> words) : words_(words) {
+    for (std::size_t at = kHeaderWords; at < words.size(); at += words[at] >> 16)
+      note(words[at] & 0xffff, words.subspan(at + 1, (words[at] >> 16) - 1));
+  }
+
+  // Loads become copies of constants, which stand before the first function; the variable stays.
+  std::vector<std::uint32_t> replaced_by(const Dim3& counts) const {
+    std::vector<std::uint32_t> result(words_.begin(), words_.begin() + kHeaderWords);
+    if (variable_ == 0 || uint_ == 0 || vector_ == 0) return {words_.begin(), words_.end()};
+    const std::uint32_t first = words_[3];  // the bound of ids
+    result[3] = first + 4;
+    bool declared = false;
+    for (std::size_t at = kHeaderWords; at < words_.size(); at += words_[at] >> 16) {
+      const std::uint32_t code = words_[at] & 0xffff;
+      const auto instruction = words_.subspan(at, words_[at] >> 16);
+      if (code == kOpFunction && !declared) {
+        declared = true;
+        const std::array values{counts.x, counts.y, counts.z};
+        for (std::uint32_t axis = 0; axis < values.size(); ++axis) {
+          const std::array words{head(kOpConstant, 4), uint_, first + axis, values[axis]};
+          result.insert(result.end(), words.begin(), words.end());
+        }
+        const std::array words{
+            head(kOpConstantComposite, 6), vector_, first + 3, first, first + 1, first + 2};
+        result.insert(result.end(), words.begin(), words.end());
+      }
+      const auto constant = code == kOpLoad ? constant_of(instruction[3]) : std::nullopt;
+      if (constant) {
+        const std::array words{head(kOpCopyObject, 4), instruction[1], instruction[2],
+                               first + *constant};
+        result.insert(result.end(), words.begin(), words.end());
+      } else {
+        result.insert(result.end(), instruction.begin(), instruction.end());
+      }
+    }
+    return result;
+  }
+
+ private:
+  void note(std::uint32_t code, std::span<const std::uint32_t> operands) {
+    if (code == kOpDecorate && operands.size() == 3 && operands[1] == kBuiltIn &&
+        operands[2] == kNumWorkgroups) {
+      variable_ = operands[0];
+    } else if (code == kOpTypeInt && operands[1] == 32 && operands[2] == 0) {
+      uint_ = operands[0];
+    } else if (code == kOpTypeVector && operands[1] == uint_ && operands[2] == 3) {
+      vector_ = operands[0];
+    } else if (code == kOpConstant && operands.size() == 3) {
+      values_[operands[1]] = operands[2];
+    } else if ((code == kOpAccessChain || code == kOpInBoundsAccessChain) && operands.size() == 4 &&
+               operands[2] == variable_) {
+      axes_[operands[1]] = values_[operands[3]];
+    }
+  }
+  // Of what is loaded from a pointer: one count (0 to 2) or all of them (3).
+  std::optional<std::uint32_t> constant_of(std::uint32_t pointer) const {
+    if (pointer == variable_) return 3;
+    const auto axis = axes_.find(pointer);
+    return axis == axes_.end() ? std::nullopt : std::optional(axis->second);
+  }
+
+  std::span<const std::uint32_t> words_;
+  std::uint32_t variable_ = 0, uint_ = 0, vector_ = 0;
+  std::map<std::uint32_t, std::uint32_t> values_;  // of constants
+  std::map<std::uint32_t, std::uint32_t> axes_;    // of pointers to one count
+};
+
+}  // namespace
+
+std::vector<std::uint32_t> with_group_counts(std::span<const std::uint32_t> words,
+                                             const Dim3& counts) {
+  return GroupCounts(words).replaced_by(counts);
 }
 
 }  // namespace tessera::device::vulkan

@@ -6,8 +6,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tessera/device.hpp"
+#include "tessera/record.hpp"
 
 namespace tessera::device::vulkan {
 
@@ -20,5 +22,9 @@ struct ModuleFacts {
 };
 
 ModuleFacts examine_module(std::span<const std::uint32_t> words, std::string_view entry);
+
+// A sound module in which gl_NumWorkGroups is this: a dispatch of a part of a grid has fewer.
+std::vector<std::uint32_t> with_group_counts(std::span<const std::uint32_t> words,
+                                             const Dim3& counts);
 
 }  // namespace tessera::device::vulkan
