@@ -244,13 +244,21 @@ KERNEL void attention_decode(const global scalar* restrict q, const global key_s
 #else
   const bool hides = false;
 #endif
-  const uint tiles = get_num_groups(0) / a.splits, split = get_group_id(0) / tiles;
-  const uint kv_head = get_group_id(1), batch = get_group_id(2);
-  Tile tile = {get_group_id(0) % tiles * ROWS, 0, batch};
+  uint slot = get_group_id(0), kv_head = get_group_id(1);
+  const uint tiles = get_num_groups(0) / a.splits, batch = get_group_id(2);
+#if POLICY
+  // All heads of a sequence before the next one: they lie side by side in memory.
+  const bool listed = (call.policy.features & POLICY_WORK) != 0;
+  if (listed) {
+    const uint heads = get_num_groups(1), number = kv_head * get_num_groups(0) + slot;
+    slot = number / heads, kv_head = number % heads;
+  }
+#endif
+  const uint split = slot / tiles;
+  Tile tile = {slot % tiles * ROWS, 0, batch};
   tile.end = min(tile.first + (uint)ROWS, a.q_len * a.pack);
 #if POLICY
-  if ((call.policy.features & POLICY_WORK) != 0)
-    tile = listed_tile((const global int4*)scratch, call.policy.map, get_group_id(0) % tiles);
+  if (listed) tile = listed_tile((const global int4*)scratch, call.policy.map, slot % tiles);
 #endif
   const uint first_row = tile.first;
   const Work work = {&a,

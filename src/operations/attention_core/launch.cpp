@@ -82,6 +82,10 @@ std::int64_t rows_of_sequence(const Problem& problem) {
   return call.packed ? ceil_div(call.q_len, std::max<std::int64_t>(call.sequences, 1)) : call.q_len;
 }
 
+std::int64_t rows_that_share_keys(const Problem& problem) {
+  return call_of(problem).is_paged() ? rows_of_sequence(problem) : call_of(problem).q_len;
+}
+
 std::int64_t keys_of_sequence(const Problem& problem) {
   const AttentionProblem& call = call_of(problem);
   if (call.is_paged()) return call.paged.expected_keys;

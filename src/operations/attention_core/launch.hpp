@@ -65,8 +65,13 @@ std::uint32_t listed_items(const Problem& problem, const AttentionTiling& tiling
 std::int64_t rows_of_sequence(const Problem& problem);
 std::int64_t keys_of_sequence(const Problem& problem);
 
+// Rows that have keys in common: those of a sequence in pages, or all of a batch.
+std::int64_t rows_that_share_keys(const Problem& problem);
+
 // One work-group for every `rows` query rows of each head and batch.
 Dim3 row_groups(const Problem& problem, std::int64_t rows);
+// The same, or one for each item that the work list may have.
+Dim3 listed_groups(const Problem& problem, const AttentionTiling& tiling, std::int64_t rows);
 
 // A small kernel, "attention/core/<name>" in both languages: the same program whatever the
 // configuration of the variant, in groups of kHelperItems.

@@ -88,6 +88,12 @@ Dim3 row_groups(const Problem& problem, std::int64_t rows) {
   return {ceil_div(call.q_len, rows), narrow(call.heads), narrow(call.batch)};
 }
 
+Dim3 listed_groups(const Problem& problem, const AttentionTiling& tiling, std::int64_t rows) {
+  Dim3 groups = row_groups(problem, rows);
+  if (tiling.listed > 0) groups.x = listed_items(problem, tiling);
+  return groups;
+}
+
 Pass helper_pass(const std::string& name) {
   Pass pass;
   pass.name = name;

@@ -270,7 +270,7 @@ std::vector<PagedCaseShape> shapes_of_all() {
        .scale_of = ScaleOf::kTensor},
       {.name = "large_page",
        .why = "pages longer than a tile",
-       .sizes = {.sequences = 2, .page_size = 256, .per_sequence = 2}},
+       .sizes = {.sequences = 3, .page_size = 256, .per_sequence = 2}},
       {.name = "policies",
        .why = "a window, a cap, a scale and sinks of each head",
        .sizes = {.sequences = 5},
@@ -319,6 +319,16 @@ std::vector<Case> paged_cases(const AttentionSlots& slots, const StorageTypes& t
                       .sizes = {.sequences = 3, .per_sequence = 9, .rows = 301},
                       .features = kLogSumExp,
                       .data = "normal"});
+    shapes.push_back(
+        {.name = "chunks",
+         .why = "a head_dim that matrix units pad, pages of which eight tokens are in a tile",
+         .sizes = {.sequences = 4,
+                   .head_dim = stored_dtype(types) == DType::kF16 ? 72 : 64,
+                   .page_size = 24,
+                   .per_sequence = 17,
+                   .rows = 333},
+         .options = {{"sliding_window", std::int64_t{201}}},
+         .features = kHeadSinks | kLogSumExp});
   } else {
     shapes.push_back({.name = "value_dim",
                       .why = "values of another width",
@@ -358,6 +368,20 @@ std::vector<Case> paged_benchmarks(const AttentionSlots& slots, const StorageTyp
                                                .page_size = size,
                                                .per_sequence = 4096 / size,
                                                .rows = 8},
+                                     .data = "normal"}));
+  }
+  if (slots.query_start_loc == kNoOperand) return cases;
+  for (const std::int64_t dim : {64, 128}) {
+    cases.push_back(make_paged_case(slots, types,
+                                    {.name = "s1_h8_q2048_d" + std::to_string(dim) + "_page64",
+                                     .why = "prefill, as flash_attention's of 2048 causal rows",
+                                     .sizes = {.sequences = 1,
+                                               .heads = 8,
+                                               .kv_heads = 8,
+                                               .head_dim = dim,
+                                               .page_size = 64,
+                                               .per_sequence = 32,
+                                               .rows = 2048},
                                      .data = "normal"}));
   }
   return cases;
