@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "conformance/conformance.hpp"
+#include "conformance/hostile.hpp"
 #include "conformance/large.hpp"
 #include "conformance/ledger.hpp"
 #include "conformance/random.hpp"
@@ -142,9 +143,8 @@ int main(int argc, char** argv) {
                    "fifth of those that are not chosen there)")};
   CLI::Option* random = app.add_option("--random", random_calls,
                                        "Instead of the table, so many calls drawn at random");
-  CLI::Option* seeded =
-      app.add_option("--seed", seed, "Of the first random call (default: by the kernels' text)")
-          ->needs(random);
+  CLI::Option* seeded = app.add_option(
+      "--seed", seed, "Of the first such call (default: by the kernels' text, or 1)");
   std::string family = "attention";
   CLI::Option* random_of =
       app.add_option("--random-of", family, "Whose calls are drawn: attention or matmul")
@@ -153,12 +153,20 @@ int main(int argc, char** argv) {
   bool large = false;
   CLI::Option* huge =
       app.add_flag("--large", large, "Instead of the table, attention with operands beyond 4 GiB");
-  random->excludes(huge);
-  for (CLI::Option* option : of_the_table) option->excludes(random)->excludes(huge);
+  std::uint64_t hostile_calls = 0;
+  CLI::Option* hostile = app.add_option(
+      "--hostile-tables", hostile_calls,
+      "Instead of the table, about so many calls with garbage in tables, lengths and offsets");
+  random->excludes(huge)->excludes(hostile);
+  huge->excludes(hostile);
+  for (CLI::Option* option : of_the_table)
+    option->excludes(random)->excludes(huge)->excludes(hostile);
 #if TESSERA_TEST_ATTENTION
   random_of->check(CLI::IsMember(tessera::testing::random_families()));
 #endif
   CLI11_PARSE(app, argc, argv);
+  if (hostile_calls > 0)
+    return tessera::testing::run_hostile(arguments.selector, hostile_calls, seed);
 #if TESSERA_TEST_ATTENTION
   if (seeded->count() == 0) seed = tessera::testing::seed_of_the_kernels();
   if (large) return tessera::testing::run_large(arguments.selector);

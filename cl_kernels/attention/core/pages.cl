@@ -63,8 +63,10 @@ KERNEL void attention_pages(global int4* restrict scratch, const global int* res
     if (item == 0 && a.starts != 0 && end - begin > keys) raise_error(errors, a.errors, PAGES_MORE_ROWS, sequence);
   }
   const int pages = (keys + (int)a.pages.page_size - 1) / (int)a.pages.page_size;
+  // Pages in front of the window of the first row may have been given to others.
+  const int first_seen = a.band_low > INDEX_MIN ? max(0, keys - (end - begin) + a.band_low) : 0;
   int missing = 0;
-  for (int n = item; n < pages; n += WG_X) {
+  for (int n = first_seen / (int)a.pages.page_size + item; n < pages; n += WG_X) {
     if (page_in_table(paging, sequence, n) < a.pages.pages) continue;
     missing = 1;
     raise_error(errors, a.errors, PAGES_OUTSIDE_POOL, (ulong)sequence * a.per_sequence + n);

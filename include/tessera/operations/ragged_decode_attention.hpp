@@ -13,6 +13,11 @@
 // Starts and ends lie on the device: those that are not 0 <= start <= end <= rows count as the
 // nearest that are, nothing outside of the operands is read, and who waits for the call gets a
 // DataError that says where.
+//
+// Caches of codes (i8, i4, e4m3fn, e5m2; as quantise_cache makes them) have key_scale and
+// value_scale: a
+// code times its scale is the number that is meant. Its axes are those of the cache but the last,
+// each of them or 1. Scales are not negative.
 #pragma once
 
 #include <array>
@@ -31,16 +36,26 @@ struct RaggedDecodeAttentionOptions {
   Tensor softmax_aux{};                  // [sinks], or [kv_heads, sinks], or [heads, sinks]
   std::int64_t num_splits = 0;           // work-groups that share a sequence's keys; 0 = chosen
   std::optional<Precision> precision{};  // see Numerics in flash_attention.hpp
+  Tensor key_scale{}, value_scale{};     // of codes: f32 [batch, rows, kv_heads], axes may be 1
 };
 
 // query [batch, heads, head_dim] or [batch, 1, heads, head_dim]; key [batch, rows, kv_heads,
-// head_dim], value [batch, rows, kv_heads, value_dim] of the same dtype; sequence_start and
-// sequence_end i32 [batch]. Returns the query's shape, with value_dim. heads is a multiple of
+// head_dim], value [batch, rows, kv_heads, value_dim] of the same dtype or codes; sequence_start
+// and sequence_end i32 [batch]. Returns the query's shape, with value_dim. heads is a multiple of
 // kv_heads; head_dim and value_dim are 1 to 512 and contiguous, other strides are free. Throws
 // InvalidArgument where shapes, dtypes or options do not fit.
 TESSERA_API Tensor ragged_decode_attention(const Executor& on, const Tensor& query,
                                            const Tensor& key, const Tensor& value,
                                            const Tensor& sequence_start, const Tensor& sequence_end,
                                            const RaggedDecodeAttentionOptions& options = {});
+
+struct RaggedDecodeAttentionForward {
+  Tensor output;
+  Tensor log_sum_exp;  // f32 [batch, heads], of queries with an axis of rows [batch, heads, 1]
+};
+TESSERA_API RaggedDecodeAttentionForward ragged_decode_attention_forward(
+    const Executor& on, const Tensor& query, const Tensor& key, const Tensor& value,
+    const Tensor& sequence_start, const Tensor& sequence_end,
+    const RaggedDecodeAttentionOptions& options = {});
 
 }  // namespace tessera

@@ -19,6 +19,10 @@
 // lengths, starts and num_seqs count as the nearest that are possible, and rows beyond the tokens
 // of their sequence are 0. Who waits for the call gets a DataError that says where. What stands
 // behind the last token of a sequence, and behind the last sequence, is not looked at.
+//
+// Caches of codes (i8, i4, e4m3fn, e5m2; as quantise_cache makes them) have kv_scale: a
+// code times its scale is the number that is meant. Its axes are those of the cache but the last,
+// each of them or 1. Scales are not negative.
 #pragma once
 
 #include <cstdint>
@@ -36,10 +40,11 @@ struct RaggedPageAttentionOptions {
   Tensor softmax_aux{};                          // [sinks], or [heads, sinks], or [kv_heads, sinks]
   std::int64_t num_splits = 0;           // work-groups that share a row's tokens; 0 = chosen
   std::optional<Precision> precision{};  // see Numerics in flash_attention.hpp
+  Tensor kv_scale{};  // of codes: f32 [pages, page_size, 2 kv_heads], axes may be 1
 };
 
 // queries [rows, heads, head_dim]; kv_pages [pages, page_size, 2 kv_heads, head_dim] of the same
-// dtype, whose heads are those of keys and values by turns; context_lens i32 [sequences],
+// dtype or codes, whose heads are those of keys and values by turns; context_lens i32 [sequences],
 // block_tables i32 [sequences, max_blocks], query_start_loc i32 [sequences + 1], num_seqs i32 [1].
 // Returns [rows, heads, head_dim]. heads is a multiple of kv_heads; head_dim is 1 to 512 and
 // contiguous, other strides are free. Throws InvalidArgument where shapes, dtypes or options do not
@@ -49,5 +54,14 @@ TESSERA_API Tensor ragged_page_attention(const Executor& on, const Tensor& queri
                                          const Tensor& block_tables, const Tensor& query_start_loc,
                                          const Tensor& num_seqs,
                                          const RaggedPageAttentionOptions& options = {});
+
+struct RaggedPageAttentionForward {
+  Tensor output;
+  Tensor log_sum_exp;  // f32 [heads, rows], natural logarithm
+};
+TESSERA_API RaggedPageAttentionForward ragged_page_attention_forward(
+    const Executor& on, const Tensor& queries, const Tensor& kv_pages, const Tensor& context_lens,
+    const Tensor& block_tables, const Tensor& query_start_loc, const Tensor& num_seqs,
+    const RaggedPageAttentionOptions& options = {});
 
 }  // namespace tessera

@@ -68,8 +68,10 @@ void main() {
     if (item == 0 && args.starts != 0u && end - begin > keys) RAISE(PAGES_MORE_ROWS, sequence);
   }
   const int size = int(args.pages.page_size), pages = (keys + size - 1) / size;
+  // Pages in front of the window of the first row may have been given to others.
+  const int first_seen = args.band_low > INDEX_MIN ? max(0, keys - (end - begin) + args.band_low) : 0;
   int missing = 0;
-  for (int n = item; n < pages; n += step) {
+  for (int n = first_seen / size + item; n < pages; n += step) {
     if (page_in_table(uint(sequence), uint(n)) < args.pages.pages) continue;
     missing = 1;
     RAISE(PAGES_OUTSIDE_POOL, uint(sequence) * args.per_sequence + uint(n));

@@ -195,6 +195,8 @@ void validate_paged_attention(Problem& problem) {
                        call.packed ? Shape{call.heads, query[0]} : Shape{query[0], call.heads});
   require_contiguous_rows(problem, slots.log_sum_exp);
   problem.key = make_key(problem, call) + ";page=" + std::to_string(call.paged.size);
+  if (call.paged.expected_keys != call.kv_len)
+    problem.key += ";most=" + bucket(call.paged.expected_keys);
   problem.set_details(call);
 }
 

@@ -65,11 +65,13 @@ Operand scale(std::string name, std::string of, std::string shape) {
       "what a code of " + std::move(of) + " times this means, not negative; each axis may be 1");
 }
 
-std::vector<StorageTypes> stored_types(const std::string& query, const std::string& key) {
+std::vector<StorageTypes> stored_types(const std::string& query,
+                                       const std::vector<std::string>& rows) {
   std::vector<StorageTypes> types;
   const auto add = [&](DType dtype, DType code, const std::string& name) {
-    types.emplace_back(name,
-                       std::vector<std::pair<std::string, DType>>{{query, dtype}, {key, code}});
+    std::vector<std::pair<std::string, DType>> operands{{query, dtype}};
+    for (const std::string& each : rows) operands.emplace_back(each, code);
+    types.emplace_back(name, std::move(operands));
   };
   for (const DType dtype : kStorage) add(dtype, dtype, std::string(to_string(dtype)));
   // By turns: quick checks take the first combination of each.

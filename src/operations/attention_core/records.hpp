@@ -23,7 +23,8 @@ std::vector<Operand> rows(bool packable);
 // Keys or values as floats, or as codes of the types that an operation lists beside them.
 Operand stored(std::string name, std::string shape, std::string doc);
 Operand scale(std::string name, std::string of, std::string shape);
-std::vector<StorageTypes> stored_types(const std::string& query, const std::string& key);
+std::vector<StorageTypes> stored_types(const std::string& query,
+                                       const std::vector<std::string>& rows);
 Operand mask();
 Operand bias();
 Operand sinks();

@@ -27,6 +27,17 @@ Options band_options(const CallOptions& from) {
   return options;
 }
 
+// Of packed queries over pages.
+template <class CallOptions>
+Options paged_options(const CallOptions& from) {
+  Options options{{"num_splits", from.num_splits}};
+  if (from.softmax_scale) options["softmax_scale"] = static_cast<double>(*from.softmax_scale);
+  if (from.logits_soft_cap) options["logits_soft_cap"] = static_cast<double>(*from.logits_soft_cap);
+  if (from.sliding_window) options["sliding_window"] = *from.sliding_window;
+  if (from.precision) options["precision"] = std::string(to_string(*from.precision));
+  return options;
+}
+
 // One by one: an initialiser list would copy each tensor twice.
 inline Tensors required(const Tensor& query, const Tensor& key, const Tensor& value) {
   Tensors tensors;

@@ -156,12 +156,6 @@ void check_stored(const Problem& problem, AttentionProblem& call) {
   const AttentionSlots& slots = call.slots;
   const auto name = [&](std::size_t slot) { return problem.operation->operands[slot].name; };
   call.stored = problem.spec(slots.key).dtype;
-  require(problem, is_code(call.stored) || call.stored == problem.dtype,
-          name(slots.key) + " must have the dtype of " + name(slots.query) + ", " +
-              std::string(to_string(problem.dtype)) + ", or be codes");
-  require(problem, problem.spec(slots.value).dtype == call.stored,
-          name(slots.value) + " must have the dtype of " + name(slots.key) + ", " +
-              std::string(to_string(call.stored)));
   for (const auto& [slot, rows] :
        {std::pair{slots.key_scale, slots.key}, std::pair{slots.value_scale, slots.value}}) {
     const Shape& shape = problem.spec(rows).shape;

@@ -35,7 +35,7 @@ Operation described() {
           sinks(),
           scale("key_scale", "key_cache", "[pages, kv_heads, page_size]"),
           scale("value_scale", "value_cache", "[pages, kv_heads, page_size]")});
-  operation.types = stored_types("query", "key_cache");
+  operation.types = stored_types("query", {"key_cache", "value_cache"});
   operation.options = {{.name = "attn_scale",
                         .fallback = {},
                         .type = "float",
@@ -63,9 +63,11 @@ std::vector<Operation> page_attention() { return {paged_record(described())}; }
 
 using operations::attention::add;
 
-Tensor page_attention(const Executor& on, const Tensor& query, const Tensor& key_cache,
-                      const Tensor& value_cache, const Tensor& context_lens,
-                      const Tensor& block_tables, const PageAttentionOptions& options) try {
+namespace {
+
+Tensors run_pages(const Executor& on, const Tensor& query, const Tensor& key_cache,
+                  const Tensor& value_cache, const Tensor& context_lens, const Tensor& block_tables,
+                  const PageAttentionOptions& options, const std::vector<std::string>& wanted) {
   Tensors tensors;
   add(tensors, "query", query);
   add(tensors, "key_cache", key_cache);
@@ -73,6 +75,8 @@ Tensor page_attention(const Executor& on, const Tensor& query, const Tensor& key
   add(tensors, "context_lens", context_lens);
   add(tensors, "block_tables", block_tables);
   add(tensors, "softmax_aux", options.softmax_aux);
+  add(tensors, "key_scale", options.key_scale);
+  add(tensors, "value_scale", options.value_scale);
   Options named{{"num_splits", options.num_splits}};
   if (options.attn_scale) named["attn_scale"] = static_cast<double>(*options.attn_scale);
   if (options.attn_logits_soft_cap)
@@ -80,7 +84,27 @@ Tensor page_attention(const Executor& on, const Tensor& query, const Tensor& key
   if (options.sliding_window) named["sliding_window"] = *options.sliding_window;
   if (options.max_context_len) named["max_context_len"] = *options.max_context_len;
   if (options.precision) named["precision"] = std::string(to_string(*options.precision));
-  return on.run("page_attention", tensors, std::move(named)).at("output");
+  return on.run("page_attention", tensors, std::move(named), wanted);
+}
+
+}  // namespace
+
+Tensor page_attention(const Executor& on, const Tensor& query, const Tensor& key_cache,
+                      const Tensor& value_cache, const Tensor& context_lens,
+                      const Tensor& block_tables, const PageAttentionOptions& options) try {
+  return run_pages(on, query, key_cache, value_cache, context_lens, block_tables, options, {})
+      .at("output");
+} catch (...) {
+  rethrow_as_error();
+}
+
+PageAttentionForward page_attention_forward(const Executor& on, const Tensor& query,
+                                            const Tensor& key_cache, const Tensor& value_cache,
+                                            const Tensor& context_lens, const Tensor& block_tables,
+                                            const PageAttentionOptions& options) try {
+  Tensors outputs = run_pages(on, query, key_cache, value_cache, context_lens, block_tables,
+                              options, {"log_sum_exp"});
+  return {.output = outputs.at("output"), .log_sum_exp = outputs.at("log_sum_exp")};
 } catch (...) {
   rethrow_as_error();
 }

@@ -42,7 +42,7 @@ Operation described() {
       sinks(),
       scale("key_scale", "key", "[batch, rows, kv_heads]"),
       scale("value_scale", "value", "[batch, rows, kv_heads]")};
-  operation.types = stored_types("query", "key");
+  operation.types = stored_types("query", {"key", "value"});
   operation.options = {
       {.name = "softmax_scale",
        .fallback = {},
@@ -72,14 +72,18 @@ std::vector<Operation> ragged_decode_attention() { return {ragged_decode_record(
 
 using operations::attention::add;
 
-Tensor ragged_decode_attention(const Executor& on, const Tensor& query, const Tensor& key,
-                               const Tensor& value, const Tensor& sequence_start,
-                               const Tensor& sequence_end,
-                               const RaggedDecodeAttentionOptions& options) try {
+namespace {
+
+Tensors run_spans(const Executor& on, const Tensor& query, const Tensor& key, const Tensor& value,
+                  const Tensor& sequence_start, const Tensor& sequence_end,
+                  const RaggedDecodeAttentionOptions& options,
+                  const std::vector<std::string>& wanted) {
   Tensors tensors = operations::attention::required(query, key, value);
   add(tensors, "sequence_start", sequence_start);
   add(tensors, "sequence_end", sequence_end);
   add(tensors, "softmax_aux", options.softmax_aux);
+  add(tensors, "key_scale", options.key_scale);
+  add(tensors, "value_scale", options.value_scale);
   Options named{{"num_splits", options.num_splits}};
   if (options.softmax_scale) named["softmax_scale"] = static_cast<double>(*options.softmax_scale);
   if (options.logits_soft_cap)
@@ -89,7 +93,27 @@ Tensor ragged_decode_attention(const Executor& on, const Tensor& query, const Te
         std::vector<std::int64_t>(options.sliding_window->begin(), options.sliding_window->end());
   }
   if (options.precision) named["precision"] = std::string(to_string(*options.precision));
-  return on.run("ragged_decode_attention", tensors, std::move(named)).at("output");
+  return on.run("ragged_decode_attention", tensors, std::move(named), wanted);
+}
+
+}  // namespace
+
+Tensor ragged_decode_attention(const Executor& on, const Tensor& query, const Tensor& key,
+                               const Tensor& value, const Tensor& sequence_start,
+                               const Tensor& sequence_end,
+                               const RaggedDecodeAttentionOptions& options) try {
+  return run_spans(on, query, key, value, sequence_start, sequence_end, options, {}).at("output");
+} catch (...) {
+  rethrow_as_error();
+}
+
+RaggedDecodeAttentionForward ragged_decode_attention_forward(
+    const Executor& on, const Tensor& query, const Tensor& key, const Tensor& value,
+    const Tensor& sequence_start, const Tensor& sequence_end,
+    const RaggedDecodeAttentionOptions& options) try {
+  Tensors outputs =
+      run_spans(on, query, key, value, sequence_start, sequence_end, options, {"log_sum_exp"});
+  return {.output = outputs.at("output"), .log_sum_exp = outputs.at("log_sum_exp")};
 } catch (...) {
   rethrow_as_error();
 }

@@ -42,7 +42,7 @@ Operation described() {
            .doc = "natural logarithm; -inf for rows without tokens"},
           sinks(),
           scale("kv_scale", "kv_pages", "[pages, page_size, 2 kv_heads]")});
-  operation.types = stored_types("queries", "kv_pages");
+  operation.types = stored_types("queries", {"kv_pages"});
   operation.options = {{.name = "softmax_scale",
                         .fallback = {},
                         .type = "float",
@@ -62,10 +62,13 @@ std::vector<Operation> ragged_page_attention() { return {paged_record(described(
 
 using operations::attention::add;
 
-Tensor ragged_page_attention(const Executor& on, const Tensor& queries, const Tensor& kv_pages,
-                             const Tensor& context_lens, const Tensor& block_tables,
-                             const Tensor& query_start_loc, const Tensor& num_seqs,
-                             const RaggedPageAttentionOptions& options) try {
+namespace {
+
+Tensors run_paged(const Executor& on, const Tensor& queries, const Tensor& kv_pages,
+                  const Tensor& context_lens, const Tensor& block_tables,
+                  const Tensor& query_start_loc, const Tensor& num_seqs,
+                  const RaggedPageAttentionOptions& options,
+                  const std::vector<std::string>& wanted) {
   Tensors tensors;
   add(tensors, "queries", queries);
   add(tensors, "kv_pages", kv_pages);
@@ -74,13 +77,31 @@ Tensor ragged_page_attention(const Executor& on, const Tensor& queries, const Te
   add(tensors, "query_start_loc", query_start_loc);
   add(tensors, "num_seqs", num_seqs);
   add(tensors, "softmax_aux", options.softmax_aux);
-  Options named{{"num_splits", options.num_splits}};
-  if (options.softmax_scale) named["softmax_scale"] = static_cast<double>(*options.softmax_scale);
-  if (options.logits_soft_cap)
-    named["logits_soft_cap"] = static_cast<double>(*options.logits_soft_cap);
-  if (options.sliding_window) named["sliding_window"] = *options.sliding_window;
-  if (options.precision) named["precision"] = std::string(to_string(*options.precision));
-  return on.run("ragged_page_attention", tensors, std::move(named)).at("output");
+  add(tensors, "kv_scale", options.kv_scale);
+  return on.run("ragged_page_attention", tensors, operations::attention::paged_options(options),
+                wanted);
+}
+
+}  // namespace
+
+Tensor ragged_page_attention(const Executor& on, const Tensor& queries, const Tensor& kv_pages,
+                             const Tensor& context_lens, const Tensor& block_tables,
+                             const Tensor& query_start_loc, const Tensor& num_seqs,
+                             const RaggedPageAttentionOptions& options) try {
+  return run_paged(on, queries, kv_pages, context_lens, block_tables, query_start_loc, num_seqs,
+                   options, {})
+      .at("output");
+} catch (...) {
+  rethrow_as_error();
+}
+
+RaggedPageAttentionForward ragged_page_attention_forward(
+    const Executor& on, const Tensor& queries, const Tensor& kv_pages, const Tensor& context_lens,
+    const Tensor& block_tables, const Tensor& query_start_loc, const Tensor& num_seqs,
+    const RaggedPageAttentionOptions& options) try {
+  Tensors outputs = run_paged(on, queries, kv_pages, context_lens, block_tables, query_start_loc,
+                              num_seqs, options, {"log_sum_exp"});
+  return {.output = outputs.at("output"), .log_sum_exp = outputs.at("log_sum_exp")};
 } catch (...) {
   rethrow_as_error();
 }

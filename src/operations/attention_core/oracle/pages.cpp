@@ -57,11 +57,15 @@ std::vector<PagedSequence> read_sequences(const Problem& problem,
     sequence.keys = std::clamp<std::int64_t>(length, 0, call.kv_len);
     raise(errors, PAGES_BAD_LENGTH, n, sequence.keys != length);
     raise(errors, PAGES_MORE_ROWS, n, call.packed && sequence.rows > sequence.keys);
+    // Pages in front of the window of the first row may have been given to others.
+    const std::int64_t first_seen =
+        std::max<std::int64_t>(0, sequence.keys - sequence.rows - call.window_left);
     for (std::int64_t token = 0; token < sequence.keys; token += call.paged.size) {
       const std::int64_t at = n * call.paged.per_sequence + token / call.paged.size;
       const std::int64_t page = table[static_cast<std::size_t>(at)];
       const bool there = page >= 0 && page < call.paged.pages;
-      raise(errors, PAGES_OUTSIDE_POOL, at, !there);
+      const bool is_seen = token / call.paged.size >= first_seen / call.paged.size;
+      raise(errors, PAGES_OUTSIDE_POOL, at, !there && is_seen);
       sequence.pages.push_back(there ? page : -1);
     }
   }

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// Made-up calls: those of ragged_page_attention, whose last tokens are written by the call.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <random>
+#include <string>
+
+#include "base/byte_range.hpp"
+#include "kernel/steps.hpp"
+#include "operations/common/codes.hpp"
+#include "operations/common/numerics.hpp"
+#include "operations/ragged_page_attention_v3/fused.hpp"
+
+namespace tessera::operations::attention {
+namespace {
+
+// Where an operand of ragged_page_attention is here; the number of sequences is in `distribution`.
+const std::map<std::string, FusedSlot>& slots_by_name() {
+  static const auto* const slots = new std::map<std::string, FusedSlot>{
+      {"queries", kQueries},       {"kv_pages", kCache},         {"context_lens", kLengths},
+      {"block_tables", kTables},   {"query_start_loc", kStarts}, {"output", kOutput},
+      {"log_sum_exp", kLogSumExp}, {"softmax_aux", kSinks},      {"kv_scale", kScale}};
+  return *slots;
+}
+
+const Operation& attending() { return find_operation("ragged_page_attention"); }
+
+Case with_new_tokens(const Case& from) {
+  Case result = from;
+  result.operands.assign(kScale + 1, std::nullopt);
+  for (std::size_t slot = 0; slot < from.operands.size(); ++slot) {
+    const auto at = slots_by_name().find(attending().operands[slot].name);
+    if (at != slots_by_name().end()) result.operands[at->second] = from.operands[slot];
+  }
+  const TensorSpec& queries = *result.operands[kQueries];
+  const std::int64_t heads = result.operands[kCache]->shape[2] / 2;
+  result.operands[kKeys] = result.operands[kValues] =
+      TensorSpec::contiguous(queries.dtype, {queries.shape[0], heads, queries.shape[2]});
+  result.operands[kDistribution] = TensorSpec::contiguous(DType::kI32, {3});
+  return result;
+}
+
+std::vector<Case> fused_cases(const StorageTypes& types) {
+  std::vector<Case> cases;
+  for (const Case& from : attending().workload.cases(types)) cases.push_back(with_new_tokens(from));
+  // Heads by fours, rows of 128: a cache as TPUs have it, and tables in one line.
+  Case five = cases.front();
+  five.name = "five_axes";
+  five.why = "heads on two axes, rows and heads filled up";
+  const Shape cache = five.operands[kCache]->shape;
+  const bool scaled = is_code(five.operands[kCache]->dtype);
+  five.operands[kCache] = TensorSpec::contiguous(five.operands[kCache]->dtype,
+                                                 {cache[0], cache[1], cache[2] / 4 + 1, 4, 128});
+  const Shape tables = five.operands[kTables]->shape;
+  five.operands[kTables] = TensorSpec::contiguous(DType::kI32, {tables[0] * tables[1]});
+  if (scaled) five.operands[kScale] = TensorSpec::contiguous(DType::kF32, {cache[0], 1, 1});
+  cases.push_back(std::move(five));
+  return cases;
+}
+
+std::vector<Case> fused_benchmarks(const StorageTypes& types) {
+  std::vector<Case> cases;
+  for (const Case& from : attending().workload.benchmarks(types))
+    cases.push_back(with_new_tokens(from));
+  return cases;
+}
+
+// Numbers whose codes are exact: attention's bounds know no code that is another one.
+void fill_new(HostTensor& tensor, DType stored, std::mt19937_64& random) {
+  std::vector<double> values(static_cast<std::size_t>(tensor.spec.elements()));
+  std::normal_distribution<double> distribution;
+  // Steps from 0 to the largest code, which every row has.
+  const int steps = stored == DType::kI8 ? 127 : stored == DType::kE4M3FN ? 14 : 7;
+  const auto dim = static_cast<std::size_t>(tensor.spec.shape.back());
+  for (std::size_t n = 0; n < values.size(); ++n) {
+    if (!is_code(stored)) {
+      values[n] = distribution(random);
+      continue;
+    }
+    const double step = n % dim == 0 ? steps
+                                     : std::clamp(std::round(distribution(random) * steps / 3),
+                                                  -steps * 1.0, steps * 1.0);
+    values[n] = step / 32;
+  }
+  tensor.write(values);
+}
+
+void fill(const Problem& problem, const Case& shape, std::span<HostTensor> tensors) {
+  const FusedCall attend = fused_call(attend_step(problem), problem, tensors);
+  std::vector<HostTensor> views = attend.tensors;
+  attend.problem.operation->workload.fill(attend.problem, shape, views);
+  std::mt19937_64 random(shape.seed * 1000003 + 43);
+  const DType stored = problem.spec(kCache).dtype;
+  fill_new(tensors[kKeys], stored, random);
+  fill_new(tensors[kValues], stored, random);
+  // The first sequences of one row are said to decode, of hostile ones too many.
+  std::vector<double> ends = tensors[kDistribution].read();
+  const std::vector<double> starts = tensors[kStarts].read();
+  const double count = std::min(ends[2], static_cast<double>(starts.size() - 1));
+  double decoding = 0;
+  for (std::size_t n = 0; n < count && starts[n + 1] - starts[n] == 1; ++n) ++decoding;
+  if (shape.data == "hostile") decoding += 2;
+  tensors[kDistribution].write(std::vector<double>{decoding, decoding, ends[2]});
+  if (!is_code(stored)) return;
+  // A scale that is given is one over which codes are exact.
+  if (written_by_fused(problem, tensors, kScale).empty()) {
+    std::vector<double> scales(static_cast<std::size_t>(problem.spec(kScale).elements()));
+    const double step = stored == DType::kE4M3FN ? 32 : stored == DType::kE5M2 ? 8192 : 1;
+    std::ranges::fill(scales, 1 / (32 * step));
+    tensors[kScale].write(scales);
+  }
+}
+
+// Tensors of which some are copies.
+struct Copies {
+  std::vector<HostTensor> tensors;
+  std::vector<std::vector<std::byte>> bytes;
+  void copy(std::size_t slot) {
+    const auto size = static_cast<std::size_t>(byte_range(tensors[slot].spec, {}).end);
+    auto& own = bytes.emplace_back(size);
+    std::memcpy(own.data(), tensors[slot].data, size);
+    tensors[slot].data = own.data();
+  }
+};
+
+std::vector<Expectation> expect(const Problem& problem, std::span<HostTensor> tensors,
+                                const Arithmetic& arithmetic, double max_flops) {
+  Copies after{.tensors = {tensors.begin(), tensors.end()}, .bytes = {}};
+  after.copy(kCache);
+  if (problem.has(kScale)) after.copy(kScale);
+  FusedCall append = fused_call(append_step(problem), problem, after.tensors);
+  append.problem.operation->reference(append.problem, append.tensors);
+  FusedCall attend = fused_call(attend_step(problem), problem, after.tensors);
+  std::vector<Expectation> expected = attend.problem.operation->workload.expect(
+      attend.problem, attend.tensors, arithmetic, max_flops);
+  for (Expectation& one : expected)
+    one.slot = slots_by_name().at(attending().operands[one.slot].name);
+  for (const std::size_t slot : {kCache, kScale}) {
+    if (!problem.has(slot)) continue;
+    Expectation written{.slot = slot, .elements = written_by_fused(problem, tensors, slot)};
+    if (written.elements.empty()) continue;
+    const std::vector<double> values = after.tensors[slot].read();
+    for (const std::size_t n : written.elements) {
+      written.values.push_back(values[n]);
+      written.bounds.push_back(slot == kScale ? 4 * kUnitF32 * std::fabs(values[n]) : 0);
+    }
+    expected.push_back(std::move(written));
+  }
+  return expected;
+}
+
+}  // namespace
+
+Workload fused_workload() {
+  Workload workload;
+  workload.cases = fused_cases;
+  workload.benchmarks = fused_benchmarks;
+  workload.fill = fill;
+  workload.expect = expect;
+  workload.flops = [](const Problem& problem) {
+    const Problem attend = kernel::problem_of(attend_step(problem), problem);
+    return attend.operation->workload.flops(attend);
+  };
+  return workload;
+}
+
+}  // namespace tessera::operations::attention

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace tessera::testing {
+
+// Checks about `count` calls with hostile tables from `seed` on, those of all operations that have
+// such cases by turns; returns the exit code, 77 where there is no such device.
+int run_hostile(const std::string& selector, std::uint64_t count, std::uint64_t seed);
+
+}  // namespace tessera::testing
