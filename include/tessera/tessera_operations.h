@@ -1573,6 +1573,108 @@ static inline tessera_status tessera_transposed_grouped_matmul_backward(const te
   return tessera_run(context, &generic);
 }
 
+/* product with a matrix of which some blocks, or values, are stored. output = dense S, or S
+   dense with side left, where S is the sum of the blocks in their places */
+typedef struct tessera_block_sparse_matmul_call {
+  /* [m, k]: [k, n] beside one on the left */
+  const tessera_tensor* dense;
+  /* [blocks, rows, columns]: or [values]: blocks of one element */
+  const tessera_tensor* values;
+  /* [blocks, 2]: row and column of each, counted in blocks */
+  const tessera_tensor* indices;
+  /* optional, [rows, columns]: of blocks; where it is 0 they count nothing */
+  const tessera_tensor* block_mask;
+  /* output, [m, n] */
+  tessera_tensor** output;
+  /* one of right, left, default right: of the sparse matrix in the product */
+  tessera_value side;
+  /* int, default none: columns of the sparse matrix, rows of one on the left; as block_mask says */
+  tessera_value size;
+  /* one of f32, f16, bf16, default none: of output; that of dense where it is not set */
+  tessera_value output_dtype;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_block_sparse_matmul_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_block_sparse_matmul(const tessera_context* context,
+    const tessera_stream* stream, const tessera_block_sparse_matmul_call* call) {
+  const tessera_operand operands[] = {
+      {"dense", call->dense, 0},
+      {"values", call->values, 0},
+      {"indices", call->indices, 0},
+      {"block_mask", call->block_mask, 0},
+  };
+  const tessera_output outputs[] = {
+      {"output", call->output, 0},
+  };
+  const tessera_option options[] = {
+      {"side", call->side},
+      {"size", call->size},
+      {"output_dtype", call->output_dtype},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {sizeof(tessera_call),
+      "block_sparse_matmul",
+      operands, 4,
+      options, 4,
+      outputs, 1,
+      0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* gradients of block_sparse_matmul. grad_dense = grad_output S^T; grad_values = dense^T
+   grad_output in the places of the blocks, 0 of those that count nothing */
+typedef struct tessera_block_sparse_matmul_backward_call {
+  /* [m, k]: [k, n] beside one on the left */
+  const tessera_tensor* dense;
+  /* [blocks, rows, columns]: or [values]: blocks of one element */
+  const tessera_tensor* values;
+  /* [blocks, 2]: row and column of each, counted in blocks */
+  const tessera_tensor* indices;
+  /* optional, [rows, columns]: of blocks; where it is 0 they count nothing */
+  const tessera_tensor* block_mask;
+  /* [m, n] */
+  const tessera_tensor* grad_output;
+  /* optional, output, [m, k]: in the shape and dtype of dense */
+  tessera_tensor** grad_dense;
+  /* optional, output, [blocks, rows, columns]: in the shape and dtype of values */
+  tessera_tensor** grad_values;
+  /* one of right, left, default right: of the sparse matrix in the product */
+  tessera_value side;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_block_sparse_matmul_backward_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_block_sparse_matmul_backward(const tessera_context* context,
+    const tessera_stream* stream, const tessera_block_sparse_matmul_backward_call* call) {
+  const tessera_operand operands[] = {
+      {"dense", call->dense, 0},
+      {"values", call->values, 0},
+      {"indices", call->indices, 0},
+      {"block_mask", call->block_mask, 0},
+      {"grad_output", call->grad_output, 0},
+  };
+  const tessera_output outputs[] = {
+      {"grad_dense", call->grad_dense, 0},
+      {"grad_values", call->grad_values, 0},
+  };
+  const tessera_option options[] = {
+      {"side", call->side},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {sizeof(tessera_call),
+      "block_sparse_matmul_backward",
+      operands, 5,
+      options, 2,
+      outputs, 2,
+      0, stream};
+  return tessera_run(context, &generic);
+}
+
 /* writes the keys and values of new tokens into their pages. key_cache[slot / page_size, h, slot
    % page_size] = keys[t, h], where slot is slot_mapping[t], or that of position kv_lens[n] -
    query_start_loc[n + 1] + t of sequence n */
@@ -2311,6 +2413,110 @@ static inline tessera_status tessera_quantised_matmul(const tessera_context* con
   return tessera_run(context, &generic);
 }
 
+/* floats as codes of 8 or 4 bits, with a scale for each block. scale = largest magnitude /
+   largest code; codes = round(input / scale); of u8 and u4 scale = (max - min) / largest code,
+   zero_point = round(-min / scale), codes = round(input / scale) + zero_point */
+typedef struct tessera_quantise_call {
+  /* [..., rows, columns] */
+  const tessera_tensor* input;
+  /* output, [..., rows, columns]: in the dtype that the option says */
+  tessera_tensor** codes;
+  /* output, [..., rows / group_rows, columns / group_size] */
+  tessera_tensor** scale;
+  /* optional, output, [..., rows / group_rows, columns / group_size]: of u8 and u4 */
+  tessera_tensor** zero_point;
+  /* int, default none: columns that share a scale */
+  tessera_value group_size;
+  /* int, default none: rows that share a scale */
+  tessera_value group_rows;
+  /* bool, default false: of i8: scale is what floats are multiplied by, 127 / (largest + 1e-6) */
+  tessera_value dynamic;
+  /* one of i8, u8, i4, u4, e4m3fn, e5m2, default i8: of codes */
+  tessera_value dtype;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_quantise_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_quantise(const tessera_context* context,
+    const tessera_stream* stream, const tessera_quantise_call* call) {
+  const tessera_operand operands[] = {
+      {"input", call->input, 0},
+  };
+  const tessera_output outputs[] = {
+      {"codes", call->codes, 0},
+      {"scale", call->scale, 0},
+      {"zero_point", call->zero_point, 0},
+  };
+  const tessera_option options[] = {
+      {"group_size", call->group_size},
+      {"group_rows", call->group_rows},
+      {"dynamic", call->dynamic},
+      {"dtype", call->dtype},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {sizeof(tessera_call),
+      "quantise",
+      operands, 1,
+      options, 5,
+      outputs, 3,
+      0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* the floats that codes stand for. output = (codes - zero_point) scale, or codes / scale of
+   dynamic ones */
+typedef struct tessera_dequantise_call {
+  /* [..., rows, columns] */
+  const tessera_tensor* codes;
+  /* [..., rows / group_rows, columns / group_size] */
+  const tessera_tensor* scale;
+  /* optional, [..., rows / group_rows, columns / group_size]: in the dtype of codes; 0 where it
+     is left out */
+  const tessera_tensor* zero_point;
+  /* output, [..., rows, columns]: in the dtype that the option says */
+  tessera_tensor** output;
+  /* int, default none: columns that share a scale */
+  tessera_value group_size;
+  /* int, default none: rows that share a scale */
+  tessera_value group_rows;
+  /* bool, default false: of i8: scale is what floats are multiplied by, 127 / (largest + 1e-6) */
+  tessera_value dynamic;
+  /* one of f32, f16, bf16, default f32: of output */
+  tessera_value dtype;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_dequantise_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_dequantise(const tessera_context* context,
+    const tessera_stream* stream, const tessera_dequantise_call* call) {
+  const tessera_operand operands[] = {
+      {"codes", call->codes, 0},
+      {"scale", call->scale, 0},
+      {"zero_point", call->zero_point, 0},
+  };
+  const tessera_output outputs[] = {
+      {"output", call->output, 0},
+  };
+  const tessera_option options[] = {
+      {"group_size", call->group_size},
+      {"group_rows", call->group_rows},
+      {"dynamic", call->dynamic},
+      {"dtype", call->dtype},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {sizeof(tessera_call),
+      "dequantise",
+      operands, 3,
+      options, 5,
+      outputs, 1,
+      0, stream};
+  return tessera_run(context, &generic);
+}
+
 /* attention over parts of the keys, put together by their log-sum-exps. log_sum_exp = log sum_p
    exp(log_sum_exps[p]); output = sum_p exp(log_sum_exps[p] - log_sum_exp) outputs[p]; 0 where no
    part saw a key */
@@ -2716,6 +2922,180 @@ static inline tessera_status tessera_combine_backward(const tessera_context* con
       operands, 6,
       options, 1,
       outputs, 2,
+      0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* a mixture of experts, each a gated feed-forward network: choice and all. output[t] = sum over
+   the kept choices r of t of weights[t, r] (silu(input[t] gate_e) * (input[t] up_e)) down_e, e =
+   expert_ids[t, r]; choices and weights as route's of logits */
+typedef struct tessera_moe_ffn_call {
+  /* [tokens, hidden] */
+  const tessera_tensor* input;
+  /* [tokens, experts]: of the router */
+  const tessera_tensor* logits;
+  /* [experts, hidden, 2 inner]: the gate's columns, then those of up; [experts, 2 inner, hidden]
+     transposed */
+  const tessera_tensor* gate_up;
+  /* [experts, inner, hidden]: [experts, hidden, inner] transposed */
+  const tessera_tensor* down;
+  /* optional, [experts]: as route's */
+  const tessera_tensor* bias;
+  /* output, [tokens, hidden]: in the dtype of input */
+  tessera_tensor** output;
+  /* output, [tokens, top_k]: as route's */
+  tessera_tensor** expert_ids;
+  /* output, [tokens, top_k]: as route's */
+  tessera_tensor** slots;
+  /* output, [tokens, top_k]: as route's */
+  tessera_tensor** weights;
+  /* output, [experts]: as route's */
+  tessera_tensor** counts;
+  /* output, [experts + 1]: as route's */
+  tessera_tensor** offsets;
+  /* optional, output, [1] */
+  tessera_tensor** balance_loss;
+  /* optional, output, [1] */
+  tessera_tensor** z_loss;
+  /* one of softmax, sigmoid, default softmax: of logits; a sigmoid is at least 1e-6 */
+  tessera_value score;
+  /* bool, default true: weights are scores over the sum of those of the token's kept choices */
+  tessera_value renormalise;
+  /* float, default 1: of weights */
+  tessera_value scale;
+  /* float, default 0: standard deviation of what is added to logits */
+  tessera_value noise;
+  /* int, default 0: of the noise */
+  tessera_value seed;
+  /* float, default 0.01: of the balance loss */
+  tessera_value balance_coefficient;
+  /* float, default 0.001: of the z loss */
+  tessera_value z_coefficient;
+  /* int, default 2: experts of a token */
+  tessera_value top_k;
+  /* int, default 1: of experts, by their best score, or the sum of their two best with a bias */
+  tessera_value groups;
+  /* int, default none: that are kept; all of them */
+  tessera_value top_groups;
+  /* int, default none: places of an expert; not set: dropless */
+  tessera_value capacity;
+  /* bool, default false: matrices lie as [experts, out, in] */
+  tessera_value transposed;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_moe_ffn_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_moe_ffn(const tessera_context* context,
+    const tessera_stream* stream, const tessera_moe_ffn_call* call) {
+  const tessera_operand operands[] = {
+      {"input", call->input, 0},
+      {"logits", call->logits, 0},
+      {"gate_up", call->gate_up, 0},
+      {"down", call->down, 0},
+      {"bias", call->bias, 0},
+  };
+  const tessera_output outputs[] = {
+      {"output", call->output, 0},
+      {"expert_ids", call->expert_ids, 0},
+      {"slots", call->slots, 0},
+      {"weights", call->weights, 0},
+      {"counts", call->counts, 0},
+      {"offsets", call->offsets, 0},
+      {"balance_loss", call->balance_loss, 0},
+      {"z_loss", call->z_loss, 0},
+  };
+  const tessera_option options[] = {
+      {"score", call->score},
+      {"renormalise", call->renormalise},
+      {"scale", call->scale},
+      {"noise", call->noise},
+      {"seed", call->seed},
+      {"balance_coefficient", call->balance_coefficient},
+      {"z_coefficient", call->z_coefficient},
+      {"top_k", call->top_k},
+      {"groups", call->groups},
+      {"top_groups", call->top_groups},
+      {"capacity", call->capacity},
+      {"transposed", call->transposed},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {sizeof(tessera_call),
+      "moe_ffn",
+      operands, 5,
+      options, 13,
+      outputs, 8,
+      0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* gradients of moe_ffn; that of logits is route_backward of grad_weights. of sum over r of
+   weights[t, r] (silu(input[t] gate_e) * (input[t] up_e)) down_e, e = expert_ids[t, r] */
+typedef struct tessera_moe_ffn_backward_call {
+  /* [tokens, hidden] */
+  const tessera_tensor* input;
+  /* [experts, hidden, 2 inner]: the gate's columns, then those of up; [experts, 2 inner, hidden]
+     transposed */
+  const tessera_tensor* gate_up;
+  /* [experts, inner, hidden]: [experts, hidden, inner] transposed */
+  const tessera_tensor* down;
+  /* [tokens, top_k]: that it gave */
+  const tessera_tensor* expert_ids;
+  /* [tokens, top_k]: that it gave */
+  const tessera_tensor* slots;
+  /* [tokens, top_k]: that it gave */
+  const tessera_tensor* weights;
+  /* [experts + 1]: that it gave */
+  const tessera_tensor* offsets;
+  /* [tokens, hidden]: in the dtype of input */
+  const tessera_tensor* grad_output;
+  /* optional, output, [tokens, hidden] */
+  tessera_tensor** grad_input;
+  /* optional, output, [tokens, top_k] */
+  tessera_tensor** grad_weights;
+  /* optional, output, [experts, hidden, 2 inner]: in the shape and dtype of gate_up */
+  tessera_tensor** grad_gate_up;
+  /* optional, output, [experts, inner, hidden]: in the shape and dtype of down */
+  tessera_tensor** grad_down;
+  /* int, default none: of all experts: experts capacity; not set: tokens top_k */
+  tessera_value rows;
+  /* bool, default false: matrices lie as [experts, out, in] */
+  tessera_value transposed;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_moe_ffn_backward_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_moe_ffn_backward(const tessera_context* context,
+    const tessera_stream* stream, const tessera_moe_ffn_backward_call* call) {
+  const tessera_operand operands[] = {
+      {"input", call->input, 0},
+      {"gate_up", call->gate_up, 0},
+      {"down", call->down, 0},
+      {"expert_ids", call->expert_ids, 0},
+      {"slots", call->slots, 0},
+      {"weights", call->weights, 0},
+      {"offsets", call->offsets, 0},
+      {"grad_output", call->grad_output, 0},
+  };
+  const tessera_output outputs[] = {
+      {"grad_input", call->grad_input, 0},
+      {"grad_weights", call->grad_weights, 0},
+      {"grad_gate_up", call->grad_gate_up, 0},
+      {"grad_down", call->grad_down, 0},
+  };
+  const tessera_option options[] = {
+      {"rows", call->rows},
+      {"transposed", call->transposed},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {sizeof(tessera_call),
+      "moe_ffn_backward",
+      operands, 8,
+      options, 3,
+      outputs, 4,
       0, stream};
   return tessera_run(context, &generic);
 }
