@@ -2364,7 +2364,7 @@ static inline tessera_status tessera_cumsum(const tessera_context* context,
    sum over groups g of scale[n, g] sum over k in g of input[..., k] (weight[n, k] -
    zero_point[n, g]) */
 typedef struct tessera_quantised_matmul_call {
-  /* [..., k] */
+  /* [..., k]: f32, f16, bf16, or i8 */
   const tessera_tensor* input;
   /* [n, k]: u8 [n, bytes] in layouts of blocks */
   const tessera_tensor* weight;
@@ -2372,6 +2372,8 @@ typedef struct tessera_quantised_matmul_call {
   const tessera_tensor* scale;
   /* optional, [n, groups]: in the dtype of weight; 0 where it is left out */
   const tessera_tensor* zero_point;
+  /* optional, [..., 1]: of input in i8, which needs it: what a code times this means */
+  const tessera_tensor* input_scale;
   /* output, [..., n] */
   tessera_tensor** output;
   /* one of plain, q8_0, q4_0, default plain: of weight; the others are GGUF's blocks of 32
@@ -2379,7 +2381,7 @@ typedef struct tessera_quantised_matmul_call {
   tessera_value layout;
   /* int, default none: terms that share a scale; k / groups where it is not set */
   tessera_value group_size;
-  /* one of f32, f16, bf16, default none: of output; that of input where it is not set */
+  /* one of f32, f16, bf16, default none: of output; that of input where it is not set, f32 of i8 */
   tessera_value output_dtype;
   /* one of default, high, highest, default none: how far arithmetic may depart from float, see
      tessera/precision.hpp */
@@ -2394,6 +2396,7 @@ static inline tessera_status tessera_quantised_matmul(const tessera_context* con
       {"weight", call->weight, 0},
       {"scale", call->scale, 0},
       {"zero_point", call->zero_point, 0},
+      {"input_scale", call->input_scale, 0},
   };
   const tessera_output outputs[] = {
       {"output", call->output, 0},
@@ -2406,8 +2409,57 @@ static inline tessera_status tessera_quantised_matmul(const tessera_context* con
   };
   const tessera_call generic = {sizeof(tessera_call),
       "quantised_matmul",
-      operands, 4,
+      operands, 5,
       options, 4,
+      outputs, 1,
+      0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* gradient of the input of quantised_matmul. grad_input[..., k] = sum over n of grad_output[...,
+   n] scale[n, g] (weight[n, k] - zero_point[n, g]) */
+typedef struct tessera_quantised_matmul_backward_call {
+  /* [..., n] */
+  const tessera_tensor* grad_output;
+  /* [n, k]: u8 [n, bytes] in layouts of blocks */
+  const tessera_tensor* weight;
+  /* optional, [n, groups]: of plain layouts, which need it */
+  const tessera_tensor* scale;
+  /* optional, [n, groups]: in the dtype of weight; 0 where it is left out */
+  const tessera_tensor* zero_point;
+  /* output, [..., k]: in the dtype of grad_output */
+  tessera_tensor** grad_input;
+  /* one of plain, q8_0, q4_0, default plain: of weight; the others are GGUF's blocks of 32
+     weights */
+  tessera_value layout;
+  /* int, default none: terms that share a scale; k / groups where it is not set */
+  tessera_value group_size;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_quantised_matmul_backward_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_quantised_matmul_backward(const tessera_context* context,
+    const tessera_stream* stream, const tessera_quantised_matmul_backward_call* call) {
+  const tessera_operand operands[] = {
+      {"grad_output", call->grad_output, 0},
+      {"weight", call->weight, 0},
+      {"scale", call->scale, 0},
+      {"zero_point", call->zero_point, 0},
+  };
+  const tessera_output outputs[] = {
+      {"grad_input", call->grad_input, 0},
+  };
+  const tessera_option options[] = {
+      {"layout", call->layout},
+      {"group_size", call->group_size},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {sizeof(tessera_call),
+      "quantised_matmul_backward",
+      operands, 4,
+      options, 3,
       outputs, 1,
       0, stream};
   return tessera_run(context, &generic);

@@ -43,6 +43,10 @@ const std::map<std::pair<std::string, Backend>, std::size_t>& larger_budgets() {
       // and matmul has compiled, too.
       {{"moe", Backend::kOpenCL}, 42},
       {{"moe", Backend::kVulkan}, 42},
+      // Four operations; the format of weights, rows and types of input are compiled in, and the
+      // gradient calls matmul, whose kernels count again.
+      {{"quantised", Backend::kOpenCL}, 28},
+      {{"quantised", Backend::kVulkan}, 24},
   };
   return budgets;
 }
