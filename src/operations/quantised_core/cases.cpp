@@ -5,6 +5,7 @@
 #include <random>
 #include <string>
 
+#include "base/normal_numbers.hpp"
 #include "operations/quantised_core/problem.hpp"
 
 namespace tessera::operations::quantised {
@@ -259,9 +260,10 @@ void fill_quantised_matmul(const Problem& problem, const Case& shape,
   const auto count = [&](std::size_t slot) {
     return static_cast<std::size_t>(problem.spec(slot).elements());
   };
-  std::vector<double> input(count(kInput));
-  const DType type = problem.spec(kInput).dtype;
-  for (double& x : input) x = type == DType::kI8 ? random_code(type, generator) : normal(generator);
+  std::vector<double> input = normal_numbers(count(kInput), generator);
+  if (const DType type = problem.spec(kInput).dtype; type == DType::kI8) {
+    for (double& x : input) x = random_code(type, generator);
+  }
   tensors[kInput].write(input);
   if (problem.operands.size() > kOutput && problem.has(kInputScale)) {
     std::vector<double> scales(count(kInputScale));

@@ -8,17 +8,17 @@
 
 #define SPARSE_STEPS(place) \
   (TO_U32(row) * ARGS(place).row + TO_U32(column) * ARGS(place).column + e * ARGS(place).block)
-// Names where block e is, whether it counts, and the result that it is of.
-#define SPARSE_BLOCK(e)                                                                          \
-  const u32 index = ARGS(index_offset) + (e)*ARGS(index_step);                                   \
-  const i32 row = INDEX(index), column = INDEX(index + ARGS(index_side));                        \
-  const bool row_inside = row >= 0 && TO_U32(row) < ARGS(rows);                                  \
-  const bool inside = row_inside && column >= 0 && TO_U32(column) < ARGS(columns);               \
-  bool counts = inside;                                                                          \
-  if (inside && ARGS(masked) != 0u) counts = MASK(ARGS(mask_offset) + SPARSE_STEPS(mask)) != 0u; \
-  const u32 result = by == SPARSE_BY_ROW      ? TO_U32(row)                                      \
-                     : by == SPARSE_BY_COLUMN ? TO_U32(column)                                   \
-                                              : e;
+// Names where block e is and whether it counts.
+#define SPARSE_BLOCK(e)                                                            \
+  const u32 index = ARGS(index_offset) + (e)*ARGS(index_step);                     \
+  const i32 row = INDEX(index), column = INDEX(index + ARGS(index_side));          \
+  const bool row_inside = row >= 0 && TO_U32(row) < ARGS(rows);                    \
+  const bool inside = row_inside && column >= 0 && TO_U32(column) < ARGS(columns); \
+  bool counts = inside;                                                            \
+  if (inside && ARGS(masked) != 0u) counts = MASK(ARGS(mask_offset) + SPARSE_STEPS(mask)) != 0u;
+// The result that block e is of.
+#define SPARSE_RESULT(e) \
+  (by == SPARSE_BY_ROW ? TO_U32(row) : by == SPARSE_BY_COLUMN ? TO_U32(column) : (e))
 #define SPARSE_COUNTER(result) (ARGS(words) + (result))
 #define SPARSE_ORDER(place) (ARGS(words) + results + (place))
 #define SPARSE_ENTRY(place)                           \
@@ -31,7 +31,7 @@ MEMORY_BARRIER();
 for (u32 e = item; e < blocks; e += TO_U32(WG_X)) {
   SPARSE_BLOCK(e)
   if (!inside) RAISE(SPARSE_OUTSIDE, 2u * e + (row_inside ? 1u : 0u));
-  if (counts) COUNT_UP(SPARSE_COUNTER(result));
+  if (counts) COUNT_UP(SPARSE_COUNTER(SPARSE_RESULT(e)));
 }
 MEMORY_BARRIER();
 u32 before = 0u;
@@ -53,7 +53,7 @@ MEMORY_BARRIER();
 for (u32 e = item; e < blocks; e += TO_U32(WG_X)) {
   SPARSE_BLOCK(e)
   if (counts) {
-    const u32 place = COUNT_UP(SPARSE_COUNTER(result));
+    const u32 place = COUNT_UP(SPARSE_COUNTER(SPARSE_RESULT(e)));
     WORD(SPARSE_ORDER(place)) = e;
   }
 }
