@@ -2521,7 +2521,7 @@ static inline tessera_status tessera_cumsum(const tessera_context* context,
    sum over groups g of scale[n, g] sum over k in g of input[..., k] (weight[n, k] -
    zero_point[n, g]) */
 typedef struct tessera_quantised_matmul_call {
-  /* [..., k] */
+  /* [..., k]: f32, f16, bf16, or i8 */
   const tessera_tensor* input;
   /* [n, k]: u8 [n, bytes] in layouts of blocks */
   const tessera_tensor* weight;
@@ -2529,6 +2529,8 @@ typedef struct tessera_quantised_matmul_call {
   const tessera_tensor* scale;
   /* optional, [n, groups]: in the dtype of weight; 0 where it is left out */
   const tessera_tensor* zero_point;
+  /* optional, [..., 1]: of input in i8, which needs it: what a code times this means */
+  const tessera_tensor* input_scale;
   /* output, [..., n] */
   tessera_tensor** output;
   /* one of plain, q8_0, q4_0, default plain: of weight; the others are GGUF's blocks of 32
@@ -2536,7 +2538,7 @@ typedef struct tessera_quantised_matmul_call {
   tessera_value layout;
   /* int, default none: terms that share a scale; k / groups where it is not set */
   tessera_value group_size;
-  /* one of f32, f16, bf16, default none: of output; that of input where it is not set */
+  /* one of f32, f16, bf16, default none: of output; that of input where it is not set, f32 of i8 */
   tessera_value output_dtype;
   /* one of default, high, highest, default none: how far arithmetic may depart from float, see
      tessera/precision.hpp */
@@ -2551,6 +2553,7 @@ static inline tessera_status tessera_quantised_matmul(const tessera_context* con
       {"weight", call->weight, 0},
       {"scale", call->scale, 0},
       {"zero_point", call->zero_point, 0},
+      {"input_scale", call->input_scale, 0},
   };
   const tessera_output outputs[] = {
       {"output", call->output, 0},
@@ -2563,8 +2566,57 @@ static inline tessera_status tessera_quantised_matmul(const tessera_context* con
   };
   const tessera_call generic = {sizeof(tessera_call),
       "quantised_matmul",
-      operands, 4,
+      operands, 5,
       options, 4,
+      outputs, 1,
+      0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* gradient of the input of quantised_matmul. grad_input[..., k] = sum over n of grad_output[...,
+   n] scale[n, g] (weight[n, k] - zero_point[n, g]) */
+typedef struct tessera_quantised_matmul_backward_call {
+  /* [..., n] */
+  const tessera_tensor* grad_output;
+  /* [n, k]: u8 [n, bytes] in layouts of blocks */
+  const tessera_tensor* weight;
+  /* optional, [n, groups]: of plain layouts, which need it */
+  const tessera_tensor* scale;
+  /* optional, [n, groups]: in the dtype of weight; 0 where it is left out */
+  const tessera_tensor* zero_point;
+  /* output, [..., k]: in the dtype of grad_output */
+  tessera_tensor** grad_input;
+  /* one of plain, q8_0, q4_0, default plain: of weight; the others are GGUF's blocks of 32
+     weights */
+  tessera_value layout;
+  /* int, default none: terms that share a scale; k / groups where it is not set */
+  tessera_value group_size;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_quantised_matmul_backward_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_quantised_matmul_backward(const tessera_context* context,
+    const tessera_stream* stream, const tessera_quantised_matmul_backward_call* call) {
+  const tessera_operand operands[] = {
+      {"grad_output", call->grad_output, 0},
+      {"weight", call->weight, 0},
+      {"scale", call->scale, 0},
+      {"zero_point", call->zero_point, 0},
+  };
+  const tessera_output outputs[] = {
+      {"grad_input", call->grad_input, 0},
+  };
+  const tessera_option options[] = {
+      {"layout", call->layout},
+      {"group_size", call->group_size},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {sizeof(tessera_call),
+      "quantised_matmul_backward",
+      operands, 4,
+      options, 3,
       outputs, 1,
       0, stream};
   return tessera_run(context, &generic);
@@ -3516,6 +3568,180 @@ static inline tessera_status tessera_combine_backward(const tessera_context* con
       operands, 6,
       options, 1,
       outputs, 2,
+      0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* a mixture of experts, each a gated feed-forward network: choice and all. output[t] = sum over
+   the kept choices r of t of weights[t, r] (silu(input[t] gate_e) * (input[t] up_e)) down_e, e =
+   expert_ids[t, r]; choices and weights as route's of logits */
+typedef struct tessera_moe_ffn_call {
+  /* [tokens, hidden] */
+  const tessera_tensor* input;
+  /* [tokens, experts]: of the router */
+  const tessera_tensor* logits;
+  /* [experts, hidden, 2 inner]: the gate's columns, then those of up; [experts, 2 inner, hidden]
+     transposed */
+  const tessera_tensor* gate_up;
+  /* [experts, inner, hidden]: [experts, hidden, inner] transposed */
+  const tessera_tensor* down;
+  /* optional, [experts]: as route's */
+  const tessera_tensor* bias;
+  /* output, [tokens, hidden]: in the dtype of input */
+  tessera_tensor** output;
+  /* output, [tokens, top_k]: as route's */
+  tessera_tensor** expert_ids;
+  /* output, [tokens, top_k]: as route's */
+  tessera_tensor** slots;
+  /* output, [tokens, top_k]: as route's */
+  tessera_tensor** weights;
+  /* output, [experts]: as route's */
+  tessera_tensor** counts;
+  /* output, [experts + 1]: as route's */
+  tessera_tensor** offsets;
+  /* optional, output, [1] */
+  tessera_tensor** balance_loss;
+  /* optional, output, [1] */
+  tessera_tensor** z_loss;
+  /* one of softmax, sigmoid, default softmax: of logits; a sigmoid is at least 1e-6 */
+  tessera_value score;
+  /* bool, default true: weights are scores over the sum of those of the token's kept choices */
+  tessera_value renormalise;
+  /* float, default 1: of weights */
+  tessera_value scale;
+  /* float, default 0: standard deviation of what is added to logits */
+  tessera_value noise;
+  /* int, default 0: of the noise */
+  tessera_value seed;
+  /* float, default 0.01: of the balance loss */
+  tessera_value balance_coefficient;
+  /* float, default 0.001: of the z loss */
+  tessera_value z_coefficient;
+  /* int, default 2: experts of a token */
+  tessera_value top_k;
+  /* int, default 1: of experts, by their best score, or the sum of their two best with a bias */
+  tessera_value groups;
+  /* int, default none: that are kept; all of them */
+  tessera_value top_groups;
+  /* int, default none: places of an expert; not set: dropless */
+  tessera_value capacity;
+  /* bool, default false: matrices lie as [experts, out, in] */
+  tessera_value transposed;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_moe_ffn_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_moe_ffn(const tessera_context* context,
+    const tessera_stream* stream, const tessera_moe_ffn_call* call) {
+  const tessera_operand operands[] = {
+      {"input", call->input, 0},
+      {"logits", call->logits, 0},
+      {"gate_up", call->gate_up, 0},
+      {"down", call->down, 0},
+      {"bias", call->bias, 0},
+  };
+  const tessera_output outputs[] = {
+      {"output", call->output, 0},
+      {"expert_ids", call->expert_ids, 0},
+      {"slots", call->slots, 0},
+      {"weights", call->weights, 0},
+      {"counts", call->counts, 0},
+      {"offsets", call->offsets, 0},
+      {"balance_loss", call->balance_loss, 0},
+      {"z_loss", call->z_loss, 0},
+  };
+  const tessera_option options[] = {
+      {"score", call->score},
+      {"renormalise", call->renormalise},
+      {"scale", call->scale},
+      {"noise", call->noise},
+      {"seed", call->seed},
+      {"balance_coefficient", call->balance_coefficient},
+      {"z_coefficient", call->z_coefficient},
+      {"top_k", call->top_k},
+      {"groups", call->groups},
+      {"top_groups", call->top_groups},
+      {"capacity", call->capacity},
+      {"transposed", call->transposed},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {sizeof(tessera_call),
+      "moe_ffn",
+      operands, 5,
+      options, 13,
+      outputs, 8,
+      0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* gradients of moe_ffn; that of logits is route_backward of grad_weights. of sum over r of
+   weights[t, r] (silu(input[t] gate_e) * (input[t] up_e)) down_e, e = expert_ids[t, r] */
+typedef struct tessera_moe_ffn_backward_call {
+  /* [tokens, hidden] */
+  const tessera_tensor* input;
+  /* [experts, hidden, 2 inner]: the gate's columns, then those of up; [experts, 2 inner, hidden]
+     transposed */
+  const tessera_tensor* gate_up;
+  /* [experts, inner, hidden]: [experts, hidden, inner] transposed */
+  const tessera_tensor* down;
+  /* [tokens, top_k]: that it gave */
+  const tessera_tensor* expert_ids;
+  /* [tokens, top_k]: that it gave */
+  const tessera_tensor* slots;
+  /* [tokens, top_k]: that it gave */
+  const tessera_tensor* weights;
+  /* [experts + 1]: that it gave */
+  const tessera_tensor* offsets;
+  /* [tokens, hidden]: in the dtype of input */
+  const tessera_tensor* grad_output;
+  /* optional, output, [tokens, hidden] */
+  tessera_tensor** grad_input;
+  /* optional, output, [tokens, top_k] */
+  tessera_tensor** grad_weights;
+  /* optional, output, [experts, hidden, 2 inner]: in the shape and dtype of gate_up */
+  tessera_tensor** grad_gate_up;
+  /* optional, output, [experts, inner, hidden]: in the shape and dtype of down */
+  tessera_tensor** grad_down;
+  /* int, default none: of all experts: experts capacity; not set: tokens top_k */
+  tessera_value rows;
+  /* bool, default false: matrices lie as [experts, out, in] */
+  tessera_value transposed;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_moe_ffn_backward_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_moe_ffn_backward(const tessera_context* context,
+    const tessera_stream* stream, const tessera_moe_ffn_backward_call* call) {
+  const tessera_operand operands[] = {
+      {"input", call->input, 0},
+      {"gate_up", call->gate_up, 0},
+      {"down", call->down, 0},
+      {"expert_ids", call->expert_ids, 0},
+      {"slots", call->slots, 0},
+      {"weights", call->weights, 0},
+      {"offsets", call->offsets, 0},
+      {"grad_output", call->grad_output, 0},
+  };
+  const tessera_output outputs[] = {
+      {"grad_input", call->grad_input, 0},
+      {"grad_weights", call->grad_weights, 0},
+      {"grad_gate_up", call->grad_gate_up, 0},
+      {"grad_down", call->grad_down, 0},
+  };
+  const tessera_option options[] = {
+      {"rows", call->rows},
+      {"transposed", call->transposed},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {sizeof(tessera_call),
+      "moe_ffn_backward",
+      operands, 8,
+      options, 3,
+      outputs, 4,
       0, stream};
   return tessera_run(context, &generic);
 }

@@ -23,25 +23,58 @@ typedef JOIN(uchar, VECTOR_WIDTH) ucharv;
 #define floats_of(x) JOIN(convert_float, VECTOR_WIDTH)(x)
 #endif
 
+// Numbers of half bytes from a table of sixteen, by the low four bits of each word.
+#define BY_TABLE 0
+#if defined(__AVX512F__) && VECTOR_WIDTH == 16
+#undef BY_TABLE
+#define BY_TABLE NIBBLES
+INLINE floatv from_table(floatv table, uintv at) {
+  floatv x;
+  __asm__("vpermps %2, %1, %0" : "=v"(x) : "v"(at), "v"(table));
+  return x;
+}
+#endif
+
 // name(part, p, x, zero, flip): part[r] and part[ROWS + r] += the 32 weights from p times the rows' terms from x, for two
-// sums that do not wait for one another.
+// sums that do not wait for one another. `zero` is the table where there is one; codes that are numbers as they are
+// have none.
+#if BY_TABLE
+#define DECODE(bytes)                                             \
+  const uintv words = JOIN(convert_uint, VECTOR_WIDTH)(bytes);    \
+  const floatv low = from_table(zero, words), high = from_table(zero, words >> (uintv)(4));
+#elif CENTRED
+#define DECODE(bytes) \
+  const floatv low = floats_of(JOIN(as_char, VECTOR_WIDTH)(bytes)), high = low;
+#else
+#define DECODE(bytes)                                                                          \
+  const ucharv codes = (bytes) ^ (ucharv)(flip);                                               \
+  const floatv low = floats_of(NIBBLES ? codes & (ucharv)(15) : codes) - zero;                 \
+  const floatv high = NIBBLES ? floats_of(codes >> (ucharv)(4)) - zero : low;
+#endif
 #define ADD_CHUNK(name, BYTES)                                                                                  \
   INLINE void name(floatv* part, BYTES p, const float* x, floatv zero, uchar flip) {                            \
     UNROLL for (int i = 0; i < CHUNK_BYTES; i += VECTOR_WIDTH) {                                                \
-      const ucharv bytes = vloadv(0, p + i) ^ (ucharv)(flip);                                                   \
       const int second = NIBBLES ? 0 : i / VECTOR_WIDTH % 2 * ROWS;                                             \
-      const floatv low = floats_of(NIBBLES ? bytes & (ucharv)(15) : bytes) - zero;                              \
+      DECODE(vloadv(0, p + i))                                                                                  \
       UNROLL for (int r = 0; r < ROWS; ++r)                                                                     \
         part[second + r] = fma(low, vloadv(0, x + r * QUANT_TERMS + i), part[second + r]);                      \
-      if (NIBBLES) {                                                                                            \
-        const floatv high = floats_of(bytes >> (ucharv)(4)) - zero;                                             \
+      if (NIBBLES)                                                                                              \
         UNROLL for (int r = 0; r < ROWS; ++r)                                                                   \
           part[ROWS + r] = fma(high, vloadv(0, x + r * QUANT_TERMS + 16 + i), part[ROWS + r]);                  \
-      }                                                                                                         \
     }                                                                                                           \
   }
 ADD_CHUNK(add_chunk, const global uchar*)
 ADD_CHUNK(add_held_chunk, const uchar*)
+
+// Up to VECTOR_WIDTH terms of a row, 0 behind `count`.
+INLINE floatv input_part(const global void* input, size_t at, int count) {
+  if (INPUT_TYPE != DTYPE_I8) return load_typed_part(input, at, 1, count, INPUT_TYPE);
+  const global char* bytes = (const global char*)input + at;
+  if (count >= VECTOR_WIDTH) return floats_of(vloadv(0, bytes));
+  float part[VECTOR_WIDTH];
+  ROLLED for (int i = 0; i < VECTOR_WIDTH; ++i) part[i] = i < count ? (float)bytes[i] : 0.0f;
+  return vloadv(0, part);
+}
 
 INLINE float sum_of_lanes(floatv x) {
   float lanes[VECTOR_WIDTH], sum = 0.0f;
@@ -52,6 +85,7 @@ INLINE float sum_of_lanes(floatv x) {
 
 KERNEL void quantised_product_cpu(const global void* restrict input, const global uchar* restrict weight,
                                   const global void* restrict scale, const global uchar* restrict zero,
+                                  const global float* restrict input_scale,
                                   global void* restrict output, const struct QuantArgs args) {
   const uint blocks_m = (args.m + ROWS - 1) / ROWS, unit = get_group_id(0);
   const uint row0 = unit % blocks_m * ROWS, column0 = unit / blocks_m * COLUMNS;
@@ -59,6 +93,11 @@ KERNEL void quantised_product_cpu(const global void* restrict input, const globa
   const bool is_signed = (args.features & QUANT_SIGNED) != 0u;
   const uchar flip = is_signed ? (NIBBLES ? 0x88 : 0x80) : 0;
   const uint middle = is_signed || FORMAT == QUANT_Q4_0 ? (NIBBLES ? 8 : 128) : 0;
+#if BY_TABLE
+  // What half bytes stand for, two's complement as numbers from 0 on.
+  const uintv halves = (uintv)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15) ^ (uintv)(flip & 15u);
+  const floatv numbers = JOIN(convert_float, VECTOR_WIDTH)(halves);
+#endif
   float x[ROWS * QUANT_TERMS] __attribute__((aligned(64)));
   floatv sum[ROWS * COLUMNS];
   for (int i = 0; i < ROWS * COLUMNS; ++i) sum[i] = (floatv)(0.0f);
@@ -68,7 +107,7 @@ KERNEL void quantised_product_cpu(const global void* restrict input, const globa
       const size_t at = args.input_offset + (size_t)min(row0 + r, args.m - 1) * args.input_row + term0;
       float* to = x + r * QUANT_TERMS;
       for (int i = 0; i < chunks * QUANT_CHUNK; i += VECTOR_WIDTH)
-        vstorev(i < terms ? load_typed_part(input, at + i, 1, terms - i, INPUT_TYPE) : (floatv)(0.0f), 0, to + i);
+        vstorev(i < terms ? input_part(input, at + i, terms - i) : (floatv)(0.0f), 0, to + i);
       if (FORMAT != QUANT_NIBBLES) continue;
       for (int chunk = 0; chunk < chunks; ++chunk) {
         float turned[QUANT_CHUNK];
@@ -89,7 +128,8 @@ KERNEL void quantised_product_cpu(const global void* restrict input, const globa
         float factor;
         uint middle_of = middle;
         if (BLOCKS) {
-          factor = quant_half(load_byte(line, 0) | load_byte(line, 1) << 8);
+          const ushort bits = (ushort)(load_byte(line, 0) | load_byte(line, 1) << 8);
+          factor = vload_half(0, (const half*)&bits);
           line += 2;
         } else {
           factor = load_typed_steps(scale, args.scale_offset + column * args.scale_row + group, 1, 1, args.scale_type).s0;
@@ -97,11 +137,16 @@ KERNEL void quantised_product_cpu(const global void* restrict input, const globa
           if ((args.features & QUANT_ZEROS) != 0u)
             middle_of = (NIBBLES ? load_half_byte(zero, of_zero) : load_byte(zero, of_zero)) ^ middle;
         }
+#if BY_TABLE
+        const floatv zeros = numbers - (floatv)((float)middle_of);
+#else
         const floatv zeros = (floatv)((float)middle_of);
+#endif
         const float* from = x + chunk * QUANT_CHUNK;
         floatv part[4 * ROWS];
         UNROLL for (int i = 0; i < 4 * ROWS; ++i) part[i] = (floatv)(0.0f);
         const int whole = min(end, terms / QUANT_CHUNK);
+        if (BLOCKS) PREFETCH(line + QUANT_AHEAD);
         for (; !BLOCKS && chunk + 2 <= whole; chunk += 2, line += 2 * CHUNK_BYTES, from += 2 * QUANT_CHUNK) {
           PREFETCH(line + QUANT_AHEAD);
           add_chunk(part, line, from, zeros, flip);
@@ -119,14 +164,20 @@ KERNEL void quantised_product_cpu(const global void* restrict input, const globa
         }
         factor = quant_scale(factor);
         UNROLL for (int r = 0; r < ROWS; ++r)
-          total[r] = fma((floatv)(factor), (part[r] + part[ROWS + r]) + (part[2 * ROWS + r] + part[3 * ROWS + r]),
+          total[r] = fma((floatv)(factor),
+                         BLOCKS ? part[r] + part[ROWS + r]
+                                : (part[r] + part[ROWS + r]) + (part[2 * ROWS + r] + part[3 * ROWS + r]),
                          total[r]);
       }
       UNROLL for (int r = 0; r < ROWS; ++r) sum[r * COLUMNS + c] = total[r];
     }
   }
-  for (int r = 0; r < ROWS && row0 + r < args.m; ++r)
+  for (int r = 0; r < ROWS && row0 + r < args.m; ++r) {
+    float factor = 1.0f;
+    if ((args.features & QUANT_INPUT_SCALE) != 0u)
+      factor = quant_scale(input_scale[args.input_scale_offset + (row0 + r) * args.input_scale_row]);
     for (int c = 0; c < columns; ++c)
-      store_typed_steps((float4)(sum_of_lanes(sum[r * COLUMNS + c])), output,
+      store_typed_steps((float4)(factor * sum_of_lanes(sum[r * COLUMNS + c])), output,
                         args.output_offset + (row0 + r) * args.output_row + column0 + c, 1, 1, args.output_type);
+  }
 }

@@ -6,9 +6,10 @@
 // Numerics Float: code minus zero is exact; the sum of a chunk, times its scale, joins the item's sum; items as a tree.
 // Assumes  Operands below 2^31 elements.
 #include "lib/bytes.clh"
+#include "lib/stored.clh"
 #include "lib/tiles/features.clh"
-#include "lib/typed.clh"
 #include "operations/quantised_core/args.h"
+#include "operations/quantised_core/chunk.h"
 #include "operations/quantised_core/scale.h"
 
 #define FLOAT4 float4
@@ -33,13 +34,14 @@
 #define LOAD_SCALE(at, type) load_typed_steps(scale, at, 1, 1, type).s0
 #define LOAD_ZERO_BYTE(at) load_byte(zero, at)
 #define LOAD_ZERO_HALF_BYTE(at) load_half_byte(zero, at)
-#define LOAD_INPUT_VECTOR(at, type) load_typed_vector(input, at, type)
-#define LOAD_INPUT_STEPS(at, step, count, type) load_typed_steps(input, at, step, count, type)
+#define LOAD_INPUT_VECTOR(at, type) load_stored_vector(input, at, type)
+#define LOAD_INPUT_STEPS(at, step, count, type) load_stored_steps(input, at, step, count, type)
+#define LOAD_INPUT_SCALE(at) input_scale[at]
 #define STORE_OUTPUT(x, at, type) store_typed_steps(x, output, at, 1, 1, type)
 
 KERNEL void quantised_product(const global void* restrict input, const global uchar* restrict weight,
                               const global void* restrict scale, const global uchar* restrict zero,
-                              global void* restrict output, const struct QuantArgs args) {
+                              const global float* restrict input_scale, global void* restrict output, const struct QuantArgs args) {
   local float shared_sums[ROWS * COLUMNS * WG_X];
   uint word_list[8 * COLUMNS];
   float part[ROWS * COLUMNS], sum[ROWS * COLUMNS], scale_of[COLUMNS], zero_of[COLUMNS];

@@ -119,5 +119,28 @@ TESSERA_API GroupedMatmulResult grouped_matmul(const Executor& on, const Tensor&
                                                const Tensor& rhs, const Tensor& group_sizes,
                                                const GroupedMatmulOptions& options = {});
 
+// The same of transposed_grouped_matmul.
+class TransposedGroupedMatmulPullback {
+ public:
+  TESSERA_API TransposedGroupedMatmulGradients operator()(
+      const Tensor& grad_output, const TransposedGroupedMatmulGradientOptions& wanted = {}) const;
+
+ private:
+  struct State;
+  explicit TransposedGroupedMatmulPullback(std::shared_ptr<const State> state)
+      : state_(std::move(state)) {}
+  friend struct TransposedGroupedMatmulMaker;
+  std::shared_ptr<const State> state_;
+};
+
+struct TransposedGroupedMatmulResult {
+  Tensor output;
+  TransposedGroupedMatmulPullback pullback;
+};
+
+TESSERA_API TransposedGroupedMatmulResult transposed_grouped_matmul(
+    const Executor& on, const Tensor& lhs, const Tensor& rhs, const Tensor& group_sizes,
+    const TransposedGroupedMatmulOptions& options = {});
+
 }  // namespace vjp
 }  // namespace tessera

@@ -107,6 +107,47 @@ struct CombineGradients {
 TESSERA_API CombineGradients combine_backward(const Executor& on, const Tensor& rows,
                                               const Routes& routes, const Tensor& grad_output);
 
+// ---- experts that are gated feed-forward networks -----------------------------------------------
+
+// All of it as one call: route, dispatch, two products of groups of rows, combine.
+//
+//   output[t] = sum over the kept choices r of t of weights[t, r] expert_e(input[t]),
+//   expert_e(x) = (silu(x gate_e) * (x up_e)) down_e,    e = expert_ids[t, r],  silu(z) = z / (1 +
+//   exp(-z))
+//
+// input [tokens, hidden]; logits [tokens, experts] of the router, with all that route says of them;
+// gate_up [experts, hidden, 2 inner], the gate's columns before those of up; down [experts, inner,
+// hidden]; with transposed [experts, 2 inner, hidden] and [experts, hidden, inner].
+//
+// Numerics: f32, f16 or bf16 of their own, but grad_output has the dtype of input, and so has what
+// is kept between the products: rows [gate, up], gated rows and those of outputs are rounded to it.
+// The gradients compute these again. Shared experts are a call of their own, whose output is added.
+struct MoeFfnOptions {
+  RouteOptions route{};
+  bool transposed = false;
+};
+
+struct MoeFfnResult {
+  Tensor output;
+  Routes routes;
+};
+
+TESSERA_API MoeFfnResult moe_ffn(const Executor& on, const Tensor& input, const Tensor& logits,
+                                 const Tensor& gate_up, const Tensor& down,
+                                 const MoeFfnOptions& options = {});
+
+struct MoeFfnGradients {
+  Tensor input, logits, gate_up, down;
+};
+// Losses whose gradients are left out do not count.
+TESSERA_API MoeFfnGradients moe_ffn_backward(const Executor& on, const Tensor& input,
+                                             const Tensor& logits, const Tensor& gate_up,
+                                             const Tensor& down, const Routes& routes,
+                                             const Tensor& grad_output,
+                                             const MoeFfnOptions& options = {},
+                                             const Tensor& grad_balance_loss = {},
+                                             const Tensor& grad_z_loss = {});
+
 // ---- where experts are kept, on the host --------------------------------------------------------
 
 // Items to `packs` packs of equally many: by descending weight each to the lightest pack that has

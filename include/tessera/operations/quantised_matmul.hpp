@@ -16,11 +16,19 @@
 //           weights, the high ones the others; 8 is their zero
 // The blocks are read as a file has them, and have no scale or zero_point beside them.
 //
+// Activations in 8 bits: input is i8, and input_scale, f32 [..., 1], says what its codes mean: the
+// output is times it. quantise(input, i8) makes both of floats, row by row ("w8a8", "w4a8").
+//
+//   grad_input[..., k] = sum over n of grad_output[..., n] scale[n, g] (weight[n, k] -
+//   zero_point[n, g])
+//
+// in the dtype of grad_output. It makes floats of the weights, n k of them in scratch.
+//
 // Numerics: input, scale and output are f32, f16 or bf16 of their own, zero_point has the dtype of
-// weight; output has the dtype of input where output_dtype does not say another. A code minus its
-// zero is exact; products and sums in float, the sum of a group (or of 32 terms of it) times its
-// scale; one rounding to nearest even at the end. A scale of 0 makes weights of 0; one that is NaN
-// or infinite makes the outputs of its row of weight NaN. The same bits every time.
+// weight; output has the dtype of input where output_dtype does not say another (f32 of i8). A code
+// minus its zero is exact; products and sums in float, the sum of a group (or of 32 terms of it)
+// times its scale; one rounding to nearest even at the end. A scale of 0 makes weights of 0; one
+// that is NaN or infinite makes the outputs of its row of weight NaN. The same bits every time.
 //
 // Errors: InvalidArgument for shapes, dtypes and options that contradict this. Unsupported for rows
 // that are not contiguous, or not at equal distances, and operands that reach element 2^31.
@@ -40,11 +48,17 @@ enum class WeightLayout : std::uint8_t { kPlain, kQ8_0, kQ4_0 };
 struct QuantisedMatmulOptions {
   WeightLayout layout = WeightLayout::kPlain;
   Tensor scale{}, zero_point{};
+  Tensor input_scale{};  // of input in i8
   std::optional<std::int64_t> group_size{};
   std::optional<DType> output_dtype{};  // f32, f16 or bf16; that of input
 };
 
 TESSERA_API Tensor quantised_matmul(const Executor& on, const Tensor& input, const Tensor& weight,
                                     const QuantisedMatmulOptions& options);
+
+// The gradient of input; options.input_scale and output_dtype are those of the forward call alone.
+TESSERA_API Tensor quantised_matmul_backward(const Executor& on, const Tensor& grad_output,
+                                             const Tensor& weight,
+                                             const QuantisedMatmulOptions& options);
 
 }  // namespace tessera

@@ -3,18 +3,20 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "lib/bytes.glsl"
+#include "lib/stored.glsl"
 #include "lib/tiles/features.glsl"
-#include "lib/typed.glsl"
 #include "operations/quantised_core/args.h"
+#include "operations/quantised_core/chunk.h"
 #include "operations/quantised_core/scale.h"
 #include "operations/quantised_core/rows/rows.def"
 
-TYPED_INPUT(x, 0)
+STORED_INPUT(x, 0)
 layout(std430, binding = 1) readonly buffer Weight { uint weight_words[]; };
 layout(std430, binding = 1) readonly buffer WeightVectors { uvec4 weight_vectors[]; };
 TYPED_INPUT(scale, 2)
 layout(std430, binding = 3) readonly buffer Zero { uint zero_words[]; };
-TYPED_OUTPUT(y, 4)
+layout(std430, binding = 4) readonly buffer InputScale { float input_scales[]; };
+TYPED_OUTPUT(y, 5)
 PUSH_ARGS(QuantArgs);
 
 #define FLOAT4 vec4
@@ -40,8 +42,9 @@ PUSH_ARGS(QuantArgs);
 #define LOAD_SCALE(at, type) load_scale_steps(at, 1u, 1u, type).x
 #define LOAD_ZERO_BYTE(at) LOAD_BYTE(zero_words, at)
 #define LOAD_ZERO_HALF_BYTE(at) LOAD_HALF_BYTE(zero_words, at)
-#define LOAD_INPUT_VECTOR load_x_vector
-#define LOAD_INPUT_STEPS load_x_steps
+#define LOAD_INPUT_VECTOR load_x_stored_vector
+#define LOAD_INPUT_STEPS load_x_stored_steps
+#define LOAD_INPUT_SCALE(at) input_scales[at]
 #define STORE_OUTPUT(x, at, type) store_y_steps(x, at, 1u, 1u, type)
 
 shared float shared_sums[ROWS * COLUMNS * WG_X];

@@ -122,5 +122,39 @@ GroupedMatmulResult grouped_matmul(const Executor& on, const Tensor& lhs, const 
   rethrow_as_error();
 }
 
+struct TransposedGroupedMatmulPullback::State {
+  Executor on;
+  Tensor lhs, rhs, group_sizes;
+  TransposedGroupedMatmulOptions options;
+};
+
+struct TransposedGroupedMatmulMaker {
+  static TransposedGroupedMatmulResult make(const Executor& on, const Tensor& lhs,
+                                            const Tensor& rhs, const Tensor& group_sizes,
+                                            const TransposedGroupedMatmulOptions& options) {
+    auto state = std::make_shared<TransposedGroupedMatmulPullback::State>(
+        TransposedGroupedMatmulPullback::State{on, lhs, rhs, group_sizes, options});
+    return {.output = tessera::transposed_grouped_matmul(on, lhs, rhs, group_sizes, options),
+            .pullback = TransposedGroupedMatmulPullback(std::move(state))};
+  }
+};
+
+TransposedGroupedMatmulGradients TransposedGroupedMatmulPullback::operator()(
+    const Tensor& grad_output, const TransposedGroupedMatmulGradientOptions& wanted) const try {
+  return transposed_grouped_matmul_backward(state_->on, state_->lhs, state_->rhs,
+                                            state_->group_sizes, grad_output, state_->options,
+                                            wanted);
+} catch (...) {
+  rethrow_as_error();
+}
+
+TransposedGroupedMatmulResult transposed_grouped_matmul(
+    const Executor& on, const Tensor& lhs, const Tensor& rhs, const Tensor& group_sizes,
+    const TransposedGroupedMatmulOptions& options) try {
+  return TransposedGroupedMatmulMaker::make(on, lhs, rhs, group_sizes, options);
+} catch (...) {
+  rethrow_as_error();
+}
+
 }  // namespace vjp
 }  // namespace tessera

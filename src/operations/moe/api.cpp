@@ -22,6 +22,25 @@ Options scores(const RouteOptions& options) {
           {"z_coefficient", static_cast<double>(options.z_coefficient)}};
 }
 
+Options choice_of(const RouteOptions& options) {
+  Options named = scores(options);
+  named["top_k"] = options.top_k;
+  named["groups"] = options.groups;
+  if (options.top_groups) named["top_groups"] = *options.top_groups;
+  if (options.capacity) named["capacity"] = *options.capacity;
+  return named;
+}
+
+Routes routes_of(Tensors results) {
+  return {.expert_ids = std::move(results.at("expert_ids")),
+          .slots = std::move(results.at("slots")),
+          .weights = std::move(results.at("weights")),
+          .counts = std::move(results.at("counts")),
+          .offsets = std::move(results.at("offsets")),
+          .balance_loss = std::move(results.at("balance_loss")),
+          .z_loss = std::move(results.at("z_loss"))};
+}
+
 Tensors choices(const Routes& routes) {
   return {{"expert_ids", routes.expert_ids}, {"slots", routes.slots}, {"offsets", routes.offsets}};
 }
@@ -40,20 +59,8 @@ std::int64_t expert_capacity(std::int64_t tokens, float factor, std::int64_t top
 Routes route(const Executor& on, const Tensor& logits, const RouteOptions& options) try {
   Tensors tensors{{"logits", logits}};
   if (options.bias) tensors.emplace("bias", options.bias);
-  Options named = scores(options);
-  named["top_k"] = options.top_k;
-  named["groups"] = options.groups;
-  if (options.top_groups) named["top_groups"] = *options.top_groups;
-  if (options.capacity) named["capacity"] = *options.capacity;
-  Tensors results =
-      on.run("route", std::move(tensors), std::move(named), {"balance_loss", "z_loss"});
-  return {.expert_ids = std::move(results.at("expert_ids")),
-          .slots = std::move(results.at("slots")),
-          .weights = std::move(results.at("weights")),
-          .counts = std::move(results.at("counts")),
-          .offsets = std::move(results.at("offsets")),
-          .balance_loss = std::move(results.at("balance_loss")),
-          .z_loss = std::move(results.at("z_loss"))};
+  return routes_of(
+      on.run("route", std::move(tensors), choice_of(options), {"balance_loss", "z_loss"}));
 } catch (...) {
   rethrow_as_error();
 }
@@ -114,6 +121,44 @@ CombineGradients combine_backward(const Executor& on, const Tensor& rows, const 
   CombineGradients gradients{.rows = std::move(results.at("grad_rows")), .weights = {}};
   if (routes.weights) gradients.weights = std::move(results.at("grad_weights"));
   return gradients;
+} catch (...) {
+  rethrow_as_error();
+}
+
+MoeFfnResult moe_ffn(const Executor& on, const Tensor& input, const Tensor& logits,
+                     const Tensor& gate_up, const Tensor& down, const MoeFfnOptions& options) try {
+  Tensors tensors{{"input", input}, {"logits", logits}, {"gate_up", gate_up}, {"down", down}};
+  if (options.route.bias) tensors.emplace("bias", options.route.bias);
+  Options named = choice_of(options.route);
+  named["transposed"] = options.transposed;
+  Tensors results =
+      on.run("moe_ffn", std::move(tensors), std::move(named), {"balance_loss", "z_loss"});
+  Tensor output = std::move(results.at("output"));
+  return {.output = std::move(output), .routes = routes_of(std::move(results))};
+} catch (...) {
+  rethrow_as_error();
+}
+
+MoeFfnGradients moe_ffn_backward(const Executor& on, const Tensor& input, const Tensor& logits,
+                                 const Tensor& gate_up, const Tensor& down, const Routes& routes,
+                                 const Tensor& grad_output, const MoeFfnOptions& options,
+                                 const Tensor& grad_balance_loss, const Tensor& grad_z_loss) try {
+  Tensors tensors = choices(routes);
+  tensors.emplace("input", input);
+  tensors.emplace("gate_up", gate_up);
+  tensors.emplace("down", down);
+  tensors.emplace("weights", routes.weights);
+  tensors.emplace("grad_output", grad_output);
+  Options named{{"transposed", options.transposed}};
+  if (options.route.capacity)
+    named["rows"] = *options.route.capacity * (routes.offsets.shape().at(0) - 1);
+  Tensors results = on.run("moe_ffn_backward", std::move(tensors), std::move(named),
+                           {"grad_input", "grad_weights", "grad_gate_up", "grad_down"});
+  return {.input = std::move(results.at("grad_input")),
+          .logits = route_backward(on, logits, routes, results.at("grad_weights"),
+                                   grad_balance_loss, grad_z_loss, options.route),
+          .gate_up = std::move(results.at("grad_gate_up")),
+          .down = std::move(results.at("grad_down"))};
 } catch (...) {
   rethrow_as_error();
 }

@@ -2,6 +2,7 @@
 // The records of mixtures of experts.
 #include <utility>
 
+#include "operations/moe/ffn.hpp"
 #include "operations/moe/problem.hpp"
 #include "operations/moe/rows.hpp"
 
@@ -115,8 +116,12 @@ Operation route_backward() {
 }  // namespace
 
 std::vector<Operation> moe() {
-  return {route(), route_backward(), rows_operation(Moves::kDispatch),
-          rows_operation(Moves::kCombine), rows_operation(Moves::kCombineBackward)};
+  std::vector<Operation> operations{route(), route_backward(), rows_operation(Moves::kDispatch),
+                                    rows_operation(Moves::kCombine),
+                                    rows_operation(Moves::kCombineBackward)};
+  for (Operation& operation : ffn_operations(operations.front().options))
+    operations.push_back(std::move(operation));
+  return operations;
 }
 
 }  // namespace tessera::operations::moe

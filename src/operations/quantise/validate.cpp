@@ -106,7 +106,7 @@ void validate_quantise(Problem& problem) {
       kTypes[kernel::choice_option(problem, "dtype", {"i8", "u8", "i4", "u4", "e4m3fn", "e5m2"})];
   call.is_dynamic = kernel::bool_option(problem, "dynamic");
   read_matrices(problem, slots.floats, call);
-  read_blocks_of(problem, call, 1, call.rows);
+  read_blocks_of(problem, call, 1, std::max<std::int64_t>(call.rows, 1));
   const Shape& floats = problem.spec(slots.floats).shape;
   const Shape scales = scale_shape(call, floats);
   problem.infer_output(slots.codes, call.codes, floats);

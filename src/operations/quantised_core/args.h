@@ -13,10 +13,11 @@
 #define QUANT_CHUNK 32
 
 // Bits of `features`.
-#define QUANT_SIGNED 1u   // codes and zeros are in two's complement
-#define QUANT_ZEROS 2u    // a zero point for each scale
-#define QUANT_ALIGNED 4u  // chunks begin at multiples of 16 bytes
-#define QUANT_VECTORS 8u  // vectors of four elements of input begin at multiples of four
+#define QUANT_SIGNED 1u        // codes and zeros are in two's complement
+#define QUANT_ZEROS 2u         // a zero point for each scale
+#define QUANT_ALIGNED 4u       // chunks begin at multiples of 16 bytes
+#define QUANT_INPUT_SCALE 16u  // a scale for each row of input
+#define QUANT_VECTORS 8u       // vectors of four elements of input begin at multiples of four
 
 TESSERA_ABI_BEGIN
 
@@ -28,6 +29,8 @@ struct QuantArgs {
   u32 group;     // chunks that share a scale
   u32 input_offset;
   u32 input_row;
+  u32 input_scale_offset;
+  u32 input_scale_row;
   u32 weight_offset;  // in bytes
   u32 weight_row;
   u32 scale_offset;

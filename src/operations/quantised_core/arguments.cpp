@@ -10,7 +10,8 @@ namespace {
 
 abi::u32 narrow(std::int64_t value) { return static_cast<abi::u32>(value); }
 
-// The distance of rows, where the axes before the last lie one behind the other; else -1.
+}  // namespace
+
 std::int64_t row_step(const TensorSpec& spec) {
   std::int64_t step = 0, extent = 1;
   for (std::size_t axis = spec.shape.size() - 1; axis-- > 0;) {
@@ -25,8 +26,6 @@ std::int64_t row_step(const TensorSpec& spec) {
   return step;
 }
 
-}  // namespace
-
 std::uint32_t format_of(const Problem& problem) {
   const auto& call = problem.as<QuantisedProblem>();
   if (call.layout == Layout::kQ8_0) return QUANT_Q8_0;
@@ -34,17 +33,15 @@ std::uint32_t format_of(const Problem& problem) {
   return is_packed(problem.spec(kWeight).dtype) ? QUANT_NIBBLES : QUANT_BYTES;
 }
 
-abi::QuantArgs arguments_of(const Problem& problem) {
+abi::QuantArgs weight_arguments(const Problem& problem) {
   const auto& call = problem.as<QuantisedProblem>();
-  const TensorSpec &input = problem.spec(kInput), &weight = problem.spec(kWeight);
+  const TensorSpec& weight = problem.spec(kWeight);
   const std::int64_t bits = static_cast<std::int64_t>(bits_of(weight.dtype));
   abi::QuantArgs args{};
   args.m = narrow(call.m);
   args.n = narrow(call.n);
   args.k = narrow(call.k);
   args.group = narrow(std::max<std::int64_t>(1, (call.group + QUANT_CHUNK - 1) / QUANT_CHUNK));
-  args.input_offset = narrow(input.offset);
-  args.input_row = narrow(row_step(input));
   args.weight_offset = narrow(weight.offset * bits / 8);
   args.weight_row = narrow(weight.strides[0] * bits / 8);
   if (problem.has(kScale)) {
@@ -56,29 +53,50 @@ abi::QuantArgs arguments_of(const Problem& problem) {
     args.zero_offset = narrow(problem.spec(kZero).offset);
     args.zero_row = narrow(problem.spec(kZero).strides[0]);
   }
-  args.output_offset = narrow(problem.spec(kOutput).offset);
-  args.output_row = narrow(row_step(problem.spec(kOutput)));
-  args.output_type = dtype_axis(call.output);
   const auto mark = [&](bool holds, abi::u32 feature) { args.features |= holds ? feature : 0U; };
   mark(call.layout == Layout::kQ8_0 || weight.dtype == DType::kI8 || weight.dtype == DType::kI4,
        QUANT_SIGNED);
   mark(problem.has(kZero), QUANT_ZEROS);
   mark(call.layout == Layout::kPlain && args.weight_offset % 16 == 0 && args.weight_row % 16 == 0,
        QUANT_ALIGNED);
+  return args;
+}
+
+abi::QuantArgs arguments_of(const Problem& problem) {
+  const TensorSpec &input = problem.spec(kInput), &output = problem.spec(kOutput);
+  abi::QuantArgs args = weight_arguments(problem);
+  args.input_offset = narrow(input.offset);
+  args.input_row = narrow(row_step(input));
+  args.output_offset = narrow(output.offset);
+  args.output_row = narrow(row_step(output));
+  args.output_type = dtype_axis(output.dtype);
+  const auto mark = [&](bool holds, abi::u32 feature) { args.features |= holds ? feature : 0U; };
+  if (problem.has(kInputScale)) {
+    const TensorSpec& scale = problem.spec(kInputScale);
+    args.input_scale_offset = narrow(scale.offset);
+    args.input_scale_row = narrow(row_step(scale));
+  }
+  mark(problem.has(kInputScale), QUANT_INPUT_SCALE);
   mark(args.input_offset % 4 == 0 && args.input_row % 4 == 0, QUANT_VECTORS);
   return args;
 }
 
-Refusal rejects_quantised(const Problem& problem, const DeviceProfile& profile) {
-  if (Refusal no = rejects_long_operands(problem, profile, {})) return no;
-  if (Refusal no = rejects_storage16(problem, profile)) return no;
-  for (const std::size_t slot : {kInput, kWeight, kScale, kZero, kOutput}) {
+Refusal rejects_rows_apart(const Problem& problem, std::span<const std::size_t> slots) {
+  for (const std::size_t slot : slots) {
     if (!problem.has(slot)) continue;
     const TensorSpec& spec = problem.spec(slot);
     if ((spec.shape.back() > 1 && spec.strides.back() != 1) || row_step(spec) < 0)
       return "takes contiguous rows at equal distances, and " +
              problem.operation->operands[slot].name + " " + spec.to_string() + " has none";
   }
+  return std::nullopt;
+}
+
+Refusal rejects_quantised(const Problem& problem, const DeviceProfile& profile) {
+  if (Refusal no = rejects_long_operands(problem, profile, {})) return no;
+  if (Refusal no = rejects_storage16(problem, profile)) return no;
+  constexpr std::size_t kSlots[] = {kInput, kWeight, kScale, kZero, kInputScale, kOutput};
+  if (Refusal no = rejects_rows_apart(problem, kSlots)) return no;
   constexpr std::int64_t kMost = std::int64_t{1} << 31;
   const auto& call = problem.as<QuantisedProblem>();
   if (call.m >= kMost || call.n >= kMost || call.k >= kMost ||

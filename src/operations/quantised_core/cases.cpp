@@ -40,15 +40,19 @@ Case make(DType dtype, const QuantisedCase& from) {
   const DType code = blocks ? DType::kU8 : parse_dtype(weight);
   const std::int64_t bytes = block_bytes(weight == "q8_0" ? Layout::kQ8_0 : Layout::kQ4_0);
   const std::int64_t groups = from.group == 0 ? 1 : (from.k + from.group - 1) / from.group;
-  const DType output = *from.output != '\0' ? parse_dtype(from.output) : dtype;
+  // Input in 8 bits has a scale of its own, and results in floats.
+  const DType floats = dtype == DType::kI8 ? DType::kF32 : dtype;
+  const DType output = *from.output != '\0' ? parse_dtype(from.output) : floats;
   result.operands.resize(kOutput + 1);
+  if (dtype == DType::kI8)
+    result.operands[kInputScale] = laid_out(DType::kF32, {from.m, 1}, from.gap);
   result.operands[kInput] = laid_out(dtype, {from.m, from.k}, from.gap);
   result.operands[kWeight] =
       laid_out(code, {from.n, blocks ? from.k / QUANT_CHUNK * bytes : from.k}, from.gap);
   if (blocks) {
     result.options["layout"] = weight;
   } else {
-    const DType scale = *from.scale != '\0' ? parse_dtype(from.scale) : dtype;
+    const DType scale = *from.scale != '\0' ? parse_dtype(from.scale) : floats;
     result.operands[kScale] = laid_out(scale, {from.n, groups}, from.gap);
     if (from.zeros) result.operands[kZero] = laid_out(code, {from.n, groups}, from.gap);
     if (from.group != 0) result.options["group_size"] = from.group;
@@ -182,6 +186,24 @@ std::vector<Case> quantised_matmul_cases(DType dtype) {
   return cases;
 }
 
+std::vector<Case> quantised_backward_cases(DType dtype) {
+  std::vector<Case> cases;
+  for (Case& from : quantised_matmul_cases(dtype)) {
+    // Results of another type are those of the forward call; so are rows that hold no elements.
+    if (from.options.contains("output_dtype") || from.name == "no_terms") continue;
+    Case& result = cases.emplace_back(std::move(from));
+    const TensorSpec input = *result.operands[kInput];
+    const std::int64_t n = result.operands[kWeight]->shape[0];
+    const std::int64_t gap = input.strides[0] - input.shape[1];
+    const bool is_strided = input.shape[0] > 0 && gap > 0;
+    result.operands.resize(kGradInput + 1);
+    result.operands[kGradOutput] = laid_out(dtype, {input.shape[0], n}, is_strided ? gap : 0);
+    result.operands[kGradInput].reset();
+    if (is_strided) result.operands[kGradInput] = input;
+  }
+  return cases;
+}
+
 std::vector<Case> quantised_matmul_benchmarks(DType dtype) {
   const QuantisedCase table[] = {
       {.name = "w4_1",
@@ -238,7 +260,17 @@ void fill_quantised_matmul(const Problem& problem, const Case& shape,
   const auto count = [&](std::size_t slot) {
     return static_cast<std::size_t>(problem.spec(slot).elements());
   };
-  tensors[kInput].write(normal_numbers(count(kInput), generator));
+  std::vector<double> input = normal_numbers(count(kInput), generator);
+  if (const DType type = problem.spec(kInput).dtype; type == DType::kI8) {
+    for (double& x : input) x = random_code(type, generator);
+  }
+  tensors[kInput].write(input);
+  if (problem.operands.size() > kOutput && problem.has(kInputScale)) {
+    std::vector<double> scales(count(kInputScale));
+    for (double& scale : scales) scale = 0.02 * normal(generator);
+    if (shape.data == "wild") scales[1] = std::numeric_limits<double>::infinity();
+    tensors[kInputScale].write(scales);
+  }
   std::vector<double> codes(count(kWeight));
   for (double& code : codes) code = random_code(problem.spec(kWeight).dtype, generator);
   if (call.layout != Layout::kPlain) {

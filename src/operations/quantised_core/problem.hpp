@@ -13,7 +13,9 @@
 
 namespace tessera::operations::quantised {
 
-enum Slot : std::size_t { kInput, kWeight, kScale, kZero, kOutput };
+enum Slot : std::size_t { kInput, kWeight, kScale, kZero, kInputScale, kOutput };
+// Of the gradient, whose weights are in the same slots.
+enum BackwardSlot : std::size_t { kGradOutput = kInput, kGradInput = kZero + 1 };
 
 // How weights lie: rows of codes, or ggml's blocks of 32 with a scale each.
 enum class Layout : std::uint8_t { kPlain, kQ8_0, kQ4_0 };
@@ -23,25 +25,34 @@ struct QuantisedProblem {
   std::int64_t m = 0, n = 0, k = 0;
   std::int64_t group = 0;  // terms that share a scale
   Layout layout = Layout::kPlain;
-  DType output = DType::kF32;
+  DType output = DType::kF32;  // backward that of the gradient of input
 };
 
 void validate_quantised_matmul(Problem& problem);
+void validate_quantised_backward(Problem& problem);
 void reference_quantised_matmul(const Problem& problem, std::span<HostTensor> tensors);
+void reference_quantised_backward(const Problem& problem, std::span<HostTensor> tensors);
 Workload quantised_matmul_workload();
+Workload quantised_backward_workload();
 std::vector<Case> quantised_matmul_cases(DType dtype);
 std::vector<Case> quantised_matmul_benchmarks(DType dtype);
+std::vector<Case> quantised_backward_cases(DType dtype);
 // Kinds of data: "normal"; "wild", with scales that are 0, NaN and infinite; "tiny", whose blocks
 // have subnormal scales.
 void fill_quantised_matmul(const Problem& problem, const Case& shape,
                            std::span<HostTensor> tensors);
 
 // What kernels are specialised on and given.
-std::uint32_t format_of(const Problem& problem);  // QUANT_BYTES …
+std::uint32_t format_of(const Problem& problem);          // QUANT_BYTES …
+abi::QuantArgs weight_arguments(const Problem& problem);  // those of weights alone
 abi::QuantArgs arguments_of(const Problem& problem);
+// The distance of rows, where the axes before the last lie one behind the other; else -1.
+std::int64_t row_step(const TensorSpec& spec);
+Refusal rejects_rows_apart(const Problem& problem, std::span<const std::size_t> slots);
 Refusal rejects_quantised(const Problem& problem, const DeviceProfile& profile);
 
 Way rows_way();
 Way cpu_way();
+Way weights_way();  // of the gradient
 
 }  // namespace tessera::operations::quantised

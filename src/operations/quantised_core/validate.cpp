@@ -53,6 +53,36 @@ void read_codes(const Problem& problem, QuantisedProblem& call) {
               std::string(to_string(weight.dtype)));
 }
 
+Layout layout_of(const Problem& problem) {
+  constexpr Layout kLayouts[] = {Layout::kPlain, Layout::kQ8_0, Layout::kQ4_0};
+  return kLayouts[kernel::choice_option(problem, "layout", {"plain", "q8_0", "q4_0"})];
+}
+
+void read_weights(const Problem& problem, QuantisedProblem& call) {
+  call.n = problem.spec(kWeight).shape[0];
+  call.layout = layout_of(problem);
+  if (call.layout == Layout::kPlain) {
+    read_codes(problem, call);
+  } else {
+    read_blocks(problem, call);
+  }
+}
+
+std::int64_t rows_before_last(const Shape& shape) {
+  std::int64_t rows = 1;
+  for (std::size_t i = 0; i + 1 < shape.size(); ++i) rows = saturating_mul(rows, shape[i]);
+  return rows;
+}
+
+std::string key_of(const Problem& problem, const QuantisedProblem& call) {
+  return "input=" + std::string(to_string(problem.spec(kInput).dtype)) +
+         ";weight=" + std::string(to_string(problem.spec(kWeight).dtype)) +
+         ";layout=" + std::to_string(static_cast<int>(call.layout)) +
+         ";out=" + std::string(to_string(call.output)) + ";m=" + bucket(call.m) +
+         ";n=" + bucket(call.n) + ";k=" + bucket(call.k) + ";group=" + bucket(call.group) +
+         ";zero=" + (problem.has(kZero) ? "1" : "0");
+}
+
 }  // namespace
 
 std::int64_t block_bytes(Layout layout) { return layout == Layout::kQ8_0 ? 34 : 18; }
@@ -66,18 +96,17 @@ void validate_quantised_matmul(Problem& problem) {
   require(problem, weight.shape.size() == 2,
           operand_text(problem, kWeight) + " must be [out_features, in_features]");
   call.k = input.shape.back();
-  call.m = 1;
-  for (std::size_t i = 0; i + 1 < input.shape.size(); ++i)
-    call.m = saturating_mul(call.m, input.shape[i]);
-  call.n = weight.shape[0];
-  constexpr Layout kLayouts[] = {Layout::kPlain, Layout::kQ8_0, Layout::kQ4_0};
-  call.layout = kLayouts[kernel::choice_option(problem, "layout", {"plain", "q8_0", "q4_0"})];
-  if (call.layout == Layout::kPlain) {
-    read_codes(problem, call);
-  } else {
-    read_blocks(problem, call);
+  call.m = rows_before_last(input.shape);
+  read_weights(problem, call);
+  require(problem, problem.has(kInputScale) == (input.dtype == DType::kI8),
+          "input of i8 has an input_scale, and no other: input is " +
+              std::string(to_string(input.dtype)));
+  if (problem.has(kInputScale)) {
+    Shape scales = input.shape;
+    scales.back() = 1;
+    require_shape(problem, kInputScale, scales);
   }
-  call.output = input.dtype;
+  call.output = problem.has(kInputScale) ? DType::kF32 : input.dtype;
   if (!std::holds_alternative<std::monostate>(problem.option("output_dtype"))) {
     constexpr DType kTypes[] = {DType::kF32, DType::kF16, DType::kBF16};
     call.output = kTypes[kernel::choice_option(problem, "output_dtype", {"f32", "f16", "bf16"})];
@@ -85,12 +114,30 @@ void validate_quantised_matmul(Problem& problem) {
   Shape output = input.shape;
   output.back() = call.n;
   problem.infer_output(kOutput, call.output, output);
-  problem.key = "input=" + std::string(to_string(input.dtype)) +
-                ";weight=" + std::string(to_string(weight.dtype)) +
-                ";layout=" + std::to_string(static_cast<int>(call.layout)) +
-                ";out=" + std::string(to_string(call.output)) + ";m=" + bucket(call.m) +
-                ";n=" + bucket(call.n) + ";k=" + bucket(call.k) + ";group=" + bucket(call.group) +
-                ";zero=" + (problem.has(kZero) ? "1" : "0");
+  problem.key = key_of(problem, call);
+  problem.set_details(std::move(call));
+}
+
+void validate_quantised_backward(Problem& problem) {
+  const TensorSpec &gradient = problem.spec(kGradOutput), &weight = problem.spec(kWeight);
+  QuantisedProblem call;
+  problem.dtype = gradient.dtype;
+  require(problem, !gradient.shape.empty(),
+          operand_text(problem, kGradOutput) + " must be [..., out_features]");
+  require(problem, weight.shape.size() == 2,
+          operand_text(problem, kWeight) + " must be [out_features, in_features]");
+  call.m = rows_before_last(gradient.shape);
+  const Layout layout = layout_of(problem);
+  call.k = weight.shape[1];
+  if (layout != Layout::kPlain) call.k = call.k / block_bytes(layout) * QUANT_CHUNK;
+  read_weights(problem, call);
+  Shape expected = gradient.shape;
+  expected.back() = call.n;
+  require_shape(problem, kGradOutput, expected);
+  call.output = gradient.dtype;
+  expected.back() = call.k;
+  problem.infer_output(kGradInput, call.output, expected);
+  problem.key = key_of(problem, call);
   problem.set_details(std::move(call));
 }
 

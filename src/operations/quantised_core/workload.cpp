@@ -55,6 +55,8 @@ Expectation expect_rows(const Problem& problem, std::span<HostTensor> tensors, s
   const auto& call = problem.as<QuantisedProblem>();
   const std::vector<double> input = tensors[kInput].read();
   const Weights weights = read_weights(problem, tensors);
+  std::vector<double> factors(static_cast<std::size_t>(call.m), 1);
+  if (problem.has(kInputScale)) factors = tensors[kInputScale].read();
   Expectation to{.slot = kOutput};
   // Columns at equal distances where all of them would take too long.
   for (std::int64_t row = 0; row < call.m; ++row) {
@@ -75,12 +77,44 @@ Expectation expect_rows(const Problem& problem, std::span<HostTensor> tensors, s
         value += scale * sum;
         magnitude += std::fabs(scale) * size;
       }
+      double factor = factors[static_cast<std::size_t>(row)];
+      if (std::isinf(factor)) factor = std::nan("");
+      value *= factor;
+      magnitude *= std::fabs(factor);
       const double bound =
           sum_error(static_cast<double>(call.k)) * magnitude + smallest_number(DType::kF32);
       to.values.push_back(value);
       to.bounds.push_back(bound + storage_unit(call.output) * (std::fabs(value) + bound) +
                           smallest_number(call.output));
       if (count != call.n) to.elements.push_back(static_cast<std::size_t>(row * call.n + column));
+    }
+  }
+  return to;
+}
+
+// The gradient of the input, row by row.
+Expectation expect_gradient(const Problem& problem, std::span<HostTensor> tensors) {
+  const auto& call = problem.as<QuantisedProblem>();
+  const std::vector<double> gradient = tensors[kGradOutput].read();
+  const Weights weights = read_weights(problem, tensors);
+  Expectation to{.slot = kGradInput};
+  for (std::int64_t row = 0; row < call.m; ++row) {
+    for (std::int64_t k = 0; k < call.k; ++k) {
+      double value = 0, magnitude = 0;
+      for (std::int64_t n = 0; n < call.n; ++n) {
+        double scale =
+            weights.scales[static_cast<std::size_t>(n * weights.groups + k / call.group)];
+        if (std::isinf(scale)) scale = std::nan("");
+        const double product = gradient[static_cast<std::size_t>(row * call.n + n)] * scale *
+                               weights.values[static_cast<std::size_t>(n * call.k + k)];
+        value += product;
+        magnitude += std::fabs(product);
+      }
+      const double bound =
+          sum_error(static_cast<double>(call.n)) * magnitude + smallest_number(DType::kF32);
+      to.values.push_back(value);
+      to.bounds.push_back(bound + storage_unit(call.output) * (std::fabs(value) + bound) +
+                          smallest_number(call.output));
     }
   }
   return to;
@@ -96,6 +130,22 @@ double flops_of(const Problem& problem) {
 
 void reference_quantised_matmul(const Problem& problem, std::span<HostTensor> tensors) {
   tensors[kOutput].write(expect_rows(problem, tensors, problem.as<QuantisedProblem>().n).values);
+}
+
+void reference_quantised_backward(const Problem& problem, std::span<HostTensor> tensors) {
+  tensors[kGradInput].write(expect_gradient(problem, tensors).values);
+}
+
+Workload quantised_backward_workload() {
+  Workload workload;
+  workload.cases = [](DType dtype) { return quantised_backward_cases(dtype); };
+  workload.fill = fill_quantised_matmul;
+  workload.expect = [](const Problem& problem, std::span<HostTensor> tensors, const Arithmetic&,
+                       double /*max_flops*/) {
+    return std::vector<Expectation>{expect_gradient(problem, tensors)};
+  };
+  workload.flops = flops_of;
+  return workload;
 }
 
 Workload quantised_matmul_workload() {

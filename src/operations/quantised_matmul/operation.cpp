@@ -11,8 +11,11 @@
 namespace tessera {
 namespace operations::quantised {
 
-std::vector<Operation> quantised_matmul() {
+namespace {
+
+Operation forward() {
   const std::vector<DType> floats{DType::kF32, DType::kF16, DType::kBF16};
+  const std::vector<DType> inputs{DType::kF32, DType::kF16, DType::kBF16, DType::kI8};
   const std::vector<DType> codes{DType::kI8, DType::kU8, DType::kI4, DType::kU4};
   Operation operation;
   operation.name = "quantised_matmul";
@@ -21,7 +24,7 @@ std::vector<Operation> quantised_matmul() {
       "output[..., n] = sum over groups g of scale[n, g] sum over k in g of input[..., k] "
       "(weight[n, k] - zero_point[n, g])";
   operation.operands = {
-      {.name = "input", .shape = "[..., k]", .dtypes = floats, .doc = ""},
+      {.name = "input", .shape = "[..., k]", .dtypes = inputs, .doc = "f32, f16, bf16, or i8"},
       {.name = "weight",
        .shape = "[n, k]",
        .dtypes = codes,
@@ -36,6 +39,11 @@ std::vector<Operation> quantised_matmul() {
        .shape = "[n, groups]",
        .dtypes = codes,
        .doc = "in the dtype of weight; 0 where it is left out"},
+      {.name = "input_scale",
+       .optional = true,
+       .shape = "[..., 1]",
+       .dtypes = {DType::kF32},
+       .doc = "of input in i8, which needs it: what a code times this means"},
       {.name = "output", .role = Role::kOutput, .shape = "[..., n]", .dtypes = floats, .doc = ""}};
   operation.options = {{.name = "layout",
                         .fallback = std::string("plain"),
@@ -46,12 +54,46 @@ std::vector<Operation> quantised_matmul() {
                         .doc = "terms that share a scale; k / groups where it is not set"},
                        {.name = "output_dtype",
                         .type = "one of f32, f16, bf16",
-                        .doc = "of output; that of input where it is not set"}};
+                        .doc = "of output; that of input where it is not set, f32 of i8"}};
   operation.validate = validate_quantised_matmul;
   operation.reference = reference_quantised_matmul;
   add_ways(operation, {cpu_way(), rows_way()});
   operation.workload = quantised_matmul_workload();
-  return {std::move(operation)};
+  return operation;
+}
+
+// Of the same weights, in the same slots.
+Operation backward(const Operation& forward) {
+  Operation operation;
+  operation.name = "quantised_matmul_backward";
+  operation.summary = "gradient of the input of quantised_matmul";
+  operation.formula =
+      "grad_input[..., k] = sum over n of grad_output[..., n] scale[n, g] (weight[n, k] - "
+      "zero_point[n, g])";
+  const std::vector<DType> floats{DType::kF32, DType::kF16, DType::kBF16};
+  operation.operands = {{.name = "grad_output", .shape = "[..., n]", .dtypes = floats, .doc = ""},
+                        forward.operands[kWeight],
+                        forward.operands[kScale],
+                        forward.operands[kZero],
+                        {.name = "grad_input",
+                         .role = Role::kOutput,
+                         .shape = "[..., k]",
+                         .dtypes = floats,
+                         .doc = "in the dtype of grad_output"}};
+  operation.options = {forward.options[0], forward.options[1]};
+  operation.validate = validate_quantised_backward;
+  operation.reference = reference_quantised_backward;
+  add_ways(operation, {weights_way()});
+  operation.workload = quantised_backward_workload();
+  return operation;
+}
+
+}  // namespace
+
+std::vector<Operation> quantised_matmul() {
+  Operation product = forward();
+  Operation gradient = backward(product);
+  return {std::move(product), std::move(gradient)};
 }
 
 }  // namespace operations::quantised
@@ -70,18 +112,39 @@ std::string name_of(WeightLayout layout) {
   throw InvalidArgument("quantised_matmul: layout has no value of WeightLayout");
 }
 
+Tensors weights_of(const Tensor& weight, const QuantisedMatmulOptions& options) {
+  Tensors tensors{{"weight", weight}};
+  if (options.scale) tensors.emplace("scale", options.scale);
+  if (options.zero_point) tensors.emplace("zero_point", options.zero_point);
+  return tensors;
+}
+
+Options named(const QuantisedMatmulOptions& options) {
+  Options values{{"layout", name_of(options.layout)}};
+  if (options.group_size) values.emplace("group_size", *options.group_size);
+  return values;
+}
+
 }  // namespace
 
 Tensor quantised_matmul(const Executor& on, const Tensor& input, const Tensor& weight,
                         const QuantisedMatmulOptions& options) try {
-  Tensors tensors{{"input", input}, {"weight", weight}};
-  if (options.scale) tensors.emplace("scale", options.scale);
-  if (options.zero_point) tensors.emplace("zero_point", options.zero_point);
-  Options values{{"layout", name_of(options.layout)}};
-  if (options.group_size) values.emplace("group_size", *options.group_size);
+  Tensors tensors = weights_of(weight, options);
+  tensors.emplace("input", input);
+  if (options.input_scale) tensors.emplace("input_scale", options.input_scale);
+  Options values = named(options);
   if (options.output_dtype)
     values.emplace("output_dtype", std::string(to_string(*options.output_dtype)));
   return on.run("quantised_matmul", std::move(tensors), values).at("output");
+} catch (...) {
+  rethrow_as_error();
+}
+
+Tensor quantised_matmul_backward(const Executor& on, const Tensor& grad_output,
+                                 const Tensor& weight, const QuantisedMatmulOptions& options) try {
+  Tensors tensors = weights_of(weight, options);
+  tensors.emplace("grad_output", grad_output);
+  return on.run("quantised_matmul_backward", std::move(tensors), named(options)).at("grad_input");
 } catch (...) {
   rethrow_as_error();
 }

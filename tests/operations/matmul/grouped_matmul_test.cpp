@@ -284,6 +284,12 @@ TEST(TransposedGroupedMatmul, HasAResultForEachGroup) {
       context, lhs, rhs, sizes, context.upload(std::vector<float>{1, 2, 3}, {3, 1, 1}));
   EXPECT_EQ(context.download<float>(gradients.lhs), (std::vector<float>{1, 10, 300}));
   EXPECT_EQ(context.download<float>(gradients.rhs), (std::vector<float>{1, 2, 9}));
+  const auto [output, pullback] = vjp::transposed_grouped_matmul(context, lhs, rhs, sizes);
+  EXPECT_EQ(context.download<float>(output), (std::vector<float>{21, 0, 300}));
+  const Tensor gradient = context.upload(std::vector<float>{1, 2, 3}, {3, 1, 1});
+  const TransposedGroupedMatmulGradients pulled = pullback(gradient, {.lhs = false});
+  EXPECT_FALSE(pulled.lhs);
+  EXPECT_EQ(context.download<float>(pulled.rhs), (std::vector<float>{1, 2, 9}));
 }
 
 TEST(GroupedMatmul, SizesThatAreWrongAreRaised) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/rounding.hpp"
+#include "support/profiles.hpp"
 #include "support/reference.hpp"
 #include "tessera/error.hpp"
 
@@ -158,6 +159,32 @@ TEST_F(QuantiseDevices, DequantiseEveryCode) {
         wrong += same ? 0 : 1;
       }
       EXPECT_EQ(wrong, 0U) << context.device().name << " " << to_string(dtype);
+    }
+  }
+}
+
+// Of every case, one without rows among them, on GPUs that nobody here has.
+TEST(Quantise, HasCutsForEveryCaseOnGpus) {
+  for (const char* const name : {"quantise", "dequantise"}) {
+    const Operation& operation = find_operation(name);
+    const Variant& variant = *operation.find_variant("blocks");
+    for (const Case& from : operation.workload.cases(DType::kF32)) {
+      std::vector<bool> requested;
+      for (std::size_t slot = 0; slot < operation.operands.size(); ++slot) {
+        const bool given = slot < from.operands.size() && from.operands[slot].has_value();
+        requested.push_back(given && is_written(operation.operands[slot].role));
+      }
+      const Problem problem = make_problem(operation, from.operands, from.options, requested);
+      for (const char* const device : {"h200_opencl", "h200_vulkan"}) {
+        const DeviceProfile profile = testing::load_profile(device);
+        const std::vector<Config> configs = variant.space(problem, profile);
+        EXPECT_FALSE(configs.empty());
+        for (const Config& config : configs) {
+          EXPECT_EQ(variant.rejects(problem, config, profile), std::nullopt) << from.name;
+          const bool empty = problem.spec(0).elements() == 0;
+          EXPECT_EQ(variant.passes[0].groups(problem, config).x == 0, empty) << from.name;
+        }
+      }
     }
   }
 }

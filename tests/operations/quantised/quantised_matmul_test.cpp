@@ -15,6 +15,7 @@
 #include "operations/quantised_core/problem.hpp"
 #include "support/reference.hpp"
 #include "tessera/error.hpp"
+#include "tessera/operations/quantise.hpp"
 
 namespace tessera {
 namespace {
@@ -66,6 +67,12 @@ TEST(QuantisedRefusals, SayWhatIsWrong) {
       {{{"input", f32({2, 60})}, {"weight", u8({3, 36})}},
        {{"layout", std::string("q4_0")}},
        "blocks have 32 weights, and input has 60 terms"},
+      {with("input", TensorSpec::contiguous(DType::kI8, {2, 64})),
+       {},
+       "input of i8 has an input_scale, and no other: input is i8"},
+      {with("input_scale", f32({2, 1})),
+       {},
+       "input of i8 has an input_scale, and no other: input is f32"},
   };
   for (const Row& row : rows) {
     try {
@@ -158,6 +165,35 @@ TEST(QuantisedMatmul, RefusesALayoutThatIsNone) {
   EXPECT_THROW((void)quantised_matmul(context, input, weight,
                                       {.layout = static_cast<WeightLayout>(9), .scale = input}),
                InvalidArgument);
+}
+
+// Activations that quantise() makes codes of, and the product with their numbers.
+TEST(QuantisedMatmul, TakesQuantisedActivations) {
+  const Context context = Context::open({.device = "host", .cache_directory = ""});
+  const Tensor input = context.upload(std::vector<float>{127, -64, 2, 1}, {2, 2});
+  const Tensor weight = context.upload(std::vector<std::uint8_t>{1, 0, 2, 1}, {2, 2});
+  const Tensor scale = context.upload(std::vector<float>{2, 10}, {2, 1});
+  const Quantised codes = quantise(context, input, DType::kI8);
+  const Tensor output =
+      quantised_matmul(context, codes.codes, weight, {.scale = scale, .input_scale = codes.scale});
+  EXPECT_EQ(output.dtype(), DType::kF32);
+  const std::vector<float> row = context.download<float>(output);
+  EXPECT_EQ(row[0], 254);
+  EXPECT_EQ(row[1], 1900);
+  EXPECT_NEAR(row[2], 4, 1e-5);
+  EXPECT_NEAR(row[3], 10 * (4 + 64.0 * 2 / 127), 1e-4);  // 1 is code 63.5, to even
+}
+
+TEST(QuantisedMatmul, ItsGradientIsTheTransposedProduct) {
+  const Context context = Context::open({.device = "host", .cache_directory = ""});
+  const Tensor weight = context.upload(std::vector<std::uint8_t>{1, 0, 2, 1}, {2, 2});
+  const Tensor scale = context.upload(std::vector<float>{2, 10}, {2, 1});
+  const Tensor zero_point = context.upload(std::vector<std::uint8_t>{1, 0}, {2, 1});
+  const Tensor gradient = context.upload(std::vector<float>{1, 3}, {1, 1, 2});
+  const Tensor result = quantised_matmul_backward(context, gradient, weight,
+                                                  {.scale = scale, .zero_point = zero_point});
+  EXPECT_EQ(result.shape(), (Shape{1, 1, 2}));
+  EXPECT_EQ(context.download<float>(result), (std::vector<float>{60, 28}));
 }
 
 TEST(QuantisedMatmul, TakesLeadingAxes) {

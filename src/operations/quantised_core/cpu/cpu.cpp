@@ -25,6 +25,13 @@ std::uint64_t items_of(const Problem& problem, const Config& config) {
   return std::uint64_t{ceil_div(call.m, rows_of(problem))} * ceil_div(call.n, config.at("COLUMNS"));
 }
 
+// Signed bytes without zero points.
+bool has_plain_bytes(const Problem& problem) {
+  const std::uint32_t format = format_of(problem);
+  if (format == QUANT_Q8_0) return true;
+  return format == QUANT_BYTES && problem.spec(kWeight).dtype == DType::kI8 && !problem.has(kZero);
+}
+
 std::vector<Config> space(const Problem& /*problem*/, const DeviceProfile& profile) {
   const std::uint32_t width = vector_width(profile);
   return {{{"VECTOR_WIDTH", width}, {"COLUMNS", 16}}, {{"VECTOR_WIDTH", width}, {"COLUMNS", 64}}};
@@ -45,11 +52,12 @@ Way cpu_way() {
   Pass pass;
   pass.name = "product";
   pass.opencl = {.file = "quantised/cpu/product.cl", .entry = "quantised_product_cpu"};
-  pass.bindings = {kInput, kWeight, kScale, kZero, kOutput};
+  pass.bindings = {kInput, kWeight, kScale, kZero, kInputScale, kOutput};
   pass.constants = [](const Problem& problem, const Config&) -> std::vector<Define> {
     return {{"ROWS", rows_of(problem)},
             {"INPUT_TYPE", dtype_axis(problem.spec(kInput).dtype)},
-            {"FORMAT", format_of(problem)}};
+            {"FORMAT", format_of(problem)},
+            {"CENTRED", has_plain_bytes(problem) ? 1U : 0U}};
   };
   pass.groups = [](const Problem& problem, const Config& config) {
     return Dim3{static_cast<std::uint32_t>(items_of(problem, config))};
@@ -61,7 +69,7 @@ Way cpu_way() {
   variant.name = "cpu";
   variant.idea = "an item decodes rows of weights by vectors, once for four rows of input";
   variant.needs = opencl_cpu();
-  variant.dtypes = {DType::kF32, DType::kF16, DType::kBF16};
+  variant.dtypes = {DType::kF32, DType::kF16, DType::kBF16, DType::kI8};
   variant.tunables = tunables();
   variant.space = space;
   variant.rejects = rejects;

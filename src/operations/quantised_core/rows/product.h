@@ -23,17 +23,10 @@
     }                                                                        \
   }
 
-const bool nibbles = TO_U32(FORMAT) % 2u != 0u;
-const bool blocks = TO_U32(FORMAT) / 2u != 0u;  // with scales of their own
-const u32 words = nibbles ? 4u : 8u;
+QUANT_CONSTANTS()
 #define QUANT_BYTES_OF_CHUNK (4u * words)
-const u32 features = ARGS(features), k = ARGS(k), item = LOCAL_ID_X;
+const u32 item = LOCAL_ID_X;
 const bool aligned = (features & QUANT_ALIGNED) != 0u;
-// Codes in two's complement become codes from 0 on.
-const bool is_signed = (features & QUANT_SIGNED) != 0u;
-const u32 flip = is_signed ? (nibbles ? 0x88888888u : 0x80808080u) : 0u;
-const u32 middle = is_signed || FORMAT == QUANT_Q4_0 ? (nibbles ? 8u : 128u) : 0u;
-const u32 chunks = (k + TO_U32(QUANT_CHUNK) - 1u) / TO_U32(QUANT_CHUNK);
 const u32 blocks_m = (ARGS(m) + TO_U32(ROWS) - 1u) / TO_U32(ROWS);
 const u32 blocks_n = (ARGS(n) + TO_U32(COLUMNS) - 1u) / TO_U32(COLUMNS);
 for (u32 unit = GROUP_ID_X; unit < blocks_m * blocks_n; unit += GROUP_COUNT_X) {
@@ -46,24 +39,8 @@ for (u32 unit = GROUP_ID_X; unit < blocks_m * blocks_n; unit += GROUP_COUNT_X) {
     UNROLL for (u32 c = 0u; c < TO_U32(COLUMNS); ++c) {
       // Columns behind the last one repeat it.
       const u32 column = min(column0 + c, ARGS(n) - 1u);
-      u32 at = ARGS(weight_offset) + column * ARGS(weight_row);
-      if (blocks) {
-        at += chunk * (2u + 4u * words);
-        SCALE(c) = quant_scale(quant_half(LOAD_WEIGHT_BYTE(at) | LOAD_WEIGHT_BYTE(at + 1u) << 8));
-        at += 2u;
-        ZERO(c) = TO_FLOAT(middle);
-      } else {
-        at += chunk * 4u * words;
-        const u32 group = chunk / ARGS(group);
-        SCALE(c) = quant_scale(
-            LOAD_SCALE(ARGS(scale_offset) + column * ARGS(scale_row) + group, ARGS(scale_type)));
-        u32 code = middle;
-        if ((features & QUANT_ZEROS) != 0u) {
-          const u32 of_zero = ARGS(zero_offset) + column * ARGS(zero_row) + group;
-          code = (nibbles ? LOAD_ZERO_HALF_BYTE(of_zero) : LOAD_ZERO_BYTE(of_zero)) ^ middle;
-        }
-        ZERO(c) = TO_FLOAT(code);
-      }
+      u32 at;
+      QUANT_FIND_CHUNK(column, chunk, at, SCALE(c), ZERO(c))
       QUANT_FETCH_WORDS(8u * c, words, at, bytes)
     }
     UNROLL for (u32 i = 0u; i < TO_U32(ROWS * COLUMNS); ++i) PART(i) = 0.0f;
@@ -111,7 +88,11 @@ for (u32 unit = GROUP_ID_X; unit < blocks_m * blocks_n; unit += GROUP_COUNT_X) {
   for (u32 i = item; i < TO_U32(ROWS * COLUMNS); i += TO_U32(WG_X)) {
     const u32 row = row0 + i / TO_U32(COLUMNS), column = column0 + i % TO_U32(COLUMNS);
     if (row < ARGS(m) && column < ARGS(n)) {
-      const FLOAT4 y = MAKE_FLOAT4(SHARED(i * TO_U32(WG_X)), 0.0f, 0.0f, 0.0f);
+      float total = SHARED(i * TO_U32(WG_X));
+      if ((features & QUANT_INPUT_SCALE) != 0u)
+        total *=
+            quant_scale(LOAD_INPUT_SCALE(ARGS(input_scale_offset) + row * ARGS(input_scale_row)));
+      const FLOAT4 y = MAKE_FLOAT4(total, 0.0f, 0.0f, 0.0f);
       STORE_OUTPUT(y, ARGS(output_offset) + row * ARGS(output_row) + column, ARGS(output_type));
     }
   }

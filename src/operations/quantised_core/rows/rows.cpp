@@ -57,7 +57,7 @@ Pass product_pass() {
   pass.name = "product";
   pass.opencl = {.file = "quantised/rows/product.cl", .entry = "quantised_product"};
   pass.vulkan = {.file = "quantised/rows/product.comp", .entry = "main"};
-  pass.bindings = {kInput, kWeight, kScale, kZero, kOutput};
+  pass.bindings = {kInput, kWeight, kScale, kZero, kInputScale, kOutput};
   pass.axes = storage_axes;
   pass.constants = [](const Problem& problem, const Config&) -> std::vector<Define> {
     return {{"ROWS", rows_of(problem)},
@@ -82,7 +82,7 @@ Way rows_way() {
   Variant variant;
   variant.name = "rows";
   variant.idea = "chunks of 32 weights straight to registers, sums of items as a tree";
-  variant.dtypes = {DType::kF32, DType::kF16, DType::kBF16};
+  variant.dtypes = {DType::kF32, DType::kF16, DType::kBF16, DType::kI8};
   variant.tunables = tunables();
   variant.space = space;
   variant.rejects = rejects;

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What     silu(gate) up of rows [gate, up]; or, from its gradient, those of gate and up in their place
+// Who      An item owns every so many fours of elements.
+// Memory   Each element once.
+// Numerics Float; one rounding to the storage type.
+// Assumes  Scratch below 2^31 elements.
+#include "lib/typed.clh"
+#include "operations/moe/ffn/args.h"
+
+#define FLOAT4 float4
+#define MAKE_FLOAT4(x, y, z, w) ((float4)(x, y, z, w))
+#define ARGS(name) (args.name)
+#define GLOBAL_ID ((uint)get_global_id(0))
+#define GLOBAL_COUNT ((uint)get_global_size(0))
+#define LOAD(at, count) \
+  (args.is_vector ? load_typed_vector(from, at, args.type) : load_typed_steps(from, at, 1, count, args.type))
+#define STORE(x, at, count)                            \
+  if (args.is_vector) {                                \
+    store_typed_vector(x, to, at, args.type);          \
+  } else {                                             \
+    store_typed_steps(x, to, at, 1, count, args.type); \
+  }
+
+KERNEL void moe_gate(const global void* from, global void* to, const struct MoeFfnArgs args) {
+#include "operations/moe/ffn/gate.h"
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// As cl_kernels/moe/ffn/gate.cl.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "lib/typed.glsl"
+#include "operations/moe/ffn/args.h"
+#include "operations/moe/ffn/ffn.def"
+
+TYPED_INPUT(from, 0)
+TYPED_OUTPUT(to, 1)
+PUSH_ARGS(MoeFfnArgs);
+
+#define FLOAT4 vec4
+#define MAKE_FLOAT4(x, y, z, w) vec4(x, y, z, w)
+#define ARGS(name) (args.name)
+#define GLOBAL_ID gl_GlobalInvocationID.x
+#define GLOBAL_COUNT (gl_NumWorkGroups.x * WG_X)
+#define LOAD(at, count) load_four(at, count)
+#define STORE(x, at, count) store_four(x, at, count)
+
+vec4 load_four(uint at, uint count) {
+  return args.is_vector != 0u ? load_from_vector(at, args.type) : load_from_steps(at, 1u, count, args.type);
+}
+void store_four(vec4 x, uint at, uint count) {
+  if (args.is_vector != 0u) {
+    store_to_vector(x, at, args.type);
+  } else {
+    store_to_steps(x, at, 1u, count, args.type);
+  }
+}
+
+void main() {
+#include "operations/moe/ffn/gate.h"
+}
