@@ -18,9 +18,10 @@ const std::map<std::pair<std::string, Backend>, std::size_t>& larger_budgets() {
       // Three dozen variants of seven operations: CPUs have three ways of their own to compute the
       // forward pass and run two of GPUs, with two bodies each (plain calls and all policies) and
       // each head dim compiled in, in three storage types; the backward pass takes up to five
-      // kernels. Twenty and ten are those of keys in pages.
-      {{"attention", Backend::kOpenCL}, 132},
-      {{"attention", Backend::kVulkan}, 74},
+      // kernels. Twenty-eight and ten are those of keys in pages, twenty-four and sixteen those of
+      // codes of four types.
+      {{"attention", Backend::kOpenCL}, 164},
+      {{"attention", Backend::kVulkan}, 90},
       // Four operations in two variants and three storage types, with the five kinds of sequences
       // compiled in. The kernels are small.
       {{"pooling", Backend::kOpenCL}, 36},
@@ -32,12 +33,12 @@ const std::map<std::pair<std::string, Backend>, std::size_t>& larger_budgets() {
       // Four operations; storage types, alignment and who makes scales are compiled in. The kernels
       // are small.
       {{"kv_cache", Backend::kVulkan}, 24},
-      // Eight operations: plain products in mixed types, six of them in storage, and those of
-      // groups,
-      // whose rows or terms are ragged; CPUs multiply words of bf16 and i8, too, and have a kernel
-      // for few rows, each with its packing. One program takes two seconds at most.
+      // Ten operations: plain products in mixed types, six of them in storage, those of groups,
+      // whose rows or terms are ragged, and with blocks of a sparse matrix; CPUs multiply words of
+      // bf16 and i8, too, and have a kernel for few rows, each with its packing. One program takes
+      // two seconds at most.
       {{"matmul", Backend::kOpenCL}, 48},
-      {{"matmul", Backend::kVulkan}, 24},
+      {{"matmul", Backend::kVulkan}, 28},
       // Six operations of three kinds of cells, which are compiled in; nine to eleven programs are
       // those of the products that they call.
       {{"cells", Backend::kOpenCL}, 25},
