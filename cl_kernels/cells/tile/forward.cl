@@ -6,6 +6,7 @@
 // Assumes  Scratch and operands below 2^31 elements.
 #include "lib/typed.clh"
 #include "operations/cells_core/args.h"
+#define CELL_BITS(x) as_uint(x)
 #include "operations/cells_core/functions.h"
 
 #define FLOAT4 float4
