@@ -6,6 +6,7 @@
 // Assumes  Scratch and operands below 2^31 elements.
 #include "lib/typed.clh"
 #include "operations/cells_core/args.h"
+#define CELL_BITS(x) as_uint(x)
 #include "operations/cells_core/functions.h"
 
 #define FLOAT4 float4
@@ -24,7 +25,6 @@
 #define STORE(x, to, at) store_typed_steps((float4)(x), to, at, 0, 1, args.type)
 #define LOAD_GRADIENT(at) load_typed_steps(gradient_elements, at, 0, 1, args.type).x
 #define VALUES float
-#define CELL_SIGMOID(x) cell_sigmoid(x)
 #define CELL_TANH(x) cell_tanh(x)
 #define CELL_ZERO 0.0f
 #define CELL_WHERE_ABOVE(x, a, b) ((x) > 0.0f ? (a) : (b))

@@ -6,6 +6,7 @@
 // Assumes  Scratch and operands below 2^31 elements.
 #include "lib/typed.clh"
 #include "operations/cells_core/args.h"
+#define CELL_BITS(x) as_uint(x)
 #include "operations/cells_core/functions.h"
 
 #define FLOAT4 float4
@@ -26,8 +27,7 @@
 #define VALUES float
 #define CELL_SIGMOID(x) cell_sigmoid(x)
 #define CELL_TANH(x) cell_tanh(x)
-#define CELL_ZERO 0.0f
-#define CELL_WHERE_ABOVE(x, a, b) ((x) > 0.0f ? (a) : (b))
+#define CELL_RELU_OF(x) cell_relu(x)
 #define CELL_KEEP_VALUE(block, x) \
   if (CELL_HAS(CELL_KEEPS)) SCRATCH(kept + (block)*hidden) = (x)
 #define STORE_H(x, at) STORE(x, h_elements, at)

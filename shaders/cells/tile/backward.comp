@@ -9,6 +9,7 @@
 #include "lib/prelude.glsl"
 #include "lib/typed.glsl"
 #include "operations/cells_core/args.h"
+#define CELL_BITS(x) floatBitsToUint(x)
 #include "operations/cells_core/functions.h"
 #include "operations/cells_core/tile/tile.def"
 
@@ -36,7 +37,6 @@ PUSH_ARGS(CellStepArgs);
 #define STORE(name, x, at) store_##name##_steps(vec4(x), at, 0u, 1u, args.type)
 #define LOAD_GRADIENT(at) load_gradient_steps(at, 0u, 1u, args.type).x
 #define VALUES float
-#define CELL_SIGMOID(x) cell_sigmoid(x)
 #define CELL_TANH(x) cell_tanh(x)
 #define CELL_ZERO 0.0f
 #define CELL_WHERE_ABOVE(x, a, b) ((x) > 0.0f ? (a) : (b))

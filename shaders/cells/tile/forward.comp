@@ -9,6 +9,7 @@
 #include "lib/prelude.glsl"
 #include "lib/typed.glsl"
 #include "operations/cells_core/args.h"
+#define CELL_BITS(x) floatBitsToUint(x)
 #include "operations/cells_core/functions.h"
 #include "operations/cells_core/tile/tile.def"
 
@@ -38,8 +39,7 @@ PUSH_ARGS(CellStepArgs);
 #define VALUES float
 #define CELL_SIGMOID(x) cell_sigmoid(x)
 #define CELL_TANH(x) cell_tanh(x)
-#define CELL_ZERO 0.0f
-#define CELL_WHERE_ABOVE(x, a, b) ((x) > 0.0f ? (a) : (b))
+#define CELL_RELU_OF(x) cell_relu(x)
 #define CELL_KEEP_VALUE(block, x) \
   if (CELL_HAS(CELL_KEEPS)) SCRATCH(kept + (block)*hidden) = (x)
 #define STORE_H(x, at) STORE(h, x, at)

@@ -28,6 +28,7 @@ TYPED_OUTPUT(output, 9)
 TYPED_OUTPUT(final, 10)
 TYPED_INPUT(carried, 11)
 TYPED_OUTPUT(paused, 11)
+layout(std430, binding = 11) readonly buffer Scratch { vec4 scratch[]; };
 layout(std430, binding = 12) buffer Errors { uint errors[]; };
 BUFFER_ARGS(RecurArgs, 13);
 

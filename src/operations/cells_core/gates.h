@@ -28,7 +28,7 @@ if (CELL == CELL_LSTM) {
 } else {
   h = of_input[0] + of_hidden[0];
   if (CELL_HAS(CELL_RELU)) {
-    h = CELL_WHERE_ABOVE(-h, 0.0f, h);
+    h = CELL_RELU_OF(h);
   } else {
     h = CELL_TANH(h);
   }

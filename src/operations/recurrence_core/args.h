@@ -26,6 +26,8 @@
 #define RECUR_GRAD_GK 131072u
 #define RECUR_GRAD_GV 262144u
 #define RECUR_GRAD_INITIAL 524288u
+#define RECUR_BACK 1048576u   // spans are taken from the last to the first
+#define RECUR_AGAIN 2097152u  // spans one after the other, where a factor of one is not finite
 // Those that need the state before each token.
 #define RECUR_GRAD_DECAY (RECUR_GRAD_G | RECUR_GRAD_GAMMA | RECUR_GRAD_GK | RECUR_GRAD_GV)
 
@@ -38,6 +40,9 @@
 
 // The log decay of padding beside decays of any size: the lowest float.
 #define RECUR_LOWEST_DECAY (-3.4028234e38f)
+
+// The factor of a span that is too small for a float, but not 0: the least normal one.
+#define RECUR_LEAST_FACTOR 1.17549435e-38f
 
 // Of cu_seqlens; in the order of Operation::errors.
 #define RECUR_ERROR_OUTSIDE 0u
@@ -71,6 +76,11 @@ struct RecurArgs {
   u32 value_dim;
   u32 first;  // token of each sequence with which the launch begins
   u32 most;   // tokens of a sequence that it takes
+  u32 spans;  // parts of each sequence that work-groups share; 1: none
+  // Where the states before spans begin in scratch, in vectors of four floats, and the factors of
+  // spans, in floats.
+  u32 span_states;
+  u32 span_factors;
   u32 errors;
   f32 scale;
   f32 slope;  // head times this joins the log decay
@@ -90,7 +100,7 @@ struct RecurArgs {
   // Backward.
   u32 dgamma_offset;
   u32 dgamma_stride;
-  u32 segment;  // tokens between states that are kept for the way back
+  u32 segment;  // tokens between states that are kept for the way back; spans are whole segments
   u32 rows;     // tokens of all batch entries, times heads
   u32 tiles;    // blocks of columns
   // Where they begin in scratch, in vectors of four floats: states before each segment; those
@@ -110,6 +120,19 @@ struct RecurArgs {
   STRUCT(RecurRows) dgk;
   STRUCT(RecurRows) dgv;
   STRUCT(RecurStates) dinitial;
+};
+
+// Of the pass that puts spans together.
+struct RecurSpanArgs {
+  u32 vectors;  // of four floats of a span's states
+  u32 rows;     // key dims of an item
+  u32 lanes;    // items that share key dims
+  u32 items;    // of a work-group
+  u32 factors;  // key dims of a work-group
+  u32 spans;
+  u32 span_states;
+  u32 span_factors;
+  u32 features;
 };
 
 TESSERA_ABI_END

@@ -81,6 +81,7 @@ abi::RecurArgs arguments_of(const Problem& problem) {
   args.key_dim = narrow(call.key_dim);
   args.value_dim = narrow(call.value_dim);
   args.most = narrow(call.tokens);
+  args.spans = 1;
   args.scale = static_cast<float>(call.scale);
   args.slope = static_cast<float>(call.slope);
   if (problem.has(slots.gamma)) {

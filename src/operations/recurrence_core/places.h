@@ -30,7 +30,11 @@
        RECUR_ITEMS +                                                                          \
    item)
 #define RECUR_INNER(step, r) \
-  (ARGS(inner) + ((unit * ARGS(segment) + (step)) * ROWS + (r)) * RECUR_ITEMS + item)
+  (ARGS(inner) + ((group * ARGS(segment) + (step)) * ROWS + (r)) * RECUR_ITEMS + item)
+// In vectors of scratch, the state before a span; in floats, the factor of a key dim over a span.
+#define RECUR_SPAN_STATE(span, r) \
+  (ARGS(span_states) + (((span)*units + unit) * ROWS + (r)) * RECUR_ITEMS + item)
+#define RECUR_SPAN_FACTOR(span, k) (ARGS(span_factors) + ((span)*units + unit) * WG_Y * ROWS + (k))
 #define RECUR_SHARE(shares, t, four)                                         \
   (ARGS(shares) +                                                            \
    (tile * ARGS(rows) + (batch * ARGS(tokens) + (t)) * ARGS(heads) + head) * \

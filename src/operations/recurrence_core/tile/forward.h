@@ -10,7 +10,9 @@ UNROLL for (u32 r = 0u; r < ROWS; ++r) {
   const u32 k = part * ROWS + r;
   state[r] = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
   if (k < ARGS(key_dim) && left > 0u) {
-    if (RECUR_HAS(RECUR_RESUME)) {
+    if (span > 0u) {
+      state[r] = SCRATCH(RECUR_SPAN_STATE(span, r));
+    } else if (RECUR_HAS(RECUR_RESUME)) {
       state[r] = LOAD_CARRIED((carried + k) * ARGS(value_dim) + column, left);
     } else if (RECUR_HAS(RECUR_INITIAL)) {
       state[r] = LOAD_INITIAL(RECUR_STATE(initial_state, k) + column, left);
@@ -19,10 +21,8 @@ UNROLL for (u32 r = 0u; r < ROWS; ++r) {
 }
 
 const float decay_of_head = RECUR_DECAY_OF_HEAD;
-const u32 length = end - begin;
-const u32 count = ARGS(first) < length ? min(ARGS(most), length - ARGS(first)) : 0u;
 for (u32 block = 0u; block < count; block += TOKENS) {
-  const u32 block_first = ARGS(first) + block;
+  const u32 block_first = first + block;
   const u32 block_tokens = min(TO_U32(TOKENS), count - block);
 #include "operations/recurrence_core/tile/load.h"
   RECUR_BARRIER();
@@ -62,7 +62,7 @@ for (u32 block = 0u; block < count; block += TOKENS) {
       for (u32 p = 0u; p < WG_Y; ++p)
         sum += SPACE(RECUR_SHARES + i / WG_X * RECUR_ITEMS + p * WG_X + i % WG_X);
       STORE_OUTPUT(sum * ARGS(scale),
-                   RECUR_ROW(result, RECUR_TOKEN(ARGS(first) + block + i / WG_X)) + from,
+                   RECUR_ROW(result, RECUR_TOKEN(first + block + i / WG_X)) + from,
                    min(4u, ARGS(value_dim) - from));
     }
   }
@@ -73,7 +73,7 @@ UNROLL for (u32 r = 0u; r < ROWS; ++r) {
   if (k < ARGS(key_dim) && left > 0u) {
     if (RECUR_HAS(RECUR_PAUSE)) {
       STORE_CARRIED(state[r], (carried + k) * ARGS(value_dim) + column, left);
-    } else if (RECUR_HAS(RECUR_FINAL)) {
+    } else if (RECUR_HAS(RECUR_FINAL) && span + 1u == spans) {
       STORE_FINAL(state[r], RECUR_STATE(final_state, k) + column, left);
     }
   }

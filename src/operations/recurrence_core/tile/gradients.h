@@ -14,7 +14,7 @@ UNROLL for (u32 r = 0u; r < ROWS; ++r) {
 }
 
 const float decay_of_head = RECUR_DECAY_OF_HEAD;
-const u32 length = end - begin, key_fours = (ARGS(key_dim) + 3u) / 4u;
+const u32 key_fours = (ARGS(key_dim) + 3u) / 4u;
 for (u32 segments = (length + ARGS(segment) - 1u) / ARGS(segment); segments > 0u; --segments) {
   const u32 segment = segments - 1u, segment_first = segment * ARGS(segment);
   const u32 segment_tokens = min(ARGS(segment), length - segment_first);

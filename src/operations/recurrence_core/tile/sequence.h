@@ -5,10 +5,12 @@
 const u32 lane = LOCAL_ID_X, part = LOCAL_ID_Y, item = part * TO_U32(WG_X) + lane;
 const u32 tokens = ARGS(tokens), sequences = ARGS(sequences), heads = ARGS(heads);
 const u32 tiles = (ARGS(value_dim) + RECUR_COLUMNS - 1u) / RECUR_COLUMNS;
-const u32 unit = GROUP_ID_Y * GROUP_COUNT_X + GROUP_ID_X;
+const u32 units = tiles * heads * max(sequences, 1u);
+const u32 group = GROUP_ID_Y * GROUP_COUNT_X + GROUP_ID_X;
+const u32 unit = group % units, turn = group / units;
 const u32 tile = unit % tiles, head = unit / tiles % heads, sequence = unit / tiles / heads;
 const u32 column = tile * RECUR_COLUMNS + 4u * lane;
-const bool present = sequence < max(sequences, 1u);
+const bool present = turn < ARGS(spans);
 u32 left = present && column < ARGS(value_dim) ? min(4u, ARGS(value_dim) - column) : 0u;
 
 // The tokens [begin, end) of the sequence. No barrier stands in a condition, which PoCL 3.1 takes
@@ -35,7 +37,7 @@ if (RECUR_HAS(RECUR_PACKED)) {
   begin = TO_U32(low);
   end = TO_U32(high);
   if (sequence >= sequences) begin = end = tokens;
-  if (ARGS(first) == 0u && present) {
+  if (ARGS(first) == 0u && turn == 0u) {
     // Rows of no sequence. SPIR-V may not name a constant of 16 bits, which a plain 0 would become.
     const FLOAT4 zero = SPACE(RECUR_SHARES);
     const u32 before = sequence == 0u ? begin : 0u;
@@ -54,7 +56,17 @@ if (RECUR_HAS(RECUR_PACKED)) {
     }
   }
 }
-if (sequence >= sequences) {
+if (sequence >= sequences || !present) {
   left = 0u;
   end = begin;
 }
+
+// The steps [first, first + count) of the sequence: those of the launch, or a span of them.
+const u32 length = end - begin, spans = ARGS(spans);
+const u32 span = RECUR_HAS(RECUR_BACK) ? spans - 1u - turn : turn;
+u32 first = ARGS(first), most = ARGS(most);
+if (spans > 1u) {
+  most = ((length + spans - 1u) / spans + ARGS(segment) - 1u) / ARGS(segment) * ARGS(segment);
+  first = span * most;
+}
+u32 count = first < length ? min(most, length - first) : 0u;

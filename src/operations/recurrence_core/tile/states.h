@@ -12,7 +12,7 @@ UNROLL for (u32 r = 0u; r < ROWS; ++r) {
 }
 
 const float decay_of_head = RECUR_DECAY_OF_HEAD;
-const u32 length = end - begin, key_fours = (ARGS(key_dim) + 3u) / 4u;
+const u32 key_fours = (ARGS(key_dim) + 3u) / 4u;
 for (u32 block_first = 0u; block_first < length; block_first += TOKENS) {
   const u32 block_tokens = min(TO_U32(TOKENS), length - block_first);
   if (RECUR_HAS(RECUR_GRAD_DECAY) && block_first % ARGS(segment) == 0u) {

@@ -25,11 +25,18 @@ std::vector<Tunable> tunables(bool backward) {
     list.push_back({.id = 31, .name = "SEGMENT", .fallback = 64, .launch_only = true});
   } else {
     list.push_back({.id = 30, .name = "LAUNCH", .fallback = 0, .launch_only = true});
+    list.push_back({.id = 32, .name = "SPANS", .fallback = 1, .launch_only = true});
   }
   return list;
 }
 
 const RecurrenceProblem& call_of(const Problem& problem) { return problem.as<RecurrenceProblem>(); }
+
+// Launches that share the tokens of a sequence.
+std::int64_t launches_of(const Problem& problem, const Config& config) {
+  const std::int64_t most = config.get("LAUNCH", 0), tokens = call_of(problem).tokens;
+  return most == 0 ? 1 : std::max<std::int64_t>(1, ceil_div(tokens, most));
+}
 
 using Number = std::uint32_t;
 std::uint64_t local_bytes_of(const Config& config, bool backward) {
@@ -68,10 +75,11 @@ Config make_config(const Problem& problem, const Cut& cut) {
 }
 
 // Processors only check these kernels: one program each for small, usual and large key dims, of
-// Vulkan's, which compile for longer, for the last two.
+// Vulkan's, which compile for longer, for the last two, and backward for the last one.
 Config cpu_config(const Problem& problem, const DeviceProfile& profile) {
   const std::int64_t key_dim = call_of(problem).key_dim;
-  const bool backward = call_of(problem).slots.backward(), large = key_dim > 128;
+  const bool backward = call_of(problem).slots.backward();
+  const bool large = key_dim > 128 || (backward && profile.backend == Backend::kVulkan);
   Config config{{"ROWS", 8}, {"WG_X", backward && large ? 2 : 4}};
   const bool small = key_dim <= 16 && profile.backend != Backend::kVulkan;
   config.set("WG_Y", small ? 2 : large ? 64 : 16);
@@ -82,7 +90,25 @@ Config cpu_config(const Problem& problem, const DeviceProfile& profile) {
   }
   config.set("TOKENS", large ? 2 : 3);
   config.set("LAUNCH", profile.backend == Backend::kVulkan ? 512 : 0);
+  // Three spans where that is no more programs than it must be.
+  const bool spans = !large && !problem.has(call_of(problem).slots.gv);
+  config.set("SPANS", spans && launches_of(problem, config) == 1 ? 3 : 1);
   return config;
+}
+
+// As many spans as keep a GPU busy, of 64 tokens and more, where values have no decays: a sequence
+// in a head is otherwise a work-group's for each tile of columns.
+void add_spans(const Problem& problem, const DeviceProfile& profile, std::uint32_t busy,
+               Config& config) {
+  const RecurrenceProblem& call = call_of(problem);
+  const std::int64_t units = units_of(call, columns_of(config));
+  const std::int64_t wanted = std::int64_t{busy} * std::max(profile.compute_units, 16U);
+  const std::int64_t most =
+      call.tokens / std::max<std::int64_t>(call.packed ? call.sequences : 1, 1) / 64;
+  const bool fits = !problem.has(call.slots.gv) && units > 0;
+  const std::int64_t spans =
+      fits ? std::min({wanted / std::max<std::int64_t>(units, 1), most, std::int64_t{1024}}) : 1;
+  config.set("SPANS", static_cast<std::uint32_t>(std::max<std::int64_t>(spans, 1)));
 }
 
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
@@ -111,7 +137,15 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
     const bool fits =
         (profile.local_memory == 0 || local_bytes_of(config, backward) <= profile.local_memory) &&
         (profile.max_group_size == 0 || items <= profile.max_group_size) && items <= 512;
-    if (fits && std::ranges::count(list, config) == 0) list.push_back(std::move(config));
+    if (!fits) continue;
+    if (backward) {
+      if (std::ranges::count(list, config) == 0) list.push_back(std::move(config));
+      continue;
+    }
+    for (const std::uint32_t busy : {8U, 16U, 4U}) {
+      add_spans(problem, profile, busy, config);
+      if (std::ranges::count(list, config) == 0) list.push_back(config);
+    }
   }
   return list;
 }
@@ -131,6 +165,14 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   if (call_of(problem).key_dim > held)
     return "holds " + std::to_string(held) + " key dims, and the call has " +
            std::to_string(call_of(problem).key_dim);
+  if (spans_of(problem, config) > 1) {
+    if (problem.has(call_of(problem).slots.gv))
+      return "takes sequences in spans where no value dim decays by itself";
+    if (launches_of(problem, config) > 1)
+      return "takes sequences in spans, or in launches one after the other, not in both";
+    if (span_bytes(problem, config) >= std::uint64_t{1} << 33)
+      return "counts scratch memory to 2^33 bytes, and the call takes more";
+  }
   if (Refusal no = rejects_storage16(problem, profile)) return no;
   return rejects_recurrence(problem, profile);
 }
@@ -151,15 +193,17 @@ Refusal rejects_backward(const Problem& problem, const Config& config,
   return std::nullopt;
 }
 
-// Launches that share the tokens of a sequence.
-std::int64_t launches_of(const Problem& problem, const Config& config) {
-  const std::int64_t most = config.get("LAUNCH", 0), tokens = call_of(problem).tokens;
-  return most == 0 ? 1 : std::max<std::int64_t>(1, ceil_div(tokens, most));
-}
-
 std::vector<Step> steps(const Problem& problem, const Config& config) {
   const std::int64_t launches = launches_of(problem, config);
   std::vector<Step> list;
+  if (spans_of(problem, config) > 1) {
+    abi::RecurArgs args = arguments_of(problem);
+    args.segment = config.at("TOKENS");
+    add_span_arguments(problem, config, 0, args);
+    add_span_steps(problem, config, args, "spans", list);
+    list.push_back(LaunchStep{.pass = "forward", .args = argument_bytes(args)});
+    return list;
+  }
   for (std::int64_t i = 0; i < launches; ++i) {
     abi::RecurArgs args = arguments_of(problem);
     if (launches > 1) {
@@ -180,9 +224,7 @@ Pass forward_pass(const RecurrenceSlots& slots) {
   pass.vulkan = {.file = "recurrence/tile/forward.comp", .entry = "main"};
   pass.bindings = forward_bindings(slots);
   pass.axes = tile_axes;
-  pass.groups = [](const Problem& problem, const Config& config) {
-    return groups_of(units_of(call_of(problem), columns_of(config)));
-  };
+  pass.groups = span_groups;
   pass.args = [](const Problem& problem, const Config&) {
     return argument_bytes(arguments_of(problem));
   };
@@ -220,9 +262,11 @@ std::optional<Way> tile_way(const RecurrenceSlots& slots) {
   } else {
     variant.rejects = rejects;
     variant.scratch_bytes = [](const Problem& problem, const Config& config) -> std::uint64_t {
+      if (spans_of(problem, config) > 1) return span_bytes(problem, config);
       return launches_of(problem, config) > 1 ? state_bytes(call_of(problem)) : 0;
     };
-    variant.passes = {forward_pass(slots)};
+    variant.passes = span_passes(slots);
+    variant.passes.push_back(forward_pass(slots));
     variant.steps = steps;
   }
   return Way{.variant = std::move(variant),

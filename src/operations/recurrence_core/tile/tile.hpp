@@ -3,14 +3,29 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
+#include "operations/recurrence_core/args.h"
 #include "operations/recurrence_core/problem.hpp"
 
 namespace tessera::operations::recurrence {
 
 std::int64_t columns_of(const Config& config);  // of a work-group
 std::vector<Define> tile_axes(const Problem& problem, const DeviceProfile& profile);
+
+// Spans of each sequence that are taken at once, and the passes that do so: "spans" says what each
+// makes of nothing, "carry" puts them together.
+std::int64_t spans_of(const Problem& problem, const Config& config);
+std::uint64_t span_bytes(const Problem& problem, const Config& config);
+// `begin`: of both in scratch, in vectors of four floats.
+void add_span_arguments(const Problem& problem, const Config& config, std::uint64_t begin,
+                        abi::RecurArgs& args);
+std::vector<Pass> span_passes(const RecurrenceSlots& slots);
+Dim3 span_groups(const Problem& problem, const Config& config);
+// The launches of both passes, for a way through the tokens that `args` says.
+void add_span_steps(const Problem& problem, const Config& config, const abi::RecurArgs& args,
+                    const std::string& pass, std::vector<Step>& steps);
 
 // Scratch of a backward call: where each part begins, in vectors of four floats.
 struct BackwardScratch {
