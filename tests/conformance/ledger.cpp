@@ -16,32 +16,22 @@ constexpr std::size_t kOpenCLBudget = 24, kVulkanBudget = 16;
 const std::map<std::pair<std::string, Backend>, std::size_t>& larger_budgets() {
   static const std::map<std::pair<std::string, Backend>, std::size_t> budgets{
       // Three dozen variants of seven operations: CPUs have three ways of their own to compute the
-      // forward pass and run two of GPUs, with two bodies each (plain calls and all policies) and
-      // each head dim compiled in, in three storage types; the backward pass takes up to five
-      // kernels. Twenty and ten are those of keys in pages.
-      {{"attention", Backend::kOpenCL}, 132},
-      {{"attention", Backend::kVulkan}, 74},
-      // Four operations in two variants and three storage types, with the five kinds of sequences
-      // compiled in. The kernels are small.
-      {{"pooling", Backend::kOpenCL}, 36},
-      // Two operations, forward and backward, in two variants and three storage types; whether
-      // vectors are aligned and whether the mean comes off are compiled in. The kernels are small.
-      // Four are those of quantised outputs, whose types are not compiled in.
-      {{"norms", Backend::kOpenCL}, 28},
-      {{"norms", Backend::kVulkan}, 18},
-      // Four operations; storage types, alignment and who makes scales are compiled in. The kernels
+      // forward pass and run two of GPUs, with two bodies each (plain calls and all policies), keys
+      // in pages, and classes of head dims compiled in; the backward pass takes up to five kernels.
+      {{"attention", Backend::kOpenCL}, 100},
+      {{"attention", Backend::kVulkan}, 54},
+      // Four operations in two variants, with the five kinds of sequences compiled in. The kernels
       // are small.
-      {{"kv_cache", Backend::kVulkan}, 24},
+      {{"pooling", Backend::kOpenCL}, 32},
       // Eight operations: plain products in mixed types, six of them in storage, and those of
-      // groups,
-      // whose rows or terms are ragged; CPUs multiply words of bf16 and i8, too, and have a kernel
-      // for few rows, each with its packing. One program takes two seconds at most.
-      {{"matmul", Backend::kOpenCL}, 48},
-      {{"matmul", Backend::kVulkan}, 24},
-      // Five operations of fifteen small kernels; storage types, alignment and which losses are
-      // wanted are compiled in.
-      {{"moe", Backend::kOpenCL}, 28},
-      {{"moe", Backend::kVulkan}, 36},
+      // groups, whose rows or terms are ragged; CPUs multiply words of bf16 and i8, too, and have a
+      // kernel for few rows, each with its packing. One program takes two seconds at most.
+      {{"matmul", Backend::kOpenCL}, 36},
+      {{"matmul", Backend::kVulkan}, 20},
+      // Five operations of thirteen small kernels; alignment and which losses are wanted are
+      // compiled in.
+      {{"moe", Backend::kOpenCL}, 26},
+      {{"moe", Backend::kVulkan}, 26},
   };
   return budgets;
 }
