@@ -51,7 +51,7 @@ endfunction()
 
 # CMake's own notion of false ("OFF", "0", "NO") is what skips the search: an OFF backend must not even be looked for.
 if(TESSERA_OPENCL)
-  find_package(OpenCL QUIET GLOBAL)
+  find_package(OpenCL QUIET)
   find_path(TESSERA_OPENCL_HPP_DIR CL/opencl.hpp HINTS ${OpenCL_INCLUDE_DIRS})
   mark_as_advanced(TESSERA_OPENCL_HPP_DIR)
 endif()
@@ -59,7 +59,7 @@ tessera_decide(TESSERA_OPENCL TESSERA_HAVE_OPENCL "the OpenCL loader with its C+
                "ocl-icd-opencl-dev opencl-clhpp-headers" OpenCL_FOUND TESSERA_OPENCL_HPP_DIR)
 
 if(TESSERA_VULKAN)
-  find_package(Vulkan QUIET GLOBAL)
+  find_package(Vulkan QUIET)
 endif()
 tessera_decide(TESSERA_VULKAN TESSERA_HAVE_VULKAN "the Vulkan loader" "libvulkan-dev" Vulkan_FOUND)
 

@@ -43,14 +43,6 @@ endif()
 
 # pkg-config. A shared libtessera needs nothing else, neither to compile nor to link. With a static one every user links
 # what it is made of, `--static` or not, so its needs are public: `pkg-config --cflags --libs tessera` works with both.
-set(PC_REQUIRES)
-if(TESSERA_HAVE_OPENCL)
-  list(APPEND PC_REQUIRES OpenCL)
-endif()
-if(TESSERA_HAVE_VULKAN)
-  list(APPEND PC_REQUIRES vulkan)
-endif()
-list(JOIN PC_REQUIRES ", " PC_REQUIRES)
 set(PC_LIBS "-pthread")
 if(TESSERA_HAVE_SHADERC)
   # Not through shaderc.pc: see FindShaderc.cmake for why that does not link everywhere.
@@ -70,7 +62,7 @@ if(CMAKE_DL_LIBS)
 endif()
 if(TESSERA_IS_STATIC)
   set(PC_CFLAGS " -DTESSERA_STATIC")
-  set(PC_LINES "Requires: ${PC_REQUIRES}\nLibs: -L\${libdir} -ltessera ${PC_LIBS}")
+  set(PC_LINES "Libs: -L\${libdir} -ltessera ${PC_LIBS}")
 else()
   set(PC_CFLAGS "")
   set(PC_LINES "Libs: -L\${libdir} -ltessera")

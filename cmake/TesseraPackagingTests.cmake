@@ -57,6 +57,11 @@ tessera_add_test(packaging.debian "packaging;full" sh "${scripts}/packages.sh" "
                  "${packaging}/debian")
 set_tests_properties(packaging.debian PROPERTIES SKIP_RETURN_CODE 77)
 
+if(Python3_FOUND)
+  tessera_add_test(packaging.abi packaging "${Python3_EXECUTABLE}" "${scripts}/abi.py" "${PROJECT_SOURCE_DIR}/include")
+  set_tests_properties(packaging.abi PROPERTIES SKIP_RETURN_CODE 77)
+endif()
+
 find_package(PkgConfig QUIET)
 if(PKG_CONFIG_FOUND AND NOT "flash_attention" IN_LIST left_out)
   tessera_add_test(packaging.pkg_config packaging sh "${scripts}/pkg_config.sh" "${examples}/pkg_config"

@@ -69,14 +69,9 @@ if(TESSERA_SANITIZE)
   target_link_options(tessera_flags INTERFACE ${TESSERA_SANITIZE_OPTIONS})
 endif()
 
-# What the finished library links; the header-only dependencies stay out of it and so out of the exported package.
+# What the finished library links; the header-only dependencies stay out of it and so out of the exported package. The
+# loaders of OpenCL and Vulkan are opened at run time: a machine without one starts.
 set(TESSERA_LINK_LIBRARIES Threads::Threads ${CMAKE_DL_LIBS})
-if(TESSERA_HAVE_OPENCL)
-  list(APPEND TESSERA_LINK_LIBRARIES OpenCL::OpenCL)
-endif()
-if(TESSERA_HAVE_VULKAN)
-  list(APPEND TESSERA_LINK_LIBRARIES Vulkan::Vulkan)
-endif()
 if(TESSERA_HAVE_SHADERC)
   list(APPEND TESSERA_LINK_LIBRARIES Shaderc::shaderc)
 endif()
@@ -100,7 +95,10 @@ target_link_libraries(tessera_private INTERFACE tessera_flags Eigen3::Eigen nloh
                                                 ${TESSERA_LINK_LIBRARIES})
 target_include_directories(tessera_private SYSTEM INTERFACE "${TESSERA_XXHASH_INCLUDE_DIR}")
 if(TESSERA_HAVE_OPENCL)
-  target_include_directories(tessera_private SYSTEM INTERFACE "${TESSERA_OPENCL_HPP_DIR}")
+  target_include_directories(tessera_private SYSTEM INTERFACE "${TESSERA_OPENCL_HPP_DIR}" ${OpenCL_INCLUDE_DIRS})
+endif()
+if(TESSERA_HAVE_VULKAN)
+  target_include_directories(tessera_private SYSTEM INTERFACE ${Vulkan_INCLUDE_DIRS})
 endif()
 
 add_library(tessera_objects OBJECT ${sources})

@@ -11,7 +11,7 @@ ocl-icd-opencl-dev opencl-clhpp-headers libvulkan-dev glslc spirv-tools libshade
 libeigen3-dev nlohmann-json3-dev libcli11-dev libxxhash-dev
 libgtest-dev libgmock-dev libbenchmark-dev
 pocl-opencl-icd mesa-vulkan-drivers
-clang-14 clang-format-14 clang-tidy-14 vulkan-validationlayers oclgrind python3
+clang-14 clang-format-14 clang-tidy-14 vulkan-validationlayers oclgrind python3 abigail-tools lintian
 "
 
 if ! command -v dpkg-query > /dev/null 2>&1; then

@@ -5,6 +5,7 @@
 #   sh tools/vendors.sh get [PART...]       unpacks mesa, amd, intel, nvidia (default: all; 60, 250, 200, 250 MB)
 #   sh tools/vendors.sh run GPU PROGRAM...  runs a program that sees this GPU and no other; 77 without the part mesa
 #   sh tools/vendors.sh tool NAME ARG...    runs `amd` or `nvidia` (clang for OpenCL C), or `intel` (ocloc)
+#   sh tools/vendors.sh command NAME        what `tool` would run, a word to a line, for those who run it often
 #   sh tools/vendors.sh version NAME        of `amd`, `nvidia` or `intel`
 #   sh tools/vendors.sh path                the folder: $TESSERA_VENDORS_DIR, else tessera/vendors in the user's cache folder
 # GPUs: polaris10 vega10 vega20 navi10 navi21 navi31 navi33 strix1 gfx1201 (RADV), tgl mtl dg2 lnl bmg (ANV), turing ampere
@@ -106,9 +107,10 @@ run() { # GPU PROGRAM...
 llvm() { # VERSION PROGRAM...
   version=$1
   shift
-  exec "$loader" --library-path "$libraries:$place/usr/lib/llvm-$version/lib" "$place/usr/lib/llvm-$version/bin/clang" "$@"
+  $launch "$loader" --library-path "$libraries:$place/usr/lib/llvm-$version/lib" "$place/usr/lib/llvm-$version/bin/clang" "$@"
 }
 
+launch=exec
 tool() {
   name=$1
   shift
@@ -124,7 +126,7 @@ tool() {
         "$place/usr/lib/llvm-$clang_nvidia/lib/clang/$clang_nvidia" \
         -Xclang -mlink-builtin-bitcode -Xclang "$place/usr/lib/clc/nvptx64--nvidiacl.bc" "$@"
       ;;
-    intel) exec "$loader" --library-path "$libraries" "$(find "$place/usr/bin" -name 'ocloc-*' | head -n 1)" "$@" ;;
+    intel) $launch "$loader" --library-path "$libraries" "$(find "$place/usr/bin" -name 'ocloc-*' | head -n 1)" "$@" ;;
   esac
 }
 
@@ -154,12 +156,17 @@ case ${1:-} in
     [ $# -ge 3 ] || exit 2
     "$@"
     ;;
+  command)
+    [ $# -eq 2 ] || exit 2
+    launch='printf %s\n'
+    tool "$2"
+    ;;
   version)
     [ $# -eq 2 ] || exit 2
     "$@"
     ;;
   *)
-    sed -n '3,12s/^# //p' "$0" >&2
+    sed -n '3,13s/^# //p' "$0" >&2
     exit 2
     ;;
 esac

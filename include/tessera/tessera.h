@@ -56,6 +56,7 @@ TESSERA_API const char* tessera_version(void);                      /* "0.1.0", 
 typedef struct tessera_context tessera_context;
 typedef struct tessera_stream tessera_stream;
 typedef struct tessera_tensor tessera_tensor;
+typedef struct tessera_error_log tessera_error_log;
 
 /* As tessera/dtype.hpp has them. */
 typedef enum tessera_dtype {
@@ -198,6 +199,31 @@ TESSERA_API tessera_status tessera_scratch_bytes(const tessera_context* context,
 TESSERA_API tessera_status tessera_last_execution(const tessera_context* context,
                                                   const char** name);
 
+/* ---- errors that kernels raise ------------------------------------------------------------------
+ */
+
+/* Words in which kernels raise the errors of calls that the caller waits for by other means than
+   synchronizing: each call takes as many as its operation has kinds of errors. A log that is full
+   refuses calls until it is cleared. */
+TESSERA_API tessera_status tessera_error_log_create(const tessera_context* context, uint32_t words,
+                                                    tessera_error_log** log);
+/* Later calls on the stream raise their errors in the log, which is kept as long; null: in words of
+   the stream, which are read where it waits. */
+TESSERA_API tessera_status tessera_stream_set_error_log(tessera_stream* stream,
+                                                        const tessera_error_log* log);
+/* After the caller's own wait for the calls: TESSERA_DATA_ERROR for the first error that one of
+   them raised. Reads the words on the context's own queue, and waits for it. */
+TESSERA_API tessera_status tessera_error_log_check(const tessera_error_log* log);
+/* The words, i32, -1 where nothing was raised, for a caller that copies them on the device; and the
+   same check of `count` words, from the first one on, that it has read. */
+TESSERA_API tessera_status tessera_error_log_words(const tessera_error_log* log,
+                                                   tessera_tensor** words);
+TESSERA_API tessera_status tessera_error_log_check_words(const tessera_error_log* log,
+                                                         const int32_t* words, size_t count);
+/* Forgets the calls so far and what they raised. None of them may be under way. */
+TESSERA_API tessera_status tessera_error_log_clear(const tessera_error_log* log);
+TESSERA_API void tessera_error_log_destroy(tessera_error_log* log);
+
 /* ---- the application's own OpenCL --------------------------------------------------------------
  */
 
@@ -258,7 +284,7 @@ TESSERA_API tessera_status tessera_vulkan_signal(const tessera_context* context,
                                                  const tessera_stream* stream,
                                                  uint64_t vk_semaphore, uint64_t value);
 /* `scratch` may be null. A recording never waits, so operations whose kernels raise errors, which
-   are read where a stream waits, can't be recorded here: that takes an ErrorLog of C++. */
+   are read where a stream waits, take an error log here: tessera_stream_set_error_log(). */
 TESSERA_API tessera_status tessera_vulkan_record(const tessera_context* context,
                                                  void* vk_command_buffer,
                                                  const tessera_tensor* scratch,

@@ -466,9 +466,11 @@ static inline tessera_status tessera_scaled_dot_product_attention(const tessera_
 typedef struct tessera_page_attention_call {
   /* [sequences, heads, head_dim]: head_dim is contiguous and 1 to 512 */
   const tessera_tensor* query;
-  /* [pages, kv_heads, page_size, head_dim]: any strides but along head_dim */
+  /* [pages, kv_heads, page_size, head_dim]: any strides but along head_dim; codes of i8, i4,
+     e4m3fn or e5m2 have scales */
   const tessera_tensor* key_cache;
-  /* [pages, kv_heads, page_size, value_dim]: value_dim may differ from head_dim */
+  /* [pages, kv_heads, page_size, value_dim]: value_dim may differ from head_dim; codes of i8,
+     i4, e4m3fn or e5m2 have scales */
   const tessera_tensor* value_cache;
   /* [sequences]: how many tokens each sequence has, those of its queries included */
   const tessera_tensor* context_lens;
@@ -478,6 +480,12 @@ typedef struct tessera_page_attention_call {
   /* optional, [heads, sinks]: logits of keys with value 0: they join the denominator, once per
      row; also [kv_heads, sinks] and [sinks]; the dtype of query or f32 */
   const tessera_tensor* softmax_aux;
+  /* optional, [pages, kv_heads, page_size]: what a code of key_cache times this means, not
+     negative; each axis may be 1 */
+  const tessera_tensor* key_scale;
+  /* optional, [pages, kv_heads, page_size]: what a code of value_cache times this means, not
+     negative; each axis may be 1 */
+  const tessera_tensor* value_scale;
   /* output, [sequences, heads, value_dim]: sequences without tokens are 0 */
   tessera_tensor** output;
   /* optional, output, [sequences, heads]: natural logarithm; -inf for sequences without tokens */
@@ -509,6 +517,8 @@ static inline tessera_status tessera_page_attention(const tessera_context* conte
       {"context_lens", call->context_lens, 0},
       {"block_tables", call->block_tables, 0},
       {"softmax_aux", call->softmax_aux, 0},
+      {"key_scale", call->key_scale, 0},
+      {"value_scale", call->value_scale, 0},
   };
   const tessera_output outputs[] = {
       {"output", call->output, 0},
@@ -524,7 +534,7 @@ static inline tessera_status tessera_page_attention(const tessera_context* conte
   };
   const tessera_call generic = {sizeof(tessera_call),
       "page_attention",
-      operands, 6,
+      operands, 8,
       options, 6,
       outputs, 2,
       0, stream};
@@ -538,7 +548,7 @@ typedef struct tessera_ragged_page_attention_call {
   /* [rows, heads, head_dim]: one sequence after the other; head_dim is contiguous and 1 to 512 */
   const tessera_tensor* queries;
   /* [pages, page_size, 2 kv_heads, head_dim]: head 2 g is that of keys, 2 g + 1 that of values;
-     any strides but along head_dim */
+     any strides but along head_dim; codes of i8, i4, e4m3fn or e5m2 have scales */
   const tessera_tensor* kv_pages;
   /* [sequences]: how many tokens each sequence has, those of its queries included */
   const tessera_tensor* context_lens;
@@ -552,6 +562,9 @@ typedef struct tessera_ragged_page_attention_call {
   /* optional, [heads, sinks]: logits of keys with value 0: they join the denominator, once per
      row; also [kv_heads, sinks] and [sinks]; the dtype of query or f32 */
   const tessera_tensor* softmax_aux;
+  /* optional, [pages, page_size, 2 kv_heads]: what a code of kv_pages times this means, not
+     negative; each axis may be 1 */
+  const tessera_tensor* kv_scale;
   /* output, [rows, heads, head_dim]: rows without tokens or sequence are 0 */
   tessera_tensor** output;
   /* optional, output, [heads, rows]: natural logarithm; -inf for rows without tokens */
@@ -581,6 +594,7 @@ static inline tessera_status tessera_ragged_page_attention(const tessera_context
       {"query_start_loc", call->query_start_loc, 0},
       {"num_seqs", call->num_seqs, 0},
       {"softmax_aux", call->softmax_aux, 0},
+      {"kv_scale", call->kv_scale, 0},
   };
   const tessera_output outputs[] = {
       {"output", call->output, 0},
@@ -595,7 +609,7 @@ static inline tessera_status tessera_ragged_page_attention(const tessera_context
   };
   const tessera_call generic = {sizeof(tessera_call),
       "ragged_page_attention",
-      operands, 7,
+      operands, 8,
       options, 5,
       outputs, 2,
       0, stream};
@@ -609,9 +623,11 @@ typedef struct tessera_ragged_decode_attention_call {
   /* [batch, heads, head_dim]: also [batch, 1, heads, head_dim]; head_dim is contiguous and 1 to
      512 */
   const tessera_tensor* query;
-  /* [batch, rows, kv_heads, head_dim]: heads is a multiple of kv_heads */
+  /* [batch, rows, kv_heads, head_dim]: heads is a multiple of kv_heads; codes of i8, i4, e4m3fn
+     or e5m2 have scales */
   const tessera_tensor* key;
-  /* [batch, rows, kv_heads, value_dim]: value_dim may differ from head_dim */
+  /* [batch, rows, kv_heads, value_dim]: value_dim may differ from head_dim; codes of i8, i4,
+     e4m3fn or e5m2 have scales */
   const tessera_tensor* value;
   /* [batch]: the first key of each sequence */
   const tessera_tensor* sequence_start;
@@ -620,6 +636,12 @@ typedef struct tessera_ragged_decode_attention_call {
   /* optional, [heads, sinks]: logits of keys with value 0: they join the denominator, once per
      row; also [kv_heads, sinks] and [sinks]; the dtype of query or f32 */
   const tessera_tensor* softmax_aux;
+  /* optional, [batch, rows, kv_heads]: what a code of key times this means, not negative; each
+     axis may be 1 */
+  const tessera_tensor* key_scale;
+  /* optional, [batch, rows, kv_heads]: what a code of value times this means, not negative; each
+     axis may be 1 */
+  const tessera_tensor* value_scale;
   /* output, [batch, heads, value_dim]: sequences without keys are 0 */
   tessera_tensor** output;
   /* optional, output, [batch, heads]: natural logarithm; -inf for sequences without keys;
@@ -649,6 +671,8 @@ static inline tessera_status tessera_ragged_decode_attention(const tessera_conte
       {"sequence_start", call->sequence_start, 0},
       {"sequence_end", call->sequence_end, 0},
       {"softmax_aux", call->softmax_aux, 0},
+      {"key_scale", call->key_scale, 0},
+      {"value_scale", call->value_scale, 0},
   };
   const tessera_output outputs[] = {
       {"output", call->output, 0},
@@ -663,7 +687,7 @@ static inline tessera_status tessera_ragged_decode_attention(const tessera_conte
   };
   const tessera_call generic = {sizeof(tessera_call),
       "ragged_decode_attention",
-      operands, 6,
+      operands, 8,
       options, 5,
       outputs, 2,
       0, stream};
@@ -1364,6 +1388,55 @@ static inline tessera_status tessera_linear_backward(const tessera_context* cont
   return tessera_run(context, &generic);
 }
 
+/* a perceptron of two layers. output = act(input w1 + b1) w2 + b2; the hidden layer has input's
+   dtype */
+typedef struct tessera_fused_mlp_call {
+  /* [..., in] */
+  const tessera_tensor* input;
+  /* [in, hidden]: 2 hidden columns where they are paired */
+  const tessera_tensor* w1;
+  /* optional, [hidden]: 2 hidden elements where they are paired */
+  const tessera_tensor* b1;
+  /* [hidden, out] */
+  const tessera_tensor* w2;
+  /* optional, [out] */
+  const tessera_tensor* b2;
+  /* output, [..., out]: in the dtype of input */
+  tessera_tensor** output;
+  /* one of none, relu, gelu, gelu_tanh, silu, swiglu, geglu, default gelu_tanh: swiglu and geglu
+     take columns in pairs: act(even) odd */
+  tessera_value activation;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_fused_mlp_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_fused_mlp(const tessera_context* context,
+    const tessera_stream* stream, const tessera_fused_mlp_call* call) {
+  const tessera_operand operands[] = {
+      {"input", call->input, 0},
+      {"w1", call->w1, 0},
+      {"b1", call->b1, 0},
+      {"w2", call->w2, 0},
+      {"b2", call->b2, 0},
+  };
+  const tessera_output outputs[] = {
+      {"output", call->output, 0},
+  };
+  const tessera_option options[] = {
+      {"activation", call->activation},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {sizeof(tessera_call),
+      "fused_mlp",
+      operands, 5,
+      options, 2,
+      outputs, 1,
+      0, stream};
+  return tessera_run(context, &generic);
+}
+
 /* rows in groups, each multiplied by the matrix of its group. output[i] = lhs[i] rhs[g -
    group_offset] for the rows i of group g; existing_out[i] or 0 where rhs has no such matrix,
    and behind the last group */
@@ -1567,6 +1640,108 @@ static inline tessera_status tessera_transposed_grouped_matmul_backward(const te
   const tessera_call generic = {sizeof(tessera_call),
       "transposed_grouped_matmul_backward",
       operands, 4,
+      options, 2,
+      outputs, 2,
+      0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* product with a matrix of which some blocks, or values, are stored. output = dense S, or S
+   dense with side left, where S is the sum of the blocks in their places */
+typedef struct tessera_block_sparse_matmul_call {
+  /* [m, k]: [k, n] beside one on the left */
+  const tessera_tensor* dense;
+  /* [blocks, rows, columns]: or [values]: blocks of one element */
+  const tessera_tensor* values;
+  /* [blocks, 2]: row and column of each, counted in blocks */
+  const tessera_tensor* indices;
+  /* optional, [rows, columns]: of blocks; where it is 0 they count nothing */
+  const tessera_tensor* block_mask;
+  /* output, [m, n] */
+  tessera_tensor** output;
+  /* one of right, left, default right: of the sparse matrix in the product */
+  tessera_value side;
+  /* int, default none: columns of the sparse matrix, rows of one on the left; as block_mask says */
+  tessera_value size;
+  /* one of f32, f16, bf16, default none: of output; that of dense where it is not set */
+  tessera_value output_dtype;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_block_sparse_matmul_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_block_sparse_matmul(const tessera_context* context,
+    const tessera_stream* stream, const tessera_block_sparse_matmul_call* call) {
+  const tessera_operand operands[] = {
+      {"dense", call->dense, 0},
+      {"values", call->values, 0},
+      {"indices", call->indices, 0},
+      {"block_mask", call->block_mask, 0},
+  };
+  const tessera_output outputs[] = {
+      {"output", call->output, 0},
+  };
+  const tessera_option options[] = {
+      {"side", call->side},
+      {"size", call->size},
+      {"output_dtype", call->output_dtype},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {sizeof(tessera_call),
+      "block_sparse_matmul",
+      operands, 4,
+      options, 4,
+      outputs, 1,
+      0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* gradients of block_sparse_matmul. grad_dense = grad_output S^T; grad_values = dense^T
+   grad_output in the places of the blocks, 0 of those that count nothing */
+typedef struct tessera_block_sparse_matmul_backward_call {
+  /* [m, k]: [k, n] beside one on the left */
+  const tessera_tensor* dense;
+  /* [blocks, rows, columns]: or [values]: blocks of one element */
+  const tessera_tensor* values;
+  /* [blocks, 2]: row and column of each, counted in blocks */
+  const tessera_tensor* indices;
+  /* optional, [rows, columns]: of blocks; where it is 0 they count nothing */
+  const tessera_tensor* block_mask;
+  /* [m, n] */
+  const tessera_tensor* grad_output;
+  /* optional, output, [m, k]: in the shape and dtype of dense */
+  tessera_tensor** grad_dense;
+  /* optional, output, [blocks, rows, columns]: in the shape and dtype of values */
+  tessera_tensor** grad_values;
+  /* one of right, left, default right: of the sparse matrix in the product */
+  tessera_value side;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_block_sparse_matmul_backward_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_block_sparse_matmul_backward(const tessera_context* context,
+    const tessera_stream* stream, const tessera_block_sparse_matmul_backward_call* call) {
+  const tessera_operand operands[] = {
+      {"dense", call->dense, 0},
+      {"values", call->values, 0},
+      {"indices", call->indices, 0},
+      {"block_mask", call->block_mask, 0},
+      {"grad_output", call->grad_output, 0},
+  };
+  const tessera_output outputs[] = {
+      {"grad_dense", call->grad_dense, 0},
+      {"grad_values", call->grad_values, 0},
+  };
+  const tessera_option options[] = {
+      {"side", call->side},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {sizeof(tessera_call),
+      "block_sparse_matmul_backward",
+      operands, 5,
       options, 2,
       outputs, 2,
       0, stream};
@@ -2307,6 +2482,547 @@ static inline tessera_status tessera_quantised_matmul(const tessera_context* con
       operands, 4,
       options, 4,
       outputs, 1,
+      0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* floats as codes of 8 or 4 bits, with a scale for each block. scale = largest magnitude /
+   largest code; codes = round(input / scale); of u8 and u4 scale = (max - min) / largest code,
+   zero_point = round(-min / scale), codes = round(input / scale) + zero_point */
+typedef struct tessera_quantise_call {
+  /* [..., rows, columns] */
+  const tessera_tensor* input;
+  /* output, [..., rows, columns]: in the dtype that the option says */
+  tessera_tensor** codes;
+  /* output, [..., rows / group_rows, columns / group_size] */
+  tessera_tensor** scale;
+  /* optional, output, [..., rows / group_rows, columns / group_size]: of u8 and u4 */
+  tessera_tensor** zero_point;
+  /* int, default none: columns that share a scale */
+  tessera_value group_size;
+  /* int, default none: rows that share a scale */
+  tessera_value group_rows;
+  /* bool, default false: of i8: scale is what floats are multiplied by, 127 / (largest + 1e-6) */
+  tessera_value dynamic;
+  /* one of i8, u8, i4, u4, e4m3fn, e5m2, default i8: of codes */
+  tessera_value dtype;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_quantise_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_quantise(const tessera_context* context,
+    const tessera_stream* stream, const tessera_quantise_call* call) {
+  const tessera_operand operands[] = {
+      {"input", call->input, 0},
+  };
+  const tessera_output outputs[] = {
+      {"codes", call->codes, 0},
+      {"scale", call->scale, 0},
+      {"zero_point", call->zero_point, 0},
+  };
+  const tessera_option options[] = {
+      {"group_size", call->group_size},
+      {"group_rows", call->group_rows},
+      {"dynamic", call->dynamic},
+      {"dtype", call->dtype},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {sizeof(tessera_call),
+      "quantise",
+      operands, 1,
+      options, 5,
+      outputs, 3,
+      0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* the floats that codes stand for. output = (codes - zero_point) scale, or codes / scale of
+   dynamic ones */
+typedef struct tessera_dequantise_call {
+  /* [..., rows, columns] */
+  const tessera_tensor* codes;
+  /* [..., rows / group_rows, columns / group_size] */
+  const tessera_tensor* scale;
+  /* optional, [..., rows / group_rows, columns / group_size]: in the dtype of codes; 0 where it
+     is left out */
+  const tessera_tensor* zero_point;
+  /* output, [..., rows, columns]: in the dtype that the option says */
+  tessera_tensor** output;
+  /* int, default none: columns that share a scale */
+  tessera_value group_size;
+  /* int, default none: rows that share a scale */
+  tessera_value group_rows;
+  /* bool, default false: of i8: scale is what floats are multiplied by, 127 / (largest + 1e-6) */
+  tessera_value dynamic;
+  /* one of f32, f16, bf16, default f32: of output */
+  tessera_value dtype;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_dequantise_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_dequantise(const tessera_context* context,
+    const tessera_stream* stream, const tessera_dequantise_call* call) {
+  const tessera_operand operands[] = {
+      {"codes", call->codes, 0},
+      {"scale", call->scale, 0},
+      {"zero_point", call->zero_point, 0},
+  };
+  const tessera_output outputs[] = {
+      {"output", call->output, 0},
+  };
+  const tessera_option options[] = {
+      {"group_size", call->group_size},
+      {"group_rows", call->group_rows},
+      {"dynamic", call->dynamic},
+      {"dtype", call->dtype},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {sizeof(tessera_call),
+      "dequantise",
+      operands, 3,
+      options, 5,
+      outputs, 1,
+      0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* a layer of long short-term memory, in one direction or both. z = weight_ih x_t + bias_ih +
+   weight_hh h_(t-1) + bias_hh in blocks i, f, g, o; c_t = sigmoid(f) c_(t-1) + sigmoid(i)
+   tanh(g); h_t = sigmoid(o) tanh(c_t) */
+typedef struct tessera_lstm_call {
+  /* [batch, seq, features] */
+  const tessera_tensor* input;
+  /* [directions, gates * hidden, features]: one direction or two; blocks of hidden rows, one for
+     each gate */
+  const tessera_tensor* weight_ih;
+  /* [directions, gates * hidden, hidden]: likewise */
+  const tessera_tensor* weight_hh;
+  /* optional, [directions, gates * hidden] */
+  const tessera_tensor* bias_ih;
+  /* optional, [directions, gates * hidden] */
+  const tessera_tensor* bias_hh;
+  /* optional, [directions, batch, hidden]: 0 where it is left out */
+  const tessera_tensor* h0;
+  /* optional, [directions, batch, hidden]: 0 where it is left out */
+  const tessera_tensor* c0;
+  /* optional, [batch]: tokens of each batch entry; seq where it is left out */
+  const tessera_tensor* lengths;
+  /* output, [batch, seq, directions * hidden]: h of each token, 0 behind lengths */
+  tessera_tensor** output;
+  /* optional, output, [directions, batch, hidden]: h after the last token */
+  tessera_tensor** h_n;
+  /* optional, output, [directions, batch, hidden]: c after the last token */
+  tessera_tensor** c_n;
+  /* bool, default false: the first direction runs from the last token to the first, and the
+     second the other way */
+  tessera_value reverse;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_lstm_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_lstm(const tessera_context* context,
+    const tessera_stream* stream, const tessera_lstm_call* call) {
+  const tessera_operand operands[] = {
+      {"input", call->input, 0},
+      {"weight_ih", call->weight_ih, 0},
+      {"weight_hh", call->weight_hh, 0},
+      {"bias_ih", call->bias_ih, 0},
+      {"bias_hh", call->bias_hh, 0},
+      {"h0", call->h0, 0},
+      {"c0", call->c0, 0},
+      {"lengths", call->lengths, 0},
+  };
+  const tessera_output outputs[] = {
+      {"output", call->output, 0},
+      {"h_n", call->h_n, 0},
+      {"c_n", call->c_n, 0},
+  };
+  const tessera_option options[] = {
+      {"reverse", call->reverse},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {sizeof(tessera_call),
+      "lstm",
+      operands, 8,
+      options, 2,
+      outputs, 3,
+      0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* gradients of lstm. back through time: grad_h_t = grad_output_t + what the step after t gives
+   h_t, grad_h_n behind the last; d_t the gradient of the gates' sums; grad_input = d weight_ih;
+   grad_weight_ih = d^T input; grad_weight_hh = d^T h_(t-1) */
+typedef struct tessera_lstm_backward_call {
+  /* [batch, seq, features] */
+  const tessera_tensor* input;
+  /* [directions, gates * hidden, features]: one direction or two; blocks of hidden rows, one for
+     each gate */
+  const tessera_tensor* weight_ih;
+  /* [directions, gates * hidden, hidden]: likewise */
+  const tessera_tensor* weight_hh;
+  /* optional, [directions, gates * hidden] */
+  const tessera_tensor* bias_ih;
+  /* optional, [directions, gates * hidden] */
+  const tessera_tensor* bias_hh;
+  /* optional, [directions, batch, hidden]: 0 where it is left out */
+  const tessera_tensor* h0;
+  /* optional, [directions, batch, hidden]: 0 where it is left out */
+  const tessera_tensor* c0;
+  /* optional, [batch]: tokens of each batch entry; seq where it is left out */
+  const tessera_tensor* lengths;
+  /* [batch, seq, directions * hidden] */
+  const tessera_tensor* grad_output;
+  /* optional, [directions, batch, hidden]: 0 where it is left out */
+  const tessera_tensor* grad_h_n;
+  /* optional, [directions, batch, hidden]: 0 where it is left out */
+  const tessera_tensor* grad_c_n;
+  /* optional, output, [batch, seq, features]: in the shape and dtype of input */
+  tessera_tensor** grad_input;
+  /* optional, output, [directions, gates * hidden, features]: in the shape and dtype of
+     weight_ih */
+  tessera_tensor** grad_weight_ih;
+  /* optional, output, [directions, gates * hidden, hidden]: in the shape and dtype of weight_hh */
+  tessera_tensor** grad_weight_hh;
+  /* optional, output, [directions, gates * hidden]: in the shape and dtype of bias_ih */
+  tessera_tensor** grad_bias_ih;
+  /* optional, output, [directions, gates * hidden]: in the shape and dtype of bias_hh */
+  tessera_tensor** grad_bias_hh;
+  /* optional, output, [directions, batch, hidden]: in the shape and dtype of h0 */
+  tessera_tensor** grad_h0;
+  /* optional, output, [directions, batch, hidden]: in the shape and dtype of c0 */
+  tessera_tensor** grad_c0;
+  /* bool, default false: the first direction runs from the last token to the first, and the
+     second the other way */
+  tessera_value reverse;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_lstm_backward_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_lstm_backward(const tessera_context* context,
+    const tessera_stream* stream, const tessera_lstm_backward_call* call) {
+  const tessera_operand operands[] = {
+      {"input", call->input, 0},
+      {"weight_ih", call->weight_ih, 0},
+      {"weight_hh", call->weight_hh, 0},
+      {"bias_ih", call->bias_ih, 0},
+      {"bias_hh", call->bias_hh, 0},
+      {"h0", call->h0, 0},
+      {"c0", call->c0, 0},
+      {"lengths", call->lengths, 0},
+      {"grad_output", call->grad_output, 0},
+      {"grad_h_n", call->grad_h_n, 0},
+      {"grad_c_n", call->grad_c_n, 0},
+  };
+  const tessera_output outputs[] = {
+      {"grad_input", call->grad_input, 0},
+      {"grad_weight_ih", call->grad_weight_ih, 0},
+      {"grad_weight_hh", call->grad_weight_hh, 0},
+      {"grad_bias_ih", call->grad_bias_ih, 0},
+      {"grad_bias_hh", call->grad_bias_hh, 0},
+      {"grad_h0", call->grad_h0, 0},
+      {"grad_c0", call->grad_c0, 0},
+  };
+  const tessera_option options[] = {
+      {"reverse", call->reverse},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {sizeof(tessera_call),
+      "lstm_backward",
+      operands, 11,
+      options, 2,
+      outputs, 7,
+      0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* a layer of gated recurrent units, in one direction or both. a = weight_ih x_t + bias_ih, b =
+   weight_hh h_(t-1) + bias_hh in blocks r, z, n; r = sigmoid(a_r + b_r), z = sigmoid(a_z + b_z),
+   n = tanh(a_n + r b_n); h_t = (1 - z) n + z h_(t-1) */
+typedef struct tessera_gru_call {
+  /* [batch, seq, features] */
+  const tessera_tensor* input;
+  /* [directions, gates * hidden, features]: one direction or two; blocks of hidden rows, one for
+     each gate */
+  const tessera_tensor* weight_ih;
+  /* [directions, gates * hidden, hidden]: likewise */
+  const tessera_tensor* weight_hh;
+  /* optional, [directions, gates * hidden] */
+  const tessera_tensor* bias_ih;
+  /* optional, [directions, gates * hidden] */
+  const tessera_tensor* bias_hh;
+  /* optional, [directions, batch, hidden]: 0 where it is left out */
+  const tessera_tensor* h0;
+  /* optional, [batch]: tokens of each batch entry; seq where it is left out */
+  const tessera_tensor* lengths;
+  /* output, [batch, seq, directions * hidden]: h of each token, 0 behind lengths */
+  tessera_tensor** output;
+  /* optional, output, [directions, batch, hidden]: h after the last token */
+  tessera_tensor** h_n;
+  /* bool, default false: the first direction runs from the last token to the first, and the
+     second the other way */
+  tessera_value reverse;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_gru_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_gru(const tessera_context* context,
+    const tessera_stream* stream, const tessera_gru_call* call) {
+  const tessera_operand operands[] = {
+      {"input", call->input, 0},
+      {"weight_ih", call->weight_ih, 0},
+      {"weight_hh", call->weight_hh, 0},
+      {"bias_ih", call->bias_ih, 0},
+      {"bias_hh", call->bias_hh, 0},
+      {"h0", call->h0, 0},
+      {"lengths", call->lengths, 0},
+  };
+  const tessera_output outputs[] = {
+      {"output", call->output, 0},
+      {"h_n", call->h_n, 0},
+  };
+  const tessera_option options[] = {
+      {"reverse", call->reverse},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {sizeof(tessera_call),
+      "gru",
+      operands, 7,
+      options, 2,
+      outputs, 2,
+      0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* gradients of gru. back through time: grad_h_t = grad_output_t + what the step after t gives
+   h_t, grad_h_n behind the last; d_t the gradient of the gates' sums; grad_input = d weight_ih;
+   grad_weight_ih = d^T input; grad_weight_hh = d^T h_(t-1) */
+typedef struct tessera_gru_backward_call {
+  /* [batch, seq, features] */
+  const tessera_tensor* input;
+  /* [directions, gates * hidden, features]: one direction or two; blocks of hidden rows, one for
+     each gate */
+  const tessera_tensor* weight_ih;
+  /* [directions, gates * hidden, hidden]: likewise */
+  const tessera_tensor* weight_hh;
+  /* optional, [directions, gates * hidden] */
+  const tessera_tensor* bias_ih;
+  /* optional, [directions, gates * hidden] */
+  const tessera_tensor* bias_hh;
+  /* optional, [directions, batch, hidden]: 0 where it is left out */
+  const tessera_tensor* h0;
+  /* optional, [batch]: tokens of each batch entry; seq where it is left out */
+  const tessera_tensor* lengths;
+  /* [batch, seq, directions * hidden] */
+  const tessera_tensor* grad_output;
+  /* optional, [directions, batch, hidden]: 0 where it is left out */
+  const tessera_tensor* grad_h_n;
+  /* optional, output, [batch, seq, features]: in the shape and dtype of input */
+  tessera_tensor** grad_input;
+  /* optional, output, [directions, gates * hidden, features]: in the shape and dtype of
+     weight_ih */
+  tessera_tensor** grad_weight_ih;
+  /* optional, output, [directions, gates * hidden, hidden]: in the shape and dtype of weight_hh */
+  tessera_tensor** grad_weight_hh;
+  /* optional, output, [directions, gates * hidden]: in the shape and dtype of bias_ih */
+  tessera_tensor** grad_bias_ih;
+  /* optional, output, [directions, gates * hidden]: in the shape and dtype of bias_hh */
+  tessera_tensor** grad_bias_hh;
+  /* optional, output, [directions, batch, hidden]: in the shape and dtype of h0 */
+  tessera_tensor** grad_h0;
+  /* bool, default false: the first direction runs from the last token to the first, and the
+     second the other way */
+  tessera_value reverse;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_gru_backward_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_gru_backward(const tessera_context* context,
+    const tessera_stream* stream, const tessera_gru_backward_call* call) {
+  const tessera_operand operands[] = {
+      {"input", call->input, 0},
+      {"weight_ih", call->weight_ih, 0},
+      {"weight_hh", call->weight_hh, 0},
+      {"bias_ih", call->bias_ih, 0},
+      {"bias_hh", call->bias_hh, 0},
+      {"h0", call->h0, 0},
+      {"lengths", call->lengths, 0},
+      {"grad_output", call->grad_output, 0},
+      {"grad_h_n", call->grad_h_n, 0},
+  };
+  const tessera_output outputs[] = {
+      {"grad_input", call->grad_input, 0},
+      {"grad_weight_ih", call->grad_weight_ih, 0},
+      {"grad_weight_hh", call->grad_weight_hh, 0},
+      {"grad_bias_ih", call->grad_bias_ih, 0},
+      {"grad_bias_hh", call->grad_bias_hh, 0},
+      {"grad_h0", call->grad_h0, 0},
+  };
+  const tessera_option options[] = {
+      {"reverse", call->reverse},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {sizeof(tessera_call),
+      "gru_backward",
+      operands, 9,
+      options, 2,
+      outputs, 6,
+      0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* a layer of plain recurrent cells, in one direction or both. h_t = activation(weight_ih x_t +
+   bias_ih + weight_hh h_(t-1) + bias_hh) */
+typedef struct tessera_rnn_call {
+  /* [batch, seq, features] */
+  const tessera_tensor* input;
+  /* [directions, gates * hidden, features]: one direction or two; blocks of hidden rows, one for
+     each gate */
+  const tessera_tensor* weight_ih;
+  /* [directions, gates * hidden, hidden]: likewise */
+  const tessera_tensor* weight_hh;
+  /* optional, [directions, gates * hidden] */
+  const tessera_tensor* bias_ih;
+  /* optional, [directions, gates * hidden] */
+  const tessera_tensor* bias_hh;
+  /* optional, [directions, batch, hidden]: 0 where it is left out */
+  const tessera_tensor* h0;
+  /* optional, [batch]: tokens of each batch entry; seq where it is left out */
+  const tessera_tensor* lengths;
+  /* output, [batch, seq, directions * hidden]: h of each token, 0 behind lengths */
+  tessera_tensor** output;
+  /* optional, output, [directions, batch, hidden]: h after the last token */
+  tessera_tensor** h_n;
+  /* bool, default false: the first direction runs from the last token to the first, and the
+     second the other way */
+  tessera_value reverse;
+  /* one of tanh, relu, default tanh: of the sum */
+  tessera_value activation;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_rnn_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_rnn(const tessera_context* context,
+    const tessera_stream* stream, const tessera_rnn_call* call) {
+  const tessera_operand operands[] = {
+      {"input", call->input, 0},
+      {"weight_ih", call->weight_ih, 0},
+      {"weight_hh", call->weight_hh, 0},
+      {"bias_ih", call->bias_ih, 0},
+      {"bias_hh", call->bias_hh, 0},
+      {"h0", call->h0, 0},
+      {"lengths", call->lengths, 0},
+  };
+  const tessera_output outputs[] = {
+      {"output", call->output, 0},
+      {"h_n", call->h_n, 0},
+  };
+  const tessera_option options[] = {
+      {"reverse", call->reverse},
+      {"activation", call->activation},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {sizeof(tessera_call),
+      "rnn",
+      operands, 7,
+      options, 3,
+      outputs, 2,
+      0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* gradients of rnn. back through time: grad_h_t = grad_output_t + what the step after t gives
+   h_t, grad_h_n behind the last; d_t the gradient of the gates' sums; grad_input = d weight_ih;
+   grad_weight_ih = d^T input; grad_weight_hh = d^T h_(t-1) */
+typedef struct tessera_rnn_backward_call {
+  /* [batch, seq, features] */
+  const tessera_tensor* input;
+  /* [directions, gates * hidden, features]: one direction or two; blocks of hidden rows, one for
+     each gate */
+  const tessera_tensor* weight_ih;
+  /* [directions, gates * hidden, hidden]: likewise */
+  const tessera_tensor* weight_hh;
+  /* optional, [directions, gates * hidden] */
+  const tessera_tensor* bias_ih;
+  /* optional, [directions, gates * hidden] */
+  const tessera_tensor* bias_hh;
+  /* optional, [directions, batch, hidden]: 0 where it is left out */
+  const tessera_tensor* h0;
+  /* optional, [batch]: tokens of each batch entry; seq where it is left out */
+  const tessera_tensor* lengths;
+  /* [batch, seq, directions * hidden] */
+  const tessera_tensor* grad_output;
+  /* optional, [directions, batch, hidden]: 0 where it is left out */
+  const tessera_tensor* grad_h_n;
+  /* optional, output, [batch, seq, features]: in the shape and dtype of input */
+  tessera_tensor** grad_input;
+  /* optional, output, [directions, gates * hidden, features]: in the shape and dtype of
+     weight_ih */
+  tessera_tensor** grad_weight_ih;
+  /* optional, output, [directions, gates * hidden, hidden]: in the shape and dtype of weight_hh */
+  tessera_tensor** grad_weight_hh;
+  /* optional, output, [directions, gates * hidden]: in the shape and dtype of bias_ih */
+  tessera_tensor** grad_bias_ih;
+  /* optional, output, [directions, gates * hidden]: in the shape and dtype of bias_hh */
+  tessera_tensor** grad_bias_hh;
+  /* optional, output, [directions, batch, hidden]: in the shape and dtype of h0 */
+  tessera_tensor** grad_h0;
+  /* bool, default false: the first direction runs from the last token to the first, and the
+     second the other way */
+  tessera_value reverse;
+  /* one of tanh, relu, default tanh: of the sum */
+  tessera_value activation;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_rnn_backward_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_rnn_backward(const tessera_context* context,
+    const tessera_stream* stream, const tessera_rnn_backward_call* call) {
+  const tessera_operand operands[] = {
+      {"input", call->input, 0},
+      {"weight_ih", call->weight_ih, 0},
+      {"weight_hh", call->weight_hh, 0},
+      {"bias_ih", call->bias_ih, 0},
+      {"bias_hh", call->bias_hh, 0},
+      {"h0", call->h0, 0},
+      {"lengths", call->lengths, 0},
+      {"grad_output", call->grad_output, 0},
+      {"grad_h_n", call->grad_h_n, 0},
+  };
+  const tessera_output outputs[] = {
+      {"grad_input", call->grad_input, 0},
+      {"grad_weight_ih", call->grad_weight_ih, 0},
+      {"grad_weight_hh", call->grad_weight_hh, 0},
+      {"grad_bias_ih", call->grad_bias_ih, 0},
+      {"grad_bias_hh", call->grad_bias_hh, 0},
+      {"grad_h0", call->grad_h0, 0},
+  };
+  const tessera_option options[] = {
+      {"reverse", call->reverse},
+      {"activation", call->activation},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {sizeof(tessera_call),
+      "rnn_backward",
+      operands, 9,
+      options, 3,
+      outputs, 6,
       0, stream};
   return tessera_run(context, &generic);
 }

@@ -17,5 +17,12 @@
     atomicAnd(words[(i) / 4u], ~(0xffu << byte_shift));           \
     atomicOr(words[(i) / 4u], (bits) << byte_shift);              \
   }
+// Element i of four bits alone, in the same way.
+#define STORE_HALF_BYTE(bits, words, i)                           \
+  {                                                               \
+    const uint half_shift = (i) % 8u * 4u;                        \
+    atomicAnd(words[(i) / 8u], ~(0xfu << half_shift));            \
+    atomicOr(words[(i) / 8u], (bits) << half_shift);              \
+  }
 
 #endif  // TESSERA_LIB_BYTES_GLSL

@@ -41,17 +41,23 @@ const DTypeRow& row(DType dtype) try {
 // smallest normal exponent on; the bit pattern without its sign, as if exponents had no end. Going
 // through float first would round twice.
 std::uint32_t round_to_bits(double value, int mantissa, int min_exponent) {
-  const double magnitude = std::fabs(value);
-  if (magnitude == 0) return 0;
-  constexpr int kBeyond = 200;  // all formats
-  const int exponent = std::clamp(std::ilogb(magnitude), min_exponent, kBeyond);
-  // The unit in the last place is 2^(exponent - mantissa); the quotient is exact, nearbyint rounds
-  // to even.
-  const auto units = static_cast<std::uint32_t>(std::nearbyint(
-      std::min(std::ldexp(magnitude, mantissa - exponent), std::ldexp(1.0, mantissa + 1))));
+  constexpr int kMantissa = 52, kBias = 1023;  // of double
+  constexpr int kBeyond = 200;                 // all formats
+  constexpr std::uint64_t kHidden = std::uint64_t{1} << kMantissa;
+  const auto bits = std::bit_cast<std::uint64_t>(std::fabs(value));
+  const int own = static_cast<int>(bits >> kMantissa) - kBias;
+  if (own == -kBias) return 0;  // subnormal doubles, too
+  if (own > kBeyond) return std::numeric_limits<std::int32_t>::max();
+  // The unit in the last place is 2^(exponent - mantissa): so many of double's bits are below it.
+  const int exponent = std::max(own, min_exponent);
+  const int below = std::min(kMantissa - mantissa + exponent - own, 63);
+  const std::uint64_t significand = (bits & (kHidden - 1)) | kHidden;
+  const std::uint64_t odd = (significand >> below) & 1;
+  const std::uint64_t units = (significand + (std::uint64_t{1} << (below - 1)) - 1 + odd) >> below;
   // Subnormals have no hidden bit; for normals the hidden bit adds one to the biased exponent
   // field.
-  return (static_cast<std::uint32_t>(exponent - min_exponent) << mantissa) + units;
+  return (static_cast<std::uint32_t>(exponent - min_exponent) << mantissa) +
+         static_cast<std::uint32_t>(units);
 }
 
 // 16-bit formats have infinities, and their NaN keeps its sign.

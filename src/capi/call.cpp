@@ -65,7 +65,10 @@ class Call {
   }
   Executor on(const tessera_context* context) const {
     Executor executor(required(context, "context").context);
-    if (call_.stream != nullptr) executor = executor.on(call_.stream->stream);
+    if (call_.stream != nullptr) {
+      executor = executor.on(call_.stream->stream);
+      if (call_.stream->errors) executor = executor.with_errors(*call_.stream->errors);
+    }
     return call_.variant == nullptr ? executor : executor.with_variant(call_.variant);
   }
   // As it would be run.

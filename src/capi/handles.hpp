@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -17,8 +18,12 @@ struct tessera_context {
   tessera::Context context;
   std::string summary;
 };
+struct tessera_error_log {
+  tessera::ErrorLog log;
+};
 struct tessera_stream {
   tessera::Stream stream;
+  std::optional<tessera::ErrorLog> errors{};
 };
 struct tessera_tensor {
   tessera::Tensor tensor;

@@ -65,7 +65,18 @@ class Checker {
     std::erase_if(types, [&](const StorageTypes& one) {
       return !takes(variant, one) || (options_.types && one.name() != *options_.types);
     });
+    if (options_.quick) leave_out_repetitions(types);
     return types;
+  }
+
+  // Combinations in which every operand has a dtype that it had in one before.
+  static void leave_out_repetitions(std::vector<StorageTypes>& types) {
+    std::set<std::pair<std::string, DType>> seen;
+    std::erase_if(types, [&](const StorageTypes& one) {
+      bool is_new = one.operands().empty();
+      for (const auto& operand : one.operands()) is_new = seen.insert(operand).second || is_new;
+      return !is_new;
+    });
   }
 
   bool is_asked_for(const Variant& variant) const {

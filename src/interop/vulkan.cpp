@@ -30,7 +30,8 @@ Context open(const Device& device, const ContextOptions& options) try {
                                      .features = device.features,
                                      .base_features = device.base_features,
                                      .lock = device.lock,
-                                     .unlock = device.unlock};
+                                     .unlock = device.unlock,
+                                     .find = device.get_instance_proc_addr};
   return Context(
       std::make_shared<runtime::ContextState>(foreign::find_in(given), std::nullopt, options));
 } catch (...) {

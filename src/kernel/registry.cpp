@@ -42,7 +42,8 @@ void check_variant(const Operation& operation, const Variant& variant) {
   const std::string who = operation.name + "." + variant.name;
   require(is_identifier(variant.name), who,
           "a variant's name has letters, digits and underscores only");
-  require(!variant.passes.empty(), who, "a variant needs at least one pass");
+  require(!variant.passes.empty() || variant.steps, who,
+          "a variant needs at least one pass, or steps that call other operations");
   require(static_cast<bool>(variant.space), who, "a variant needs a configuration space");
   std::set<std::uint32_t> ids;
   for (const Tunable& tunable : variant.tunables) {

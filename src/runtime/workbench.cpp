@@ -9,6 +9,7 @@
 #include <random>
 
 #include "base/hash.hpp"
+#include "base/normal_numbers.hpp"
 #include "base/rounding.hpp"
 #include "kernel/elements.hpp"
 #include "tessera/error.hpp"
@@ -28,10 +29,8 @@ void fill_normal(const Problem& problem, const Case& shape, std::span<HostTensor
   for (std::size_t slot = 0; slot < tensors.size(); ++slot) {
     if (!problem.has(slot) || !is_read(problem.operation->operands[slot].role)) continue;
     std::mt19937_64 generator(shape.seed * 1000003 + slot);
-    std::normal_distribution<double> normal;
-    std::vector<double> values(static_cast<std::size_t>(problem.spec(slot).elements()));
-    for (double& value : values) value = normal(generator);
-    tensors[slot].write(values);
+    tensors[slot].write(
+        normal_numbers(static_cast<std::size_t>(problem.spec(slot).elements()), generator));
   }
 }
 

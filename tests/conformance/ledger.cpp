@@ -17,17 +17,23 @@ const std::map<std::pair<std::string, Backend>, std::size_t>& larger_budgets() {
   static const std::map<std::pair<std::string, Backend>, std::size_t> budgets{
       // Three dozen variants of seven operations: CPUs have three ways of their own to compute the
       // forward pass and run two of GPUs, with two bodies each (plain calls and all policies), keys
-      // in pages, and classes of head dims compiled in; the backward pass takes up to five kernels.
-      {{"attention", Backend::kOpenCL}, 100},
-      {{"attention", Backend::kVulkan}, 54},
+      // in pages, codes of four types, and classes of head dims compiled in; the backward pass takes
+      // up to five kernels.
+      {{"attention", Backend::kOpenCL}, 132},
+      {{"attention", Backend::kVulkan}, 74},
       // Four operations in two variants, with the five kinds of sequences compiled in. The kernels
       // are small.
       {{"pooling", Backend::kOpenCL}, 32},
-      // Eight operations: plain products in mixed types, six of them in storage, and those of
-      // groups, whose rows or terms are ragged; CPUs multiply words of bf16 and i8, too, and have a
-      // kernel for few rows, each with its packing. One program takes two seconds at most.
-      {{"matmul", Backend::kOpenCL}, 36},
-      {{"matmul", Backend::kVulkan}, 20},
+      // Ten operations: plain products in mixed types, six of them in storage, those of groups,
+      // whose rows or terms are ragged, and with blocks of a sparse matrix; CPUs multiply words of
+      // bf16 and i8, too, and have a kernel for few rows, each with its packing. One program takes
+      // two seconds at most.
+      {{"matmul", Backend::kOpenCL}, 48},
+      {{"matmul", Backend::kVulkan}, 28},
+      // Six operations of three kinds of cells, which are compiled in; nine to eleven programs are
+      // those of the products that they call.
+      {{"cells", Backend::kOpenCL}, 25},
+      {{"cells", Backend::kVulkan}, 20},
       // Five operations of thirteen small kernels; alignment and which losses are wanted are
       // compiled in.
       {{"moe", Backend::kOpenCL}, 26},

@@ -23,6 +23,7 @@ Function* driver(const char* name) {
 }  // namespace
 
 // These are found before the loader's. Types as in CL/cl.h, which only src/device/opencl includes.
+#pragma GCC visibility push(default)  // or the library does not find them
 extern "C" {
 
 std::int32_t clFinish(void* queue) {
@@ -79,3 +80,4 @@ void* clCreateProgramWithBinary(void* context, std::uint32_t count, void* const*
 }
 
 }  // extern "C"
+#pragma GCC visibility pop

@@ -140,6 +140,7 @@ Function real(const char* name) {
 
 }  // namespace
 
+#pragma GCC visibility push(default)  // or the library does not find them
 extern "C" {
 
 VKAPI_ATTR VkResult VKAPI_CALL vkEnumerateInstanceVersion(std::uint32_t* version) {
@@ -208,6 +209,7 @@ VKAPI_ATTR VkResult VKAPI_CALL vkAllocateMemory(VkDevice device, const VkMemoryA
                                                 VkDeviceMemory* memory) {
   TESSERA_REAL(vkAllocateMemory);
   if (faults.allocate != VK_SUCCESS) return faults.allocate;
+  ++faults.allocations;
   VkMemoryAllocateInfo copy = *info;
   if (faults.separate_memory) copy.memoryTypeIndex = 0;
   return vkAllocateMemory_real(device, &copy, allocator, memory);
@@ -272,4 +274,5 @@ VKAPI_ATTR VkResult VKAPI_CALL vkGetPipelineCacheData(VkDevice device, VkPipelin
 }
 
 }  // extern "C"
+#pragma GCC visibility pop
 #endif

@@ -43,7 +43,7 @@ struct Faults {
   std::atomic<std::size_t> cache_bytes{
       0};  // that the driver keeps for a program; it is none for lavapipe
   std::atomic<std::size_t> cache_loaded{0};
-  std::atomic<int> submissions{0};
+  std::atomic<int> submissions{0}, allocations{0};
 
   void reset() {
     separate_memory = no_clock = old_loader = refuse_warm_cache = false;
@@ -164,12 +164,6 @@ std::string message(const Work& work) {
 }
 #define EXPECT_SAYS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
 
-inline bool has_one_memory_type(VkPhysicalDevice device) {
-  VkPhysicalDeviceMemoryProperties memory;
-  vkGetPhysicalDeviceMemoryProperties(device, &memory);
-  return memory.memoryTypeCount == 1;
-}
-
 // The first physical device, below the interface.
 inline std::shared_ptr<const vulkan::PhysicalDevice> first_physical() {
   const auto instance = vulkan::Instance::create();
@@ -218,7 +212,7 @@ class VulkanWork : public Vulkan, public ::testing::WithParamInterface<Route> {
     if (GetParam() == Route::kStaged) {
       if (!kFaultsWork) GTEST_SKIP() << "staging can be forced on Linux only";
       try {
-        if (!has_one_memory_type(first_physical()->handle)) {
+        if (first_physical()->memory.memoryTypeCount != 1) {
           GTEST_SKIP() << "the device has its own choice of memory types";
         }
       } catch (const std::exception&) {

@@ -167,6 +167,27 @@ TEST_P(VulkanWork, PassesLargeArgumentsInABuffer) {
     ASSERT_EQ(got[i], i / kCount * 1000 + i % kCount % 40);
 }
 
+TEST_P(VulkanWork, TheSameLaunchesAllocateOnce) {
+  if (!kFaultsWork) GTEST_SKIP() << "allocations can be counted on Linux only";
+  struct Large : TableArgs {
+    std::array<std::uint32_t, 512> rest{};
+  };
+  const auto stream = device_->create_stream();
+  const ProgramPtr program = device_->build(table_request(sizeof(Large)), store_);
+  const BufferPtr target = buffer(128);
+  Large args;
+  args.count = 128;
+  const auto allocations_of = [&](std::uint32_t launches) {
+    const int before = faults.allocations;
+    for (std::uint32_t n = 0; n < launches; ++n)
+      launch(*stream, program, {target}, args, 2, {64, 1, 1});
+    stream->synchronize();
+    return faults.allocations - before;
+  };
+  EXPECT_GT(allocations_of(128), 0);  // all batches, more arguments than fit into one buffer
+  EXPECT_EQ(allocations_of(128), 0);
+}
+
 TEST_P(VulkanWork, RunsDependentLaunchesInOrder) {
   const auto stream = device_->create_stream();
   constexpr std::uint32_t kCount = 1 << 16;

@@ -260,6 +260,7 @@ TEST(OutOfHostMemory, TypedFunctions) {
   expect_errors("quantised norms", [&] { layer_norm_forward(on, m, {.quantise = DType::kI8}); });
   expect_errors("a quantised output alone", [&] { rms_norm(on, m, {.quantise = DType::kI8}); });
   expect_errors("matmul", [&] { vjp::matmul(on, m, m).pullback(m); });
+  expect_errors("einsum", [&] { vjp::einsum(on, "ab,bc->ac", m, m).pullback(m); });
   expect_errors("linear", [&] { vjp::linear(on, m, m).pullback(m); });
   const MlpWeights weights{.w1 = m, .b1 = {}, .w2 = m, .b2 = {}};
   expect_errors("fused_mlp", [&](const auto& start) {

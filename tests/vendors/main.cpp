@@ -25,7 +25,8 @@ namespace {
 struct Arguments {
   std::string device, profile, directory, config;
   std::vector<std::uint32_t> dims;
-  bool only_profile = false;
+  std::vector<int> programs;
+  bool only_profile = false, list = false;
   Wanted wanted;
 };
 
@@ -85,8 +86,9 @@ int run(const Arguments& arguments) {
                                       {"kernels", hash_of_all_kernels(target.profile.backend)}}
                    .dump()
             << '\n';
-  Recorder recorder(target.profile, target.real, arguments.directory);
+  Recorder recorder(target.profile, arguments.list ? nullptr : target.real, arguments.directory);
   recorder.set_dims({arguments.dims.begin(), arguments.dims.end()});
+  recorder.set_only({arguments.programs.begin(), arguments.programs.end()});
   build_all(recorder, arguments.wanted);
   std::cout << nlohmann::ordered_json{{"programs", recorder.programs()},
                                       {"failures", recorder.failures()}}
@@ -107,8 +109,9 @@ int main(int argc, char** argv) {
       app.add_option("--profile", arguments.profile, "Of a device that is not here, as JSON");
   CLI::Option* directory =
       app.add_option("--sources", arguments.directory, "Where its OpenCL C is written");
-  profile->excludes(device)->needs(directory);
-  directory->needs(profile);
+  CLI::Option* list = app.add_flag("--list", arguments.list, "Lists programs and builds none");
+  profile->excludes(device);
+  directory->needs(profile)->excludes(list);
   app.add_flag("--only-profile", arguments.only_profile, "Prints the device's profile only");
   app.add_option("--level", wanted.level,
                  "0: what the rules choose. 1: and each variant's first configuration. 2: and all")
@@ -119,6 +122,8 @@ int main(int argc, char** argv) {
   app.add_option("--case", wanted.call, "Whose name contains this");
   app.add_option("--dtype", wanted.dtype, "This one only");
   app.add_option("--dims", arguments.dims, "Of HEAD_DIM, where a program has one")->delimiter(',');
+  app.add_option("--programs", arguments.programs, "Those with these numbers of the list")
+      ->delimiter(',');
   CLI11_PARSE(app, argc, argv);
   try {
     if (!arguments.config.empty()) wanted.config = tessera::Config::parse(arguments.config);

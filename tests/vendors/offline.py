@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiles OpenCL C for GPUs that are not here, with the compilers that tools/vendors.sh gets.
 
-Each function takes the line that tessera_vendors wrote of a program, and returns what the compiler says by the names that
+Each function takes the words that start a compiler and the line that tessera_vendors wrote of a program, and returns what the compiler says by the names that
 pipelines.cpp gives to Vulkan's statistics, or {'error': its log}.
 """
 import os
@@ -32,7 +32,7 @@ def number(pattern, text, fallback=0):
 
 def amd(tool, path, line, cpu, work):
     out = f'{work}/out.s'
-    code, log = run(tool + ['amd', '-x', 'cl', '-cl-std=CL1.2', f'-mcpu={cpu}', '-O3', '-w', '-Xclang',
+    code, log = run(tool + ['-x', 'cl', '-cl-std=CL1.2', f'-mcpu={cpu}', '-O3', '-w', '-Xclang',
                             '-finclude-default-header', '-S', '-o', out, path])
     if code != 0:
         return {'error': log[:1500]}
@@ -51,7 +51,7 @@ def amd(tool, path, line, cpu, work):
 
 def intel(tool, path, line, cpu, work):
     options = '-cl-std=CL1.2' + (' -cl-intel-256-GRF-per-thread' if line['defines'].get('LARGE_GRF') else '')
-    code, log = run(tool + ['intel', 'compile', '-file', path, '-device', cpu, '-options', options, '-out_dir', work,
+    code, log = run(tool + ['compile', '-file', path, '-device', cpu, '-options', options, '-out_dir', work,
                             '-output', 'out', '-output_no_suffix'])
     if code != 0 or 'Build succeeded' not in log:
         return {'error': log[:1500]}
@@ -89,14 +89,14 @@ def nvidia(tool, path, line, cpu, work):
                    'int __nv_isinff(float x) { return (as_uint(x) & 0x7fffffffu) == 0x7f800000u; }\n'
                    'int __nv_isnanf(float x) { return (as_uint(x) & 0x7fffffffu) > 0x7f800000u; }\n')
     cpu_of = ['-Xclang', '-target-feature', '-Xclang', '+ptx87', '-Xclang', '-target-cpu', '-Xclang', cpu, '-O3', '-w', '-S']
-    code, log = run(tool + ['nvidia', '-x', 'cl', '-cl-std=CL1.2', '-fgnu-keywords', '-include', before] + cpu_of +
+    code, log = run(tool + ['-x', 'cl', '-cl-std=CL1.2', '-fgnu-keywords', '-include', before] + cpu_of +
                     ['-Xclang', '-finclude-default-header', '-emit-llvm', '-o', module, path])
     if code == 0:
         with open(module) as file:
             text = without_stub(file.read(), line['entry'])
         with open(module, 'w') as file:
             file.write(text)
-        code, log = run(tool + ['nvidia', '-x', 'ir', '-Xclang', '-disable-llvm-passes'] + cpu_of + ['-o', ptx, module])
+        code, log = run(tool + ['-x', 'ir', '-Xclang', '-disable-llvm-passes'] + cpu_of + ['-o', ptx, module])
     if code != 0:
         return {'error': log[:1500]}
     text = open(ptx).read()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vendors/pipelines.hpp"
 
+#include <dlfcn.h>
 #include <vulkan/vulkan.h>
 
 #include <cstring>
@@ -127,30 +128,41 @@ VkResult create_pipeline(VkDevice device, const VkComputePipelineCreateInfo& giv
 
 }  // namespace tessera::vendors
 
-extern "C" {
-VkResult __real_vkCreateDevice(VkPhysicalDevice, const VkDeviceCreateInfo*,
-                               const VkAllocationCallbacks*, VkDevice*);
-VkResult __real_vkCreateComputePipelines(VkDevice, VkPipelineCache, std::uint32_t,
-                                         const VkComputePipelineCreateInfo*,
-                                         const VkAllocationCallbacks*, VkPipeline*);
+namespace {
 
-VkResult __wrap_vkCreateDevice(VkPhysicalDevice physical, const VkDeviceCreateInfo* given,
-                               const VkAllocationCallbacks* allocator, VkDevice* device) {
+template <class Function>
+Function driver(const char* name) {
+  return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
+}
+
+}  // namespace
+
+// The library finds these before the loader's.
+#pragma GCC visibility push(default)
+extern "C" {
+
+VKAPI_ATTR VkResult VKAPI_CALL vkCreateDevice(VkPhysicalDevice physical,
+                                              const VkDeviceCreateInfo* given,
+                                              const VkAllocationCallbacks* allocator,
+                                              VkDevice* device) {
+  static const auto real = driver<PFN_vkCreateDevice>("vkCreateDevice");
   return tessera::vendors::create_device(physical, *given, [&](const VkDeviceCreateInfo& info) {
-    return __real_vkCreateDevice(physical, &info, allocator, device);
+    return real(physical, &info, allocator, device);
   });
 }
 
 // The library creates one at a time. Without its cache, so that everything is compiled.
-VkResult __wrap_vkCreateComputePipelines(VkDevice device, VkPipelineCache /*cache*/,
-                                         std::uint32_t count,
-                                         const VkComputePipelineCreateInfo* given,
-                                         const VkAllocationCallbacks* allocator,
-                                         VkPipeline* pipeline) {
+VKAPI_ATTR VkResult VKAPI_CALL vkCreateComputePipelines(VkDevice device, VkPipelineCache /*cache*/,
+                                                        std::uint32_t count,
+                                                        const VkComputePipelineCreateInfo* given,
+                                                        const VkAllocationCallbacks* allocator,
+                                                        VkPipeline* pipeline) {
+  static const auto real = driver<PFN_vkCreateComputePipelines>("vkCreateComputePipelines");
   return tessera::vendors::create_pipeline(
       device, *given, pipeline, [&](const VkComputePipelineCreateInfo& info) {
-        return __real_vkCreateComputePipelines(device, VK_NULL_HANDLE, count, &info, allocator,
-                                               pipeline);
+        return real(device, VK_NULL_HANDLE, count, &info, allocator, pipeline);
       });
 }
+
 }  // extern "C"
+#pragma GCC visibility pop

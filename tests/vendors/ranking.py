@@ -5,6 +5,7 @@
     ranking.py FOLDER OUT      FOLDER: what `vendors.py check PROGRAM TARGET --level 2 --variant tile --save FOLDER` kept
                                (tile_subgroup of flash_attention through Vulkan); OUT: src/operations/attention_core/tile
 A row is the worst of all programs of a cut: plain, with policies, of the forward pass or of a kernel of the backward pass.
+Rows of targets that FOLDER does not have stay.
 """
 import json
 import pathlib
@@ -47,6 +48,20 @@ def rows_of(target, lines):
     return rows
 
 
+def rows_kept(path, renewed):
+    """Rows, and the comments that name compilers, of targets that are not compiled now."""
+    rows, versions = [], {}
+    for line in path.read_text(encoding='utf-8').splitlines() if path.exists() else []:
+        if line.startswith('{"') and line.split('"')[1] not in renewed:
+            rows.append(line)
+        elif line.startswith('// ') and line.endswith('.') and ': ' in line and 'SIMD' not in line:
+            names, version = line[3:-1].split(': ', 1)
+            names = [name for name in names.split(', ') if name not in renewed]
+            if names:
+                versions[version] = names
+    return rows, versions
+
+
 def main():
     folder, out = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
     tables, versions = {kernel: [] for kernel in SLICES}, {}
@@ -59,12 +74,17 @@ def main():
         versions.setdefault(driver, []).append(target['name'])
         for key, found in sorted(rows_of(target, lines).items()):
             tables[key[0]].append(f'{{"{target["name"]}", ' + ', '.join(str(x) for x in key[1:] + tuple(found)) + '},')
+    renewed = {name for names in versions.values() for name in names}
     for kernel, rows in tables.items():
+        path = out / f'{kernel}_compiled.def'
+        before, told = rows_kept(path, renewed)
         text = ['// SPDX-License-Identifier: Apache-2.0',
                 '// Written by tests/vendors/ranking.py: target; columns; ' + ', '.join(FIELDS + SLICES[kernel]) + ';',
                 '// registers, spills, bytes of scratch memory beyond what is allowed, waves of 64 lanes per SIMD.']
-        text += [f'// {", ".join(names)}: {driver}.' for driver, names in versions.items()]
-        (out / f'{kernel}_compiled.def').write_text('\n'.join(text + rows) + '\n', encoding='utf-8')
+        for driver, names in versions.items():
+            told[driver] = told.get(driver, []) + names
+        text += [f'// {", ".join(names)}: {driver}.' for driver, names in told.items()]
+        path.write_text('\n'.join(text + before + rows) + '\n', encoding='utf-8')
 
 
 main()

@@ -8,6 +8,7 @@
 #include <iostream>
 #include <utility>
 
+#include "base/hash.hpp"
 #include "tessera/error.hpp"
 #if TESSERA_HAVE_VULKAN
 #include "vendors/pipelines.hpp"
@@ -61,14 +62,17 @@ device::ProgramPtr Recorder::build(const device::ProgramRequest& request,
     defines[define.name] = define.value;
   }
   ++programs_;
+  device::ProgramPtr program = std::make_shared<NoProgram>();
+  if (!only_.empty() && !only_.contains(programs_)) return program;
   nlohmann::ordered_json line{
       {"name", request.name}, {"level", level_}, {"case", call_}, {"defines", std::move(defines)}};
   line["local_bytes"] = local_bytes_;
-  device::ProgramPtr program = std::make_shared<NoProgram>();
-  if (!real_) {
-    write_source(request, line);
-  } else {
+  line["number"] = programs_;
+  line["kernel"] = request.entry + hash128(request.source) + hash128(std::as_bytes(request.spirv));
+  if (real_) {
     build_for_real(request, store, line);
+  } else if (!directory_.empty()) {
+    write_source(request, line);
   }
   print(line);
   return program;

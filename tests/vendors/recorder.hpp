@@ -12,7 +12,8 @@
 
 namespace tessera::vendors {
 
-// Hands requests on to `real`, or where that is null writes their OpenCL C to `directory`.
+// Hands requests on to `real`, or where that is null writes their OpenCL C to `directory`; where
+// that is empty, too, lists them only.
 class Recorder final : public device::Device {
  public:
   Recorder(DeviceProfile profile, device::DevicePtr real, std::filesystem::path directory);
@@ -29,6 +30,8 @@ class Recorder final : public device::Device {
   // A call that could not be planned.
   void fail(const std::string& variant, const std::string& error);
   void set_dims(std::set<std::uint32_t> dims) { dims_ = std::move(dims); }
+  // Of all programs, by their number in the order of requests; empty = all.
+  void set_only(std::set<int> numbers) { only_ = std::move(numbers); }
   int programs() const { return programs_; }
   int failures() const { return failures_; }
 
@@ -41,6 +44,7 @@ class Recorder final : public device::Device {
   device::DevicePtr real_;
   std::filesystem::path directory_;
   std::set<std::uint32_t> dims_;  // of HEAD_DIM; empty = all
+  std::set<int> only_;
   std::string call_;
   std::uint64_t local_bytes_ = 0;
   int level_ = 0, programs_ = 0, failures_ = 0;

@@ -10,6 +10,15 @@ import rules
 HERE = pathlib.Path(__file__).resolve().parent
 SHOWN = ('plain', 'policies', 'keys', 'queries')
 DIMS = (64, 128, 256)
+# Of operations beside attention, by what their names begin with.
+FAMILIES = {
+    'means': ('sequence_mean', 'chunk_mean'), 'norms': ('rms_norm', 'layer_norm'),
+    'matrix products': ('matmul', 'linear', 'fused_mlp'), 'grouped products': ('grouped_matmul',),
+    'quantised products': ('quantised_matmul',), 'recurrences': ('recurrent', 'gla', 'lightning_attention', 'cumsum'),
+    'caches': ('append_to_cache', 'copy_pages', 'quantise_cache', 'dequantise_cache'),
+    'states of attention': ('merge_attention_states',),
+    'mixtures of experts': ('route', 'dispatch', 'combine', 'moe'),
+}
 
 HEAD = """# GPUs by their compilers
 
@@ -22,7 +31,8 @@ and how many waves a core holds; it tells neither that results are right there n
 `tessera check` finds out the first, and `tessera tune` the second, whose results then go before these defaults.
 
 Written by `tests/vendors/report.py` from what `tests/vendors/vendors.py check --save` kept; `tools/vendors.sh get` fetches
-the compilers. Label `vendors` of ctest checks one GPU of each vendor and platform at every run.
+the compilers. Label `vendors` of ctest checks one GPU of each vendor and platform at every run; what it compiled it remembers there, so that
+a program whose text, target and compiler are the same is not compiled again.
 """
 
 TAIL = """## Never even compiled
@@ -40,7 +50,8 @@ documentation, not recorded.
 | AMD, GCN | 256 registers for one wave per SIMD, 128 for two; 64 KiB of local memory for four SIMDs | 4 x 4 scores to an item, 256 items that share a tile, at most 16 KiB for 128 items |
 | AMD, RDNA | 192 registers for four waves of 64 lanes (RDNA 3), 128 before | the same; matrices within 192, counting those of RDNA 3 four times |
 | AMD through OpenCL | LLVM unrolls the loops over a slice whole and loads all of it first | those loops are marked not to be unrolled |
-| NVIDIA | 255 registers | what was measured on an H200 |
+| NVIDIA, Hopper | 255 registers | what was measured on an H200 |
+| NVIDIA, others | 255 registers, which a Hopper's cuts exceed by 1 to 32 | matrix instructions with at most 160 registers for matrices (144 on Blackwell), 80 fewer where policies take the others |
 
 Where a driver does not tell the number of compute units, 32 are assumed of a discrete GPU and 8 of an integrated one, so
 that the keys of few rows are split.
@@ -115,14 +126,36 @@ def details(target, lines):
     return rows
 
 
+def family_of(operation):
+    for family, names in FAMILIES.items():
+        if any(operation.startswith(name) for name in names):
+            return family
+    return None
+
+
+def families(target, lines):
+    """A row for each family beside attention: the worst of its programs."""
+    rows = []
+    for family in FAMILIES:
+        of_it = [line for line in programs(lines) if family_of(line['name'].split('.')[0]) == family]
+        if not of_it:
+            continue
+        waves = [rules.waves_of(target, line) for line in of_it if 'waves' in line]
+        most = {key: max(line.get(key, 0) for line in of_it) for key in ('spills', 'scratch', 'local')}
+        registers = max(line.get('registers', line.get('live', 0)) for line in of_it)
+        rows.append(f"| {family} | {len(of_it)} | {registers} | {most['spills']} | {most['scratch']} | {most['local']} | "
+                    f"{f'{min(waves):g}' if waves else '–'} | {max(line['seconds'] for line in of_it):.1f} |")
+    return rows
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
     targets = json.loads((HERE / 'targets.json').read_text(encoding='utf-8'))
     found = [(target, load(folder, target)) for target in targets]
     print(HEAD)
     one_tree(found)
-    print('## What compiles\n\nPrograms of the default configurations, all of one tree; spills and scratch memory of dims up to '
-          '256; waves of 64 lanes per SIMD,\nthe fewest at dims 64 and 128 (warps per multiprocessor on NVIDIA); the longest '
+    print('## What compiles\n\nPrograms of the default configurations, all of one tree, those that tell what all come to '
+          '(`tests/vendors/sample.py`); spills and\nscratch memory of dims up to 256; waves of 64 lanes per SIMD,\nthe fewest at dims 64 and 128 (warps per multiprocessor on NVIDIA); the longest '
           'build in seconds of CPU time. Targets in bold\nhave never been run.\n')
     print('| target | GPU | through | compiled with | of | programs | errors | spill | with scratch | waves | longest |')
     print('| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |')
@@ -150,6 +183,9 @@ def main():
         print('| dim | pass | kernel | configuration | sub-group | registers | spills | scratch | local | waves |\n'
               '| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |')
         print('\n'.join(rows))
+        print('\n| family | programs | most registers | spills | scratch | local | fewest waves | longest build |\n'
+              '| --- | --- | --- | --- | --- | --- | --- | --- |')
+        print('\n'.join(families(target, lines)))
     print('\n' + TAIL, end='')
 
 

@@ -2,20 +2,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds the library's programs for GPUs that are not here and checks what their compilers say.
 
-    vendors.py check PROGRAM TARGET... [--save FOLDER] [--dtype f16] [OPTION OF tessera_vendors...]
+    vendors.py check PROGRAM TARGET... [--save FOLDER] [--sample] [--dtype f16] [OPTION OF tessera_vendors...]
     vendors.py profiles PROGRAM TARGET...    whether tests/devices holds what the drivers say today
     vendors.py targets                       their names, those of the default run marked
-PROGRAM is tessera_vendors; the targets are in targets.json, what may spill is in allowances.json. Exits with 77 where a
-compiler can't be had, with 1 where a check fails, and says why.
+PROGRAM is tessera_vendors; the targets are in targets.json, what may spill is in allowances.json. With --sample those
+programs that sample.py takes. Exits with 77 where a compiler can't be had, with 1 where a check fails, and says why.
 """
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
 
+import kept
 import offline
 import rules
+import sample
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -43,8 +46,20 @@ def lines_of(text):
     return [json.loads(line) for line in text.splitlines() if line.startswith('{')]
 
 
-def vulkan_lines(program, target, options):
-    code, out, errors = output_of(TOOL + ['run', target['name'], program, 'vulkan'] + options)
+def of_sample(command, options):
+    """The options that ask for the programs of the sample only."""
+    code, out, errors = output_of(command + ['--list'] + options)
+    numbers = sample.sample_of(line for line in lines_of(out) if 'number' in line)
+    if not numbers:
+        raise RuntimeError(f'tessera_vendors --list ended with {code}: {errors.strip()[-500:]}')
+    return options + ['--programs', ','.join(map(str, numbers))]
+
+
+def vulkan_lines(program, target, options, sampled):
+    command = TOOL + ['run', target['name'], program, 'vulkan']
+    if sampled:
+        options = of_sample(command, options)
+    code, out, errors = output_of(command + options)
     lines = lines_of(out)
     if code not in (0, 1) or not lines:
         lines.append({'case': target['name'], 'error': f'tessera_vendors ended with {code}: {errors.strip()[-500:]}'})
@@ -59,29 +74,63 @@ def quickest(compile_it):
     return min(first, compile_it(), key=lambda result: result.get('seconds', 0))
 
 
-def opencl_lines(program, target, options):
+def compiler_of(target):
+    """Compiles a line of a folder's sources, or knows what came of it."""
+    _, words, _ = output_of(TOOL + ['command', target['compiler']])
+    _, version, _ = output_of(TOOL + ['version', target['compiler']])
+    _, folder, _ = output_of(TOOL + ['path'])
+    memory = kept.Kept(folder.strip(), target['name'], version.strip())
+    cpu = target.get('cpu', target['name'])
+
+    def compile_it(sources, line):
+        key = memory.key((pathlib.Path(sources) / line['file']).read_text(encoding='utf-8'), line, cpu)
+        found = memory.get(key)
+        if found is None:
+            found = quickest(lambda: offline.compile_one(words.split('\n')[:-1], target['compiler'], sources, line, cpu))
+            if 'error' not in found and found['seconds'] <= rules.LONGEST_SECONDS:
+                memory.put(key, {name: value for name, value in found.items() if name not in line})
+        return {**line, **found}
+    return compile_it, version.strip(), memory
+
+
+def profile_for(target, folder):
+    """The recorded profile, compiling for this very generation: one of NVIDIA's stands for several."""
+    path = ROOT / 'tests' / 'devices' / (target['profile'] + '.json')
+    if target['compiler'] != 'nvidia':
+        return path
+    text = re.sub(r'("compiler": ".* )sm_\d+"', rf'\g<1>{target["name"]}"', path.read_text(encoding='utf-8'))
+    path = pathlib.Path(folder) / 'profile.json'
+    path.write_text(text, encoding='utf-8')
+    return path
+
+
+def opencl_lines(program, target, options, sampled):
     why = offline.missing(target['compiler'])
     if why:
         raise Skipped(why)
-    code, version, errors = output_of(TOOL + ['version', target['compiler']])
-    profile = ROOT / 'tests' / 'devices' / (target['profile'] + '.json')
-    with tempfile.TemporaryDirectory() as folder:
-        _, out, errors = output_of([program, '--profile', str(profile), '--sources', folder] + options)
-        for line in lines_of(out):
-            if 'file' in line:
-                yield quickest(lambda: offline.compile_one(TOOL + ['tool'], target['compiler'], folder, line,
-                                                           target.get('cpu', target['name'])))
-            elif 'device' in line:
-                yield {**line, 'device': {**line['device'], 'driver': version.strip()}}
-            else:
-                yield line
-        if errors.strip():
-            yield {'case': target['name'], 'error': errors.strip()[-500:]}
+    compile_it, version, memory = compiler_of(target)
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            command = [program, '--profile', str(profile_for(target, folder))]
+            if sampled:
+                options = of_sample(command, options)
+            _, out, errors = output_of(command + ['--sources', folder] + options)
+            for line in lines_of(out):
+                if 'file' in line:
+                    yield compile_it(folder, line)
+                elif 'device' in line:
+                    yield {**line, 'device': {**line['device'], 'driver': version}}
+                else:
+                    yield line
+            if errors.strip():
+                yield {'case': target['name'], 'error': errors.strip()[-500:]}
+    finally:
+        memory.write()
 
 
-def check(program, target, options, folder):
+def check(program, target, options, folder, sampled):
     build = vulkan_lines if target['platform'] == 'vulkan' else opencl_lines
-    lines = list(build(program, target, options))
+    lines = list(build(program, target, options, sampled))
     if folder:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / (target['name'] + '.json')).write_text(''.join(json.dumps(line) + '\n' for line in lines),
@@ -117,11 +166,13 @@ def same_profile(program, target):
 
 
 def main():
-    words, options, folder = [], [], None
+    words, options, folder, sampled = [], [], None, False
     rest = iter(sys.argv[1:])
     for word in rest:
         if word == '--save':
             folder = pathlib.Path(next(rest))
+        elif word == '--sample':
+            sampled = True
         elif word.startswith('--'):
             options += [word, next(rest)]
         else:
@@ -138,7 +189,7 @@ def main():
     for name in words[2:]:
         try:
             if words[0] == 'check':
-                good = check(words[1], known[name], options, folder) and good
+                good = check(words[1], known[name], options, folder, sampled) and good
             else:
                 good = same_profile(words[1], known[name]) and good
         except Skipped as why:

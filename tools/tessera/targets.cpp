@@ -94,7 +94,10 @@ std::vector<DeviceInfo> target_devices(const std::vector<std::string>& selectors
     if (found.empty() && !word.empty()) {
       std::vector<std::string> known;
       for (const DeviceInfo& device : probe.devices) known.push_back(device_label(device));
-      throw NoDevice("no device matches " + quote(word) + "; there are " + list(known));
+      std::string text = "no device matches " + quote(word) + "; there are " + list(known);
+      for (const ProbeFailure& failure : probe.failures)
+        text += "; " + failure.where + ": " + failure.why;
+      throw NoDevice(text);
     }
     for (const DeviceInfo& device : found) {
       const auto same = [&](const DeviceInfo& other) { return other.index == device.index; };

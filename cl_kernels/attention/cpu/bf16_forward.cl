@@ -6,7 +6,7 @@
 //          rounded to it for the second product, though not for their sums, and subnormal factors count for 0.
 // Assumes  As attention/cpu/forward.cl; DTYPE_BF16, VECTOR_WIDTH = 16, a CPU with AVX512_BF16.
 #define BF16_DOT 1
-#include "lib/cpu/panels.clh"
+#include "attention/cpu/key_rows.clh"
 #include "operations/attention_core/cpu/forward.h"
 
 // sum + a b, of both factors of a word. Assembly, because compilers that PoCL was built with are not told of
@@ -58,8 +58,8 @@ INLINE void convert_key(const global scalar* row, floatv* to) {
 
 // Two rows from `row` on, or `last` if it comes before: pairs of a feature. Returns zeros, or a NaN where a feature is
 // not finite.
-INLINE floatv convert_values(PanelRows rows, int row, int last, floatv* to) {
-  const global scalar *even = panel_row(rows, min(row, last)), *odd = panel_row(rows, min(row + 1, last));
+INLINE floatv convert_values(KeyRows rows, int row, int last, floatv* to) {
+  const global scalar *even = key_row(rows, min(row, last)), *odd = key_row(rows, min(row + 1, last));
   floatv wild = 0.0f;
   for (int d = 0; d < VALUE_DIM; d += VECTOR_WIDTH) {
     const uint16 low = convert_uint16(load_bits(even + d, VALUE_DIM - d));

@@ -99,6 +99,34 @@ INLINE void begin_pass(Pass* pass, const Work* work, const global scalar* q, uin
   pass->every = every;
 }
 
+#if CODES
+// Of a key's code and its query a score is made by the key's scale.
+INLINE void scale_scores(Pass* pass, PanelRows keys, PanelRows values, Block now) {
+  for (uint h = 0; h < HEADS; ++h) {
+    Head* head = &pass->heads[h];
+    for (int i = 0; i < BLOCK_K; ++i) {
+      const bool is_there = i >= now.begin && i < now.end;
+      const uint key = now.first + clamp(i, now.begin, now.end - 1);
+      head->key_scales[i] = is_there ? panel_scale(keys, h, key) : 0.0f;
+      head->value_scales[i] = is_there ? panel_scale(values, h, key) : 0.0f;
+    }
+    for (int row = 0; row < pass->rows; ++row)
+      for (int i = 0; i < BLOCK_K; i += VECTOR_WIDTH)
+        vstorev(vloadv(0, &head->scores[row][i]) * vloadv(0, &head->key_scales[i]), 0, &head->scores[row][i]);
+  }
+}
+
+// And of a weight what multiplies codes of values. What nobody sees may have any scale.
+INLINE void scale_weights(Head* head, int rows) {
+  for (int row = 0; row < rows; ++row)
+    for (int i = 0; i < BLOCK_K; i += VECTOR_WIDTH) {
+      const floatv weight = vloadv(0, &head->scores[row][i]);
+      const floatv scaled = weight * vloadv(0, &head->value_scales[i]);
+      vstorev(weight == 0.0f ? (floatv)(0.0f) : scaled, 0, &head->scores[row][i]);
+    }
+}
+#endif
+
 // Scores of a block become weights.
 INLINE void weigh_head(Pass* pass, Head* head, const Work* work, Block now) {
   const bool by_key = scored_by_key(work);
@@ -110,6 +138,9 @@ INLINE void weigh_head(Pass* pass, Head* head, const Work* work, Block now) {
 #if POLICY
   if ((work->policies->policy->features & POLICY_DROPOUT) != 0) apply_dropout(head, pass->rows, work->policies, now);
 #endif
+#if CODES
+  scale_weights(head, pass->rows);
+#endif
 }
 
 INLINE void take_block(Pass* pass, const Work* work, PanelRows keys, PanelRows values, Block now) {
@@ -118,6 +149,9 @@ INLINE void take_block(Pass* pass, const Work* work, PanelRows keys, PanelRows v
   hides = hides || (work->policies->policy->features & (POLICY_HIDES | POLICY_BIAS)) != 0;
 #endif
   score_block(pass, keys, now);
+#if CODES
+  scale_scores(pass, keys, values, now);
+#endif
   for (uint h = 0; h < HEADS; ++h) weigh_head(pass, &pass->heads[h], work, now);
   if (hides) {
     add_block(pass, values, now, true);
@@ -160,8 +194,8 @@ INLINE void store_result(const Head* from, uint i, const Work* work, global scal
         result.s1;
 }
 
-KERNEL void attention_cpu_decode(const global scalar* restrict q, const global scalar* restrict k,
-                                 const global scalar* restrict v, global scalar* restrict output,
+KERNEL void attention_cpu_decode(const global scalar* restrict q, const global key_scalar* restrict k,
+                                 const global key_scalar* restrict v, global scalar* restrict output,
                                  global float* restrict log_sum_exp, global float* restrict scratch, CALL_PARAMETERS) {
   const uint kv_head = get_group_id(1) * HEADS, batch = get_group_id(2);
 #if POLICY
@@ -182,11 +216,13 @@ KERNEL void attention_cpu_decode(const global scalar* restrict q, const global s
   const Work work = {&a, batch, kv_head, get_group_id(0), {0, a.group * a.q_len, batch}};
 #endif
   const PanelRows keys = {
-      k + a.k_offset + (size_t)KEYS_OF(batch) * a.k_stride_batch + (size_t)kv_head * a.k_stride_head,
-      a.k_stride_head, KEY_PLACES(a.k_stride_row, a.k_stride_batch, work.tile.sequence)};
+      KEY_ELEMENTS(k, a.k_offset + (size_t)KEYS_OF(batch) * a.k_stride_batch + (size_t)kv_head * a.k_stride_head),
+      a.k_stride_head, KEY_PLACES(a.k_stride_row, a.k_stride_batch, work.tile.sequence)
+      PANEL_SCALES(key_scale, call.key_scales)};
   const PanelRows values = {
-      v + a.v_offset + (size_t)KEYS_OF(batch) * a.v_stride_batch + (size_t)kv_head * a.v_stride_head,
-      a.v_stride_head, KEY_PLACES(a.v_stride_row, a.v_stride_batch, work.tile.sequence)};
+      KEY_ELEMENTS(v, a.v_offset + (size_t)KEYS_OF(batch) * a.v_stride_batch + (size_t)kv_head * a.v_stride_head),
+      a.v_stride_head, KEY_PLACES(a.v_stride_row, a.v_stride_batch, work.tile.sequence)
+      PANEL_SCALES(value_scale, call.value_scales)};
 
   Pass pass;
   const KeyRange share = share_of(&work);

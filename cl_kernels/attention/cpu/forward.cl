@@ -8,7 +8,7 @@
 // Assumes  ATTN_CPU_VALID, contiguous features, lengths below 2^30, a compiler that does not reassociate (no -cl
 //          flags).
 #define BF16_DOT 0
-#include "lib/cpu/panels.clh"
+#include "attention/cpu/key_rows.clh"
 #include "operations/attention_core/cpu/forward.h"
 
 INLINE floatv multiply_add(floatv a, floatv b, floatv sum) { return fma(a, b, sum); }
@@ -22,8 +22,8 @@ INLINE void load_queries(PanelRows rows, int first, int last, float factor, floa
 INLINE void convert_key(const global scalar* row, floatv* to) { convert_row(row, HEAD_DIM, to); }
 
 // Returns zeros, or a NaN where a feature is not finite.
-INLINE floatv convert_values(PanelRows rows, int row, int last, floatv* to) {
-  return convert_row(panel_row(rows, min(row, last)), VALUE_DIM, to);
+INLINE floatv convert_values(KeyRows rows, int row, int last, floatv* to) {
+  return convert_row(key_row(rows, min(row, last)), VALUE_DIM, to);
 }
 
 INLINE floatv join_weights(const floatv* weight) { return weight[0]; }

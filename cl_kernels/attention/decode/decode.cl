@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What     Attention of few query rows per kv head over many keys: o and lse, or the partial results of a split.
 // Who      Group (x, y, z): ROWS rows and a split of their keys; kv head; batch.
-// Memory   k and v once per ROWS rows, 16 bytes per item and load, keys a step ahead; ATTN_DECODE_LOCAL_BYTES.
+// Memory   k and v once per ROWS rows, 16 bytes per item and load, of codes 8 or 4, keys a step ahead;
+//          ATTN_DECODE_LOCAL_BYTES.
 // Numerics Float; each stream has a softmax over its own keys in order, base 2, running maximum; the streams are merged
 //          in order; one rounding to DTYPE.
 // Assumes  ATTN_DECODE_VALID; a grid of exactly (tiles of rows x splits) x kv heads x batch; lengths below 2^30;
@@ -15,6 +16,7 @@
 //     q k, ATTN_KEYS keys  ->  products  ->  lane v: the sum of score v, policies  ->  scores
 //     ->  maximum, weights, p v
 //
+//   The scale of a code's row multiplies the score, or the weight, where one lane has it.
 //   Only lanes of one stream meet there. Where PTX can say so they wait for their warp, elsewhere for the group.
 //   A value that is not finite reaches the rows that see its key, and no others.
 #include "lib/prelude.clh"
@@ -30,6 +32,9 @@
 #define STREAM_SYNC() barrier(CLK_LOCAL_MEM_FENCE)
 #endif
 
+#if CODES
+#include "attention/decode/codes.clh"
+#else
 // Part of a row, as it lies in memory; zeros behind the last feature.
 INLINE uint4 load_part(const global scalar* row, uint feature, uint features) {
   uint4 part = (uint4)(0);
@@ -79,12 +84,17 @@ INLINE void unpack(uint4 part, float* x) {
 #endif
 }
 
+typedef uint4 KeyPart;
+#define load_key_part load_part
+#define unpack_keys unpack
+#define LOAD_QUERY(to, row, feature) unpack(load_part(row, feature, HEAD_DIM), to);
+#endif
+
 // The keys or values of one (batch, kv head). In bytes: an address is one multiplication.
 typedef struct {
   const global uchar* data;
   KeyPlaces places;
 } Rows;
-#define BYTES(elements) ((elements) * (uint)sizeof(scalar))
 
 // Key c of a stream in the step at `first`.
 #define STREAM_KEY(first, last, c) (uint)min((first) + (int)(stream + ATTN_STREAMS * (c)), last)
@@ -102,9 +112,9 @@ typedef struct {
 // their scores are masked.
 #define FETCH(to, rows, first, last, parts, features)                                                      \
   UNROLL for (uint c = 0; c < ATTN_KEYS; ++c) {                                                                \
-    const global scalar* row = (const global scalar*)(rows.data + PLACE_OF_KEY(rows, first, last, c));         \
+    const global key_scalar* row = (const global key_scalar*)(rows.data + PLACE_OF_KEY(rows, first, last, c)); \
     UNROLL for (uint n = 0; n < parts; ++n)                                                               \
-      to[c * parts + n] = load_part(row, (n * LANES + lane) * ATTN_PART, features);                            \
+      to[c * parts + n] = load_key_part(row, (n * LANES + lane) * ATTN_PART, features);                        \
   }
 
 // The keys of one split: whole steps, but for the last. Depends on nothing but the rows and the number of splits.
@@ -185,23 +195,40 @@ INLINE float score_of(const Work* work, const ScoredRow* row, int key, float dot
     if (ATTN_SCORES % LANES == 0 || i < ATTN_SCORES)
 #define KEY_OF(i) (first + (int)(stream + ATTN_STREAMS * ((i) % ATTN_KEYS)))
 
-// The weight of a key that its row does not see. Others are not negative.
+#if CODES
+// The scales of a step that a lane multiplies by, each for the score of the same number.
+#define FETCH_SCALES(first, last)                                        \
+  FOR_LANE_SCORES(n, i) {                                                \
+    const uint key = STREAM_KEY(first, last, i % ATTN_KEYS);             \
+    score_scale[n] = key_scale_at(key_scales, key);                      \
+    weight_scale[n] = key_scale_at(value_scales, key);                   \
+  }
+#define SCALED_BY(scale) *scale
+#else
+#define SCALED_BY(scale)
+#endif
+
+// The weight of a key that its row does not see. Others are not negative, or have a scale that is finite.
+#if CODES
+#define HIDDEN (-INFINITY)
+#else
 #define HIDDEN (-1.0f)
+#endif
 
 // sums += weights x values, where `visible` holds.
 #define ADD_VALUES(visible)                                                                 \
   UNROLL for (uint c = 0; c < ATTN_KEYS; ++c)                                                    \
     UNROLL for (uint n = 0; n < ATTN_VALUE_PARTS; ++n) {                                         \
       float x[ATTN_PART];                                                                        \
-      unpack(value_part[c * ATTN_VALUE_PARTS + n], x);                                           \
+      unpack_keys(value_part[c * ATTN_VALUE_PARTS + n], x);                                           \
       UNROLL for (uint r = 0; r < ROWS; ++r)                                                \
         if (visible)                                                                        \
           UNROLL for (uint i = 0; i < ATTN_PART; ++i)                                            \
             sum[r][n * ATTN_PART + i] = fma(score[r * ATTN_KEYS + c], x[i], sum[r][n * ATTN_PART + i]);    \
     }
 
-KERNEL void attention_decode(const global scalar* restrict q, const global scalar* restrict k,
-                             const global scalar* restrict v, global scalar* restrict output,
+KERNEL void attention_decode(const global scalar* restrict q, const global key_scalar* restrict k,
+                             const global key_scalar* restrict v, global scalar* restrict output,
                              global float* restrict log_sum_exp, global float* scratch, CALL_PARAMETERS) {
   local float4 memory[ATTN_DECODE_VECTORS];
   const uint item = get_local_id(0), lane = item % LANES, stream = item / LANES;
@@ -217,13 +244,21 @@ KERNEL void attention_decode(const global scalar* restrict q, const global scala
 #else
   const bool hides = false;
 #endif
-  const uint tiles = get_num_groups(0) / a.splits, split = get_group_id(0) / tiles;
-  const uint kv_head = get_group_id(1), batch = get_group_id(2);
-  Tile tile = {get_group_id(0) % tiles * ROWS, 0, batch};
+  uint slot = get_group_id(0), kv_head = get_group_id(1);
+  const uint tiles = get_num_groups(0) / a.splits, batch = get_group_id(2);
+#if POLICY
+  // All heads of a sequence before the next one: they lie side by side in memory.
+  const bool listed = (call.policy.features & POLICY_WORK) != 0;
+  if (listed) {
+    const uint heads = get_num_groups(1), number = kv_head * get_num_groups(0) + slot;
+    slot = number / heads, kv_head = number % heads;
+  }
+#endif
+  const uint split = slot / tiles;
+  Tile tile = {slot % tiles * ROWS, 0, batch};
   tile.end = min(tile.first + (uint)ROWS, a.q_len * a.pack);
 #if POLICY
-  if ((call.policy.features & POLICY_WORK) != 0)
-    tile = listed_tile((const global int4*)scratch, call.policy.map, get_group_id(0) % tiles);
+  if (listed) tile = listed_tile((const global int4*)scratch, call.policy.map, slot % tiles);
 #endif
   const uint first_row = tile.first;
   const Work work = {&a,
@@ -235,12 +270,20 @@ KERNEL void attention_decode(const global scalar* restrict q, const global scala
   if (tile.first >= tile.end) at.end = at.first;  // beyond the work list
 
   const Rows keys = {
-      (const global uchar*)(k + (a.k_offset + (size_t)KEYS_OF(batch) * a.k_stride_batch + (size_t)kv_head * a.k_stride_head)),
-      KEY_PLACES(BYTES(a.k_stride_row), BYTES(a.k_stride_batch), tile.sequence)};
+      (const global uchar*)KEY_ELEMENTS(
+          k, a.k_offset + (size_t)KEYS_OF(batch) * a.k_stride_batch + (size_t)kv_head * a.k_stride_head),
+      KEY_PLACES(KEY_BYTES(a.k_stride_row), KEY_BYTES(a.k_stride_batch), tile.sequence)};
   const Rows values = {
-      (const global uchar*)(v + (a.v_offset + (size_t)KEYS_OF(batch) * a.v_stride_batch + (size_t)kv_head * a.v_stride_head)),
-      KEY_PLACES(BYTES(a.v_stride_row), BYTES(a.v_stride_batch), tile.sequence)};
-  uint4 key_part[ATTN_KEYS * ATTN_HEAD_PARTS], value_part[ATTN_KEYS * ATTN_VALUE_PARTS];
+      (const global uchar*)KEY_ELEMENTS(
+          v, a.v_offset + (size_t)KEYS_OF(batch) * a.v_stride_batch + (size_t)kv_head * a.v_stride_head),
+      KEY_PLACES(KEY_BYTES(a.v_stride_row), KEY_BYTES(a.v_stride_batch), tile.sequence)};
+#if CODES
+  const KeyScales key_scales = KEY_SCALES(key_scale, call.key_scales, batch, kv_head, tile.sequence);
+  const KeyScales value_scales = KEY_SCALES(value_scale, call.value_scales, batch, kv_head, tile.sequence);
+  float score_scale[ATTN_LANE_SCORES], weight_scale[ATTN_LANE_SCORES];
+  if (at.first < at.end) FETCH_SCALES(at.first, at.end - 1)
+#endif
+  KeyPart key_part[ATTN_KEYS * ATTN_HEAD_PARTS], value_part[ATTN_KEYS * ATTN_VALUE_PARTS];
 #if PAGED
   KeyPlace place[ATTN_KEYS];
   if (at.first < at.end) LOOK_UP(at.first, at.end - 1)
@@ -254,7 +297,7 @@ KERNEL void attention_decode(const global scalar* restrict q, const global scala
                                 (size_t)query_head(&work, row) * a.q_stride_head +
                                 (size_t)query_row(&work, row) * a.q_stride_row;
     UNROLL for (uint n = 0; n < ATTN_HEAD_PARTS; ++n)
-      unpack(load_part(from, (n * LANES + lane) * ATTN_PART, HEAD_DIM), &query[r][n * ATTN_PART]);
+      LOAD_QUERY(&query[r][n * ATTN_PART], from, (n * LANES + lane) * ATTN_PART)
     UNROLL for (uint i = 0; i < ATTN_VALUE_PARTS * ATTN_PART; ++i) sum[r][i] = 0.0f;
   }
   ScoredRow scored[ATTN_LANE_SCORES];
@@ -274,7 +317,7 @@ KERNEL void attention_decode(const global scalar* restrict q, const global scala
     UNROLL for (uint c = 0; c < ATTN_KEYS; ++c) {
       UNROLL for (uint n = 0; n < ATTN_HEAD_PARTS; ++n) {
         float x[ATTN_PART];
-        unpack(key_part[c * ATTN_HEAD_PARTS + n], x);
+        unpack_keys(key_part[c * ATTN_HEAD_PARTS + n], x);
         UNROLL for (uint r = 0; r < ROWS; ++r)
           UNROLL for (uint i = 0; i < ATTN_PART; ++i)
             score[r * ATTN_KEYS + c] = fma(x[i], query[r][n * ATTN_PART + i], score[r * ATTN_KEYS + c]);
@@ -289,7 +332,7 @@ KERNEL void attention_decode(const global scalar* restrict q, const global scala
       const local float4* from = (const local float4*)(products + i * ATTN_PRODUCT_STRIDE);
       float4 part = from[0];
       UNROLL for (uint j = 1; j < LANES / 4; ++j) part += from[j];
-      scores[i] = score_of(&work, &scored[n], KEY_OF(i), (part.s0 + part.s1) + (part.s2 + part.s3));
+      scores[i] = score_of(&work, &scored[n], KEY_OF(i), ((part.s0 + part.s1) + (part.s2 + part.s3)) SCALED_BY(score_scale[n]));
     }
     STREAM_SYNC();
 
@@ -303,10 +346,13 @@ KERNEL void attention_decode(const global scalar* restrict q, const global scala
 #if POLICY
       weight *= policy_keep(&policies, scored[n], KEY_OF(i));
 #endif
-      weights[i] = score == MASKED_SCORE ? HIDDEN : weight;
+      weights[i] = score == MASKED_SCORE ? HIDDEN : weight SCALED_BY(weight_scale[n]);
       if (i % ATTN_KEYS == 0) weights[ATTN_SCORES + i / ATTN_KEYS] = decay;
     }
     STREAM_SYNC();
+#if CODES
+    if (first + (int)BLOCK_K < at.end) FETCH_SCALES(first + (int)BLOCK_K, at.end - 1)
+#endif
 
     bool decays = false;
     UNROLL for (uint r = 0; r < ROWS; ++r) decays = decays || weights[ATTN_SCORES + r] != 1.0f;

@@ -39,6 +39,9 @@
 //
 // A value that is not finite makes the sums of all rows of a warpgroup NaN whose tiles hold its key.
 // Such rows are computed again, by attention/core/exact_row, from the keys that they see alone.
+//
+// With PAGED=1 groups take items of the work list, whose rows are of one sequence, and keys are copied in boxes of
+// BOX_KEYS, each from one page. What lies in no page is zeros, and the rows that would see it are computed again, too.
 #include "attention/hopper/forward_copies.clh"
 #include "attention/hopper/forward_softmax.clh"
 #include "attention/core/exact_row.clh"
@@ -117,20 +120,29 @@ KERNEL void attention_hopper(const global scalar* restrict q, const global scala
 #if POLICY
                              POLICY_KERNEL_PARAMETERS,
 #endif
-                             const struct HopperCall a) {
+#if PAGED
+                             const global int* block_tables,
+#endif
+                             HOPPER_CALL) {
+  HOPPER_ARGUMENTS
 #if POLICY
   // With what is known at compile time.
   struct HopperCall call = a;
   call.policy.features = FEATURES;
   if (SCORE == HOPPER_SCALED) call.core.soft_cap = 0.0f;
+  MAKE_PAGING(paged)
   const Policies policy_operands = MAKE_POLICIES(call, scratch), *policies = &policy_operands;
 #endif
   const global uchar* maps = scratch + (size_t)a.maps * HOPPER_ALIGNMENT;
   local uchar memory[ATTN_HOPPER_LOCAL_BYTES] __attribute__((aligned(1024)));
   const uint local_memory = LOCAL_ADDRESS(memory), barriers = local_memory + ATTN_BARRIERS_START;
   const int item = (int)get_local_id(0);
+#if PAGED
+  const int total = list_items(policies) * (int)a.core.heads;
+#else
   const int total = ((int)a.core.q_len + (int)BLOCK_Q - 1) / (int)BLOCK_Q *
                     (int)(a.core.heads * a.batch);
+#endif
   if (item == 0) {
     UNROLL for (int i = 0; i < STAGES; ++i) {
       barrier_init(FULL_K(i), 1), barrier_init(FREE_K(i), ATTN_WARPGROUPS * 4);
@@ -269,10 +281,10 @@ KERNEL void attention_hopper(const global scalar* restrict q, const global scala
 #endif
     const int row0 = work.row + warpgroup * 64;
 #if POLICY
-    const int end_row = (int)a.core.q_len - 1;
-    const RowPolicy row = policy_row(policies, work.batch, work.head, min(row0 + own_row, end_row));
+    const int last_row = END_ROW(work, a.core) - 1;
+    const RowPolicy row = policy_row(policies, work.batch, work.head, min(row0 + own_row, last_row));
     const RowPolicy row8 =
-        policy_row(policies, work.batch, work.head, min(row0 + own_row + 8, end_row));
+        policy_row(policies, work.batch, work.head, min(row0 + own_row + 8, last_row));
 #endif
     Rows rows = {NO_MAXIMUM, NO_MAXIMUM, 0.0f, 0.0f, 1.0f, 1.0f};
     UNROLL for (uint j = 0; j < OUTPUTS; ++j) output[j] = 0.0f;
@@ -356,14 +368,18 @@ KERNEL void attention_hopper(const global scalar* restrict q, const global scala
                          (size_t)work.batch * a.core.lse_stride_batch +
                          (size_t)work.head * a.core.lse_stride_head;
       const int at = row0 + own_row;
-      if (at < (int)a.core.q_len) to[at] = log_sum_exp_of(all);
-      if (at + 8 < (int)a.core.q_len) to[at + 8] = log_sum_exp_of(all8);
+      if (at < END_ROW(work, a.core)) to[at] = log_sum_exp_of(all);
+      if (at + 8 < END_ROW(work, a.core)) to[at + 8] = log_sum_exp_of(all8);
     }
     if (t == 0) PTX("cp.async.bulk.wait_group.read 0;");  // the outputs before have left
     WGMMA_WAIT(VALUE_DIM, 0, output);
     RELEASE(FREE_V(stage));
     NEXT_STAGE();
+#if PAGED
+    const uint odd = PAGED_HIDES(work.entry) ? 0xffff : odd_rows(output, all.sum, all8.sum);
+#else
     const uint odd = odd_rows(output, all.sum, all8.sum);
+#endif
     GROUP_SYNC(8 + warpgroup, 128);
     UNROLL for (uint j = 0; j < OUTPUTS; j += 4) {
       const uint chunk = j / 4;
@@ -376,7 +392,7 @@ KERNEL void attention_hopper(const global scalar* restrict q, const global scala
       WARP_SYNC();  // what is stored now comes after what the warp has stored
       ROLLED for (int n = 0; n < 16; ++n) {
         const int local_row = t / 32 * 16 + n, at = row0 + local_row;
-        if ((odd >> n & 1) == 0 || at >= (int)a.core.q_len) continue;
+        if ((odd >> n & 1) == 0 || at >= END_ROW(work, a.core)) continue;
         const size_t kv_head = work.head / a.core.group;
         ExactRow exact = {
             .query = q + a.core.q_offset + (size_t)work.batch * a.core.q_stride_batch +
@@ -393,6 +409,12 @@ KERNEL void attention_hopper(const global scalar* restrict q, const global scala
             .soft_cap = a.core.soft_cap};
 #if POLICY
         exact.policies = policies;
+#if PAGED
+        const uint sequence = (uint)PAGED_SEQUENCE(work.entry);
+        const KeyPlaces key_places = KEY_PLACES(a.core.k_stride_row, a.core.k_stride_batch, sequence);
+        const KeyPlaces value_places = KEY_PLACES(a.core.v_stride_row, a.core.v_stride_batch, sequence);
+        exact.key_places = key_places, exact.value_places = value_places;
+#endif
         exact.policy = policy_row(policies, work.batch, work.head, at);
         exact.first = exact.policy.first, exact.end = exact.policy.end;
 #else
@@ -406,7 +428,7 @@ KERNEL void attention_hopper(const global scalar* restrict q, const global scala
         exact_total = with_sinks(exact_total, policies, work.head);
 #endif
         const float factor = norm_of(exact_total);
-        if (NATURAL && a.core.write_lse && lane == 0)
+        if ((NATURAL || PAGED) && a.core.write_lse && lane == 0)
           log_sum_exp[a.core.lse_offset + (size_t)work.batch * a.core.lse_stride_batch +
                       (size_t)work.head * a.core.lse_stride_head + at] =
               log_sum_exp_of(exact_total);
@@ -420,6 +442,25 @@ KERNEL void attention_hopper(const global scalar* restrict q, const global scala
     }
     FENCE_LOCAL();
     GROUP_SYNC(8 + warpgroup, 128);
+#if PAGED
+    if (row0 + 64 > work.end_row) {  // behind the last row begin another item's
+      const int chunks = ((int)a.value_dim + 7) / 8;
+      for (int i = t; i < (work.end_row - row0) * chunks; i += 128) {
+        const int local_row = i / chunks, chunk = i % chunks;
+        global scalar* to = o + a.core.o_offset + (size_t)work.head * a.core.o_stride_head +
+                            (size_t)(row0 + local_row) * a.core.o_stride_row + chunk * 8;
+        const uint4 x = load_local4(own_outputs + chunk / 8 * ATTN_Q_BLOCK_BYTES + local_row * 128 +
+                                    ((chunk % 8) ^ (local_row % 8)) * 16);
+        if (chunk * 8 + 8 <= (int)a.value_dim) {
+          *(global uint4*)to = x;
+        } else {
+          const uint words[4] = {x.s0, x.s1, x.s2, x.s3};
+          UNROLL for (int n = 0; n < 8; ++n)
+            if (chunk * 8 + n < (int)a.value_dim) *(global ushort*)(to + n) = (ushort)(words[n / 2] >> n % 2 * 16);
+        }
+      }
+    } else
+#endif
     if (t == 0) {
       UNROLL for (int c = 0; c < VALUE_DIM / 64; ++c)
         tensor_store(maps + 3 * HOPPER_MAP_BYTES, c * 64, work.head, row0, work.batch,

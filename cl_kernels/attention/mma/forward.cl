@@ -26,6 +26,9 @@
 // attention/core/exact_row, from the keys that they see alone.
 // With splits, a group takes every key of its share only, and leaves {sum, maximum, total} for
 // attention/core/combine.
+// With PAGED=1 a group has the rows of an item of the work list, which are of one sequence. Keys of no page
+// are zeros, and the rows that would see them are computed again like those; there are no masks, biases or dropout.
+#include "attention/core/key_rows.clh"
 #include "attention/mma/rows.clh"
 
 // An item has rows lane / 4 + 8 r of its warp. In local arrays, row r comes at r * SCORES and at
@@ -37,8 +40,17 @@
 #include "attention/mma/forward_products.clh"
 #include "attention/mma/softmax.clh"
 #include "attention/core/exact_row.clh"
-#if POLICY
+// Whether policies may ask for single pairs.
+#define PAIRS (POLICY && !PAGED)
+#if PAIRS
 #include "attention/core/unseen.clh"
+#endif
+#if PAGED
+#include "attention/core/work.clh"
+#define END_ROW ((int)listed.end)
+MMA_COPY_PLACED_ROWS(copy_key_rows, KeyPlaces, key_exists, key_at)
+#else
+#define END_ROW ((int)a.q_len)
 #endif
 
 // Of a row whose weights are 2^(score - shift) and add up to `sum`: what its sums are multiplied by,
@@ -68,6 +80,7 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
                           global float* restrict log_sum_exp, global float* scratch,
                           CALL_PARAMETERS) {
 #if POLICY
+  MAKE_PAGING(call)
   const Policies policy_operands = MAKE_POLICIES(call, scratch), *policies = &policy_operands;
   const struct AttentionArgs a = call.core;
 #endif
@@ -76,7 +89,14 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
   const uint item = get_local_id(0), lane = item % 32, warp = (uint)uniform((int)(item / 32));
   // Under a causal mask the last tiles take longest, so they start first.
   const uint tiles = get_num_groups(0) / a.splits, split = get_group_id(0) / tiles;
+#if PAGED
+  const Tile listed =
+      listed_tile((const global int4*)scratch, call.policy.map, tiles - 1 - get_group_id(0) % tiles);
+  if (listed.first >= listed.end) return;
+  const int first_row = (int)listed.first;
+#else
   const int first_row = (int)(tiles - 1 - get_group_id(0) % tiles) * (int)BLOCK_Q;
+#endif
   const int warp_row = first_row + (int)(warp * ATTN_WARP_ROWS), row = warp_row + (int)(lane / 4);
   const uint head = get_group_id(1), kv_head = head / a.group;
   const size_t batch = get_group_id(2);
@@ -84,7 +104,12 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
   // What the group sees, and what the warp.
 #if POLICY
   local int* bounds = (local int*)memory;
+#if PAGED
+  bool missing;
+  const Interval own = listed_interval(policies, warp_row, END_ROW, lane, &missing);
+#else
   const Interval own = interval_of(policies, batch, warp_row, lane);
+#endif
   if (item == 0) bounds[0] = INDEX_MAX, bounds[1] = 0;
   barrier(CLK_LOCAL_MEM_FENCE);
   if (lane == 0) atomic_min(&bounds[0], own.first), atomic_max(&bounds[1], own.end);
@@ -106,7 +131,7 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
     tile += (int)split * share;
     end = min(end, tile + share);
   }
-#if POLICY
+#if PAIRS
 #define SKIP_HIDDEN(tile)                                                                 \
   while (tile < end && tile_state(policies, batch, head, first_row, tile) == MAP_NOTHING) \
   tile += (int)BLOCK_K
@@ -119,29 +144,40 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
   const MmaMatrix queries = {
       .data = q + a.q_offset + batch * a.q_stride_batch + (size_t)head * a.q_stride_head,
       .stride = a.q_stride_row,
-      .end = (int)a.q_len};
+      .end = END_ROW};
   const MmaMatrix keys = {
-      .data = k + a.k_offset + batch * a.k_stride_batch + (size_t)kv_head * a.k_stride_head,
+      .data = k + a.k_offset + KEYS_OF(batch) * a.k_stride_batch + (size_t)kv_head * a.k_stride_head,
       .stride = a.k_stride_row,
       .begin = begin,
       .end = end};
   const MmaMatrix values = {
-      .data = v + a.v_offset + batch * a.v_stride_batch + (size_t)kv_head * a.v_stride_head,
+      .data = v + a.v_offset + KEYS_OF(batch) * a.v_stride_batch + (size_t)kv_head * a.v_stride_head,
       .stride = a.v_stride_row,
       .begin = begin,
       .end = end};
   const uint key_tiles = local_memory + ATTN_K_START, value_tiles = local_memory + ATTN_V_START;
+#if PAGED
+  const KeyPlaces key_places = KEY_PLACES(a.k_stride_row, a.k_stride_batch, listed.sequence);
+  const KeyPlaces value_places = KEY_PLACES(a.v_stride_row, a.v_stride_batch, listed.sequence);
+#define COPY_KEYS(tile, stage)                                                                        \
+  copy_key_rows(key_tiles + (stage)*ATTN_K_BYTES, keys, key_places, tile, BLOCK_K, HEAD_DIM, ATTN_HEAD_PITCH, \
+                item)
+#define COPY_VALUES(tile, stage)                                                                   \
+  copy_key_rows(value_tiles + (stage)*ATTN_V_BYTES, values, value_places, tile, BLOCK_K, VALUE_DIM, \
+                ATTN_VALUE_PITCH, item)
+#else
 #define COPY_KEYS(tile, stage) \
   mma_copy_rows(key_tiles + (stage)*ATTN_K_BYTES, keys, tile, BLOCK_K, HEAD_DIM, ATTN_HEAD_PITCH, item)
 #define COPY_VALUES(tile, stage) \
   mma_copy_rows(value_tiles + (stage)*ATTN_V_BYTES, values, tile, BLOCK_K, VALUE_DIM, ATTN_VALUE_PITCH, item)
+#endif
 
   const uint query_at =
       local_memory + warp * ATTN_WARP_ROWS * ATTN_HEAD_PITCH + mma_place_of_a(lane, ATTN_HEAD_PITCH);
   const uint key_at = key_tiles + mma_place_of_b(lane, ATTN_HEAD_PITCH);
   const uint value_at = value_tiles + place_of_values(lane);
 
-#if POLICY
+#if PAIRS
   const bool natural = (call.policy.features & POLICY_BIAS) != 0;  // see attention/core/natural_score
   const float scale = natural ? LOG2_E : 1.0f;
 #else
@@ -183,7 +219,7 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
     if (seen) {
       take_scores(score, query, query_at, key_at + stage * ATTN_K_BYTES);
       const bool all_visible = tile >= own.common_first && tile + (int)BLOCK_K <= own.common_end;
-#if POLICY
+#if PAIRS
       const uint features = call.policy.features;
       const bool hides = (features & POLICY_HIDES) != 0 &&
                          tile_state(policies, batch, head, first_row, tile) != MAP_ALL;
@@ -217,7 +253,7 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
       barrier(CLK_LOCAL_MEM_FENCE);
       if (next < end) COPY_KEYS(next, 0);
     }
-#if POLICY
+#if PAIRS
     // Else rows would be computed again for the sake of padding.
     if ((call.policy.features & POLICY_HIDES) != 0 &&
         tile_state(policies, batch, head, first_row, tile) != MAP_ALL) {
@@ -229,7 +265,7 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
 #endif
     if (seen) {
       take_exponentials(score, sum, most, scale, natural);
-#if POLICY
+#if PAIRS
       if ((call.policy.features & POLICY_DROPOUT) != 0)
         drop_weights(score, policies, batch, head, row, key);
 #endif
@@ -251,6 +287,9 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
     if (!natural) not_finite[r] = not_finite[r] && !isnan(sum[r]);
 #endif
   }
+#if PAGED
+  UNROLL for (uint r = 0; r < ROWS; ++r) not_finite[r] = not_finite[r] || missing;
+#endif
   const uint odd = mma_odd_rows(not_finite, ROWS);
   const size_t rows = get_num_groups(2) * a.heads * a.q_len;
   global float* partial = scratch + a.partials;
@@ -262,7 +301,7 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
   if (a.splits > 1) {
     UNROLL for (uint r = 0; r < ROWS; ++r) {
       const int own_row = row + 8 * (int)r;
-      if (own_row >= (int)a.q_len) continue;
+      if (own_row >= END_ROW) continue;
       const size_t part = split * rows + (batch * a.heads + head) * a.q_len + own_row;
       UNROLL for (uint i = 0; i < OUTPUTS; ++i) {
         const uint column = OUTPUT_COLUMN(i);
@@ -282,7 +321,7 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
       const Total all = TOTAL_OF(most[r], sum[r]);
       const float norm = all.norm;
 #if DTYPE == DTYPE_F32
-      if (own_row < (int)a.q_len)
+      if (own_row < END_ROW)
         store_outputs(to + (size_t)own_row * a.o_stride_row, sums + r * OUTPUTS, norm, lane);
 #else
       UNROLL for (uint i = 0; i < OUTPUTS; i += 2) {
@@ -292,7 +331,7 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
         store_local(local_memory + local_row * ATTN_VALUE_PITCH + (i / 2 ^ lane / 4) * 16 + lane % 4 * 4,
                     pack_scalars(low, high));
 #else
-        if (own_row >= (int)a.q_len) continue;
+        if (own_row >= END_ROW) continue;
         const uint column = OUTPUT_COLUMN(i);
         if (column < VALUE_DIM) store_scalar(low, to + (size_t)own_row * a.o_stride_row, column);
         if (column + 1 < VALUE_DIM)
@@ -300,7 +339,7 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
 #endif
       }
 #endif
-      if (a.write_lse && lane % 4 == 0 && own_row < (int)a.q_len)
+      if (a.write_lse && lane % 4 == 0 && own_row < END_ROW)
         lse[own_row] = all.log_sum_exp;
     }
 #if ALIGNED && DTYPE != DTYPE_F32
@@ -309,7 +348,7 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
     for (uint i = lane; i < ATTN_WARP_ROWS * chunks; i += 32) {
       const uint warp_local_row = i / chunks, chunk = i % chunks;
       const int own_row = warp_row + (int)warp_local_row;
-      if (own_row >= (int)a.q_len) break;
+      if (own_row >= END_ROW) break;
       const uint4 x = load_local4(local_memory + (warp * ATTN_WARP_ROWS + warp_local_row) * ATTN_VALUE_PITCH +
                                   (chunk ^ (warp_local_row & 7)) * 16);
       *(global uint4*)(to + (size_t)own_row * a.o_stride_row + chunk * 8) = x;
@@ -321,7 +360,7 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
   WARP_SYNC();  // what is stored now comes after what the warp has stored
   ROLLED for (uint n = 0; n < ATTN_WARP_ROWS; ++n) {
     const int own_row = warp_row + (int)n;
-    if ((odd >> n & 1) == 0 || own_row >= (int)a.q_len) continue;
+    if ((odd >> n & 1) == 0 || own_row >= END_ROW) continue;
     ExactRow exact = {.query = queries.data + (size_t)own_row * queries.stride,
                       .keys = keys.data,
                       .values = values.data,
@@ -333,6 +372,9 @@ KERNEL void attention_mma(const global scalar* restrict q, const global scalar* 
                       .soft_cap = a.soft_cap};
 #if POLICY
     exact.policies = policies;
+#if PAGED
+    exact.key_places = key_places, exact.value_places = value_places;
+#endif
     exact.policy = policy_row(policies, batch, head, (uint)own_row);
     exact.first = max(exact.policy.first, first_tile);
     exact.end = min(exact.policy.end, end);

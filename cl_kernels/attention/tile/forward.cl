@@ -64,8 +64,8 @@ INLINE Interval share_of(Interval at, uint split, uint splits) {
   return at;
 }
 
-KERNEL void attention_tile(const global scalar* restrict q, const global scalar* restrict k,
-                           const global scalar* restrict v, global scalar* restrict output,
+KERNEL void attention_tile(const global scalar* restrict q, const global key_scalar* restrict k,
+                           const global key_scalar* restrict v, global scalar* restrict output,
                            global float* restrict log_sum_exp, global float* scratch,
                            CALL_PARAMETERS) {
 #if POLICY
@@ -106,10 +106,14 @@ KERNEL void attention_tile(const global scalar* restrict q, const global scalar*
 
   const Rows queries = {q + a.q_offset + batch * a.q_stride_batch + first_head * a.q_stride_head,
                         a.q_stride_row, HEAD_DIM, end_row, a.pack, a.q_stride_head};
-  const KeyRows keys = {k + a.k_offset + KEYS_OF(batch) * a.k_stride_batch + kv_head * a.k_stride_head,
-                        KEY_PLACES(a.k_stride_row, a.k_stride_batch, tile.sequence), HEAD_DIM, at.end};
-  const KeyRows values = {v + a.v_offset + KEYS_OF(batch) * a.v_stride_batch + kv_head * a.v_stride_head,
-                          KEY_PLACES(a.v_stride_row, a.v_stride_batch, tile.sequence), VALUE_DIM, at.end};
+  const KeyRows keys = {
+      KEY_ELEMENTS(k, a.k_offset + KEYS_OF(batch) * a.k_stride_batch + kv_head * a.k_stride_head),
+      KEY_PLACES(a.k_stride_row, a.k_stride_batch, tile.sequence), HEAD_DIM, at.end
+      AND_SCALES(key_scale, call.key_scales, batch, kv_head, tile.sequence)};
+  const KeyRows values = {
+      KEY_ELEMENTS(v, a.v_offset + KEYS_OF(batch) * a.v_stride_batch + kv_head * a.v_stride_head),
+      KEY_PLACES(a.v_stride_row, a.v_stride_batch, tile.sequence), VALUE_DIM, at.end
+      AND_SCALES(value_scale, call.value_scales, batch, kv_head, tile.sequence)};
 
 #if !POLICY
   const bool capped = a.soft_cap > 0.0f;

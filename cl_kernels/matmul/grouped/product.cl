@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What     Products of groups of rows with a matrix each, or of groups of terms.
+// What     Products of groups of rows with a matrix each, of groups of terms, or of blocks of terms that a table places.
 // Who      A work-group owns a tile of ROWS LANES_M by COLUMNS LANES_N of an item of the work list; it steps over tiles.
 // Memory   Squares of 4 x 4 through registers, which turn them where needed, to local memory; the next step's are on
 //          their way while the sums of this one are taken. Nothing of other groups is read.
@@ -20,6 +20,7 @@ TILE_ADD_DOTS(add_products, ROWS, COLUMNS, TILE_PARTS, LANES_M, TILE_STRIDE, LAN
 #define GROUP_COUNT_X ((uint)get_num_groups(0))
 #define ARGS(name) (args.name)
 #define LIST(i) list[i]
+#define TABLE(i) ((const global uint*)list)[args.table + (i)]
 #define LOAD_A_VECTOR(at, type) load_typed_vector(a, at, type)
 #define LOAD_A_STEPS(at, step, count, type) load_typed_steps(a, at, step, count, type)
 #define LOAD_B_VECTOR(at, type) load_typed_vector(b, at, type)

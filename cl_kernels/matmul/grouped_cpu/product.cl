@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What     Products of groups of rows with a matrix each, or of groups of terms.
+// What     Products of groups of rows with a matrix each, of groups of terms, or of blocks of terms that a table places.
 // Who      A work-group is one item and owns up to BLOCK_M rows by `panels` panels of an item of the work list.
 // Memory   Blocks of a and panels of b as floats in private memory, which the second cache holds; sums in registers,
 //          between blocks of terms in private memory. Nothing of other groups is read.
@@ -41,16 +41,16 @@ INLINE void grouped_gather(const global void* from, size_t at, uint outer_step, 
 KERNEL void grouped_product_cpu(const global void* restrict a, const global void* restrict b,
                                 const global uint4* restrict list, const global void* restrict addend,
                                 global void* restrict result, const struct GroupedArgs args) {
-  const bool over_terms = RAGGED == GROUPED_TERMS;
-  const uint items = list[0].s0, blocks_each = over_terms ? (args.m + BLOCK_M - 1) / BLOCK_M : 1;
+  const bool over_terms = RAGGED == GROUPED_TERMS, over_rows = RAGGED == GROUPED_ROWS;
+  const uint items = list[0].s0, blocks_each = over_rows ? 1 : (args.m + BLOCK_M - 1) / BLOCK_M;
   const uint panels = (args.n + PANEL - 1) / PANEL, blocks_n = (panels + args.panels - 1) / args.panels;
   const uint unit = get_group_id(0), block = unit / blocks_n;
   if (block >= items * blocks_each) return;
   const uint4 entry = list[1 + block / blocks_each];
   const uint group = entry.s0, from = entry.s1;
   const bool is_held = entry.s3 != 0;
-  const uint row0 = over_terms ? block % blocks_each * BLOCK_M : from;
-  const int rows = (int)min((over_terms ? args.m : entry.s2) - row0, (uint)BLOCK_M);
+  const uint row0 = over_rows ? from : block % blocks_each * BLOCK_M;
+  const int rows = (int)min((over_rows ? entry.s2 : args.m) - row0, (uint)BLOCK_M);
   const uint terms = over_terms ? entry.s2 - from : is_held ? args.k : 0;
   const uint column0 = unit % blocks_n * args.panels * PANEL;
   const int columns = (int)min(args.n - column0, args.panels * PANEL);
@@ -62,15 +62,25 @@ KERNEL void grouped_product_cpu(const global void* restrict a, const global void
   float block_a[BLOCK_M * BLOCK_K] __attribute__((aligned(64)));
   floatv panel_b[2 * BLOCK_K];
   for (int i = 0; i < PANELS * BLOCK_M * PANEL; i += VECTOR_WIDTH) vstorev((floatv)(0.0f), 0, kept + i);
-  for (uint term = 0; term < terms; term += BLOCK_K) {
+  // Parts of terms: of those that blocks have, one block after the other.
+  const uint parts_each = (terms + BLOCK_K - 1) / BLOCK_K;
+  const uint parts = RAGGED == GROUPED_BLOCKS ? parts_each * (entry.s2 - from) : parts_each;
+  for (uint part = 0; part < parts; ++part) {
+    const uint term = part % parts_each * BLOCK_K;
     const int count = (int)min(terms - term, (uint)BLOCK_K);
-    grouped_gather(a, a_at + (size_t)term * args.a.column, args.a.row, args.a.column, rows, count, A_TYPE, block_a,
+    size_t a_from = a_at, b_from = b_at;
+    if (RAGGED == GROUPED_BLOCKS) {
+      const global uint* entries = (const global uint*)list + args.table + 2 * (from + part / parts_each);
+      a_from += entries[0];
+      b_from += entries[1];
+    }
+    grouped_gather(a, a_from + (size_t)term * args.a.column, args.a.row, args.a.column, rows, count, A_TYPE, block_a,
                    BLOCK_K);
     for (int column = 0; column < columns; column += PANEL) {
       const int width = min(columns - column, PANEL);
       if (width <= VECTOR_WIDTH)
         for (int i = 0; i < count; ++i) panel_b[2 * i + 1] = (floatv)(0.0f);
-      grouped_gather(b, b_at + (size_t)term * args.b.row + (size_t)column * args.b.column, args.b.row, args.b.column,
+      grouped_gather(b, b_from + (size_t)term * args.b.row + (size_t)column * args.b.column, args.b.row, args.b.column,
                      count, width, B_TYPE, (float*)panel_b, PANEL);
       float* keep = kept + column * BLOCK_M;
       int row = 0;
@@ -89,7 +99,7 @@ KERNEL void grouped_product_cpu(const global void* restrict a, const global void
       }
     }
   }
-  const bool adds = over_terms || !is_held ? (args.features & GROUPED_ADDEND) != 0u : false;
+  const bool adds = !over_rows || !is_held ? (args.features & GROUPED_ADDEND) != 0u : false;
   for (int row = 0; row < rows; ++row) {
     for (int column = 0; column < columns; column += VECTOR_WIDTH) {
       floatv y = vloadv(0, kept + column / PANEL * PANEL * BLOCK_M + row * PANEL + column % PANEL);

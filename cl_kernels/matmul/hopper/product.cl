@@ -1,25 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
-// What     result = finish(a b) of 16-bit operands, or shares of the sums to scratch.
+// What     result = finish(a b) of 16-bit operands or of i8, or shares of the sums to scratch.
 // Who      Groups that stay, one per multiprocessor; each steps over tiles of 128 rows by BLOCK_N columns.
-// Memory   Tiles of both operands by tensor copies into a ring; plain results by tensor copies, others from local memory.
-// Numerics Products of f16 or bf16, sums in float; terms in order; the shares of a split are added by matmul/core/combine.
-// Assumes  sm_90a (ptx_promotion.hpp), matmul/hopper/maps before it, at least one step of terms for each share.
+// Memory   Tiles of both operands by tensor copies into a ring; results by tensor copies (RESULT) or from local memory.
+// Numerics Products of f16 or bf16, sums in float; of i8, sums of integers; terms in order; the shares of a split are added by
+//          matmul/core/combine.
+// Assumes  sm_90a (ptx_promotion.hpp), at most HOPPER_MOST_GROUPS groups, at least one step of terms for each share.
 //
-// The last warpgroup copies: one of its items fills the ring. The two others multiply, 64 rows each, with 128 sums in the
-// registers of an item. They drift apart by themselves, so that the results of one leave beside the products of the other.
+// The last warpgroup copies: one of its items fills the ring, after its first warp has made the maps that copies read, which each
+// group has of its own. The two others multiply, 64 rows each, with 128 sums in the registers of an item. They drift apart by
+// themselves, so that the results of one leave beside the products of the other.
 // Barriers FULL(i) are completed by the bytes of copies, FREE(i) by one arrival of every multiplying warp. Tiles go in bands of
 // 16 rows of tiles, walked by columns, every second band backwards: those that run at once share rows and columns.
-#define MATMUL_SCALES 0
-#include "matmul/core/operands.clh"
+#include "lib/prelude.clh"
+#include "abi/storage.h"
+#define WHOLE_SUMS (DTYPE == DTYPE_I8)
+#include "matmul/hopper/work.clh"
 #include "lib/hopper/copies.clh"
-#include "operations/matmul_core/hopper/geometry.h"
-#if DTYPE == DTYPE_BF16
+#if WHOLE_SUMS
+#define WGMMA_KIND "k32.s32.s8.s8"
+#elif DTYPE == DTYPE_BF16
 #define WGMMA_TYPE "bf16"
 #else
 #define WGMMA_TYPE "f16"
 #endif
 #include "lib/hopper/wgmma.clh"
+#include "matmul/hopper/maps.clh"
+#if RESULT == HOPPER_ANY_RESULT
+#define MATMUL_SCALES WHOLE_SUMS
+#include "matmul/core/operands.clh"
+#define ASK_FOR_MATRIX(step)
+#else
+#include "matmul/hopper/direct.clh"
+#endif
+#define MATRIX ((FEATURES & MATMUL_GATE) != 0 ? gate : residual)
+#define MAPS (RESULT == HOPPER_ANY_RESULT ? 2 : (FEATURES & (MATMUL_GATE | MATMUL_RESIDUAL)) == 0 ? 3 : 4)
 
+// From 32 bytes of terms to the next, in units of 16 bytes.
+#define A_STEP ((A_BY_TERMS ? 32 : 2048) / 16)
+#define B_STEP ((B_BY_TERMS ? 32 : 2048) / 16)
+// Macros expand the number of columns first.
+#if WHOLE_SUMS
+#define SUM int
+#define IN "+r"
+#define OUT "=r"
+#define MULTIPLY(n, scale, constraint, a_at, b_at) WGMMA_BEHIND_(n, scale, constraint, sum, a_at, b_at)
+#else
 #if A_BY_TERMS && B_BY_TERMS
 #define TURNED "0, 0"
 #elif A_BY_TERMS
@@ -29,19 +54,19 @@
 #else
 #define TURNED "1, 1"
 #endif
-// From 16 terms to the next, in units of 16 bytes.
-#define A_STEP ((A_BY_TERMS ? 32 : 2048) / 16)
-#define B_STEP ((B_BY_TERMS ? 32 : 2048) / 16)
-// Macros expand the number of columns first.
+#define SUM float
+#define IN "+f"
+#define OUT "=f"
 #define MULTIPLY(n, scale, constraint, a_at, b_at) WGMMA_SS_(n, scale, TURNED, constraint, sum, a_at, b_at)
-#define WAIT_FOR_SUMS(n) WGMMA_WAIT(n, 0, sum)
+#endif
+#define WAIT_FOR_SUMS(n) WGMMA_WAIT_AS_(n, 0, IN, sum)
 #define ISSUE(scale, constraint)                                                          \
   do {                                                                                    \
     const ulong a_at = a_tiles + stage * (HOPPER_STAGE_BYTES / 16);                       \
     const ulong b_at = b_tiles + stage * (HOPPER_STAGE_BYTES / 16);                       \
     WGMMA_FENCE();                                                                        \
     MULTIPLY(BLOCK_N, scale, constraint, a_at, b_at);                                     \
-    UNROLL for (int i = 1; i < 4; ++i) MULTIPLY(BLOCK_N, "1", "+f", a_at + i * A_STEP, b_at + i * B_STEP); \
+    UNROLL for (int i = 1; i < 4; ++i) MULTIPLY(BLOCK_N, "1", IN, a_at + i * A_STEP, b_at + i * B_STEP); \
     WGMMA_COMMIT();                                                                       \
     PTX("//@ wgmma.wait_group.sync.aligned 0;");                                          \
     if (lane == 0) barrier_arrive(FREE(stage));                                           \
@@ -50,37 +75,17 @@
 
 #define FULL(i) (barriers + 8 * (i))
 #define FREE(i) (barriers + 8 * (STAGES + (i)))
+#define MATRIX_FULL(i) (barriers + 8 * (2 * STAGES + (i)))  // of a warpgroup
 
-#define STORE_IN_ROUND(its_round, at, x, y)                                                                         \
-  asm volatile("{ .reg .pred p; setp.eq.s32 p, %3, %4; @p st.shared.v2.f32 [%0], {%1, %2}; }" ::"r"(at), "f"(x), "f"(y), \
-               "r"(its_round), "r"(round)                                                                           \
+#if WHOLE_SUMS
+#define WORD_OF_SUM(x) ((uint)(x))
+#else
+#define WORD_OF_SUM(x) as_uint(x)
+#endif
+#define STORE_IN_ROUND(its_round, at, x, y)                                                                           \
+  asm volatile("{ .reg .pred p; setp.eq.s32 p, %3, %4; @p st.shared.v2.b32 [%0], {%1, %2}; }" ::"r"(at),              \
+               "r"(WORD_OF_SUM(x)), "r"(WORD_OF_SUM(y)), "r"(its_round), "r"(round)                                   \
                : "memory")
-
-typedef struct {
-  int row, column;   // of the first element
-  int inner, outer;  // numbers of the batch along its axes
-  uint batch, split;
-  int first, last;  // steps
-} Work;
-
-INLINE Work work_of(const struct MatmulArgs* args, int number) {
-  const int tiles_m = ((int)args->m + HOPPER_ROWS - 1) / HOPPER_ROWS, tiles_n = ((int)args->n + BLOCK_N - 1) / BLOCK_N;
-  const int tiles = tiles_m * tiles_n, tile = number % tiles, rest = number / tiles;
-  const int band = tile / (16 * tiles_n), in_band = tile % (16 * tiles_n), height = min(tiles_m - 16 * band, 16);
-  const int column = in_band / height, steps = ((int)args->k + HOPPER_TERMS - 1) / HOPPER_TERMS;
-  Work work;
-  work.row = (16 * band + in_band % height) * HOPPER_ROWS;
-  work.column = ((band & 1) != 0 ? tiles_n - 1 - column : column) * BLOCK_N;
-  work.batch = (uint)rest % args->batches;
-  work.split = (uint)rest / args->batches;
-  work.inner = (int)(work.batch % args->batches2);
-  work.outer = (int)(work.batch / args->batches2);
-  // The first shares have a step more where they do not divide all; a product of steps and shares may not fit an int.
-  const int split = (int)work.split, each = steps / (int)args->splits, more = steps % (int)args->splits;
-  work.first = split * each + min(split, more);
-  work.last = work.first + each + (split < more ? 1 : 0);
-  return work;
-}
 
 INLINE void copy_tiles(const struct MatmulArgs* args, const global uchar* maps, uint memory, uint barriers, int total) {
   int stage = 0;
@@ -91,7 +96,7 @@ INLINE void copy_tiles(const struct MatmulArgs* args, const global uchar* maps, 
     const int b_inner = args->b.batch2 != 0 ? work.inner : 0, b_outer = args->b.batch1 != 0 ? work.outer : 0;
     for (int step = work.first; step < work.last; ++step) {
       const uint a_to = memory + stage * HOPPER_STAGE_BYTES, b_to = a_to + HOPPER_A_BYTES;
-      const int term = step * HOPPER_TERMS;
+      const int term = step * TERMS;
       barrier_wait(FREE(stage), parity);
       barrier_expect(FULL(stage), HOPPER_STAGE_BYTES);
       if (A_BY_TERMS) {
@@ -112,12 +117,14 @@ INLINE void copy_tiles(const struct MatmulArgs* args, const global uchar* maps, 
   }
 }
 
-KERNEL void matmul_hopper(global float* restrict scratch, MATMUL_FINISH_PARAMETERS, const struct MatmulArgs args) {
-#if !PLAIN
+KERNEL void matmul_hopper(const global uchar* a, const global uchar* b, global float* restrict scratch, MATMUL_FINISH_PARAMETERS,
+                          const struct MatmulArgs args) {
+#if RESULT == HOPPER_ANY_RESULT
   const MatmulOperands call = MATMUL_OPERANDS;
 #endif
   local uchar local_memory[HOPPER_LOCAL_BYTES] __attribute__((aligned(1024)));
-  const global uchar* maps = (const global uchar*)(scratch + args.maps);
+  global uint* own_maps = (global uint*)scratch + args.maps + get_group_id(0) * HOPPER_MAPS_FLOATS;
+  const global uchar* maps = (const global uchar*)own_maps;
   const uint memory = LOCAL_ADDRESS(local_memory), barriers = memory + HOPPER_BARRIERS_START;
   const int item = (int)get_local_id(0);
   const int total = (((int)args.m + HOPPER_ROWS - 1) / HOPPER_ROWS) * (((int)args.n + BLOCK_N - 1) / BLOCK_N) *
@@ -127,12 +134,23 @@ KERNEL void matmul_hopper(global float* restrict scratch, MATMUL_FINISH_PARAMETE
       barrier_init(FULL(i), 1);
       barrier_init(FREE(i), 8);
     }
+    UNROLL for (int i = 0; i < 2; ++i) barrier_init(MATRIX_FULL(i), 1);
     FENCE_LOCAL();
   }
-  barrier(CLK_LOCAL_MEM_FENCE);
+  if (item >= 256 && item < 256 + MAPS) {
+    const uint number = (uint)item - 256;
+    make_map(number, a, b, result, MATRIX, &args, memory + HOPPER_RESULTS_START + number * TENSOR_MAP_BYTES,
+             own_maps + number * HOPPER_MAP_FLOATS);
+    PUBLISH_TENSOR_MAPS();
+  }
+  barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
   if (item >= 256) {
     PTX("//@ setmaxnreg.dec.sync.aligned.u32 24;");
-    if (item == 256) copy_tiles(&args, maps, memory, barriers, total);
+    if (item == 256) {
+      take_tensor_map(maps);
+      take_tensor_map(maps + TENSOR_MAP_BYTES);
+      copy_tiles(&args, maps, memory, barriers, total);
+    }
     return;
   }
   PTX("//@ setmaxnreg.inc.sync.aligned.u32 240;");
@@ -140,46 +158,32 @@ KERNEL void matmul_hopper(global float* restrict scratch, MATMUL_FINISH_PARAMETE
   const ulong a_tiles = wgmma_matrix(memory + warpgroup * HOPPER_BLOCK_BYTES, HOPPER_BLOCK_BYTES);
   const ulong b_tiles = wgmma_matrix(memory + HOPPER_A_BYTES, HOPPER_BLOCK_BYTES);
   const uint own = memory + HOPPER_RESULTS_START + warpgroup * 2 * HOPPER_BUFFER_BYTES;
-  float sum[BLOCK_N / 2];
+  SUM sum[BLOCK_N / 2];
   int stage = 0;
   uint parity = 0;
-#if PLAIN
-  uint buffer = 0;  // the next store's: the other one's last may still be read
+#if RESULT != HOPPER_ANY_RESULT
+  if (t == 0) {
+    take_tensor_map(maps + 2 * TENSOR_MAP_BYTES);
+    if (HAS_MATRIX) take_tensor_map(maps + 3 * TENSOR_MAP_BYTES);
+  }
 #endif
   for (int number = (int)get_group_id(0); number < total; number += (int)get_num_groups(0)) {
     const Work work = work_of(&args, number);
+    const int row0 = work.row + warpgroup * 64;
+#if RESULT != HOPPER_ANY_RESULT
+    ASK_FOR_BIAS();
+#endif
     barrier_wait(FULL(stage), parity);
-    ISSUE("0", "=f");
+    ISSUE("0", OUT);
+    ASK_FOR_MATRIX(work.first);
     for (int step = work.first + 1; step < work.last; ++step) {
       barrier_wait(FULL(stage), parity);
-      ISSUE("1", "+f");
+      ISSUE("1", IN);
+      ASK_FOR_MATRIX(step);
     }
     WAIT_FOR_SUMS(BLOCK_N);
-    const int row0 = work.row + warpgroup * 64;
-#if PLAIN
-    UNROLL for (int round = 0; round < BLOCK_N / 128; ++round) {
-      const uint to = own + buffer * HOPPER_BUFFER_BYTES;
-      buffer ^= 1;
-      if (t == 0) PTX("cp.async.bulk.wait_group.read 1;");  // what this buffer held has left
-      GROUP_SYNC(1 + warpgroup, 128);
-      UNROLL for (int i = 0; i < 8; ++i) {
-        const int c = round * 8 + i;  // 16 columns
-        const uint at = to + i / 4 * HOPPER_BLOCK_BYTES + (warp * 16 + lane % 16) * 128 +
-                        ((2 * (i % 4) + lane / 16) ^ (lane % 8)) * 16;
-        store_matrices(at, pack_scalars(args.alpha * sum[8 * c], args.alpha * sum[8 * c + 1]),
-                       pack_scalars(args.alpha * sum[8 * c + 2], args.alpha * sum[8 * c + 3]),
-                       pack_scalars(args.alpha * sum[8 * c + 4], args.alpha * sum[8 * c + 5]),
-                       pack_scalars(args.alpha * sum[8 * c + 6], args.alpha * sum[8 * c + 7]));
-      }
-      FENCE_LOCAL();
-      GROUP_SYNC(1 + warpgroup, 128);
-      if (t == 0) {
-        UNROLL for (int i = 0; i < 2; ++i)
-          tensor_store(maps + 256, work.column + round * 128 + i * 64, work.inner, row0, work.outer,
-                       to + i * HOPPER_BLOCK_BYTES);
-        BULK_COMMIT();
-      }
-    }
+#if RESULT != HOPPER_ANY_RESULT
+    STORE_DIRECTLY();
 #else
     // 64 columns at a time as floats, rows of 16 vectors whose places are exchanged by twice the row's number. One round of
     // code for all columns: sums can't be looked up, and read under a branch they would stop the matrix unit, so every
@@ -196,21 +200,25 @@ KERNEL void matmul_hopper(global float* restrict scratch, MATMUL_FINISH_PARAMETE
       GROUP_SYNC(1 + warpgroup, 128);
       ROLLED for (int i = t; i < 64 * 16; i += 128) {
         const int local_row = i / 16, vector = i % 16;
-        const float4 x = as_float4(load_local4(to + local_row * 256 + (vector ^ (2 * (local_row % 8))) * 16));
+        const uint4 words = load_local4(to + local_row * 256 + (vector ^ (2 * (local_row % 8))) * 16);
         const uint row = (uint)(row0 + local_row), column = (uint)(work.column + 64 * round + 4 * vector);
         if (row >= args.m || column >= args.n) continue;
         if (args.splits > 1) {
           const uint vectors = (args.n + 3) / 4;
           *((global float4*)(scratch + args.partial) +
-            ((work.split * args.batches + work.batch) * args.m + row) * vectors + column / 4) = x;
+            ((work.split * args.batches + work.batch) * args.m + row) * vectors + column / 4) = as_float4(words);
         } else {
-          matmul_finish(&call, work.batch, row, column, x);
+#if WHOLE_SUMS
+          matmul_finish_whole(&call, work.batch, row, column, as_int4(words));
+#else
+          matmul_finish(&call, work.batch, row, column, as_float4(words));
+#endif
         }
       }
     }
 #endif
   }
-#if PLAIN
+#if RESULT != HOPPER_ANY_RESULT
   if (t == 0) BULK_WAIT();
 #endif
 }

@@ -17,6 +17,11 @@
 // application's queue is never finished and, as after clEnqueueNDRangeKernel, not flushed: clFlush
 // is the application's, where another queue or a user event waits. What waits, as synchronize() and
 // downloads do, waits for the stream's commands by an event.
+// One call waits that is no such call: of an operation whose kernels raise errors, when 16384 words
+// of the stream's are full of them; with an ErrorLog (Executor::with_errors) none does.
+//
+// Loader. Tessera links none: it opens libOpenCL.so.1 when it is first needed, which is the one that
+// an application links, too.
 //
 // Threads: as Context, Stream and Executor. The context and what belongs to it must live in the
 // process that made them: after fork() every call in the child throws DeviceLost.

@@ -33,14 +33,17 @@
 // Threads: as Context, Stream and Executor; vkQueueSubmit is called between lock() and unlock() of
 // the application, if there are any.
 //
-// Errors that kernels raise (see ErrorLog) go to words that the stream reads when it waits. A
+// Errors that kernels raise (see ErrorLog) go to words that the stream reads when it waits; a call
+// that finds its 16384 words full waits, too, and with an ErrorLog none does. A
 // recording never waits, so an operation that raises some is run with an ErrorLog of the context,
 // Executor::with_errors(), and without one is refused with InvalidArgument.
 //
-// What is not there: handles come from the process' Vulkan loader, which Tessera links, and an
-// application's own vkGetInstanceProcAddr can't be handed over. Launches are not cut to a longest
-// time, as a frame loop may wish: a call is as many dispatches as its kernels make. A recorded call
-// times no candidates, whatever the policy: Executor::tune(), or prewarm() with autotuning, does.
+// Loader. Tessera links none: it opens libvulkan.so.1 when it is first needed, which is the one
+// that an application links, too. An application that has its handles from elsewhere hands over its
+// vkGetInstanceProcAddr, and every function comes from there.
+//
+// What is not there: a recorded call times no candidates, whatever the policy: Executor::tune(), or
+// prewarm() with autotuning, does.
 //
 // Errors: InvalidArgument for null handles, claims of what the device lacks, ranges beyond their
 // buffer's memory; DeviceError, DeviceLost as elsewhere.
@@ -71,6 +74,8 @@ struct Device {
   const VkPhysicalDeviceFeatures* base_features = nullptr;  // pEnabledFeatures
   // Around each submission to the queue, where the application submits from other threads.
   std::function<void()> lock{}, unlock{};
+  // Of the loader that made the handles; null: the process'.
+  PFN_vkGetInstanceProcAddr get_instance_proc_addr = nullptr;
 };
 
 // Useful features: storageBuffer16BitAccess, without which 16-bit tensors are refused;

@@ -15,6 +15,7 @@
 // are thin forms of. The hidden layer of fused_mlp is rounded to the dtype of input.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 
@@ -45,6 +46,22 @@ TESSERA_API LinearGradients linear_backward(const Executor& on, const Tensor& in
                                             const Tensor& weight, const Tensor& grad_output,
                                             const LinearOptions& options = {},
                                             const LinearGradientOptions& wanted = {});
+
+// Weights of linear as a processor multiplies them, made once and kept, by a file too: panels of
+// neighbouring out_features, [panels, in_features, width] f32, the last one filled up with zeros. A
+// call then packs nothing: that is most of its time where rows are few. Twice the memory of weights
+// of 16 bits, whose products are those of floats.
+struct PackedWeights {
+  Tensor panels{};
+  std::int64_t out_features = 0;
+};
+
+// Of weight [out_features, in_features], in f32, f16 or bf16. Unsupported on devices other than
+// processors through OpenCL, which take weights as they are.
+TESSERA_API PackedWeights pack_weights(const Executor& on, const Tensor& weight);
+// InvalidArgument where panels have the width of another device, or options have scales.
+TESSERA_API Tensor linear(const Executor& on, const Tensor& input, const PackedWeights& weight,
+                          const LinearOptions& options = {});
 
 // Weights of fused_mlp, or their gradients; biases may be left out.
 struct MlpWeights {

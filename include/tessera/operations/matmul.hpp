@@ -49,8 +49,9 @@
 // backward, variants on matrix units round t to 16 bits (Precision::kHigh), others keep it in
 // float. Where a CPU multiplies pairs of bf16, subnormal numbers count for 0 (Precision::kHigh).
 // Sums have one order: the same library, driver, device, configuration and inputs give the same
-// bits. NaN and infinity stay in their rows and columns. On NVIDIA, factors of 8 bits are slow:
-// only the variant `tile` takes them there, without matrix units.
+// bits. NaN and infinity stay in their rows and columns. On NVIDIA, factors of 8 bits but
+// for i8 on Hopper, contiguous along the terms, are slow: only the variant `tile` takes them there,
+// without matrix units.
 //
 // Errors: InvalidArgument for shapes, dtypes and options that contradict this. Unsupported where no
 // variant of the device can: more than three leading axes that do not lie one behind the other,
@@ -59,6 +60,8 @@
 
 #include <memory>
 #include <optional>
+#include <string_view>
+#include <utility>
 
 #include "tessera/context.hpp"
 #include "tessera/export.hpp"
@@ -102,6 +105,22 @@ TESSERA_API MatmulGradients matmul_backward(const Executor& on, const Tensor& a,
                                             const MatmulOptions& options = {},
                                             const MatmulGradientOptions& wanted = {});
 
+// What maps to one batched product, without a copy of an operand: "bhqd,bhkd->bhqk".
+//
+//   output[labels of the output] = sum over the labels that it lacks of a[...] b[...]
+//
+// Each label, a letter, is an axis. Those of both operands and the output are batches, those of
+// both operands alone are summed; without "->" the output has the labels that occur once, in the
+// order of the alphabet, as numpy has it. Spaces do not count. A label twice in an operand takes
+// its diagonal. Operands and results are those of matmul.
+//
+// Errors: InvalidArgument, with a sentence, for what is no product of two operands: a label that
+// one operand alone has and the output lacks, one of the output that none has or that it has twice,
+// an ellipsis, extents that differ, summed axes that do not lie one behind the other in both
+// operands.
+TESSERA_API Tensor einsum(const Executor& on, std::string_view equation, const Tensor& a,
+                          const Tensor& b, std::optional<DType> output_dtype = std::nullopt);
+
 namespace vjp {
 
 // Takes the gradient of the output to those of the operands. Keeps the operands alive; may be
@@ -126,6 +145,27 @@ struct MatmulResult {
 // auto [output, pullback] = vjp::matmul(context, a, b, {.bias = bias});
 TESSERA_API MatmulResult matmul(const Executor& on, const Tensor& a, const Tensor& b,
                                 const MatmulOptions& options = {});
+
+// The gradients of both operands, in their dtypes and contiguous. An operand whose diagonal was
+// taken has none: Unsupported.
+class EinsumPullback {
+ public:
+  TESSERA_API std::pair<Tensor, Tensor> operator()(const Tensor& grad_output) const;
+
+ private:
+  struct State;
+  explicit EinsumPullback(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+  friend struct EinsumMaker;
+  std::shared_ptr<const State> state_;
+};
+
+struct EinsumResult {
+  Tensor output;
+  EinsumPullback pullback;
+};
+
+TESSERA_API EinsumResult einsum(const Executor& on, std::string_view equation, const Tensor& a,
+                                const Tensor& b, std::optional<DType> output_dtype = std::nullopt);
 
 }  // namespace vjp
 }  // namespace tessera

@@ -20,6 +20,9 @@ layout(std430, binding = SCRATCH_BINDING + 6) readonly buffer Positions { int kv
 #ifndef PAGED
 #define PAGED 0
 #endif
+#ifndef CODES
+#define CODES 0
+#endif
 #if PAGED
 #include "operations/attention_core/pages_args.h"
 layout(std430, binding = SCRATCH_BINDING + 7) readonly buffer Tables { int block_tables[]; };

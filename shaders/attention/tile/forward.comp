@@ -41,7 +41,12 @@
 #define SCRATCH_BINDING 5
 #if POLICY
 #include "operations/attention_core/policy_args.h"
-#if PAGED
+#if CODES
+#include "operations/attention_core/pages_args.h"
+BUFFER_ARGS(AttentionCodesCall, 15);
+layout(std430, binding = 13) readonly buffer KeyScales { float key_scale[]; };
+layout(std430, binding = 14) readonly buffer ValueScales { float value_scale[]; };
+#elif PAGED
 #include "operations/attention_core/pages_args.h"
 BUFFER_ARGS(AttentionPagedCall, 13);
 #else
@@ -57,10 +62,15 @@ PUSH_ARGS(AttentionArgs);
 
 layout(std430, binding = 0) readonly buffer Queries { scalar q[]; };
 layout(std430, binding = 0) readonly buffer QueryVectors { scalar4 q4[]; };
+#if CODES
+layout(std430, binding = 1) readonly buffer Keys { uint k[]; };
+layout(std430, binding = 2) readonly buffer Values { uint v[]; };
+#else
 layout(std430, binding = 1) readonly buffer Keys { scalar k[]; };
 layout(std430, binding = 1) readonly buffer KeyVectors { scalar4 k4[]; };
 layout(std430, binding = 2) readonly buffer Values { scalar v[]; };
 layout(std430, binding = 2) readonly buffer ValueVectors { scalar4 v4[]; };
+#endif
 layout(std430, binding = 3) writeonly buffer Output { scalar o[]; };
 layout(std430, binding = 3) writeonly buffer OutputVectors { scalar4 o4[]; };
 layout(std430, binding = 4) writeonly buffer LogSumExp { float log_sum_exp[]; };
@@ -78,7 +88,7 @@ uint item, lane_q, lane_k;
 uint q_base, k_base, v_base;  // element 0 of this (batch, head)
 // Rows from there on are never read: memory may hold NaN there, and 0 * NaN would show.
 int end_row, end_key;
-uint first_head, batch;
+uint first_head, batch, kv_head;
 vec4 copies[ATTN_TILE_COPIES];  // this item's share of the slice on its way
 float score[ITEM_ROWS * ATTN_ITEM_KEYS];
 vec4 sum[ITEM_ROWS * ATTN_ITEM_VALUES];
@@ -173,7 +183,7 @@ void main() {
 #endif
   first_head = gl_WorkGroupID.y * CALL.pack;
   batch = gl_WorkGroupID.z;
-  const uint kv_head = first_head / CALL.group;
+  kv_head = first_head / CALL.group;
 #if PAGED  // without rows beyond the work list
 #define LAST_ROW ((end_row + int(CALL.pack) - 1) / int(CALL.pack) - 1)
 #else

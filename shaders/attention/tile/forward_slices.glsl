@@ -13,8 +13,15 @@
     return x;                                              \
   }
 LOAD_FEATURES(load_query, q, q4)
+#if CODES
+LOAD_CODES(load_key, k)
+LOAD_CODES(load_value, v)
+#define SCALED(x, buffer, scales, key) ((x) * SCALE_AT(buffer, args.scales, key))
+#else
 LOAD_FEATURES(load_key, k, k4)
 LOAD_FEATURES(load_value, v, v4)
+#define SCALED(x, buffer, scales, key) (x)
+#endif
 
 // Element 0 of a row of the tile's packed heads.
 uint query_start(uint row) {
@@ -37,7 +44,9 @@ void fetch_keys(int first, uint slice) {
   const uint feature = slice * SLICE_D + item % ATTN_SLICE_VECTORS * 4u;
   [[unroll]] for (uint n = 0u; n < ATTN_K_COPIES; ++n) {
     const int key = first + int(item / ATTN_SLICE_VECTORS + n * ATTN_COPY_ROWS);
-    copies[n] = key < end_key ? load_key(k_base + key_at(uint(key), CALL.k_stride_row, CALL.k_stride_batch), feature, HEAD_DIM)
+    copies[n] = key < end_key ? SCALED(load_key(k_base + key_at(uint(key), CALL.k_stride_row, CALL.k_stride_batch),
+                                                feature, HEAD_DIM),
+                                       key_scale, key_scales, uint(key))
                               : vec4(0.0);
   }
 }
@@ -47,7 +56,9 @@ void fetch_values(int first, uint slice) {
     const int key = first + int(slice * SLICE_K + lane_q + n / ATTN_ITEM_VALUES * ATTN_LANES_Q);
     const uint column = (lane_k + n % ATTN_ITEM_VALUES * ATTN_LANES_K) * 4u;
     copies[n] = key < end_key
-                    ? load_value(v_base + key_at(uint(key), CALL.v_stride_row, CALL.v_stride_batch), column, VALUE_DIM)
+                    ? SCALED(load_value(v_base + key_at(uint(key), CALL.v_stride_row, CALL.v_stride_batch), column,
+                                        VALUE_DIM),
+                             value_scale, value_scales, uint(key))
                     : vec4(0.0);
   }
 }

@@ -6,13 +6,14 @@
 #include "operations/kv_cache/args.h"
 #include "operations/kv_cache/tables_args.h"
 
-layout(std430, binding = 0) readonly buffer Fours { ivec4 fours_of_places[]; };
-layout(std430, binding = 0) writeonly buffer Scratch { int places[]; };
+layout(std430, binding = 0) buffer Scratch { int places[]; };
 PUSH_ARGS(CachePlacesArgs);
 
 #define GLOBAL_ID gl_GlobalInvocationID.x
 #define ARGS(name) (args.name)
-#define FOUR_PLACES(i) fours_of_places[i]
+#define PLACE(n) places[n]
+#define OWNER(place) places[2u * args.list + uint(place)]
+#define CLAIM(place, number) atomicMax(OWNER(place), number)
 #define LAST_PLACE(n) places[args.list + (n)]
 
 void main() {

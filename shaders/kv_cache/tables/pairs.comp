@@ -9,7 +9,7 @@
 
 layout(std430, binding = 0) readonly buffer Sources { int sources[]; };
 layout(std430, binding = 1) readonly buffer Targets { int targets[]; };
-layout(std430, binding = 2) writeonly buffer Scratch { int lists[]; };
+layout(std430, binding = 2) buffer Scratch { int lists[]; };
 layout(std430, binding = 3) buffer Errors { uint errors[]; };
 PUSH_ARGS(CachePairsArgs);
 
@@ -18,6 +18,8 @@ PUSH_ARGS(CachePairsArgs);
 #define SOURCE(i) sources[args.sources_offset + (i)]
 #define TARGET(i) targets[args.targets_offset + (i)]
 #define LIST(part, i) lists[(part) * args.pairs + (i)]
+#define OWNER(page) lists[args.owners + uint(page)]
+#define CLAIM(page, number) atomicMax(OWNER(page), number)
 #define RAISE(kind, index) RAISE_ERROR(errors, args.errors, kind, index)
 
 void main() {

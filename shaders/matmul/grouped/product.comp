@@ -11,6 +11,7 @@
 TYPED_INPUT(a, 0)
 TYPED_INPUT(b, 1)
 layout(std430, binding = 2) readonly buffer List { uvec4 list[]; };
+layout(std430, binding = 2) readonly buffer Words { uint words[]; };
 TYPED_INPUT(addend, 3)
 TYPED_OUTPUT(result, 4)
 PUSH_ARGS(GroupedArgs);
@@ -32,6 +33,7 @@ TILE_ADD_DOTS(add_products, tile_memory, product, ROWS, COLUMNS, TILE_PARTS, LAN
 #define GROUP_COUNT_X gl_NumWorkGroups.x
 #define ARGS(name) (args.name)
 #define LIST(i) list[i]
+#define TABLE(i) words[args.table + (i)]
 #define LOAD_A_VECTOR load_a_vector
 #define LOAD_A_STEPS load_a_steps
 #define LOAD_B_VECTOR load_b_vector

@@ -8,7 +8,11 @@
 
 #define CL_HPP_TARGET_OPENCL_VERSION 120
 #define CL_HPP_MINIMUM_OPENCL_VERSION 120
+#define CL_TARGET_OPENCL_VERSION 120
+#include "device/opencl/functions.hpp"  // before clhpp, which calls them
+// clang-format off
 #include <CL/opencl.hpp>
+// clang-format on
 
 namespace tessera::device::opencl {
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdio>
 #include <limits>
 #include <optional>
@@ -11,6 +10,7 @@
 #include <sstream>
 #include <vector>
 
+#include "base/nvidia_architecture.hpp"
 #include "base/vendor_ids.hpp"
 #include "device/opencl/bf16_dot.hpp"
 #include "device/opencl/errors.hpp"
@@ -172,18 +172,6 @@ std::uint32_t read_subgroup_size(cl_device_id device, const Extensions& extensio
     return narrow(ask<std::size_t>(device, CL_DEVICE_SUB_GROUP_SIZES_INTEL).value_or(0));
   }
   return 0;
-}
-
-// 80 of "... sm_80"; 0 where the compiler does not say.
-unsigned nvidia_architecture(const DeviceProfile& profile) {
-  constexpr std::string_view kTarget = " sm_";
-  const std::size_t at = profile.compiler.rfind(kTarget);
-  unsigned architecture = 0;
-  if (at != std::string::npos) {
-    const std::string_view digits = std::string_view(profile.compiler).substr(at + kTarget.size());
-    std::from_chars(digits.data(), digits.data() + digits.size(), architecture);
-  }
-  return architecture;
 }
 
 Feature read_features(const DeviceProfile& profile, const Extensions& extensions,

@@ -49,6 +49,6 @@ class Batch {
 };
 
 // After one command and before the next, whatever both are.
-void record_barrier(VkCommandBuffer commands);
+void record_barrier(const Core& core, VkCommandBuffer commands);
 
 }  // namespace tessera::device::vulkan

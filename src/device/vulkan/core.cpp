@@ -97,9 +97,9 @@ void Core::create() {
   info.pQueueCreateInfos = &queue;
   info.enabledExtensionCount = static_cast<std::uint32_t>(physical_->extensions.size());
   info.ppEnabledExtensionNames = physical_->extensions.data();
-  check(vkCreateDevice(physical_->handle, &info, nullptr, &handle_), "vkCreateDevice");
-  register_device(handle_, queue_mutex_);
-  vkGetDeviceQueue(handle_, physical_->queue_family, 0, &queue_);
+  check(vk().CreateDevice(physical_->handle, &info, nullptr, &handle_), "vkCreateDevice");
+  register_device(handle_, vk().DeviceWaitIdle, queue_mutex_);
+  vk().GetDeviceQueue(handle_, physical_->queue_family, 0, &queue_);
 
   const Instance& instance = *physical_->instance;
   if (instance.debug_utils()) {
@@ -114,7 +114,7 @@ void Core::create() {
 Core::~Core() {
   if (handle_ == VK_NULL_HANDLE || foreign_.device != VK_NULL_HANDLE) return;
   unregister_device(handle_);
-  if (driver_usable()) vkDestroyDevice(handle_, nullptr);
+  if (driver_usable()) vk().DestroyDevice(handle_, nullptr);
 }
 
 void Core::check(VkResult result, const char* call) {
@@ -158,12 +158,12 @@ void Core::submit(VkCommandBuffer commands, VkFence fence, const Semaphores& sem
   }
   const std::lock_guard lock(queue_mutex_);
   const ForeignLock foreign_lock(foreign_);
-  check(vkQueueSubmit(queue_, 1, &info, fence), "vkQueueSubmit");
+  check(vk().QueueSubmit(queue_, 1, &info, fence), "vkQueueSubmit");
 }
 
 void Core::wait(VkFence fence) {
   const VkResult result =
-      vkWaitForFences(handle_, 1, &fence, VK_TRUE, kWaitSeconds * 1'000'000'000);
+      vk().WaitForFences(handle_, 1, &fence, VK_TRUE, kWaitSeconds * 1'000'000'000);
   if (result == VK_TIMEOUT) {
     throw DeviceError("vkWaitForFences: VK_TIMEOUT, " + profile().name + " is not done after " +
                       std::to_string(kWaitSeconds) + " seconds");

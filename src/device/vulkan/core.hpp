@@ -41,6 +41,7 @@ class Core {
   ~Core();
 
   VkDevice handle() const { return handle_; }
+  const Functions& vk() const { return physical_->instance->vk(); }
   const PhysicalDevice& physical() const { return *physical_; }
   const DeviceProfile& profile() const { return physical_->profile; }
 

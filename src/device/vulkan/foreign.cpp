@@ -120,7 +120,7 @@ Found find_in(const ForeignDevice& given) {
   }
   if (static_cast<bool>(given.lock) != static_cast<bool>(given.unlock))
     throw InvalidArgument("a queue's lock() and unlock() go together");
-  const auto instance = Instance::adopt(given.instance, given.api_version);
+  const auto instance = Instance::adopt(given.instance, given.api_version, given.find);
   const std::vector<VkPhysicalDevice> known = instance->physical_devices();
   if (std::ranges::count(known, given.physical_device) == 0)
     throw InvalidArgument("the VkPhysicalDevice is not one of the VkInstance");
@@ -150,7 +150,7 @@ BufferPtr adopt_memory(Device& device, VkBuffer buffer, std::uint64_t offset, st
                           ": begin before it, and use TensorSpec::offset");
   }
   VkMemoryRequirements needs;
-  vkGetBufferMemoryRequirements(mine.core()->handle(), buffer, &needs);
+  mine.core()->vk().GetBufferMemoryRequirements(mine.core()->handle(), buffer, &needs);
   if (offset > needs.size || bytes > needs.size - offset) {
     throw InvalidArgument("a range of bytes " + range_text(offset, bytes) +
                           " of a VkBuffer whose memory has " + std::to_string(needs.size));

@@ -2,13 +2,12 @@
 // Objects of the application in place of our own. Nothing of them is destroyed.
 #pragma once
 
-#include <vulkan/vulkan.h>
-
 #include <functional>
 #include <memory>
 #include <span>
 
 #include "device/device.hpp"
+#include "device/vulkan/vk.hpp"
 
 namespace tessera::device::vulkan {
 
@@ -23,6 +22,7 @@ struct ForeignDevice {
   const void* features = nullptr;  // a chain, as of VkDeviceCreateInfo::pNext
   const VkPhysicalDeviceFeatures* base_features = nullptr;
   std::function<void()> lock{}, unlock{};
+  PFN_vkGetInstanceProcAddr find = nullptr;  // null: the process' loader
 };
 
 // Throws InvalidArgument for handles that are null or no part of each other, as far as that can be

@@ -5,8 +5,7 @@
 
 #include <utility>
 
-#include "device/vulkan/instance.hpp"
-#include "device/vulkan/vk.hpp"
+#include "device/vulkan/core.hpp"
 
 namespace tessera::device::vulkan {
 
@@ -14,35 +13,36 @@ template <class T, auto Destroy>
 class Handle {
  public:
   Handle() = default;
-  Handle(VkDevice device, T handle) : device_(device), handle_(handle) {}
+  Handle(const Core& core, T handle) : core_(&core), handle_(handle) {}
   Handle(Handle&& other) noexcept
-      : device_(other.device_), handle_(std::exchange(other.handle_, T{})) {}
+      : core_(other.core_), handle_(std::exchange(other.handle_, T{})) {}
   Handle& operator=(Handle&& other) noexcept {
-    std::swap(device_, other.device_);
+    std::swap(core_, other.core_);
     std::swap(handle_, other.handle_);
     return *this;
   }
   ~Handle() {
-    if (handle_ != T{} && driver_usable()) Destroy(device_, handle_, nullptr);
+    if (handle_ != T{} && driver_usable())
+      (core_->vk().*Destroy)(core_->handle(), handle_, nullptr);
   }
   T get() const { return handle_; }
   explicit operator bool() const { return handle_ != T{}; }
 
  private:
-  VkDevice device_ = VK_NULL_HANDLE;
+  const Core* core_ = nullptr;
   T handle_{};
 };
 
-using BufferHandle = Handle<VkBuffer, &vkDestroyBuffer>;
-using MemoryHandle = Handle<VkDeviceMemory, &vkFreeMemory>;
-using ShaderModuleHandle = Handle<VkShaderModule, &vkDestroyShaderModule>;
-using SetLayoutHandle = Handle<VkDescriptorSetLayout, &vkDestroyDescriptorSetLayout>;
-using PipelineLayoutHandle = Handle<VkPipelineLayout, &vkDestroyPipelineLayout>;
-using PipelineHandle = Handle<VkPipeline, &vkDestroyPipeline>;
-using PipelineCacheHandle = Handle<VkPipelineCache, &vkDestroyPipelineCache>;
-using CommandPoolHandle = Handle<VkCommandPool, &vkDestroyCommandPool>;
-using DescriptorPoolHandle = Handle<VkDescriptorPool, &vkDestroyDescriptorPool>;
-using FenceHandle = Handle<VkFence, &vkDestroyFence>;
-using QueryPoolHandle = Handle<VkQueryPool, &vkDestroyQueryPool>;
+using BufferHandle = Handle<VkBuffer, &Functions::DestroyBuffer>;
+using MemoryHandle = Handle<VkDeviceMemory, &Functions::FreeMemory>;
+using ShaderModuleHandle = Handle<VkShaderModule, &Functions::DestroyShaderModule>;
+using SetLayoutHandle = Handle<VkDescriptorSetLayout, &Functions::DestroyDescriptorSetLayout>;
+using PipelineLayoutHandle = Handle<VkPipelineLayout, &Functions::DestroyPipelineLayout>;
+using PipelineHandle = Handle<VkPipeline, &Functions::DestroyPipeline>;
+using PipelineCacheHandle = Handle<VkPipelineCache, &Functions::DestroyPipelineCache>;
+using CommandPoolHandle = Handle<VkCommandPool, &Functions::DestroyCommandPool>;
+using DescriptorPoolHandle = Handle<VkDescriptorPool, &Functions::DestroyDescriptorPool>;
+using FenceHandle = Handle<VkFence, &Functions::DestroyFence>;
+using QueryPoolHandle = Handle<VkQueryPool, &Functions::DestroyQueryPool>;
 
 }  // namespace tessera::device::vulkan

@@ -20,10 +20,11 @@ void Holdings::release() noexcept {
   pipelines_.clear();
   if (driver_usable()) {
     for (const DescriptorPoolHandle& pool : pools_) {
-      vkResetDescriptorPool(core_->handle(), pool.get(), 0);  // never fails
+      core_->vk().ResetDescriptorPool(core_->handle(), pool.get(), 0);  // never fails
     }
   }
   pool_ = 0;
+  argument_ = 0;
   arguments_used_ = 0;
 }
 
@@ -60,8 +61,8 @@ VkDescriptorSet Holdings::descriptor_set(const Pipeline& pipeline,
     writes_[i].descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
     writes_[i].pBufferInfo = &buffer_infos_[i];
   }
-  vkUpdateDescriptorSets(core_->handle(), static_cast<std::uint32_t>(writes_.size()),
-                         writes_.data(), 0, nullptr);
+  core_->vk().UpdateDescriptorSets(core_->handle(), static_cast<std::uint32_t>(writes_.size()),
+                                   writes_.data(), 0, nullptr);
   return set;
 }
 
@@ -76,7 +77,7 @@ VkDescriptorSet Holdings::allocate_set(const Pipeline& pipeline) {
     if (fresh) add_pool(std::max(kDescriptorsPerPool, pipeline.descriptors()));
     info.descriptorPool = pools_[pool_].get();
     VkDescriptorSet set = VK_NULL_HANDLE;
-    const VkResult result = vkAllocateDescriptorSets(core_->handle(), &info, &set);
+    const VkResult result = core_->vk().AllocateDescriptorSets(core_->handle(), &info, &set);
     if (result == VK_SUCCESS) return set;
     const bool full = result == VK_ERROR_OUT_OF_POOL_MEMORY || result == VK_ERROR_FRAGMENTED_POOL;
     if (!full || fresh) core_->check(result, "vkAllocateDescriptorSets");
@@ -92,26 +93,31 @@ void Holdings::add_pool(std::uint32_t descriptors) {
   info.poolSizeCount = 1;
   info.pPoolSizes = &size;
   VkDescriptorPool pool = VK_NULL_HANDLE;
-  core_->check(vkCreateDescriptorPool(core_->handle(), &info, nullptr, &pool),
+  core_->check(core_->vk().CreateDescriptorPool(core_->handle(), &info, nullptr, &pool),
                "vkCreateDescriptorPool");
-  pools_.emplace_back(core_->handle(), pool);
+  pools_.emplace_back(*core_, pool);
 }
 
 Holdings::ArgumentSlot Holdings::store_arguments(std::span<const std::byte> arguments) {
   const std::uint64_t alignment =
       std::max<std::uint64_t>(core_->physical().limits.minStorageBufferOffsetAlignment, 16);
   std::uint64_t offset = (arguments_used_ + alignment - 1) / alignment * alignment;
-  if (!arguments_ || offset + arguments.size() > arguments_->size()) {
-    // A full one stays with the launches that read it, in buffers_.
-    const std::uint64_t grown = arguments_ ? 2 * arguments_->size() : kArgumentBytes;
-    arguments_ = VulkanBuffer::create(core_, std::max<std::uint64_t>(grown, arguments.size()),
-                                      MemoryUse::kArguments);
+  while (argument_ < arguments_.size() &&
+         offset + arguments.size() > arguments_[argument_]->size()) {
+    ++argument_;
     offset = 0;
   }
-  keep(arguments_);
-  std::memcpy(arguments_->mapped() + offset, arguments.data(), arguments.size());
+  if (argument_ == arguments_.size()) {
+    const std::uint64_t grown = arguments_.empty() ? kArgumentBytes : 2 * arguments_.back()->size();
+    arguments_.push_back(VulkanBuffer::create(
+        core_, std::max<std::uint64_t>(grown, arguments.size()), MemoryUse::kArguments));
+    offset = 0;
+  }
+  const std::shared_ptr<VulkanBuffer>& buffer = arguments_[argument_];
+  keep(buffer);
+  std::memcpy(buffer->mapped() + offset, arguments.data(), arguments.size());
   arguments_used_ = offset + arguments.size();
-  return {arguments_->handle(), offset};
+  return {buffer->handle(), offset};
 }
 
 }  // namespace tessera::device::vulkan

@@ -44,7 +44,8 @@ class Holdings {
   std::shared_ptr<Core> core_;  // first, so that it goes last
   std::vector<DescriptorPoolHandle> pools_;
   std::size_t pool_ = 0;  // in use; those before it are full
-  std::shared_ptr<VulkanBuffer> arguments_;
+  std::vector<std::shared_ptr<VulkanBuffer>> arguments_;
+  std::size_t argument_ = 0;  // in use, as pool_
   std::uint64_t arguments_used_ = 0;
   std::vector<std::shared_ptr<VulkanBuffer>> buffers_;
   std::vector<std::shared_ptr<const Pipeline>> pipelines_;

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <set>
 
 #include "base/log.hpp"
 #include "tessera/error.hpp"
@@ -22,7 +23,11 @@ std::atomic<DriverState> driver_state{DriverState::kUsable};
 
 struct LiveDevices {
   std::mutex mutex;
-  std::map<VkDevice, std::mutex*> queues;
+  struct Device {
+    PFN_vkDeviceWaitIdle wait;
+    std::mutex* queue_mutex;
+  };
+  std::map<VkDevice, Device> devices;
 };
 LiveDevices& live_devices() {
   static auto* const devices = new LiveDevices;  // never destroyed: statics unregister late
@@ -34,9 +39,9 @@ void leave_process() {
   if (!driver_state.compare_exchange_strong(expected, DriverState::kExiting)) return;
   LiveDevices& live = live_devices();
   const std::lock_guard lock(live.mutex);
-  for (const auto& [device, queue_mutex] : live.queues) {
-    const std::lock_guard queue_lock(*queue_mutex);
-    vkDeviceWaitIdle(device);
+  for (const auto& [handle, device] : live.devices) {
+    const std::lock_guard queue_lock(*device.queue_mutex);
+    device.wait(handle);
   }
 }
 
@@ -49,6 +54,14 @@ void watch_process() {
       pthread_atfork(nullptr, nullptr, [] { driver_state = DriverState::kForked; });
   static_cast<void>(once);
 #endif
+}
+
+// An application may open many contexts on one instance, whose drivers are loaded once.
+bool is_new(VkInstance instance) {
+  static std::mutex mutex;
+  static auto* const known = new std::set<VkInstance>;  // never destroyed, as live_devices()
+  const std::lock_guard lock(mutex);
+  return known->insert(instance).second;
 }
 
 bool offers(const std::vector<VkExtensionProperties>& extensions, const char* name) {
@@ -73,31 +86,32 @@ void require_usable_driver() {
   }
 }
 
-void register_device(VkDevice device, std::mutex& queue_mutex) {
+void register_device(VkDevice device, PFN_vkDeviceWaitIdle wait, std::mutex& queue_mutex) {
   LiveDevices& live = live_devices();
   const std::lock_guard lock(live.mutex);
-  live.queues.emplace(device, &queue_mutex);
+  live.devices.emplace(device, LiveDevices::Device{wait, &queue_mutex});
 }
 
 void unregister_device(VkDevice device) noexcept {
   if (driver_state == DriverState::kForked) return;  // the parent's other threads may hold the lock
   LiveDevices& live = live_devices();
   const std::lock_guard lock(live.mutex);
-  live.queues.erase(device);
+  live.devices.erase(device);
 }
 
 std::shared_ptr<const Instance> Instance::create() {
   require_usable_driver();
+  const Functions& vk = Functions::of_loader();
   std::uint32_t version = VK_API_VERSION_1_0;
-  check_call(vkEnumerateInstanceVersion(&version), "vkEnumerateInstanceVersion");
+  check_call(vk.EnumerateInstanceVersion(&version), "vkEnumerateInstanceVersion");
   if (version < VK_API_VERSION_1_1) {
     throw DeviceError("the Vulkan loader offers version " + version_text(version) +
                       "; at least 1.1 is needed");
   }
   const auto extensions = enumerate<VkExtensionProperties>(
       "vkEnumerateInstanceExtensionProperties",
-      [](std::uint32_t* count, VkExtensionProperties* list) {
-        return vkEnumerateInstanceExtensionProperties(nullptr, count, list);
+      [&](std::uint32_t* count, VkExtensionProperties* list) {
+        return vk.EnumerateInstanceExtensionProperties(nullptr, count, list);
       });
   version = std::min(version, VK_API_VERSION_1_3);
   const bool labels = offers(extensions, VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
@@ -115,7 +129,7 @@ std::shared_ptr<const Instance> Instance::create() {
 }
 
 Instance::Instance(std::uint32_t api_version, bool debug_utils, bool portability)
-    : api_version_(api_version), debug_utils_(debug_utils) {
+    : vk_(Functions::of_loader()), api_version_(api_version), debug_utils_(debug_utils) {
   std::vector<const char*> extensions;
   if (debug_utils) extensions.push_back(VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
   if (portability) extensions.push_back(VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME);
@@ -137,7 +151,7 @@ Instance::Instance(std::uint32_t api_version, bool debug_utils, bool portability
       .ppEnabledLayerNames = nullptr,
       .enabledExtensionCount = static_cast<std::uint32_t>(extensions.size()),
       .ppEnabledExtensionNames = extensions.data()};
-  const VkResult result = vkCreateInstance(&info, nullptr, &handle_);
+  const VkResult result = vk_.CreateInstance(&info, nullptr, &handle_);
   if (result == VK_ERROR_INCOMPATIBLE_DRIVER) {
     throw DeviceError(
         "vkCreateInstance: VK_ERROR_INCOMPATIBLE_DRIVER (no Vulkan driver is installed)");
@@ -146,25 +160,27 @@ Instance::Instance(std::uint32_t api_version, bool debug_utils, bool portability
   watch_process();
 }
 
-Instance::Instance(VkInstance handle, std::uint32_t api_version)
-    : handle_(handle), api_version_(api_version), debug_utils_(false), owned_(false) {
-  watch_process();
+Instance::Instance(VkInstance handle, std::uint32_t api_version, const Functions& vk)
+    : vk_(vk), handle_(handle), api_version_(api_version), debug_utils_(false), owned_(false) {
+  if (is_new(handle)) watch_process();
 }
 
-std::shared_ptr<const Instance> Instance::adopt(VkInstance handle, std::uint32_t api_version) {
+std::shared_ptr<const Instance> Instance::adopt(VkInstance handle, std::uint32_t api_version,
+                                                PFN_vkGetInstanceProcAddr find) {
   require_usable_driver();
-  return std::shared_ptr<Instance>(
-      new Instance(handle, std::min(api_version, std::uint32_t{VK_API_VERSION_1_3})));
+  return std::shared_ptr<Instance>(new Instance(
+      handle, std::min(api_version, std::uint32_t{VK_API_VERSION_1_3}),
+      find == nullptr ? Functions::of_loader() : Functions::of_application(find, handle)));
 }
 
 Instance::~Instance() {
-  if (owned_ && driver_usable()) vkDestroyInstance(handle_, nullptr);
+  if (owned_ && driver_usable()) vk_.DestroyInstance(handle_, nullptr);
 }
 
 std::vector<VkPhysicalDevice> Instance::physical_devices() const {
   return enumerate<VkPhysicalDevice>("vkEnumeratePhysicalDevices",
                                      [this](std::uint32_t* count, VkPhysicalDevice* list) {
-                                       return vkEnumeratePhysicalDevices(handle_, count, list);
+                                       return vk_.EnumeratePhysicalDevices(handle_, count, list);
                                      });
 }
 
@@ -175,7 +191,7 @@ bool Instance::tool_reads_labels() const try {
   if (get_tools == nullptr) return false;
   for (const VkPhysicalDevice device : physical_devices()) {
     VkPhysicalDeviceProperties properties;
-    vkGetPhysicalDeviceProperties(device, &properties);
+    vk_.GetPhysicalDeviceProperties(device, &properties);
     if (std::min(properties.apiVersion, api_version_) < VK_API_VERSION_1_3) continue;
     const auto tools = enumerate<VkPhysicalDeviceToolProperties>(
         "vkGetPhysicalDeviceToolProperties",

@@ -80,18 +80,19 @@ VkDescriptorSet Launcher::bind(const Launch& launch, const Pipeline& pipeline, H
 
 void Launcher::record(VkCommandBuffer commands, const Launch& launch, const Pipeline& pipeline,
                       VkDescriptorSet set) const {
+  const Functions& vk = core_->vk();
   core_->begin_label(commands, pipeline.name);
-  vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.handle.get());
+  vk.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.handle.get());
   if (set != VkDescriptorSet{}) {
-    vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.layout.get(), 0, 1,
-                            &set, 0, nullptr);
+    vk.CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.layout.get(), 0, 1,
+                             &set, 0, nullptr);
   }
   if (!launch.arguments.empty() && !pipeline.arguments_in_buffer) {
-    vkCmdPushConstants(commands, pipeline.layout.get(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
-                       static_cast<std::uint32_t>(launch.arguments.size()),
-                       launch.arguments.data());
+    vk.CmdPushConstants(commands, pipeline.layout.get(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                        static_cast<std::uint32_t>(launch.arguments.size()),
+                        launch.arguments.data());
   }
-  vkCmdDispatch(commands, launch.groups.x, launch.groups.y, launch.groups.z);
+  vk.CmdDispatch(commands, launch.groups.x, launch.groups.y, launch.groups.z);
   core_->end_label(commands);
 }
 

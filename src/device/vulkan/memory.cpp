@@ -104,12 +104,12 @@ void VulkanBuffer::allocate(MemoryUse use) {
                                 "; the device has " + std::to_string(limit) + " bytes in all",
                             size(), limit);
   };
-  VkResult result = vkCreateBuffer(device, &info, nullptr, &buffer);
+  VkResult result = core_->vk().CreateBuffer(device, &info, nullptr, &buffer);
   if (result == VK_ERROR_OUT_OF_DEVICE_MEMORY || result == VK_ERROR_OUT_OF_HOST_MEMORY) {
     out_of_memory("vkCreateBuffer", result);
   }
   core_->check(result, "vkCreateBuffer");
-  handle_ = BufferHandle(device, buffer);
+  handle_ = BufferHandle(*core_, buffer);
 
   counted_ = core_->count_allocation();
   if (!counted_) {
@@ -121,7 +121,7 @@ void VulkanBuffer::allocate(MemoryUse use) {
                             size(), limit);
   }
   VkMemoryRequirements needs;
-  vkGetBufferMemoryRequirements(device, buffer, &needs);
+  core_->vk().GetBufferMemoryRequirements(device, buffer, &needs);
   const PhysicalDevice& physical = core_->physical();
   const std::vector<std::uint32_t> types =
       choose_memory_types(physical.memory, needs.memoryTypeBits, use, physical.profile.kind);
@@ -132,18 +132,19 @@ void VulkanBuffer::allocate(MemoryUse use) {
   for (const std::uint32_t type : types) {
     allocation.memoryTypeIndex = type;
     VkDeviceMemory memory = VK_NULL_HANDLE;
-    result = vkAllocateMemory(device, &allocation, nullptr, &memory);
+    result = core_->vk().AllocateMemory(device, &allocation, nullptr, &memory);
     if (result == VK_ERROR_OUT_OF_DEVICE_MEMORY || result == VK_ERROR_OUT_OF_HOST_MEMORY) continue;
     core_->check(result, "vkAllocateMemory");
-    memory_ = MemoryHandle(device, memory);
+    memory_ = MemoryHandle(*core_, memory);
     const VkMemoryPropertyFlags flags = physical.memory.memoryTypes[type].propertyFlags;
     cached_ = (flags & VK_MEMORY_PROPERTY_HOST_CACHED_BIT) != 0;
     // A card's window on its memory stays unused: copies are as fast, and read much faster.
     const bool map = use != MemoryUse::kDevice || physical.profile.kind != DeviceKind::kDiscreteGpu;
-    core_->check(vkBindBufferMemory(device, buffer, memory, 0), "vkBindBufferMemory");
+    core_->check(core_->vk().BindBufferMemory(device, buffer, memory, 0), "vkBindBufferMemory");
     if (map && (flags & kMappable) == kMappable) {
       void* address = nullptr;
-      core_->check(vkMapMemory(device, memory, 0, VK_WHOLE_SIZE, 0, &address), "vkMapMemory");
+      core_->check(core_->vk().MapMemory(device, memory, 0, VK_WHOLE_SIZE, 0, &address),
+                   "vkMapMemory");
       mapped_ = static_cast<std::byte*>(address);
     }
     return;

@@ -19,11 +19,12 @@ namespace {
 // The device's extensions, and those of them that will be enabled.
 class Extensions {
  public:
-  Extensions(VkPhysicalDevice device, const Claims* claims) : claims_(claims) {
+  Extensions(const PhysicalDevice& device, const Claims* claims) : claims_(claims) {
     const auto list = enumerate<VkExtensionProperties>(
         "vkEnumerateDeviceExtensionProperties",
         [&](std::uint32_t* count, VkExtensionProperties* properties) {
-          return vkEnumerateDeviceExtensionProperties(device, nullptr, count, properties);
+          return device.instance->vk().EnumerateDeviceExtensionProperties(device.handle, nullptr,
+                                                                          count, properties);
         });
     for (const VkExtensionProperties& extension : list) names_.insert(extension.extensionName);
     if (claims == nullptr) return;
@@ -112,9 +113,10 @@ DeviceKind kind_of(VkPhysicalDeviceType type) {
 // desktop's way.
 void choose_queue_family(PhysicalDevice& device, const Claims* claims) {
   std::uint32_t count = 0;
-  vkGetPhysicalDeviceQueueFamilyProperties(device.handle, &count, nullptr);
+  const auto get = device.instance->vk().GetPhysicalDeviceQueueFamilyProperties;
+  get(device.handle, &count, nullptr);
   std::vector<VkQueueFamilyProperties> families(count);
-  vkGetPhysicalDeviceQueueFamilyProperties(device.handle, &count, families.data());
+  get(device.handle, &count, families.data());
   if (claims != nullptr) {
     if (claims->queue_family >= count ||
         (families[claims->queue_family].queueFlags & VK_QUEUE_COMPUTE_BIT) == 0) {
@@ -184,7 +186,7 @@ void read_properties(PhysicalDevice& device, const Extensions& extensions) {
   if (extensions.has(VK_AMD_SHADER_CORE_PROPERTIES_2_EXTENSION_NAME)) {
     link(tail, amd2, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CORE_PROPERTIES_2_AMD);
   }
-  vkGetPhysicalDeviceProperties2(device.handle, &base);
+  device.instance->vk().GetPhysicalDeviceProperties2(device.handle, &base);
   const VkPhysicalDeviceProperties& properties = base.properties;
   const VkPhysicalDeviceLimits& limits = properties.limits;
 
@@ -282,7 +284,7 @@ void keep_enabled(FeatureChain& chain, const FeatureChain& enabled) {
 
 void read_features(PhysicalDevice& device, const Claims* claims) {
   FeatureChain chain(device.known);
-  vkGetPhysicalDeviceFeatures2(device.handle, &chain.base);
+  device.instance->vk().GetPhysicalDeviceFeatures2(device.handle, &chain.base);
   if (claims != nullptr) keep_enabled(chain, claims->features);
   Feature& features = device.profile.features;
   const auto add = [&](VkBool32 offered, Feature feature) {
@@ -348,7 +350,7 @@ void read_matrix_shapes(PhysicalDevice& device) {
 }
 
 void read_memory(PhysicalDevice& device) {
-  vkGetPhysicalDeviceMemoryProperties(device.handle, &device.memory);
+  device.instance->vk().GetPhysicalDeviceMemoryProperties(device.handle, &device.memory);
   for (std::uint32_t i = 0; i < device.memory.memoryHeapCount; ++i) {
     const VkMemoryHeap& heap = device.memory.memoryHeaps[i];
     if ((heap.flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) == 0) continue;
@@ -396,7 +398,7 @@ std::shared_ptr<const PhysicalDevice> examine(std::shared_ptr<const Instance> in
   device->instance = std::move(instance);
   device->handle = handle;
   VkPhysicalDeviceProperties properties;
-  vkGetPhysicalDeviceProperties(handle, &properties);
+  device->instance->vk().GetPhysicalDeviceProperties(handle, &properties);
   if (properties.apiVersion < VK_API_VERSION_1_1) {
     throw DeviceError("the device offers Vulkan " + version_text(properties.apiVersion) +
                       "; at least 1.1 is needed");
@@ -404,7 +406,7 @@ std::shared_ptr<const PhysicalDevice> examine(std::shared_ptr<const Instance> in
   device->api_version = std::min(properties.apiVersion, device->instance->api_version());
   choose_queue_family(*device, claims);
 
-  Extensions extensions(handle, claims);
+  Extensions extensions(*device, claims);
   const bool v12 = device->api_version >= VK_API_VERSION_1_2;
   const bool v13 = device->api_version >= VK_API_VERSION_1_3;
   KnownStructures& known = device->known;

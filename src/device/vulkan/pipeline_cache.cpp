@@ -70,19 +70,20 @@ void PipelineCache::create(std::span<const std::byte> blob) {
   info.initialDataSize = blob.size();
   info.pInitialData = blob.data();
   VkPipelineCache cache = VK_NULL_HANDLE;
-  if (vkCreatePipelineCache(core_.handle(), &info, nullptr, &cache) == VK_SUCCESS) {
-    handle_ = PipelineCacheHandle(core_.handle(), cache);
+  if (core_.vk().CreatePipelineCache(core_.handle(), &info, nullptr, &cache) == VK_SUCCESS) {
+    handle_ = PipelineCacheHandle(core_, cache);
   }
 }
 
 void PipelineCache::save() {
   if (!handle_) return;
   std::size_t size = 0;
-  if (vkGetPipelineCacheData(core_.handle(), get(), &size, nullptr) != VK_SUCCESS) return;
+  if (core_.vk().GetPipelineCacheData(core_.handle(), get(), &size, nullptr) != VK_SUCCESS) return;
   // Only the header: the driver keeps nothing here (lavapipe). The same size again: nothing new.
   if (size <= kHeaderBytes || size == loaded_) return;
   std::vector<std::byte> blob(size);
-  if (vkGetPipelineCacheData(core_.handle(), get(), &size, blob.data()) != VK_SUCCESS) return;
+  if (core_.vk().GetPipelineCacheData(core_.handle(), get(), &size, blob.data()) != VK_SUCCESS)
+    return;
   blob.resize(size);
   store_.put(key_, blob);
 }

@@ -9,9 +9,9 @@
 namespace tessera::device {
 namespace {
 
-std::string device_name(VkPhysicalDevice device) {
+std::string device_name(const vulkan::Instance& instance, VkPhysicalDevice device) {
   VkPhysicalDeviceProperties properties;
-  vkGetPhysicalDeviceProperties(device, &properties);
+  instance.vk().GetPhysicalDeviceProperties(device, &properties);
   return std::string("vulkan: ") + properties.deviceName;
 }
 
@@ -27,7 +27,7 @@ void probe_into(PlatformProbe& probe) {
                                    vulkan::Core::open(physical));
                              }});
     } catch (const std::exception& error) {
-      probe.failures.push_back({device_name(handle), error.what()});
+      probe.failures.push_back({device_name(*instance, handle), error.what()});
     }
   }
 }

@@ -97,9 +97,9 @@ void create_layouts(Core& core, Pipeline& pipeline) {
   set_info.bindingCount = static_cast<std::uint32_t>(bindings.size());
   set_info.pBindings = bindings.data();
   VkDescriptorSetLayout set_layout = VK_NULL_HANDLE;
-  core.check(vkCreateDescriptorSetLayout(device, &set_info, nullptr, &set_layout),
+  core.check(core.vk().CreateDescriptorSetLayout(device, &set_info, nullptr, &set_layout),
              "vkCreateDescriptorSetLayout");
-  pipeline.set_layout = SetLayoutHandle(device, set_layout);
+  pipeline.set_layout = SetLayoutHandle(core, set_layout);
 
   const bool push = pipeline.argument_bytes != 0 && !pipeline.arguments_in_buffer;
   const VkPushConstantRange range{
@@ -111,8 +111,9 @@ void create_layouts(Core& core, Pipeline& pipeline) {
   info.pushConstantRangeCount = push ? 1 : 0;
   info.pPushConstantRanges = &range;
   VkPipelineLayout layout = VK_NULL_HANDLE;
-  core.check(vkCreatePipelineLayout(device, &info, nullptr, &layout), "vkCreatePipelineLayout");
-  pipeline.layout = PipelineLayoutHandle(device, layout);
+  core.check(core.vk().CreatePipelineLayout(device, &info, nullptr, &layout),
+             "vkCreatePipelineLayout");
+  pipeline.layout = PipelineLayoutHandle(core, layout);
 }
 
 // Ids 0 to 2 are the work-group size, whatever the request says of them.
@@ -149,9 +150,9 @@ void create_pipeline(Core& core, Pipeline& pipeline, const ProgramRequest& reque
   module_info.codeSize = request.spirv.size_bytes();
   module_info.pCode = request.spirv.data();
   VkShaderModule module_handle = VK_NULL_HANDLE;
-  core.check(vkCreateShaderModule(device, &module_info, nullptr, &module_handle),
+  core.check(core.vk().CreateShaderModule(device, &module_info, nullptr, &module_handle),
              "vkCreateShaderModule");
-  const ShaderModuleHandle module(device, module_handle);
+  const ShaderModuleHandle module(core, module_handle);
 
   const Constants constants = all_constants(request);
   std::vector<VkSpecializationMapEntry> entries;
@@ -183,13 +184,14 @@ void create_pipeline(Core& core, Pipeline& pipeline, const ProgramRequest& reque
   }
   info.layout = pipeline.layout.get();
   VkPipeline handle = VK_NULL_HANDLE;
-  VkResult result = vkCreateComputePipelines(device, cache.get(), 1, &info, nullptr, &handle);
+  VkResult result =
+      core.vk().CreateComputePipelines(device, cache.get(), 1, &info, nullptr, &handle);
   if (result != VK_SUCCESS && result != VK_ERROR_DEVICE_LOST && cache.warm()) {
     cache.forget();
-    result = vkCreateComputePipelines(device, cache.get(), 1, &info, nullptr, &handle);
+    result = core.vk().CreateComputePipelines(device, cache.get(), 1, &info, nullptr, &handle);
   }
   core.check(result, "vkCreateComputePipelines");
-  pipeline.handle = PipelineHandle(device, handle);
+  pipeline.handle = PipelineHandle(core, handle);
 }
 
 }  // namespace

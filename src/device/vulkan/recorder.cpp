@@ -35,7 +35,9 @@ void Recorder::copy(const Buffer&, std::uint64_t, Buffer&, std::uint64_t, std::u
   refuse("copy");
 }
 void Recorder::fill(Buffer&, std::uint64_t, std::uint64_t, std::uint8_t) {
-  refuse("keep error words of its own: hand it an ErrorLog (Executor::with_errors)");
+  refuse(
+      "keep error words of its own: hand it an error log (Executor::with_errors, "
+      "tessera_stream_set_error_log)");
 }
 void Recorder::synchronize() { refuse("wait: whoever submits the command buffer does"); }
 double Recorder::time(const std::function<void()>&) { refuse("measure time"); }
@@ -44,7 +46,7 @@ void Recorder::launch(const Launch& launch) {
   core_->require_alive();
   const Pipeline& pipeline = launcher_.check(launch);
   const VkDescriptorSet set = launcher_.bind(launch, pipeline, held_);
-  record_barrier(commands_);
+  record_barrier(*core_, commands_);
   launcher_.record(commands_, launch, pipeline, set);
 }
 

@@ -102,7 +102,7 @@ void VulkanStream::synchronize() {
 VkCommandBuffer VulkanStream::begin_command(bool launch) {
   const VkCommandBuffer commands = recording_batch().commands();
   if (!launch) stop_clock(commands);
-  record_barrier(commands);
+  record_barrier(*core_, commands);
   return commands;
 }
 
@@ -123,7 +123,7 @@ void VulkanStream::record_copy(VulkanBuffer& source, std::uint64_t source_offset
   batch.held().keep(target.shared_from_this());
   const VkBufferCopy region{source.offset() + source_offset, target.offset() + target_offset,
                             bytes};
-  vkCmdCopyBuffer(commands, source.handle(), target.handle(), 1, &region);
+  core_->vk().CmdCopyBuffer(commands, source.handle(), target.handle(), 1, &region);
   end_command();
 }
 
@@ -224,8 +224,8 @@ void VulkanStream::fill(Buffer& target, std::uint64_t offset, std::uint64_t byte
   fill_bytes(offset, first_word);
   const VkCommandBuffer commands = begin_command(false);
   batches_[next_].held().keep(buffer.shared_from_this());
-  vkCmdFillBuffer(commands, buffer.handle(), buffer.offset() + first_word, last_word - first_word,
-                  value * 0x01010101U);
+  core_->vk().CmdFillBuffer(commands, buffer.handle(), buffer.offset() + first_word,
+                            last_word - first_word, value * 0x01010101U);
   end_command();
   fill_bytes(last_word, end);
 }
@@ -261,8 +261,9 @@ double VulkanStream::time(const std::function<void()>& work) {
     info.queryType = VK_QUERY_TYPE_TIMESTAMP;
     info.queryCount = 2;
     VkQueryPool pool = VK_NULL_HANDLE;
-    core_->check(vkCreateQueryPool(core_->handle(), &info, nullptr, &pool), "vkCreateQueryPool");
-    queries_ = QueryPoolHandle(core_->handle(), pool);
+    core_->check(core_->vk().CreateQueryPool(core_->handle(), &info, nullptr, &pool),
+                 "vkCreateQueryPool");
+    queries_ = QueryPoolHandle(*core_, pool);
   }
   struct Disarm {
     ~Disarm() { clock = Clock::kOff; }
@@ -277,25 +278,26 @@ double VulkanStream::time(const std::function<void()>& work) {
 }
 
 void VulkanStream::start_clock(VkCommandBuffer commands) {
-  vkCmdResetQueryPool(commands, queries_.get(), 0, 2);
+  core_->vk().CmdResetQueryPool(commands, queries_.get(), 0, 2);
   // At the bottom of the pipe everything before has finished, uploads within time() among it.
-  vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries_.get(), 0);
+  core_->vk().CmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries_.get(), 0);
 }
 
 // Before a batch ends and before a command that is no launch; a later launch moves the end.
 void VulkanStream::stop_clock(VkCommandBuffer commands) {
   if (clock_ != Clock::kRunning) return;
-  if (end_written_) vkCmdResetQueryPool(commands, queries_.get(), 1, 1);
-  vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries_.get(), 1);
+  if (end_written_) core_->vk().CmdResetQueryPool(commands, queries_.get(), 1, 1);
+  core_->vk().CmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries_.get(), 1);
   end_written_ = true;
   clock_ = Clock::kStopped;
 }
 
 double VulkanStream::read_clock() {
   std::array<std::uint64_t, 2> ticks{};
-  core_->check(vkGetQueryPoolResults(core_->handle(), queries_.get(), 0, 2, sizeof(ticks),
-                                     ticks.data(), sizeof(ticks[0]), VK_QUERY_RESULT_64_BIT),
-               "vkGetQueryPoolResults");
+  core_->check(
+      core_->vk().GetQueryPoolResults(core_->handle(), queries_.get(), 0, 2, sizeof(ticks),
+                                      ticks.data(), sizeof(ticks[0]), VK_QUERY_RESULT_64_BIT),
+      "vkGetQueryPoolResults");
   const PhysicalDevice& physical = core_->physical();
   const std::uint64_t mask = physical.timestamp_bits >= 64
                                  ? ~std::uint64_t{0}

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one door to the vendor's header, and what older copies of it lack.
+// The one door to the vendor's header, and what older copies of it lack. Functions of Vulkan are
+// called through functions.hpp.
 #pragma once
 
+#if !defined(VULKAN_H_) && !defined(VK_NO_PROTOTYPES)
+#define VK_NO_PROTOTYPES
+#endif
 #include <vulkan/vulkan.h>
 
 #include <cstdint>

@@ -57,6 +57,16 @@ std::vector<Define> shape_constants(const Problem& problem, const Config& /*conf
           {"ALIGNED", is_aligned(problem, 4) ? 1U : 0U}};
 }
 
+std::uint32_t code_type(const Problem& problem) {
+  return call_of(problem).has_codes() ? dtype_axis(call_of(problem).stored) : 0;
+}
+
+std::vector<Define> code_constants(const Problem& problem, const Config& config) {
+  std::vector<Define> constants = shape_constants(problem, config);
+  constants.push_back({"CODE_TYPE", code_type(problem)});
+  return constants;
+}
+
 std::uint32_t vector_elements(const Problem& problem) {
   return is_aligned(problem, 8) ? 8 : is_aligned(problem, 4) ? 4 : 1;
 }
@@ -70,6 +80,10 @@ std::uint32_t listed_items(const Problem& problem, const AttentionTiling& tiling
 std::int64_t rows_of_sequence(const Problem& problem) {
   const AttentionProblem& call = call_of(problem);
   return call.packed ? ceil_div(call.q_len, std::max<std::int64_t>(call.sequences, 1)) : call.q_len;
+}
+
+std::int64_t rows_that_share_keys(const Problem& problem) {
+  return call_of(problem).is_paged() ? rows_of_sequence(problem) : call_of(problem).q_len;
 }
 
 std::int64_t keys_of_sequence(const Problem& problem) {
@@ -144,6 +158,13 @@ abi::AttentionArgs core_arguments(const Problem& problem, const AttentionTiling&
     args.lse_stride_head = narrow(lse.strides[call.rowless ? 2 : 1]);
   }
   return args;
+}
+
+abi::AttentionScales scale_arguments(const TensorSpec& scales) {
+  return {.offset = narrow(scales.offset),
+          .stride_batch = narrow(scales.strides[0]),
+          .stride_row = narrow(scales.strides[1]),
+          .stride_head = narrow(scales.strides[2])};
 }
 
 abi::AttentionPolicyArgs policy_arguments(const Problem& problem, const AttentionTiling& tiling) {

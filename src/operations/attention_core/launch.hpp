@@ -54,6 +54,7 @@ AttentionScratch scratch_of(const Problem& problem, const AttentionTiling& tilin
 abi::AttentionArgs core_arguments(const Problem& problem, const AttentionTiling& tiling);
 abi::AttentionPages page_arguments(const Problem& problem);
 abi::AttentionPolicyArgs policy_arguments(const Problem& problem, const AttentionTiling& tiling);
+abi::AttentionScales scale_arguments(const TensorSpec& scales);
 
 // The operands of the policies, in the order of their bindings: the scratch buffer first.
 std::vector<std::size_t> policy_bindings(const AttentionSlots& slots);
@@ -64,8 +65,13 @@ std::uint32_t listed_items(const Problem& problem, const AttentionTiling& tiling
 std::int64_t rows_of_sequence(const Problem& problem);
 std::int64_t keys_of_sequence(const Problem& problem);
 
+// Rows that have keys in common: those of a sequence in pages, or all of a batch.
+std::int64_t rows_that_share_keys(const Problem& problem);
+
 // One work-group for every `rows` query rows of each head and batch.
 Dim3 row_groups(const Problem& problem, std::int64_t rows);
+// The same, or one for each item that the work list may have.
+Dim3 listed_groups(const Problem& problem, const AttentionTiling& tiling, std::int64_t rows);
 
 // A small kernel, "attention/core/<name>" in both languages: the same program whatever the
 // configuration of the variant, in groups of kHelperItems.
@@ -86,6 +92,9 @@ Pass weights_pass(const AttentionSlots& slots, const Tiling& tiling);
 bool is_aligned(const Problem& problem, std::int64_t elements);
 // Values of HEAD_DIM, VALUE_DIM and ALIGNED, to four elements.
 std::vector<Define> shape_constants(const Problem& problem, const Config& config);
+// The same and CODE_TYPE, of kernels that take codes.
+std::vector<Define> code_constants(const Problem& problem, const Config& config);
+std::uint32_t code_type(const Problem& problem);  // DTYPE_…; 0 where keys and values are floats
 // What those are multiples of: 8, 4 or 1.
 std::uint32_t vector_elements(const Problem& problem);
 
@@ -99,6 +108,7 @@ struct ForwardKernel {
   std::function<std::vector<Define>(const Problem&, const Config&)> constants = shape_constants;
   bool takes_policies = true;
   bool takes_list = false;
+  bool takes_codes = false;  // of keys and values, built with CODES=1
 };
 std::vector<Pass> forward_passes(const AttentionSlots& slots, const ForwardKernel& kernel);
 // A variant of that kernel; the caller adds what it needs, its space and what it rejects.

@@ -38,12 +38,27 @@ TensorSpec rows(const Problem& problem, std::size_t slot) {
 
 bool is_combined(const AttentionSlots& slots) { return slots.key == slots.value; }
 
-TensorSpec pool(const Problem& problem, std::size_t slot, std::int64_t first_head) {
+TensorSpec pool(const Problem& problem, TensorSpec spec, std::int64_t first_head) {
   const AttentionProblem& call = problem.as<AttentionProblem>();
-  const TensorSpec& spec = problem.spec(slot);
   if (!call.is_paged()) return with_batch(spec);
-  if (is_combined(call.slots)) return every_other_head(spec, first_head);
+  if (is_combined(call.slots)) return every_other_head(std::move(spec), first_head);
   return permuted(spec, {0, 2, 1, 3});
+}
+
+// As if each scale were a row of one feature.
+TensorSpec scales(const Problem& problem, std::size_t slot, std::int64_t first_head) {
+  TensorSpec spec = problem.spec(slot);
+  for (std::size_t axis = 0; axis < spec.shape.size(); ++axis) {
+    if (spec.shape[axis] != 1) continue;
+    spec.shape[axis] = problem
+                           .spec(first_head == 0 ? problem.as<AttentionProblem>().slots.key
+                                                 : problem.as<AttentionProblem>().slots.value)
+                           .shape[axis];
+    spec.strides[axis] = 0;
+  }
+  spec.shape.push_back(1);
+  spec.strides.push_back(1);
+  return pool(problem, std::move(spec), first_head);
 }
 
 void require_ints(const Problem& problem, std::size_t slot, const Shape& shape,
@@ -59,9 +74,6 @@ void require_pool(const Problem& problem, std::size_t slot, const std::string& a
   require_contiguous_rows(problem, slot);
   require(problem, spec.shape[0] >= 1 && spec.elements() > 0,
           operand_text(problem, slot) + " must have a page, a token and a head");
-  require(problem, spec.dtype == problem.dtype,
-          problem.operation->operands[slot].name + " must have the dtype of the queries, " +
-              std::string(to_string(problem.dtype)));
 }
 
 // The pools: what they say of the call.
@@ -140,10 +152,16 @@ TensorSpec output_rows(const Problem& problem) {
   return rows(problem, problem.as<AttentionProblem>().slots.output);
 }
 TensorSpec key_rows(const Problem& problem) {
-  return pool(problem, problem.as<AttentionProblem>().slots.key, 0);
+  return pool(problem, problem.spec(problem.as<AttentionProblem>().slots.key), 0);
 }
 TensorSpec value_rows(const Problem& problem) {
-  return pool(problem, problem.as<AttentionProblem>().slots.value, 1);
+  return pool(problem, problem.spec(problem.as<AttentionProblem>().slots.value), 1);
+}
+TensorSpec key_scales(const Problem& problem) {
+  return scales(problem, problem.as<AttentionProblem>().slots.key_scale, 0);
+}
+TensorSpec value_scales(const Problem& problem) {
+  return scales(problem, problem.as<AttentionProblem>().slots.value_scale, 1);
 }
 
 void validate_paged_attention(Problem& problem) {
@@ -159,6 +177,7 @@ void validate_paged_attention(Problem& problem) {
   call.q_len = call.packed ? query[0] : 1;
   require(problem, query[0] < kMaxLength, "there must be fewer than 2^30 query rows");
   parse_pools(problem, call);
+  check_stored(problem, call);
   parse_tables(problem, call);
   require_groups(problem, call);
   std::optional<std::int64_t> window;

@@ -26,6 +26,23 @@ struct AttentionPagedCall {
   STRUCT(AttentionPages) pages;
 };
 
+// Scales of codes by the axes of their rows; a stride of 0 shares them.
+struct AttentionScales {
+  u32 offset;
+  u32 stride_batch;  // of pools, of pages
+  u32 stride_row;
+  u32 stride_head;
+};
+
+// Of kernels with CODES=1; with PAGED=0 the pages are nothing.
+struct AttentionCodesCall {
+  STRUCT(AttentionArgs) core;
+  STRUCT(AttentionPolicyArgs) policy;
+  STRUCT(AttentionPages) pages;
+  STRUCT(AttentionScales) key_scales;
+  STRUCT(AttentionScales) value_scales;
+};
+
 // Of attention/core/pages, which makes the table of rows.
 struct AttentionPagesArgs {
   STRUCT(AttentionPages) pages;

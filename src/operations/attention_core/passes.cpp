@@ -88,6 +88,12 @@ Dim3 row_groups(const Problem& problem, std::int64_t rows) {
   return {ceil_div(call.q_len, rows), narrow(call.heads), narrow(call.batch)};
 }
 
+Dim3 listed_groups(const Problem& problem, const AttentionTiling& tiling, std::int64_t rows) {
+  Dim3 groups = row_groups(problem, rows);
+  if (tiling.listed > 0) groups.x = listed_items(problem, tiling);
+  return groups;
+}
+
 Pass helper_pass(const std::string& name) {
   Pass pass;
   pass.name = name;
@@ -263,37 +269,85 @@ Pass combine_pass(const AttentionSlots& slots, const Tiling& tiling, bool sinks)
   return pass;
 }
 
-// The kernel for keys in pages, between the passes that find them and merge.
-std::vector<Pass> paged_passes(const AttentionSlots& slots, const ForwardKernel& kernel) {
+// The kernel of calls with a band and a cap at most.
+Pass plain_pass(const AttentionSlots& slots, const ForwardKernel& kernel) {
   Pass pass;
-  pass.name = "paged";
+  pass.name = "plain";
   if (!kernel.opencl.empty()) pass.opencl = {.file = kernel.opencl, .entry = kernel.entry};
   if (!kernel.vulkan.empty()) pass.vulkan = {.file = kernel.vulkan, .entry = "main"};
-  pass.bindings = {slots.query, slots.key, slots.value, slots.output, slots.log_sum_exp};
-  append(pass.bindings, policy_bindings(slots));
-  pass.bindings.push_back(slots.block_tables);
+  pass.bindings = {slots.query, slots.key, slots.value, slots.output, slots.log_sum_exp, kScratch};
   pass.constants = kernel.constants;
   pass.axes = [axes = kernel.axes](const Problem& problem, const DeviceProfile& profile) {
     std::vector<Define> all = axes(problem, profile);
-    all.push_back({"POLICY", 1});
-    all.push_back({"PAGED", 1});
+    all.push_back({"POLICY", 0});
     return all;
   };
   pass.groups = [groups = kernel.groups, tiling = kernel.tiling](const Problem& problem,
                                                                  const Config& config) {
+    if (call_of(problem).policies) return kNothing;
     Dim3 count = groups(problem, config);
     count.x *= tiling(problem, config).splits;
     return count;
   };
   pass.args = [tiling = kernel.tiling](const Problem& problem, const Config& config) {
-    const AttentionTiling cut = tiling(problem, config);
-    return argument_bytes(abi::AttentionPagedCall{.core = core_arguments(problem, cut),
-                                                  .policy = policy_arguments(problem, cut),
-                                                  .pages = page_arguments(problem)});
+    return argument_bytes(core_arguments(problem, tiling(problem, config)));
   };
-  std::vector<Pass> passes{pages_pass(slots, kernel.tiling), std::move(pass),
+  return pass;
+}
+
+// The kernel of all policies: over floats or codes, one after the other or in pages.
+Pass policies_pass(const AttentionSlots& slots, const ForwardKernel& kernel, bool codes) {
+  const bool paged = slots.block_tables != kNoOperand;
+  Pass pass;
+  pass.name = codes ? "codes" : paged ? "paged" : "policies";
+  if (!kernel.opencl.empty()) pass.opencl = {.file = kernel.opencl, .entry = kernel.entry};
+  if (!kernel.vulkan.empty()) pass.vulkan = {.file = kernel.vulkan, .entry = "main"};
+  pass.bindings = {slots.query, slots.key, slots.value, slots.output, slots.log_sum_exp};
+  append(pass.bindings, policy_bindings(slots));
+  if (paged || codes) pass.bindings.push_back(slots.block_tables);
+  if (codes) append(pass.bindings, {slots.key_scale, slots.value_scale});
+  pass.constants = kernel.constants;
+  pass.axes = [axes = kernel.axes, paged, codes](const Problem& problem,
+                                                 const DeviceProfile& profile) {
+    std::vector<Define> all = axes(problem, profile);
+    all.push_back({"POLICY", 1});
+    if (paged || codes) all.push_back({"PAGED", paged ? 1U : 0U});
+    if (codes) all.push_back({"CODES", 1});
+    return all;
+  };
+  pass.groups = [groups = kernel.groups, tiling = kernel.tiling, codes](const Problem& problem,
+                                                                        const Config& config) {
+    if (!call_of(problem).policies || call_of(problem).has_codes() != codes) return kNothing;
+    Dim3 count = groups(problem, config);
+    count.x *= tiling(problem, config).splits;
+    return count;
+  };
+  pass.args = [tiling = kernel.tiling, paged, codes](const Problem& problem, const Config& config) {
+    const AttentionTiling cut = tiling(problem, config);
+    const abi::AttentionArgs core = core_arguments(problem, cut);
+    const abi::AttentionPolicyArgs policy = policy_arguments(problem, cut);
+    if (!paged && !codes) return argument_bytes(abi::AttentionCall{.core = core, .policy = policy});
+    const abi::AttentionPages pages = paged ? page_arguments(problem) : abi::AttentionPages{};
+    if (!codes) {
+      return argument_bytes(
+          abi::AttentionPagedCall{.core = core, .policy = policy, .pages = pages});
+    }
+    return argument_bytes(
+        abi::AttentionCodesCall{.core = core,
+                                .policy = policy,
+                                .pages = pages,
+                                .key_scales = scale_arguments(key_scales(problem)),
+                                .value_scales = scale_arguments(value_scales(problem))});
+  };
+  return pass;
+}
+
+// Between the passes that find keys in pages and merge.
+std::vector<Pass> paged_passes(const AttentionSlots& slots, const ForwardKernel& kernel) {
+  std::vector<Pass> passes{pages_pass(slots, kernel.tiling), policies_pass(slots, kernel, false),
                            combine_pass(slots, kernel.tiling, false),
                            combine_pass(slots, kernel.tiling, true)};
+  if (kernel.takes_codes) passes.insert(passes.begin() + 2, policies_pass(slots, kernel, true));
   if (slots.query_start_loc != kNoOperand)
     passes.insert(passes.begin() + 1, work_pass(slots, kernel.tiling));
   return passes;
@@ -301,46 +355,16 @@ std::vector<Pass> paged_passes(const AttentionSlots& slots, const ForwardKernel&
 
 std::vector<Pass> forward_passes(const AttentionSlots& slots, const ForwardKernel& kernel) {
   if (slots.block_tables != kNoOperand) return paged_passes(slots, kernel);
-  const auto forward = [&](bool policies) {
-    Pass pass;
-    pass.name = policies ? "policies" : "plain";
-    if (!kernel.opencl.empty()) pass.opencl = {.file = kernel.opencl, .entry = kernel.entry};
-    if (!kernel.vulkan.empty()) pass.vulkan = {.file = kernel.vulkan, .entry = "main"};
-    pass.bindings = {slots.query, slots.key, slots.value, slots.output, slots.log_sum_exp};
-    if (policies) {
-      append(pass.bindings, policy_bindings(slots));
-    } else {
-      pass.bindings.push_back(kScratch);
-    }
-    pass.constants = kernel.constants;
-    pass.axes = [axes = kernel.axes, policies](const Problem& problem,
-                                               const DeviceProfile& profile) {
-      std::vector<Define> all = axes(problem, profile);
-      all.push_back({"POLICY", policies ? 1U : 0U});
-      return all;
-    };
-    pass.groups = [groups = kernel.groups, tiling = kernel.tiling, policies](const Problem& problem,
-                                                                             const Config& config) {
-      if (call_of(problem).policies != policies) return kNothing;
-      Dim3 count = groups(problem, config);
-      count.x *= tiling(problem, config).splits;
-      return count;
-    };
-    pass.args = [tiling = kernel.tiling, policies](const Problem& problem, const Config& config) {
-      const AttentionTiling cut = tiling(problem, config);
-      return policies ? argument_bytes(call_arguments(problem, cut))
-                      : argument_bytes(core_arguments(problem, cut));
-    };
-    return pass;
-  };
   const bool spans = slots.sequence_start != kNoOperand;
   std::vector<Pass> passes{spans ? spans_pass(slots) : rows_pass(slots),
                            map_pass(slots, kernel.tiling),
-                           forward(false),
-                           forward(true),
+                           plain_pass(slots, kernel),
+                           policies_pass(slots, kernel, false),
                            combine_pass(slots, kernel.tiling, false),
                            combine_pass(slots, kernel.tiling, true)};
-  if (!kernel.takes_policies) passes = {forward(false)};
+  if (kernel.takes_codes && slots.key_scale != kNoOperand)
+    passes.insert(passes.end() - 2, policies_pass(slots, kernel, true));
+  if (!kernel.takes_policies) passes = {plain_pass(slots, kernel)};
   if (kernel.takes_list) passes.insert(passes.begin() + 1, work_pass(slots, kernel.tiling));
   if (slots.weights != kNoOperand) passes.push_back(weights_pass(slots, kernel.tiling));
   return passes;

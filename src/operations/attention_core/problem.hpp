@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "operations/attention_core/slots.hpp"
+#include "operations/common/codes.hpp"
 #include "operations/common/ways.hpp"
 #include "tessera/record.hpp"
 
@@ -29,6 +30,7 @@ struct PagedKeys {
 struct AttentionProblem {
   AttentionSlots slots{};
   PagedKeys paged{};
+  DType stored = DType::kF32;  // of keys and values
   std::int64_t batch = 0, q_len = 0, kv_len = 0, heads = 0, kv_heads = 0, head_dim = 0,
                value_dim = 0;
   double scale = 1;
@@ -50,6 +52,7 @@ struct AttentionProblem {
   std::int64_t band_low = 0, band_high = 0;
 
   bool is_paged() const { return paged.size > 0; }  // kv_len is then what one sequence has room for
+  bool has_codes() const { return slots.key_scale != kNoOperand && is_code(stored); }
   std::int64_t group() const { return heads / kv_heads; }
   // The keys [first, last) that row i sees where only the band hides any.
   std::int64_t first_key(std::int64_t row) const {
@@ -73,6 +76,10 @@ TensorSpec query_rows(const Problem& problem);
 TensorSpec key_rows(const Problem& problem);
 TensorSpec value_rows(const Problem& problem);
 TensorSpec output_rows(const Problem& problem);
+// Scales in the order of the rows that they are for, without their features: stride 0 along axes
+// that share one.
+TensorSpec key_scales(const Problem& problem);
+TensorSpec value_scales(const Problem& problem);
 // A mask or a bias, also [batch, rows, keys] or [batch, keys], as [batch, heads, rows, keys] with
 // stride 0 along axes of size 1.
 TensorSpec with_pair_axes(TensorSpec spec);

@@ -51,6 +51,39 @@ std::vector<Operand> rows(bool packable) {
             "2^-126 of the row's heaviest, or is dropped, reaches the output or does not")};
 }
 
+Operand stored(std::string name, std::string shape, std::string doc) {
+  Operand operand = input(std::move(name), std::move(shape),
+                          std::move(doc) + "; codes of i8, i4, e4m3fn or e5m2 have scales");
+  operand.dtypes.insert(operand.dtypes.end(),
+                        {DType::kI8, DType::kI4, DType::kE4M3FN, DType::kE5M2});
+  return operand;
+}
+
+Operand scale(std::string name, std::string of, std::string shape) {
+  return optional_input(
+      std::move(name), std::move(shape), {DType::kF32},
+      "what a code of " + std::move(of) + " times this means, not negative; each axis may be 1");
+}
+
+std::vector<StorageTypes> stored_types(const std::string& query, const std::string& key) {
+  std::vector<StorageTypes> types;
+  const auto add = [&](DType dtype, DType code, const std::string& name) {
+    types.emplace_back(name,
+                       std::vector<std::pair<std::string, DType>>{{query, dtype}, {key, code}});
+  };
+  for (const DType dtype : kStorage) add(dtype, dtype, std::string(to_string(dtype)));
+  // By turns: quick checks take the first combination of each.
+  constexpr DType kCodes[] = {DType::kI8, DType::kE4M3FN, DType::kE5M2, DType::kI4};
+  for (std::size_t turn = 0; turn < kStorage.size(); ++turn) {
+    for (std::size_t n = 0; n < std::size(kCodes); ++n) {
+      const DType dtype = kStorage[(turn + n) % kStorage.size()];
+      add(dtype, kCodes[n],
+          std::string(to_string(dtype)) + "_" + std::string(to_string(kCodes[n])));
+    }
+  }
+  return types;
+}
+
 Operand mask() {
   return optional_input("attention_mask", "[batch, heads, q_len, kv_len]", {DType::kU8},
                         "0 hides the key; batch, heads, q_len may be 1, heads also kv_heads; also "

@@ -20,6 +20,10 @@ Operand output(std::string name, std::string shape, std::string doc);
 Operand log_sum_exp(Role role, bool optional);
 // Query, key and value; `packable`: cum_seqlens may say where sequences begin.
 std::vector<Operand> rows(bool packable);
+// Keys or values as floats, or as codes of the types that an operation lists beside them.
+Operand stored(std::string name, std::string shape, std::string doc);
+Operand scale(std::string name, std::string of, std::string shape);
+std::vector<StorageTypes> stored_types(const std::string& query, const std::string& key);
 Operand mask();
 Operand bias();
 Operand sinks();

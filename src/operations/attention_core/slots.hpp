@@ -23,6 +23,8 @@ struct AttentionSlots {
   // Of keys in pages; `key` and `value` are then pools, and the same one where heads are combined.
   std::size_t block_tables = kNoOperand, context_lens = kNoOperand, query_start_loc = kNoOperand,
               num_seqs = kNoOperand;
+  // What codes of keys and values times them mean; the same one where heads are combined.
+  std::size_t key_scale = kNoOperand, value_scale = kNoOperand;
   std::size_t output_gradient = kNoOperand, query_gradient = kNoOperand, key_gradient = kNoOperand,
               value_gradient = kNoOperand, bias_gradient = kNoOperand, sinks_gradient = kNoOperand;
 };

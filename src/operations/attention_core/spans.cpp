@@ -16,9 +16,6 @@ void validate_ragged_decode(Problem& problem) {
   problem.dtype = problem.spec(slots.query).dtype;
   for (const std::size_t slot : {slots.key, slots.value}) {
     require_rows(problem, slot, false);
-    require(problem, problem.spec(slot).dtype == problem.dtype,
-            problem.operation->operands[slot].name + " must have the dtype of query, " +
-                std::string(to_string(problem.dtype)));
   }
   const Shape &key = problem.spec(slots.key).shape, &value = problem.spec(slots.value).shape;
   require(problem, key[0] == value[0] && key[1] == value[1] && key[2] == value[2],
@@ -36,6 +33,7 @@ void validate_ragged_decode(Problem& problem) {
                         .head_dim = key[3],
                         .value_dim = value[3]};
   call.rowless = query.size() == 3;
+  check_stored(problem, call);
   require(problem, call.kv_len < kMaxLength && call.batch < kMaxLength,
           "batch and number of rows must be below 2^30");
   require_groups(problem, call);

@@ -106,6 +106,14 @@ Shape lse_shape(const Problem& problem, const AttentionProblem& call) {
   return {call.batch, call.heads, call.q_len};
 }
 
+// Rows begin with a byte of two elements.
+bool are_even(const TensorSpec& spec) {
+  bool even = spec.offset % 2 == 0;
+  for (std::size_t axis = 0; axis + 1 < spec.shape.size(); ++axis)
+    even = even && (spec.shape[axis] <= 1 || spec.strides[axis] % 2 == 0);
+  return even;
+}
+
 void require_spec(const Problem& problem, std::size_t slot, DType dtype, const Shape& shape) {
   const TensorSpec wanted = TensorSpec::contiguous(dtype, shape);
   require(problem, problem.spec(slot).dtype == dtype && problem.spec(slot).shape == shape,
@@ -142,6 +150,37 @@ void require_groups(const Problem& problem, const AttentionProblem& call) {
   require(problem, call.kv_heads >= 1 && call.heads % call.kv_heads == 0,
           "the " + std::to_string(call.heads) + " query heads must be a multiple of the " +
               std::to_string(call.kv_heads) + " key/value heads");
+}
+
+void check_stored(const Problem& problem, AttentionProblem& call) {
+  const AttentionSlots& slots = call.slots;
+  const auto name = [&](std::size_t slot) { return problem.operation->operands[slot].name; };
+  call.stored = problem.spec(slots.key).dtype;
+  require(problem, is_code(call.stored) || call.stored == problem.dtype,
+          name(slots.key) + " must have the dtype of " + name(slots.query) + ", " +
+              std::string(to_string(problem.dtype)) + ", or be codes");
+  require(problem, problem.spec(slots.value).dtype == call.stored,
+          name(slots.value) + " must have the dtype of " + name(slots.key) + ", " +
+              std::string(to_string(call.stored)));
+  for (const auto& [slot, rows] :
+       {std::pair{slots.key_scale, slots.key}, std::pair{slots.value_scale, slots.value}}) {
+    const Shape& shape = problem.spec(rows).shape;
+    require(problem, problem.has(slot) == call.has_codes(),
+            name(rows) +
+                (call.has_codes() ? " holds codes and needs " : " holds no codes and takes no ") +
+                name(slot));
+    if (!call.has_codes()) continue;
+    require(problem,
+            !is_packed(call.stored) || (shape.back() % 2 == 0 && are_even(problem.spec(rows))),
+            operand_text(problem, rows) + " has rows that begin or end within a byte");
+    const Shape& of = problem.spec(slot).shape;
+    bool fits = of.size() == 3;
+    for (std::size_t axis = 0; fits && axis < 3; ++axis)
+      fits = of[axis] == 1 || of[axis] == shape[axis];
+    require(problem, fits,
+            operand_text(problem, slot) + " must have the axes of " + operand_text(problem, rows) +
+                " but the last, or 1 in their place");
+  }
 }
 
 void set_band(AttentionProblem& call) {

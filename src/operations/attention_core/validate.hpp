@@ -23,6 +23,8 @@ void require_contiguous_rows(const Problem& problem, std::size_t slot);  // if t
 void require_rows(const Problem& problem, std::size_t slot, bool may_be_packed);
 void require_dim(const Problem& problem, std::size_t slot);
 void require_groups(const Problem& problem, const AttentionProblem& call);
+// The dtype of keys and values, and that of codes there are scales.
+void check_stored(const Problem& problem, AttentionProblem& call);
 // The options of the family that the operation has.
 void parse_options(const Problem& problem, AttentionProblem& call);
 // The band of key - row, or of key - position where the kernels have a table of rows.

@@ -12,9 +12,11 @@
 #define GROUPED_B_BY_COLUMNS 8u
 #define GROUPED_ADDEND 16u
 
-// Values of the constant RAGGED: groups have rows of a, or terms, of their own.
+// Values of the constant RAGGED: groups have rows of a, or terms, of their own; or blocks of terms,
+// which a table says the places of.
 #define GROUPED_ROWS 0
 #define GROUPED_TERMS 1
+#define GROUPED_BLOCKS 2
 
 // Errors, in the order of the record.
 #define GROUPED_NEGATIVE_SIZE 0u
@@ -40,6 +42,7 @@ struct GroupedArgs {
   u32 addend_type;
   u32 result_type;
   u32 panels;                  // CPUs: of an item
+  u32 table;                   // where the table of blocks begins in the list, in words
   STRUCT(GroupedView) a;       // [m, k]
   STRUCT(GroupedView) b;       // [k, n]
   STRUCT(GroupedView) addend;  // [m, n]
@@ -48,7 +51,9 @@ struct GroupedArgs {
 
 // The work list: a vector {items, 0, 0, 0}, then an item each: {group, first, end, 1}. Of ragged
 // terms an item is a group; of ragged rows a tile, which `tile` rows at most and the group end.
-// Rows of no group that is held are in items {0, first, end, 0}.
+// Rows of no group that is held are in items {0, first, end, 0}. Of blocks an item is a group, its
+// entries of the table from first to end: two words each, where the k terms of a block begin in a,
+// and in b.
 struct GroupedListArgs {
   u32 sizes;  // offset of group_sizes
   u32 sizes_step;

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "base/normal_numbers.hpp"
 #include "operations/grouped_core/oracle.hpp"
 
 namespace tessera::operations::matmul {
@@ -312,18 +313,18 @@ void fill_grouped(const Problem& problem, const Case& shape, std::span<HostTenso
   std::vector<bool> held_rows(static_cast<std::size_t>(call.m));
   for (std::int64_t row = 0; row < call.m; ++row)
     held_rows[static_cast<std::size_t>(row)] = is_held(row);
-  std::normal_distribution<float> normal;
   for (const std::size_t slot : {slots.lhs, slots.rhs, slots.existing, slots.grad_output}) {
     if (!problem.has(slot)) continue;
     const Shape& dims = problem.spec(slot).shape;
-    std::vector<double> values(static_cast<std::size_t>(problem.spec(slot).elements()));
+    std::vector<double> values =
+        normal_numbers(static_cast<std::size_t>(problem.spec(slot).elements()), generator);
     // The axis that groups share out, where the operand has it: nothing else is NaN.
     const std::size_t axis = slots.transposed && slot == slots.lhs ? 1 : 0;
     const bool is_shared = dims.size() == 2 && slot != slots.existing;
     const auto columns = static_cast<std::size_t>(dims.back());
     for (std::size_t i = 0; i < values.size(); ++i) {
       const std::size_t row = axis == 1 ? i % columns : i / columns;
-      values[i] = is_shared && !held_rows[row] ? std::nan("") : normal(generator);
+      if (is_shared && !held_rows[row]) values[i] = std::nan("");
     }
     tensors[slot].write(values);
   }

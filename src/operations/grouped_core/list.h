@@ -6,18 +6,8 @@
 //   Counts stay at or below rows + 1 on their way, so that no sum overflows: `rows + 1` says that
 //   there are too many.
 
-// Inclusive sums of `value` over the items, at most `most`; `from` tells where they are.
-#define GROUPED_SCAN(value, most)                        \
-  u32 from = 0u;                                         \
-  SPACE(item) = value;                                   \
-  for (u32 step = 1u; step < TO_U32(WG_X); step *= 2u) { \
-    GROUP_BARRIER();                                     \
-    u32 sum = SPACE(from + item);                        \
-    if (item >= step) sum += SPACE(from + item - step);  \
-    from = TO_U32(WG_X) - from;                          \
-    SPACE(from + item) = min(sum, most);                 \
-  }                                                      \
-  GROUP_BARRIER();
+#include "operations/grouped_core/scan.h"
+
 // The rows before group g.
 #define GROUPED_BEFORE(g) ((g) == 0u || groups == 0u ? 0u : END(min(g, groups) - 1u))
 

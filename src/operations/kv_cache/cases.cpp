@@ -8,15 +8,16 @@
 #include <numeric>
 #include <string>
 
+#include "base/normal_numbers.hpp"
 #include "operations/common/cases.hpp"
 #include "operations/kv_cache/reference.hpp"
 
 namespace tessera::operations::kv_cache {
 
 void fill_normal(HostTensor& tensor, std::mt19937_64& random, double factor) {
-  std::normal_distribution<double> normal;
-  std::vector<double> values(static_cast<std::size_t>(tensor.spec.elements()));
-  for (double& value : values) value = factor * normal(random);
+  std::vector<double> values =
+      normal_numbers(static_cast<std::size_t>(tensor.spec.elements()), random);
+  for (double& value : values) value *= factor;
   tensor.write(values);
 }
 

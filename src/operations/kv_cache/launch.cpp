@@ -78,7 +78,8 @@ std::int64_t places_length(const Problem& problem) {
 
 Stage stage_of(const Problem& problem) {
   const auto& call = problem.as<CopyProblem>();
-  Stage stage{.lists = std::max<std::int64_t>(16, std::int64_t{ceil_div(call.pairs, 4)} * 64)};
+  Stage stage{.owners = std::int64_t{ceil_div(call.pairs, 4)} * 64};
+  stage.lists = stage.owners + std::max<std::int64_t>(1, ceil_div(call.target_pages, 4)) * 16;
   stage.row = bytes_of(problem.dtype, call.page.back());
   stage.page = stage.row;
   for (std::size_t axis = 0; axis + 1 < call.page.size(); ++axis) stage.page *= call.page[axis];
@@ -86,7 +87,7 @@ Stage stage_of(const Problem& problem) {
   return stage;
 }
 
-abi::CachePlacesArgs places_arguments(const Problem& problem) {
+abi::CachePlacesArgs places_arguments(const Problem& problem, abi::u32 round) {
   const auto& call = problem.as<AppendProblem>();
   return {.tokens = narrow(call.tokens),
           .list = narrow(places_length(problem)),
@@ -103,18 +104,21 @@ abi::CachePlacesArgs places_arguments(const Problem& problem) {
           .starts_offset = offset_of(problem, kQueryStartLoc),
           .counted = problem.has(kNumSeqs) ? 1U : 0U,
           .count_offset = offset_of(problem, kNumSeqs),
-          .errors = 0};
+          .errors = 0,
+          .round = round};
 }
 
-abi::CachePairsArgs pairs_arguments(const Problem& problem) {
+abi::CachePairsArgs pairs_arguments(const Problem& problem, abi::u32 round) {
   const auto& call = problem.as<CopyProblem>();
   return {.pairs = narrow(call.pairs),
           .source_pages = narrow(call.source_pages),
           .target_pages = narrow(call.target_pages),
           .one_pool = call.one_pool ? 1U : 0U,
+          .owners = narrow(stage_of(problem).owners / 4),
           .sources_offset = offset_of(problem, kSourcePages),
           .targets_offset = offset_of(problem, kTargetPages),
-          .errors = 0};
+          .errors = 0,
+          .round = round};
 }
 
 std::vector<Config> row_space(std::int64_t rows, std::int64_t chunks,

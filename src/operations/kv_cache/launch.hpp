@@ -30,14 +30,15 @@ std::int64_t unit_of(DType dtype, std::int64_t dim, const RowStrides& from, cons
 // Places in scratch, in entries of 4 bytes.
 std::int64_t places_length(const Problem& problem);  // of one list of append_to_cache
 struct Stage {
-  std::int64_t lists = 0;          // bytes that the lists of copy_pages take, a multiple of 16
+  std::int64_t owners = 0;         // where the words of pages begin, in bytes
+  std::int64_t lists = 0;          // bytes that these and the lists take, a multiple of 16
   std::int64_t page = 0, row = 0;  // bytes
   std::int64_t bytes = 0;          // all of scratch
 };
 Stage stage_of(const Problem& problem);
 
-abi::CachePlacesArgs places_arguments(const Problem& problem);
-abi::CachePairsArgs pairs_arguments(const Problem& problem);
+abi::CachePlacesArgs places_arguments(const Problem& problem, abi::u32 round);
+abi::CachePairsArgs pairs_arguments(const Problem& problem, abi::u32 round);
 
 // How many items share a row.
 std::vector<Config> row_space(std::int64_t rows, std::int64_t chunks, const DeviceProfile& profile);

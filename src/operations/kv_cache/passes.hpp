@@ -9,9 +9,10 @@
 
 namespace tessera::operations::kv_cache {
 
-// append_to_cache: where each token goes, in the second of two lists in scratch.
+// append_to_cache: where each token goes, in the second of two lists in scratch. Behind them is a
+// word for each slot of the pool; those of slots that are written to are used.
 std::vector<Pass> places_passes();
 std::uint64_t places_bytes(const Problem& problem, const Config& config);
-Pass pairs_pass();  // copy_pages: four lists in scratch
+std::vector<Pass> pairs_passes();  // copy_pages: four lists in scratch, and a word for each page
 
 }  // namespace tessera::operations::kv_cache

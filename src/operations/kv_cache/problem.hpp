@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "operations/common/codes.hpp"
 #include "operations/common/ways.hpp"
 #include "tessera/record.hpp"
 
@@ -63,8 +64,6 @@ void validate_quantise(Problem& problem);
 void validate_dequantise(Problem& problem);
 
 PoolShape pool_of(const TensorSpec& spec);
-bool is_code(DType dtype);         // i8, i4, e4m3fn, e5m2
-double largest_code(DType dtype);  // 127, 7, 448, 57344
 bool has_own_scales(const Problem& problem, std::size_t scale, const PoolShape& pool);
 
 // The combinations of dtypes.

@@ -14,6 +14,11 @@
 #define CACHE_BAD_SOURCE 0u
 #define CACHE_BAD_TARGET 1u
 
+// Rounds of the passes that find the last of several.
+#define CACHE_CLEARS 0u
+#define CACHE_CLAIMS 1u
+#define CACHE_LISTS 2u
+
 TESSERA_ABI_BEGIN
 
 struct CachePlacesArgs {
@@ -32,6 +37,7 @@ struct CachePlacesArgs {
   u32 counted;  // not 0: num_seqs says how many sequences there are
   u32 count_offset;
   u32 errors;
+  u32 round;  // of last
 };
 
 // The lists of a call in scratch, each of `pairs` entries: pages that are staged, pages that are
@@ -41,9 +47,11 @@ struct CachePairsArgs {
   u32 source_pages;  // of the pools
   u32 target_pages;
   u32 one_pool;  // not 0: sources and targets are pages of one pool
+  u32 owners;    // where the words of pages begin in scratch
   u32 sources_offset;
   u32 targets_offset;
   u32 errors;
+  u32 round;
 };
 
 TESSERA_ABI_END

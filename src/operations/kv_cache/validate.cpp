@@ -108,24 +108,6 @@ PoolShape pool_of(const TensorSpec& spec) {
           .dim = spec.shape[3]};
 }
 
-bool is_code(DType dtype) {
-  return dtype == DType::kI8 || dtype == DType::kI4 || dtype == DType::kE4M3FN ||
-         dtype == DType::kE5M2;
-}
-
-double largest_code(DType dtype) {
-  switch (dtype) {
-    case DType::kI8:
-      return 127;
-    case DType::kI4:
-      return 7;
-    case DType::kE4M3FN:
-      return 448;
-    default:
-      return 57344;
-  }
-}
-
 bool has_own_scales(const Problem& problem, std::size_t scale, const PoolShape& pool) {
   return problem.has(scale) &&
          problem.spec(scale).shape == Shape{pool.pages, pool.heads, pool.page_size};

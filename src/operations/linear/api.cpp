@@ -68,8 +68,14 @@ LinearGradients linear_backward(const Executor& on, const Tensor& input, const T
 
 Tensor fused_mlp(const Executor& on, const Tensor& input, const MlpWeights& weights,
                  MatmulActivation activation) try {
-  const Tensor hidden = matmul(on, input, weights.w1, hidden_options(weights, activation));
-  return matmul(on, hidden, weights.w2, {.bias = weights.b2});
+  Tensors tensors{{"input", input}, {"w1", weights.w1}, {"w2", weights.w2}};
+  if (weights.b1) tensors.emplace("b1", weights.b1);
+  if (weights.b2) tensors.emplace("b2", weights.b2);
+  return on
+      .run("fused_mlp", std::move(tensors),
+           {{"activation",
+             operations::matmul::activation_names().at(static_cast<std::size_t>(activation))}})
+      .at("output");
 } catch (...) {
   rethrow_as_error();
 }

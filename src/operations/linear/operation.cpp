@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "operations/linear/fused_mlp.hpp"
 #include "operations/matmul_core/records.hpp"
 
 namespace tessera::operations::matmul {
@@ -57,6 +58,6 @@ Operation backward() {
 
 }  // namespace
 
-std::vector<Operation> linear() { return {forward(), backward()}; }
+std::vector<Operation> linear() { return {forward(), backward(), fused_mlp_record()}; }
 
 }  // namespace tessera::operations::matmul

@@ -2,11 +2,16 @@
 // Activations and their slopes, on vectors of floats: read by OpenCL C and GLSL. Before it is
 // included: ACT_VALUES, the type; ACT_SPLAT(x), a float in every lane; ACT_EXP(x); ACT_ABS(x);
 // ACT_BELOW(x, a, b), a in the lanes where x is below 0; ACT_CLAMP(x, limit), to +-limit.
+// ACT_INVERSE(x) may be, 1 / x.
 #ifndef TESSERA_OPERATIONS_MATMUL_CORE_ACTIVATION_H
 #define TESSERA_OPERATIONS_MATMUL_CORE_ACTIVATION_H
 
+#ifndef ACT_INVERSE
+#define ACT_INVERSE(x) (ACT_SPLAT(1.0f) / (x))
+#endif
+
 FUNCTION ACT_VALUES matmul_sigmoid(ACT_VALUES x) {
-  return ACT_SPLAT(1.0f) / (ACT_SPLAT(1.0f) + ACT_EXP(-x));
+  return ACT_INVERSE(ACT_SPLAT(1.0f) + ACT_EXP(-x));
 }
 
 // The normal distribution's density times sqrt(2 pi).
@@ -16,7 +21,7 @@ FUNCTION ACT_VALUES matmul_bell(ACT_VALUES x) { return ACT_EXP(x * x * ACT_SPLAT
 // + 0.26 |x|), with p of degree 8 through the Chebyshev nodes: relative error 6.4e-8 up to 14,
 // behind which float has nothing left.
 FUNCTION ACT_VALUES matmul_below(ACT_VALUES x, ACT_VALUES bell) {
-  const ACT_VALUES t = ACT_SPLAT(1.0f) / (ACT_SPLAT(1.0f) + ACT_SPLAT(0.26f) * ACT_ABS(x));
+  const ACT_VALUES t = ACT_INVERSE(ACT_SPLAT(1.0f) + ACT_SPLAT(0.26f) * ACT_ABS(x));
   ACT_VALUES p = ACT_SPLAT(0.0321890600f) * t + ACT_SPLAT(-0.160858154f);
   p = p * t + ACT_SPLAT(0.267731220f);
   p = p * t + ACT_SPLAT(-0.169100448f);

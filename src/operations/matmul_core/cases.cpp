@@ -7,6 +7,7 @@
 #include <random>
 #include <string>
 
+#include "base/normal_numbers.hpp"
 #include "operations/matmul_core/made_case.hpp"
 
 namespace tessera::operations::matmul {
@@ -260,9 +261,13 @@ bool is_mma(const Config& config) { return config.get("WARP_M", 0) != 0; }
 bool is_hopper(const Config& config) { return config.get("STAGES", 0) != 0 && !is_mma(config); }
 
 // Variants are told by the tunables that only they have; the reference has none.
-Tile tile_of(const Config& config) {
-  constexpr std::int64_t kHopperRows = 128, kHopperTerms = 64, kHopperUnit = 8;
-  if (is_hopper(config)) return {kHopperRows, config.at("BLOCK_N"), kHopperTerms, kHopperUnit};
+Tile tile_of(const Config& config, DType dtype) {
+  constexpr std::int64_t kHopperRows = 128, kHopperTerms = 64;
+  if (is_hopper(config)) {
+    constexpr std::int64_t kHopperBytes = 16;
+    return {kHopperRows, config.at("BLOCK_N"), kHopperTerms,
+            kHopperBytes / static_cast<std::int64_t>(size_of(dtype))};
+  }
   if (config.get("GROUP_M", 0) != 0)
     return {config.at("BLOCK_M"), config.at("BLOCK_N"), config.at("BLOCK_K")};
   if (is_mma(config)) return {config.at("BLOCK_M"), config.at("BLOCK_N"), kHopperTerms};
@@ -294,7 +299,10 @@ std::vector<Case> conformance_cases(const MatmulSlots& slots, DType dtype) {
 }
 
 std::vector<Case> edge_cases(const MatmulSlots& slots, DType dtype, const Config& config) {
-  const Tile tile = tile_of(config);
+  const Tile tile = tile_of(config, dtype);
+  const bool eight = is_eight_bits(dtype);
+  // Hopper multiplies bytes along the terms only.
+  const unsigned turned = eight && is_hopper(config) ? kTransposeB : kNothing;
   std::vector<Case> cases;
   for (const int step : {-1, 0, 1}) {
     const std::string name = std::string("edge") + (step < 0 ? "-1" : step > 0 ? "+1" : "");
@@ -304,7 +312,7 @@ std::vector<Case> edge_cases(const MatmulSlots& slots, DType dtype, const Config
                                .m = std::max<std::int64_t>(1, tile.m + step),
                                .n = std::max<std::int64_t>(1, tile.n + step * tile.unit),
                                .k = std::max<std::int64_t>(1, tile.k + step * tile.unit),
-                               .has = is_eight_bits(dtype) ? kNothing : kHasBias}));
+                               .has = eight ? turned : kHasBias}));
   }
   if (is_hopper(config)) {
     constexpr std::int64_t kRows = 16;  // of tiles
@@ -313,7 +321,11 @@ std::vector<Case> edge_cases(const MatmulSlots& slots, DType dtype, const Config
                                .why = "more tiles than work-groups, of few terms",
                                .m = kRows * tile.m,
                                .n = (config.at("GROUPS") / kRows + 2) * tile.n,
-                               .k = tile.k}));
+                               .k = tile.k,
+                               .has = turned}));
+    if (slots.backward()) return cases;
+    for (const MatmulCase& from : hopper_table(slots, dtype, config))
+      cases.push_back(make_case(slots, dtype, from));
   }
   return cases;
 }
@@ -378,12 +390,11 @@ void make_scales(const Case& shape, std::vector<double>& values) {
 void fill_matmul(const Problem& problem, const Case& shape, std::span<HostTensor> tensors) {
   const MatmulSlots& slots = problem.as<MatmulProblem>().slots;
   std::mt19937_64 generator(shape.seed * 1000003);
-  std::normal_distribution<double> normal;
   for (std::size_t slot = 0; slot < tensors.size(); ++slot) {
     if (!problem.has(slot) || problem.operation->operands[slot].role != tessera::Role::kInput)
       continue;
-    std::vector<double> values(static_cast<std::size_t>(tensors[slot].spec.elements()));
-    for (double& value : values) value = normal(generator);
+    std::vector<double> values =
+        normal_numbers(static_cast<std::size_t>(tensors[slot].spec.elements()), generator);
     if (is_eight_bits(tensors[slot].spec.dtype))
       make_codes(tensors[slot].spec.dtype, shape, values);
     if (slot == slots.scale_a || slot == slots.scale_b) make_scales(shape, values);

@@ -45,4 +45,7 @@ Case make_case(const MatmulSlots& slots, DType dtype, const MatmulCase& from);
 // Of factors of 8 bits.
 std::vector<MatmulCase> eight_bit_table(const MatmulSlots& slots, DType dtype);
 
+// Of forward calls, beside the edges of Hopper's tiles.
+std::vector<MatmulCase> hopper_table(const MatmulSlots& slots, DType dtype, const Config& config);
+
 }  // namespace tessera::operations::matmul

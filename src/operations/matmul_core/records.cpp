@@ -49,16 +49,20 @@ OptionInfo output_option(const std::string& operand) {
                  ", of 8-bit floats and scaled i8 f32, of i8 alone i32"};
 }
 
-Operation new_record(const std::string& name, const MatmulSlots& slots) {
-  Operation operation;
-  operation.name = name;
+OptionInfo activation_option(const std::string& fallback) {
   std::string choices = "one of ";
   for (const std::string& choice : activation_names())
     choices += (choice == activation_names().front() ? "" : ", ") + choice;
-  operation.options = {{.name = "activation",
-                        .fallback = std::string("none"),
-                        .type = std::move(choices),
-                        .doc = "swiglu and geglu take columns in pairs: act(even) odd"}};
+  return {.name = "activation",
+          .fallback = fallback,
+          .type = std::move(choices),
+          .doc = "swiglu and geglu take columns in pairs: act(even) odd"};
+}
+
+Operation new_record(const std::string& name, const MatmulSlots& slots) {
+  Operation operation;
+  operation.name = name;
+  operation.options = {activation_option("none")};
   operation.validate = [slots](Problem& problem) { validate_matmul(problem, slots); };
   operation.reference = reference_matmul;
   add_ways(operation, matmul_ways(slots));

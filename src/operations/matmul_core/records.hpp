@@ -11,6 +11,8 @@ namespace tessera::operations::matmul {
 Operand operand(std::string name, Role role, bool optional, std::string shape, std::string doc);
 OptionInfo output_option(const std::string& operand);  // the dtype of output; that of `operand`
 
+OptionInfo activation_option(const std::string& fallback);
+
 // Forward: factors of 8 bits, a scale for one, and sums of them as output.
 void add_eight_bits(Operation& operation);  // to operands 0 and 1
 Operand scale_operand(const std::string& name, const std::string& of);

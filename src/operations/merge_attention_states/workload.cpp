@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/normal_numbers.hpp"
 #include "operations/common/cases.hpp"
 #include "operations/common/numerics.hpp"
 #include "operations/merge_attention_states/oracle.hpp"
@@ -90,12 +91,14 @@ void make_wild(const Problem& problem, std::span<HostTensor> tensors) {
 
 void fill(const Problem& problem, const Case& shape, std::span<HostTensor> tensors) {
   std::mt19937_64 random(shape.seed * 1000003 + 3);
-  std::normal_distribution<double> normal;
   for (std::size_t slot = 0; slot < tensors.size(); ++slot) {
     if (!problem.has(slot) || !is_read(problem.operation->operands[slot].role)) continue;
     const bool is_sum = slot == kSums || slot == kOtherSum;
-    std::vector<double> values(static_cast<std::size_t>(problem.spec(slot).elements()));
-    for (double& value : values) value = is_sum ? 5 + 3 * normal(random) : normal(random);
+    std::vector<double> values =
+        normal_numbers(static_cast<std::size_t>(problem.spec(slot).elements()), random);
+    if (is_sum) {
+      for (double& value : values) value = 5 + 3 * value;
+    }
     tensors[slot].write(values);
   }
   if (shape.data == "wild") make_wild(problem, tensors);

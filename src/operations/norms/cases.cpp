@@ -7,6 +7,8 @@
 #include <random>
 #include <string>
 
+#include "base/normal_numbers.hpp"
+
 namespace tessera::operations::norms {
 namespace {
 
@@ -290,11 +292,10 @@ void fill_norm(const Problem& problem, const Case& shape, std::span<HostTensor> 
   const auto& call = problem.as<NormProblem>();
   const auto dim = static_cast<std::size_t>(call.dim);
   std::mt19937_64 generator(shape.seed * 1000003);
-  std::normal_distribution<double> normal;
   for (std::size_t slot = 0; slot < tensors.size(); ++slot) {
     if (!problem.has(slot) || problem.operation->operands[slot].role != Role::kInput) continue;
-    std::vector<double> values(static_cast<std::size_t>(tensors[slot].spec.elements()));
-    for (double& value : values) value = normal(generator);
+    std::vector<double> values =
+        normal_numbers(static_cast<std::size_t>(tensors[slot].spec.elements()), generator);
     if (slot == kInput) {
       for (std::size_t i = 0; i < values.size(); ++i) {
         if (shape.data == "shifted") values[i] += 1000;

@@ -21,8 +21,8 @@ Operation described() {
   const std::string cache = "[pages, kv_heads, page_size, ";
   operation.operands = {
       input("query", "[sequences, heads, head_dim]", "head_dim is contiguous and 1 to 512"),
-      input("key_cache", cache + "head_dim]", "any strides but along head_dim"),
-      input("value_cache", cache + "value_dim]", "value_dim may differ from head_dim")};
+      stored("key_cache", cache + "head_dim]", "any strides but along head_dim"),
+      stored("value_cache", cache + "value_dim]", "value_dim may differ from head_dim")};
   append(operation.operands, tables("sequences"));
   append(operation.operands,
          {output("output", "[sequences, heads, value_dim]", "sequences without tokens are 0"),
@@ -32,7 +32,10 @@ Operation described() {
            .shape = "[sequences, heads]",
            .dtypes = {DType::kF32},
            .doc = "natural logarithm; -inf for sequences without tokens"},
-          sinks()});
+          sinks(),
+          scale("key_scale", "key_cache", "[pages, kv_heads, page_size]"),
+          scale("value_scale", "value_cache", "[pages, kv_heads, page_size]")});
+  operation.types = stored_types("query", "key_cache");
   operation.options = {{.name = "attn_scale",
                         .fallback = {},
                         .type = "float",

@@ -7,6 +7,7 @@
 #include <limits>
 #include <random>
 
+#include "base/normal_numbers.hpp"
 #include "operations/common/numerics.hpp"
 #include "operations/pooling_core/reference.hpp"
 
@@ -75,10 +76,8 @@ std::vector<double> made_up_boundaries(const MeanPoolingProblem& call, const std
 
 std::vector<double> made_up_values(std::size_t count, DType dtype, const std::string& data,
                                    Generator& generator) {
-  std::normal_distribution<double> normal;
-  std::vector<double> values(count);
+  std::vector<double> values = normal_numbers(count, generator);
   for (double& value : values) {
-    value = normal(generator);
     if (data == "constant") value = 0.1;
     if (data == "large") value = dtype == DType::kF16 ? 6e4 : 1e30;
   }

@@ -5,6 +5,7 @@
 #include <random>
 #include <string>
 
+#include "base/normal_numbers.hpp"
 #include "operations/quantised_core/problem.hpp"
 
 namespace tessera::operations::quantised {
@@ -237,9 +238,7 @@ void fill_quantised_matmul(const Problem& problem, const Case& shape,
   const auto count = [&](std::size_t slot) {
     return static_cast<std::size_t>(problem.spec(slot).elements());
   };
-  std::vector<double> input(count(kInput));
-  for (double& x : input) x = normal(generator);
-  tensors[kInput].write(input);
+  tensors[kInput].write(normal_numbers(count(kInput), generator));
   std::vector<double> codes(count(kWeight));
   for (double& code : codes) code = random_code(problem.spec(kWeight).dtype, generator);
   if (call.layout != Layout::kPlain) {

@@ -21,8 +21,8 @@ Operation described() {
   operation.operands = {
       input("query", "[batch, heads, head_dim]",
             "also [batch, 1, heads, head_dim]; head_dim is contiguous and 1 to 512"),
-      input("key", "[batch, rows, kv_heads, head_dim]", "heads is a multiple of kv_heads"),
-      input("value", "[batch, rows, kv_heads, value_dim]", "value_dim may differ from head_dim"),
+      stored("key", "[batch, rows, kv_heads, head_dim]", "heads is a multiple of kv_heads"),
+      stored("value", "[batch, rows, kv_heads, value_dim]", "value_dim may differ from head_dim"),
       {.name = "sequence_start",
        .shape = "[batch]",
        .dtypes = {DType::kI32},
@@ -39,7 +39,10 @@ Operation described() {
        .dtypes = {DType::kF32},
        .doc = "natural logarithm; -inf for sequences without keys; [batch, heads, 1] of queries "
               "with an axis of rows"},
-      sinks()};
+      sinks(),
+      scale("key_scale", "key", "[batch, rows, kv_heads]"),
+      scale("value_scale", "value", "[batch, rows, kv_heads]")};
+  operation.types = stored_types("query", "key");
   operation.options = {
       {.name = "softmax_scale",
        .fallback = {},

@@ -21,8 +21,8 @@ Operation described() {
   operation.operands = {
       input("queries", "[rows, heads, head_dim]",
             "one sequence after the other; head_dim is contiguous and 1 to 512"),
-      input("kv_pages", "[pages, page_size, 2 kv_heads, head_dim]",
-            "head 2 g is that of keys, 2 g + 1 that of values; any strides but along head_dim")};
+      stored("kv_pages", "[pages, page_size, 2 kv_heads, head_dim]",
+             "head 2 g is that of keys, 2 g + 1 that of values; any strides but along head_dim")};
   append(operation.operands, tables("sequences"));
   append(operation.operands,
          {{.name = "query_start_loc",
@@ -40,7 +40,9 @@ Operation described() {
            .shape = "[heads, rows]",
            .dtypes = {DType::kF32},
            .doc = "natural logarithm; -inf for rows without tokens"},
-          sinks()});
+          sinks(),
+          scale("kv_scale", "kv_pages", "[pages, page_size, 2 kv_heads]")});
+  operation.types = stored_types("queries", "kv_pages");
   operation.options = {{.name = "softmax_scale",
                         .fallback = {},
                         .type = "float",

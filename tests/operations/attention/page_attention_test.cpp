@@ -29,6 +29,7 @@ Case case_of(const std::string& operation, const std::string& name) {
 std::string refusal(const std::string& operation, const std::string& operand, TensorSpec spec,
                     Options options = {}) {
   Case shape = case_of(operation, "pages");
+  shape.operands.resize(find_operation(operation).operands.size());
   if (!operand.empty()) shape.operands[find_operation(operation).slot(operand)] = std::move(spec);
   return testing::message_of<InvalidArgument>(
       [&] { make_problem(find_operation(operation), shape.operands, options); });
@@ -58,7 +59,8 @@ TEST(PageAttention, RefusesWhatDoesNotBelongTogether) {
        "key_cache f32[23, 2, 16, 64] and value_cache f32[23, 2, 8, 64] must have the same pages, "
        "heads and page size");
   says("value_cache", TensorSpec::contiguous(DType::kF16, {23, 2, 16, 64}),
-       "value_cache must have the dtype of the queries, f32");
+       "value_cache must have the dtype of key_cache, f32");
+  says("key_scale", f32({23, 2, 16}), "key_cache holds no codes and takes no key_scale");
   says("value_cache", f32({23, 2, 16, 513}),
        "value_cache f32[23, 2, 16, 513] must have a last axis of 1 to 512");
   says("context_lens", i32({4}), "context_lens i32[4] must be [sequences], [3]");
@@ -71,6 +73,81 @@ TEST(PageAttention, RefusesWhatDoesNotBelongTogether) {
             "page_attention: option 'sliding_window' must be an integer of at least 1, not '0'");
   EXPECT_EQ(refusal(op, "", {}, {{"attn_logits_soft_cap", -1.0}}),
             "page_attention: option 'attn_logits_soft_cap' must be greater than 0, not '-1'");
+}
+
+// The call of a case with codes, with an operand in place of its own, or without it.
+std::string refusal_of_codes(DType code, const std::string& operand,
+                             std::optional<TensorSpec> spec) {
+  const Operation& operation = find_operation("page_attention");
+  const std::string name = "f32_" + std::string(to_string(code));
+  const auto types = std::ranges::find(operation.types, name, &StorageTypes::name);
+  Case shape = operation.workload.cases(*types).front();
+  shape.operands[operation.slot(operand)] = std::move(spec);
+  return testing::message_of<InvalidArgument>([&] { make_problem(operation, shape.operands, {}); });
+}
+
+TEST(PageAttention, RefusesCodesWithoutTheirScales) {
+  const std::string op = "page_attention: ";
+  EXPECT_EQ(refusal_of_codes(DType::kI8, "value_scale", std::nullopt),
+            op + "value_cache holds codes and needs value_scale");
+  EXPECT_EQ(refusal_of_codes(DType::kI8, "key_scale", f32({23, 2})),
+            op + "key_scale f32[23, 2] must have the axes of key_cache i8[23, 2, 16, 64] but the "
+                 "last, or 1 in their place");
+  EXPECT_EQ(refusal_of_codes(DType::kI8, "key_scale", f32({23, 8, 1})),
+            op + "key_scale f32[23, 8, 1] must have the axes of key_cache i8[23, 2, 16, 64] but "
+                 "the last, or 1 in their place");
+  EXPECT_EQ(refusal_of_codes(DType::kE5M2, "value_cache",
+                             TensorSpec::contiguous(DType::kE4M3FN, {23, 2, 16, 64})),
+            op + "value_cache must have the dtype of key_cache, e5m2");
+  EXPECT_EQ(refusal_of_codes(DType::kI4, "value_cache",
+                             TensorSpec::contiguous(DType::kI4, {23, 2, 16, 63})),
+            op + "value_cache i4[23, 2, 16, 63] has rows that begin or end within a byte");
+}
+
+// Whatever shares a scale, codes mean what floats say that are code times scale.
+TEST(PageAttention, CodesMeanThemselvesTimesTheirScale) {
+  for (const std::string name : {"page_attention", "ragged_page_attention"}) {
+    const Operation& operation = find_operation(name);
+    const auto types = std::ranges::find(operation.types, "f32_i8", &StorageTypes::name);
+    const std::vector<Case> coded = operation.workload.cases(*types);
+    for (const std::string kind : {"pages", "policies", "splits", "odd_page"}) {
+      const Case& shape = *std::ranges::find(coded, kind, &Case::name);
+      testing::HostCase codes(operation, shape);
+      operation.reference(codes.problem(), codes.tensors());
+      Case plain = case_of(name, kind);
+      testing::HostCase floats(operation, plain);
+      const bool combined = name != "page_attention";
+      for (std::size_t slot = 0; slot < operation.operands.size(); ++slot) {
+        if (!floats.problem().has(slot) || is_written(operation.operands[slot].role)) continue;
+        floats.tensors()[slot].write(codes.tensors()[slot].read());
+      }
+      const std::vector<std::pair<std::string, std::string>> pools =
+          combined ? std::vector<std::pair<std::string, std::string>>{{"kv_pages", "kv_scale"}}
+                   : std::vector<std::pair<std::string, std::string>>{
+                         {"key_cache", "key_scale"}, {"value_cache", "value_scale"}};
+      for (const auto& [pool, scale] : pools) {
+        const HostTensor &rows = codes.tensors()[operation.slot(pool)],
+                         &scales = codes.tensors()[operation.slot(scale)];
+        Values values = rows.read();
+        const Values factors = scales.read();
+        const Shape &all = rows.spec.shape, &of = scales.spec.shape;
+        for (std::size_t n = 0; n < values.size(); ++n) {
+          const auto row = static_cast<std::int64_t>(n) / all[3];
+          const std::int64_t first = of[0] > 1 ? row / (all[1] * all[2]) : 0,
+                             second = of[1] > 1 ? row / all[2] % all[1] : 0,
+                             third = of[2] > 1 ? row % all[2] : 0;
+          values[n] *= factors[static_cast<std::size_t>((first * of[1] + second) * of[2] + third)];
+        }
+        floats.tensors()[operation.slot(pool)].write(values);
+      }
+      operation.reference(floats.problem(), floats.tensors());
+      const Values wanted = floats.tensors()[operation.slot("output")].read(),
+                   got = codes.tensors()[operation.slot("output")].read();
+      ASSERT_EQ(wanted.size(), got.size());
+      for (std::size_t n = 0; n < wanted.size(); ++n)
+        EXPECT_NEAR(got[n], wanted[n], 1e-5 * (1 + std::fabs(wanted[n]))) << name << kind << n;
+    }
+  }
 }
 
 TEST(RaggedPageAttention, RefusesWhatDoesNotBelongTogether) {

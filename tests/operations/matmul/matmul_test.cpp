@@ -58,6 +58,18 @@ TEST(MatmulRefusals, SayWhatIsWrong) {
   huge_too.shape = {1, std::int64_t{1} << 40};
   const Row rows[] = {
       {"matmul", {{"a", f32({3})}, {"b", f32({3, 4})}}, {}, "matmul: a f32[3] must be a matrix"},
+      {"fused_mlp",
+       {{"input", f32({3})}, {"w1", f32({3, 4})}, {"w2", f32({4, 2})}},
+       {},
+       "fused_mlp: input f32[3] must be a matrix"},
+      {"fused_mlp",
+       {{"input", f32({2, 3})}, {"w1", f32({3, 4})}, {"w2", f32({4, 2})}},
+       {{"activation", "swiglu"}},
+       "w1 f32[3, 4] is not [3, 8] as input f32[2, 3] and w2 f32[4, 2] want it"},
+      {"fused_mlp",
+       {{"input", f32({2, 3})}, {"w1", f32({3, 4})}, {"w2", f32({4, 2})}, {"b2", f32({4})}},
+       {},
+       "b2 f32[4]"},
       {"matmul",
        {{"a", f32({2, 3})}, {"b", f32({4, 5})}},
        {},
@@ -313,10 +325,12 @@ TEST(MatmulEdges, OfHopperAreTakenByHopper) {
     ASSERT_NE(variant, operation.variants.end());
     for (const std::uint32_t block_n : {128U, 256U}) {
       const Config config{{"BLOCK_N", block_n}, {"STAGES", 3}, {"WG_X", 384}, {"GROUPS", 132}};
-      for (const Case& edge : operation.workload.edge_cases(DType::kF16, config)) {
-        const Problem problem = make_problem(operation, edge.operands, edge.options);
-        EXPECT_EQ(variant->rejects(problem, config, profile), std::nullopt)
-            << name << " " << edge.name;
+      for (const DType dtype : variant->dtypes) {
+        for (const Case& edge : operation.workload.edge_cases(dtype, config)) {
+          const Problem problem = make_problem(operation, edge.operands, edge.options);
+          EXPECT_EQ(variant->rejects(problem, config, profile), std::nullopt)
+              << name << " " << edge.name << " " << to_string(dtype);
+        }
       }
     }
   }

@@ -6,6 +6,7 @@
 #include <limits>
 #include <random>
 
+#include "base/normal_numbers.hpp"
 #include "base/parallel.hpp"
 #include "operations/attention_core/cases/workload.hpp"
 #include "operations/attention_core/oracle/reference.hpp"
@@ -71,11 +72,16 @@ class Filler {
   }
 
  private:
-  // Numbers of one slot; the seed depends on it, so that operands differ.
+  // The seed depends on the slot, so that operands differ.
+  std::mt19937_64 generator(std::size_t slot) const {
+    return std::mt19937_64(shape_.seed * 1000003 + slot);
+  }
+
+  // Numbers of one slot.
   template <class Make>
   void each(std::size_t slot, Make make) {
     if (!problem_.has(slot)) return;
-    std::mt19937_64 random(shape_.seed * 1000003 + slot);
+    std::mt19937_64 random = generator(slot);
     Values values(static_cast<std::size_t>(problem_.spec(slot).elements()));
     for (std::size_t n = 0; n < values.size(); ++n) values[n] = make(random, n);
     tensors_[slot].write(values);
@@ -86,9 +92,11 @@ class Filler {
     const Shape shape = with_batch(problem_.spec(slot)).shape;
     const std::int64_t rows = shape[1], heads = shape[2], dim = shape[3];
     const std::string& data = data_;
-    std::normal_distribution<double> normal;
-    each(slot, [&](auto& random, std::size_t n) -> double {
-      const double value = normal(random);
+    std::mt19937_64 random = generator(slot);
+    const Values drawn =
+        normal_numbers(static_cast<std::size_t>(problem_.spec(slot).elements()), random);
+    each(slot, [&](auto&, std::size_t n) -> double {
+      const double value = drawn[n];
       const auto flat = static_cast<std::int64_t>(n);
       const std::int64_t row = flat / (heads * dim) % rows;
       const bool last = flat % dim + 1 == dim;

@@ -12,6 +12,12 @@
 #include "operations/common/cases.hpp"
 
 namespace tessera::operations::attention {
+DType stored_dtype(const StorageTypes& types) {
+  return types.operands().empty() ? types.dtype() : types.operands().back().second;
+}
+
+double typical_code(DType code) { return code == DType::kI8 ? 40 : code == DType::kI4 ? 2.5 : 8; }
+
 namespace {
 
 struct PagedSizes {
@@ -27,11 +33,27 @@ struct PagedCaseShape {
   PagedSizes sizes{};
   Options options{};
   std::uint32_t features = 0;  // kSinks, kHeadSinks, kLogSumExp
+  ScaleOf scale_of{};          // of codes
   std::string data = "ragged";
   std::uint64_t seed = 1;
 };
 
-Case make_paged_case(const AttentionSlots& slots, DType dtype, const PagedCaseShape& shape) {
+// The scales of keys or values, in one of the ways to share them.
+TensorSpec scales_of(const TensorSpec& rows, ScaleOf scale_of, std::size_t heads_axis) {
+  Shape shape(rows.shape.begin(), rows.shape.end() - 1);
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    const bool kept = axis == 0 ? scale_of == ScaleOf::kTokenHead || scale_of == ScaleOf::kPage
+                      : axis == heads_axis
+                          ? scale_of == ScaleOf::kTokenHead || scale_of == ScaleOf::kHead
+                          : scale_of == ScaleOf::kTokenHead;
+    if (!kept) shape[axis] = 1;
+  }
+  return TensorSpec::contiguous(DType::kF32, shape);
+}
+
+Case make_paged_case(const AttentionSlots& slots, const StorageTypes& types,
+                     const PagedCaseShape& shape) {
+  const DType dtype = types.dtype(), stored = stored_dtype(types);
   const PagedSizes& s = shape.sizes;
   const bool packed = slots.query_start_loc != kNoOperand;
   const std::int64_t value_dim = s.value_dim == 0 ? s.head_dim : s.value_dim;
@@ -48,10 +70,10 @@ Case make_paged_case(const AttentionSlots& slots, DType dtype, const PagedCaseSh
   const std::int64_t pages = s.sequences * s.per_sequence + 2;
   set(slots.query, dtype, {rows, s.heads, s.head_dim});
   if (slots.key == slots.value) {
-    set(slots.key, dtype, {pages, s.page_size, 2 * s.kv_heads, s.head_dim});
+    set(slots.key, stored, {pages, s.page_size, 2 * s.kv_heads, s.head_dim});
   } else {
-    set(slots.key, dtype, {pages, s.kv_heads, s.page_size, s.head_dim});
-    set(slots.value, dtype, {pages, s.kv_heads, s.page_size, value_dim});
+    set(slots.key, stored, {pages, s.kv_heads, s.page_size, s.head_dim});
+    set(slots.value, stored, {pages, s.kv_heads, s.page_size, value_dim});
   }
   set(slots.context_lens, DType::kI32, {s.sequences});
   set(slots.block_tables, DType::kI32, {s.sequences, s.per_sequence});
@@ -63,6 +85,13 @@ Case make_paged_case(const AttentionSlots& slots, DType dtype, const PagedCaseSh
   if ((shape.features & kHeadSinks) != 0) set(slots.sinks, dtype, {s.heads, 3});
   if ((shape.features & kLogSumExp) != 0)
     set(slots.log_sum_exp, DType::kF32, packed ? Shape{s.heads, rows} : Shape{rows, s.heads});
+  for (const auto& [slot, of] :
+       {std::pair{slots.key_scale, slots.key}, std::pair{slots.value_scale, slots.value}}) {
+    if (!is_code(stored)) break;
+    result.operands.resize(std::max(result.operands.size(), slot + 1));
+    result.operands[slot] =
+        scales_of(*result.operands[of], shape.scale_of, slots.key == slots.value ? 2 : 1);
+  }
   return result;
 }
 
@@ -84,8 +113,8 @@ class PagedFiller {
     write(slots.block_tables, table());
     write(slots.query, normal(slots.query, 1));
     write(slots.sinks, normal(slots.sinks, 2));
-    write(slots.key, pool(slots.key));
-    if (slots.value != slots.key) write(slots.value, pool(slots.value));
+    write_pool(slots.key, slots.key_scale);
+    if (slots.value != slots.key) write_pool(slots.value, slots.value_scale);
   }
 
  private:
@@ -172,6 +201,19 @@ class PagedFiller {
     return values;
   }
 
+  // Codes over most of their range, and scales that make numbers near 1 of them.
+  void write_pool(std::size_t slot, std::size_t scale) {
+    Values values = pool(slot);
+    if (!call_.has_codes()) return write(slot, values);
+    const double range = typical_code(call_.stored);
+    for (double& value : values) value *= range;
+    write(slot, values);
+    Values scales(static_cast<std::size_t>(problem_.spec(scale).elements()));
+    std::uniform_real_distribution<double> distribution(0.5, 1.5);
+    for (double& value : scales) value = distribution(random_) / range;
+    write(scale, scales);
+  }
+
   // NaN in all slots that nobody sees.
   Values pool(std::size_t slot) {
     const std::int64_t size = call_.paged.size;
@@ -224,15 +266,17 @@ std::vector<PagedCaseShape> shapes_of_all() {
        .features = kLogSumExp},
       {.name = "odd_page",
        .why = "a page size that divides no tile",
-       .sizes = {.sequences = 6, .page_size = 23, .per_sequence = 9}},
+       .sizes = {.sequences = 6, .page_size = 23, .per_sequence = 9},
+       .scale_of = ScaleOf::kTensor},
       {.name = "large_page",
        .why = "pages longer than a tile",
-       .sizes = {.sequences = 2, .page_size = 256, .per_sequence = 2}},
+       .sizes = {.sequences = 3, .page_size = 256, .per_sequence = 2}},
       {.name = "policies",
        .why = "a window, a cap, a scale and sinks of each head",
        .sizes = {.sequences = 5},
        .options = {{"sliding_window", std::int64_t{29}}},
-       .features = kHeadSinks | kLogSumExp},
+       .features = kHeadSinks | kLogSumExp,
+       .scale_of = ScaleOf::kHead},
       {.name = "sinks",
        .why = "sequences without keys beside sinks",
        .sizes = {.sequences = 5},
@@ -241,7 +285,8 @@ std::vector<PagedCaseShape> shapes_of_all() {
        .why = "a pinned number of splits, more than some have blocks",
        .sizes = {.sequences = 4, .per_sequence = 19},
        .options = {{"num_splits", std::int64_t{3}}},
-       .features = kHeadSinks | kLogSumExp},
+       .features = kHeadSinks | kLogSumExp,
+       .scale_of = ScaleOf::kPage},
       {.name = "odd",
        .why = "a head_dim that divides no vector, one head",
        .sizes = {.sequences = 3, .heads = 1, .kv_heads = 1, .head_dim = 7, .page_size = 5}},
@@ -264,7 +309,7 @@ std::vector<PagedCaseShape> shapes_of_all() {
   };
 }
 
-std::vector<Case> paged_cases(const AttentionSlots& slots, DType dtype) {
+std::vector<Case> paged_cases(const AttentionSlots& slots, const StorageTypes& types) {
   std::vector<PagedCaseShape> shapes = shapes_of_all();
   const bool packed = slots.query_start_loc != kNoOperand;
   if (packed) {
@@ -274,6 +319,16 @@ std::vector<Case> paged_cases(const AttentionSlots& slots, DType dtype) {
                       .sizes = {.sequences = 3, .per_sequence = 9, .rows = 301},
                       .features = kLogSumExp,
                       .data = "normal"});
+    shapes.push_back(
+        {.name = "chunks",
+         .why = "a head_dim that matrix units pad, pages of which eight tokens are in a tile",
+         .sizes = {.sequences = 4,
+                   .head_dim = stored_dtype(types) == DType::kF16 ? 72 : 64,
+                   .page_size = 24,
+                   .per_sequence = 17,
+                   .rows = 333},
+         .options = {{"sliding_window", std::int64_t{201}}},
+         .features = kHeadSinks | kLogSumExp});
   } else {
     shapes.push_back({.name = "value_dim",
                       .why = "values of another width",
@@ -281,27 +336,29 @@ std::vector<Case> paged_cases(const AttentionSlots& slots, DType dtype) {
   }
   std::vector<Case> cases;
   for (PagedCaseShape& shape : shapes) {
+    if (shape.name == "odd" && is_packed(stored_dtype(types))) shape.sizes.head_dim = 6;
     if (shape.name == "policies") {
       const std::string prefix = packed ? "" : "attn_";
       shape.options[prefix + "logits_soft_cap"] = 5.0;
       shape.options[packed ? "softmax_scale" : "attn_scale"] = 0.3;
     }
-    cases.push_back(make_paged_case(slots, dtype, shape));
+    cases.push_back(make_paged_case(slots, types, shape));
   }
   Case strided = make_paged_case(
-      slots, dtype,
+      slots, types,
       {.name = "strided", .why = "heads before pages in memory, with gaps", .sizes = {}});
   for (const std::size_t slot : {slots.key, slots.value}) {
-    strided.operands[slot] = strided_view(dtype, strided.operands[slot]->shape, {1, 0, 2}, 8, 16);
+    strided.operands[slot] =
+        strided_view(stored_dtype(types), strided.operands[slot]->shape, {1, 0, 2}, 8, 16);
   }
   cases.push_back(strided);
   return cases;
 }
 
-std::vector<Case> paged_benchmarks(const AttentionSlots& slots, DType dtype) {
+std::vector<Case> paged_benchmarks(const AttentionSlots& slots, const StorageTypes& types) {
   std::vector<Case> cases;
   for (const std::int64_t size : {16, 64}) {
-    cases.push_back(make_paged_case(slots, dtype,
+    cases.push_back(make_paged_case(slots, types,
                                     {.name = "b8_h32_kv8_k4096_d128_page" + std::to_string(size),
                                      .why = "decoding: bound by memory",
                                      .sizes = {.sequences = 8,
@@ -313,6 +370,20 @@ std::vector<Case> paged_benchmarks(const AttentionSlots& slots, DType dtype) {
                                                .rows = 8},
                                      .data = "normal"}));
   }
+  if (slots.query_start_loc == kNoOperand) return cases;
+  for (const std::int64_t dim : {64, 128}) {
+    cases.push_back(make_paged_case(slots, types,
+                                    {.name = "s1_h8_q2048_d" + std::to_string(dim) + "_page64",
+                                     .why = "prefill, as flash_attention's of 2048 causal rows",
+                                     .sizes = {.sequences = 1,
+                                               .heads = 8,
+                                               .kv_heads = 8,
+                                               .head_dim = dim,
+                                               .page_size = 64,
+                                               .per_sequence = 32,
+                                               .rows = 2048},
+                                     .data = "normal"}));
+  }
   return cases;
 }
 
@@ -321,8 +392,8 @@ std::vector<Case> paged_benchmarks(const AttentionSlots& slots, DType dtype) {
 Workload paged_workload(const Operation& operation) {
   const AttentionSlots slots = attention_slots(operation.operands);
   return {
-      .cases = [slots](DType dtype) { return paged_cases(slots, dtype); },
-      .benchmarks = [slots](DType dtype) { return paged_benchmarks(slots, dtype); },
+      .cases = [slots](const StorageTypes& types) { return paged_cases(slots, types); },
+      .benchmarks = [slots](const StorageTypes& types) { return paged_benchmarks(slots, types); },
       .fill = [](const Problem& problem, const Case& shape,
                  std::span<HostTensor> tensors) { PagedFiller(problem, shape, tensors).fill(); },
       .expect = expect_attention,

@@ -23,7 +23,9 @@ struct SpanCaseShape {
   bool row_axis = false;
 };
 
-Case make_span_case(const AttentionSlots& slots, DType dtype, const SpanCaseShape& shape) {
+Case make_span_case(const AttentionSlots& slots, const StorageTypes& types,
+                    const SpanCaseShape& shape) {
+  const DType dtype = types.dtype(), stored = stored_dtype(types);
   const AttentionSizes& s = shape.sizes;
   const std::int64_t value_dim = s.value_dim == 0 ? s.head_dim : s.value_dim;
   Case result{.name = shape.name,
@@ -38,8 +40,8 @@ Case make_span_case(const AttentionSlots& slots, DType dtype, const SpanCaseShap
   set(slots.query, dtype,
       shape.row_axis ? Shape{s.batch, 1, s.heads, s.head_dim}
                      : Shape{s.batch, s.heads, s.head_dim});
-  set(slots.key, dtype, {s.batch, s.kv_len, s.kv_heads, s.head_dim});
-  set(slots.value, dtype, {s.batch, s.kv_len, s.kv_heads, value_dim});
+  set(slots.key, stored, {s.batch, s.kv_len, s.kv_heads, s.head_dim});
+  set(slots.value, stored, {s.batch, s.kv_len, s.kv_heads, value_dim});
   set(slots.sequence_start, DType::kI32, {s.batch});
   set(slots.sequence_end, DType::kI32, {s.batch});
   if ((shape.features & kSinks) != 0) set(slots.sinks, DType::kF32, {2});
@@ -47,6 +49,10 @@ Case make_span_case(const AttentionSlots& slots, DType dtype, const SpanCaseShap
   if ((shape.features & kLogSumExp) != 0) {
     set(slots.log_sum_exp, DType::kF32,
         shape.row_axis ? Shape{s.batch, s.heads, 1} : Shape{s.batch, s.heads});
+  }
+  for (const auto& [slot, heads] :
+       {std::pair{slots.key_scale, s.kv_heads}, std::pair{slots.value_scale, std::int64_t{1}}}) {
+    if (is_code(stored)) set(slot, DType::kF32, {s.batch, s.kv_len, heads});
   }
   return result;
 }
@@ -86,6 +92,7 @@ void fill_spans(const Problem& problem, const Case& shape, std::span<HostTensor>
     std::vector<double> values(static_cast<std::size_t>(problem.spec(slot).elements()));
     const std::size_t lines = keys ? batches : 1, line = lines == 0 ? 0 : values.size() / lines;
     const std::uint64_t seed = shape.seed * 1000003 + 31 * slot;
+    const double range = keys && call.has_codes() ? typical_code(call.stored) : 1;
     parallel_for(lines, [&](std::size_t n) {
       std::mt19937_64 own(seed + n);
       std::normal_distribution<double> distribution;
@@ -99,14 +106,22 @@ void fill_spans(const Problem& problem, const Case& shape, std::span<HostTensor>
             static_cast<double>(keys ? i / (line / static_cast<std::size_t>(call.kv_len)) : 0);
         const double value = distribution(own);
         values[n * line + i] =
-            keys && (key < start || key >= end) ? std::numeric_limits<double>::quiet_NaN() : value;
+            range * (keys && (key < start || key >= end) ? std::numeric_limits<double>::quiet_NaN()
+                                                         : value);
       }
     });
     tensors[slot].write(values);
   }
+  for (const std::size_t slot : {slots.key_scale, slots.value_scale}) {
+    if (!problem.has(slot)) continue;
+    std::vector<double> scales(static_cast<std::size_t>(problem.spec(slot).elements()));
+    std::uniform_real_distribution<double> distribution(0.5, 1.5);
+    for (double& value : scales) value = distribution(random) / typical_code(call.stored);
+    tensors[slot].write(scales);
+  }
 }
 
-std::vector<Case> span_cases(const AttentionSlots& slots, DType dtype) {
+std::vector<Case> span_cases(const AttentionSlots& slots, const StorageTypes& types) {
   const OptionValue window = std::vector<std::int64_t>{29, 4};
   std::vector<SpanCaseShape> shapes{
       {.name = "spans",
@@ -134,18 +149,21 @@ std::vector<Case> span_cases(const AttentionSlots& slots, DType dtype) {
        .features = kLogSumExp,
        .data = "hostile"}};
   std::vector<Case> cases;
-  for (const SpanCaseShape& shape : shapes) cases.push_back(make_span_case(slots, dtype, shape));
+  for (SpanCaseShape& shape : shapes)
+    if (shape.name == "odd" && is_packed(stored_dtype(types))) shape.sizes.head_dim = 6;
+  for (const SpanCaseShape& shape : shapes) cases.push_back(make_span_case(slots, types, shape));
   Case strided =
-      make_span_case(slots, dtype, {.name = "strided", .why = "heads before rows in memory"});
+      make_span_case(slots, types, {.name = "strided", .why = "heads before rows in memory"});
+  const DType stored = stored_dtype(types);
   for (const std::size_t slot : {slots.key, slots.value})
-    strided.operands[slot] = strided_view(dtype, strided.operands[slot]->shape, {0, 2, 1}, 8, 16);
+    strided.operands[slot] = strided_view(stored, strided.operands[slot]->shape, {0, 2, 1}, 8, 16);
   cases.push_back(strided);
   return cases;
 }
 
-std::vector<Case> span_benchmarks(const AttentionSlots& slots, DType dtype) {
+std::vector<Case> span_benchmarks(const AttentionSlots& slots, const StorageTypes& types) {
   return {make_span_case(
-      slots, dtype,
+      slots, types,
       {.name = "b8_h32_kv8_k4096_d128",
        .why = "decoding: bound by memory",
        .sizes = {.batch = 8, .kv_len = 4096, .heads = 32, .kv_heads = 8, .head_dim = 128},
@@ -156,11 +174,12 @@ std::vector<Case> span_benchmarks(const AttentionSlots& slots, DType dtype) {
 
 Workload ragged_decode_workload(const Operation& operation) {
   const AttentionSlots slots = attention_slots(operation.operands);
-  return {.cases = [slots](DType dtype) { return span_cases(slots, dtype); },
-          .benchmarks = [slots](DType dtype) { return span_benchmarks(slots, dtype); },
-          .fill = fill_spans,
-          .expect = expect_attention,
-          .flops = forward_flops};
+  return {
+      .cases = [slots](const StorageTypes& types) { return span_cases(slots, types); },
+      .benchmarks = [slots](const StorageTypes& types) { return span_benchmarks(slots, types); },
+      .fill = fill_spans,
+      .expect = expect_attention,
+      .flops = forward_flops};
 }
 
 }  // namespace tessera::operations::attention

@@ -44,6 +44,13 @@ struct AttentionCaseShape {
       "normal";  // of the rows; +masking biases and sinks, +unordered offsets, +far positions
 };
 
+// Of keys and values, which are codes in some combinations of types; and about how large codes are
+// that stand for 1.
+DType stored_dtype(const StorageTypes& types);
+double typical_code(DType code);
+// What shares a scale, as in quantise_cache.
+enum class ScaleOf : std::uint8_t { kTokenHead, kPage, kHead, kTensor };
+
 Case make_case(const AttentionSlots& slots, DType dtype, const AttentionCaseShape& shape);
 
 // Of every operation; of what flash_attention has, forward and backward; and of what only forward

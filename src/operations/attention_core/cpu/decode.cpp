@@ -33,6 +33,7 @@ DecodeGeometry decode_geometry(const Config& config, const Problem& problem) {
 #include "operations/attention_core/cpu/decode.def"
   const std::uint64_t HEAD_DIM = head_dim(problem);
   const std::uint64_t VALUE_DIM = value_dim(problem);
+  const bool CODES = call_of(problem).has_codes();
   constexpr std::uint64_t kMost = 4096;
   for (const std::uint64_t value :
        {VECTOR_WIDTH, ROWS, BLOCK_K, TILE_KEYS, COLUMNS, HEADS, TILE_HEADS, TURN}) {
@@ -100,7 +101,8 @@ std::uint32_t heads_of(const Problem& problem, std::int64_t rows, std::uint32_t 
 std::uint32_t bytes_ahead(const Problem& problem, std::uint32_t wanted) {
   const AttentionProblem& call = call_of(problem);
   if (!call.is_paged()) return wanted;
-  const auto row = call.head_dim * static_cast<std::int64_t>(size_of(problem.dtype));
+  const auto row =
+      call.head_dim * static_cast<std::int64_t>(bits_of(problem.spec(call.slots.key).dtype)) / 8;
   const std::int64_t half = std::min<std::int64_t>(call.paged.size * row / 2, wanted);
   return static_cast<std::uint32_t>(std::max<std::int64_t>(half, 1));
 }
@@ -160,7 +162,9 @@ Variant cpu_decode_variant(const AttentionSlots& slots) {
        .tiling = tiling,
        .axes = dtype_axes,
        .groups = groups,
-       .takes_list = true});
+       .constants = code_constants,
+       .takes_list = true,
+       .takes_codes = true});
   variant.needs = opencl_cpu();
   variant.space = space;
   variant.rejects = rejects;

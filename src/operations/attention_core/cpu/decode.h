@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Geometry of attention/cpu/decode, from the names of decode.def. OpenCL C and
+// Geometry of attention/cpu/decode, from CODES and the names of decode.def. OpenCL C and
 // the host read this same text: the host defines those names as integers in a function and
 // evaluates DECODE_... there.
 #ifndef TESSERA_OPERATIONS_ATTENTION_CPU_DECODE_H
@@ -21,9 +21,10 @@
 #define ATTN_KEY_TURN (TURN < TILE_KEYS ? TILE_KEYS : TURN)
 
 // Bytes on the stack of the thread that runs a work-item.
-#define ATTN_DECODE_PRIVATE_BYTES \
-  (4 * ROWS *                     \
-   (HEADS * (VECTOR_WIDTH * (ATTN_HEAD_VECTORS + ATTN_VALUE_SPAN + 1) + BLOCK_K + 16) + 2))
+#define ATTN_DECODE_PRIVATE_BYTES                                                                \
+  (4 * ROWS *                                                                                    \
+       (HEADS * (VECTOR_WIDTH * (ATTN_HEAD_VECTORS + ATTN_VALUE_SPAN + 1) + BLOCK_K + 16) + 2) + \
+   (CODES ? 8 * HEADS * BLOCK_K : 0))
 
 // What the kernel takes for granted. The divisors must be positive before this is evaluated.
 #define ATTN_DECODE_VALID                                                                          \

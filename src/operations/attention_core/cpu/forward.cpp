@@ -86,9 +86,9 @@ std::uint32_t block_q(const Problem& problem, const DeviceProfile& profile, cons
 std::vector<Tile> tiles(const Problem& problem, const DeviceProfile& profile) {
   const std::uint32_t width = vector_width(profile);
   const auto& call = call_of(problem);
-  if (call.q_len <= width) return {{1, 16, 16}, {1, 12, 12}};
+  if (rows_that_share_keys(problem) <= width) return {{1, 16, 16}, {1, 12, 12}};
   if (width == 8) return {{2, 6, 4}, {2, 6, 6}};
-  if (call.q_len <= 2 * width || is_narrow(call)) return {{2, 12, 8}, {4, 6, 4}};
+  if (rows_that_share_keys(problem) <= 2 * width || is_narrow(call)) return {{2, 12, 8}, {4, 6, 4}};
   return {{4, 6, 4}, {2, 12, 8}};
 }
 
@@ -109,7 +109,10 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile, 
 }
 
 AttentionTiling tiling(const Problem& problem, const Config& config, Products products) {
-  return {.rows = geometry_of(problem, config, products).panel_rows, .keys = config.at("BLOCK_K")};
+  AttentionTiling cut{.rows = geometry_of(problem, config, products).panel_rows,
+                      .keys = config.at("BLOCK_K")};
+  if (call_of(problem).is_paged()) cut.listed = config.at("BLOCK_Q");
+  return cut;
 }
 
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile,
@@ -132,8 +135,10 @@ Variant variant_of(const AttentionSlots& slots, std::string name, std::string id
        .tiling = [products](const Problem& problem,
                             const Config& config) { return tiling(problem, config, products); },
        .axes = dtype_axes,
-       .groups = [](const Problem& problem,
-                    const Config& config) { return row_groups(problem, config.at("BLOCK_Q")); }});
+       .groups =
+           [products](const Problem& problem, const Config& config) {
+             return listed_groups(problem, tiling(problem, config, products), config.at("BLOCK_Q"));
+           }});
   variant.needs = opencl_cpu();
   variant.space = [products](const Problem& problem, const DeviceProfile& profile) {
     return space(problem, profile, products);

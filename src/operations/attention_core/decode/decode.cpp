@@ -36,6 +36,7 @@ DecodeGeometry decode_geometry(const Config& config, const Problem& problem) {
 #include "kernel/tunable_locals.inc"
 #include "operations/attention_core/decode/decode.def"
   const std::uint32_t DTYPE = dtype_axis(problem.dtype);
+  const bool CODES = call_of(problem).has_codes();
   const std::uint32_t VALUE_DIM = value_dim(problem);
   constexpr std::uint32_t kMost = 4096;  // keeps every product below in 32 bits
   for (const std::uint32_t value : {WG_X, ROWS, BLOCK_K, LANES}) {
@@ -48,7 +49,8 @@ DecodeGeometry decode_geometry(const Config& config, const Problem& problem) {
 std::vector<Define> constants(const Problem& problem, const Config& /*config*/) {
   return {{"HEAD_DIM", head_dim(problem)},
           {"VALUE_DIM", value_dim(problem)},
-          {"VECTOR", vector_elements(problem)}};
+          {"VECTOR", vector_elements(problem)},
+          {"CODE_TYPE", code_type(problem)}};
 }
 
 std::vector<Define> axes(const Problem& problem, const DeviceProfile& profile) {
@@ -107,12 +109,14 @@ std::uint32_t default_splits(const Problem& problem, const Config& config,
   return std::max({filled, even, 1U});
 }
 
-// Lanes for one part of every row each, and as many keys as `loads` of 16 bytes take. Queries and
+// Lanes for one part of every row each, and as many keys as `loads` of 16 bytes take, or twice as
+// many of codes. Queries and
 // sums of `most_rows` rows should fit registers: 32 features of each.
 Config make_config(const Problem& problem, std::uint32_t items, std::uint32_t most_rows,
                    std::uint32_t loads) {
   constexpr std::uint32_t kFeatures = 32, kLeastScores = 4, kMostScores = 32;
-  const std::uint32_t part = problem.dtype == DType::kF32 ? 4 : 8;
+  const bool codes = call_of(problem).has_codes();
+  const std::uint32_t part = problem.dtype == DType::kF32 && !codes ? 4 : 8;
   const std::uint32_t dim = std::max(head_dim(problem), value_dim(problem));
   const auto lanes = static_cast<std::uint32_t>(
       std::clamp<std::uint64_t>(kernel::next_power_of_two((dim + part - 1) / part), 4, 32));
@@ -122,7 +126,7 @@ Config make_config(const Problem& problem, std::uint32_t items, std::uint32_t mo
   const std::uint32_t rows =
       std::min({all_rows, most_rows, std::max(kFeatures / (parts * part), 1U)});
   const std::uint32_t keys =
-      std::clamp(loads / parts, ceil_div(kLeastScores, rows), kMostScores / rows);
+      std::clamp((codes ? 2 : 1) * loads / parts, ceil_div(kLeastScores, rows), kMostScores / rows);
   return {{"WG_X", items}, {"ROWS", rows}, {"BLOCK_K", items / lanes * keys}, {"LANES", lanes}};
 }
 
@@ -180,7 +184,7 @@ Refusal rejects_strides(const Problem& problem) {
   const AttentionProblem& call = call_of(problem);
   const auto far = [&](const TensorSpec& spec, std::size_t axis) {
     // A single row's stride is never used, and may be any.
-    const auto most = (std::int64_t{1} << 32) / static_cast<std::int64_t>(size_of(spec.dtype));
+    const auto most = (std::int64_t{1} << 35) / static_cast<std::int64_t>(bits_of(spec.dtype));
     return spec.shape[axis] > 1 && spec.strides[axis] >= most;
   };
   for (const auto& [slot, spec] : {std::pair{call.slots.key, key_rows(problem)},
@@ -216,7 +220,8 @@ Variant decode_variant(const AttentionSlots& slots) {
        .axes = axes,
        .groups = groups,
        .constants = constants,
-       .takes_list = true});
+       .takes_list = true,
+       .takes_codes = true});
   variant.needs = {.backends = {Backend::kOpenCL}, .features = Feature::kStorage16};
   variant.space = space;
   variant.local_bytes = [](const Problem& problem, const Config& config) -> std::uint64_t {

@@ -2,7 +2,7 @@
 // What attention/hopper/forward_maps and attention/hopper/forward are launched with.
 #ifndef TESSERA_OPERATIONS_ATTENTION_HOPPER_ARGS_H
 #define TESSERA_OPERATIONS_ATTENTION_HOPPER_ARGS_H
-#include "operations/attention_core/policy_args.h"
+#include "operations/attention_core/pages_args.h"
 
 // Which edges of the band hide keys.
 #define HOPPER_BAND_HIGH 1u
@@ -38,6 +38,12 @@ struct HopperCall {
   u32 heads_at_once;  // heads whose keys and values share the cache
   u32 maps;           // in units of HOPPER_ALIGNMENT
   STRUCT(AttentionPolicyArgs) policy;
+};
+
+// With PAGED=1.
+struct HopperPagedCall {
+  STRUCT(HopperCall) hopper;
+  STRUCT(AttentionPages) pages;
 };
 
 TESSERA_ABI_END

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 #include <utility>
 
 #include "kernel/tunable_list.hpp"
@@ -33,6 +34,13 @@ struct HopperGeometry {
   std::uint32_t registers = 0, most_registers = 0;  // of one item
 };
 
+// Keys that one copy takes: what of a step's lies in one page for certain.
+std::uint32_t box_keys(const Problem& problem, const Config& config) {
+  const AttentionProblem& call = call_of(problem);
+  const std::uint32_t keys = config.at("BLOCK_K");
+  return call.is_paged() ? std::gcd(static_cast<std::uint32_t>(call.paged.size), keys) : keys;
+}
+
 HopperGeometry geometry_of(const Problem& problem, const Config& config) {
   // forward.h's macros read these locals.
   using Number = std::uint32_t;
@@ -40,6 +48,8 @@ HopperGeometry geometry_of(const Problem& problem, const Config& config) {
 #include "operations/attention_core/hopper/forward.def"
   const std::uint32_t HEAD_DIM = padded_columns(head_dim(problem));
   const std::uint32_t VALUE_DIM = padded_columns(value_dim(problem));
+  const std::uint32_t BOX_KEYS = box_keys(problem, config);
+  const std::uint32_t ATTN_HOPPER_PAGED = call_of(problem).is_paged() ? 1 : 0;
   if (!(ATTN_HOPPER_VALID)) return {};
   return {.valid = true,
           .local_bytes = ATTN_HOPPER_LOCAL_BYTES,
@@ -73,8 +83,10 @@ std::uint32_t band_of(const AttentionProblem& call, const Config& config) {
   return band;
 }
 
-AttentionTiling tiling(const Problem& /*problem*/, const Config& config) {
-  return {.rows = config.at("BLOCK_Q"), .keys = config.at("BLOCK_K")};
+AttentionTiling tiling(const Problem& problem, const Config& config) {
+  AttentionTiling cut{.rows = config.at("BLOCK_Q"), .keys = config.at("BLOCK_K")};
+  if (call_of(problem).is_paged()) cut.listed = cut.rows;
+  return cut;
 }
 
 // The tensor maps come after what the policies need.
@@ -92,14 +104,17 @@ std::vector<Define> constants(const Problem& problem, const Config& config) {
           {"VALUE_DIM", padded_columns(value_dim(problem))},
           {"BAND", band_of(call, config)},
           {"SCORE", score_of(call)},
-          {"FEATURES", policy_arguments(problem, tiling(problem, config)).features}};
+          {"FEATURES", policy_arguments(problem, tiling(problem, config)).features},
+          {"BOX_KEYS", box_keys(problem, config)}};
 }
 
 // Groups of heads of about one size: the last must not be a small one.
-std::uint32_t heads_at_once(const AttentionProblem& call, std::uint32_t band) {
+std::uint32_t heads_at_once(const Problem& problem, std::uint32_t band) {
+  const AttentionProblem& call = call_of(problem);
   const std::int64_t heads = std::max<std::int64_t>(call.batch * call.heads, 1);
   if ((band & HOPPER_BAND_HIGH) == 0) return static_cast<std::uint32_t>(call.group());
-  const std::int64_t bytes = 2 * seen_keys(call).count() * (call.head_dim + call.value_dim);
+  const std::int64_t keys = call.is_paged() ? keys_of_sequence(problem) : seen_keys(call).count();
+  const std::int64_t bytes = 2 * keys * (call.head_dim + call.value_dim);
   const std::int64_t most = std::clamp(
       kHopperCachedBytes / std::max<std::int64_t>(bytes, 1) * call.group(), std::int64_t{1}, heads);
   const std::int64_t turns = (heads + most - 1) / most;
@@ -119,15 +134,27 @@ std::vector<std::byte> arguments(const Problem& problem, const Config& config) {
   args.value_dim = value_dim(problem);
   args.first_key = static_cast<abi::u32>(keys.first);
   args.keys = static_cast<abi::u32>(keys.count());
-  args.heads_at_once = heads_at_once(call, band_of(call, config));
+  args.heads_at_once = heads_at_once(problem, band_of(call, config));
   args.maps = static_cast<abi::u32>(maps_start(problem, config) / HOPPER_ALIGNMENT);
-  return argument_bytes(args);
+  if (!call.is_paged()) return argument_bytes(args);
+  return argument_bytes(abi::HopperPagedCall{.hopper = args, .pages = page_arguments(problem)});
 }
 
 std::uint32_t query_tiles(const Problem& problem, const Config& config) {
-  const AttentionProblem& call = call_of(problem);
-  return ceil_div(call.q_len, config.at("BLOCK_Q")) *
-         static_cast<std::uint32_t>(call.batch * call.heads);
+  const Dim3 groups = listed_groups(problem, tiling(problem, config), config.at("BLOCK_Q"));
+  return groups.x * groups.y * groups.z;
+}
+
+// Which of the kernel's three bodies a pass is.
+enum class Body : std::uint8_t { kPlain, kPolicies, kPaged };
+
+auto axes_of(Body body) {
+  return [body](const Problem& problem, const DeviceProfile& profile) {
+    std::vector<Define> axes = dtype_axes(problem, profile);
+    axes.push_back({"POLICY", body == Body::kPlain ? 0U : 1U});
+    if (body == Body::kPaged) axes.push_back({"PAGED", 1});
+    return axes;
+  };
 }
 
 Pass tensor_maps_pass(const AttentionSlots& slots) {
@@ -138,7 +165,11 @@ Pass tensor_maps_pass(const AttentionSlots& slots) {
                  .ptx_target = "sm_90a"};
   pass.bindings = {slots.query, slots.key, slots.value, slots.output, kScratch};
   pass.axes = dtype_axes;
-  pass.specialized_on = {"BLOCK_K"};
+  if (slots.block_tables != kNoOperand) pass.axes = axes_of(Body::kPaged);
+  pass.constants = [](const Problem& problem, const Config& config) -> std::vector<Define> {
+    return {{"BOX_KEYS", box_keys(problem, config)}};
+  };
+  pass.specialized_on = {"BOX_KEYS"};
   pass.group_size = [](const Config&) { return Dim3{kMapItems, 1, 1}; };
   pass.groups = [](const Problem& problem, const Config& config) {
     return Dim3{std::min(query_tiles(problem, config), 1U), 1, 1};
@@ -147,25 +178,22 @@ Pass tensor_maps_pass(const AttentionSlots& slots) {
   return pass;
 }
 
-Pass forward_pass(const AttentionSlots& slots, bool policies) {
+Pass forward_pass(const AttentionSlots& slots, Body body) {
   Pass pass;
-  pass.name = policies ? "policies" : "plain";
+  pass.name = body == Body::kPlain ? "plain" : body == Body::kPolicies ? "policies" : "paged";
   pass.opencl = {
       .file = "attention/hopper/forward.cl", .entry = "attention_hopper", .ptx_target = "sm_90a"};
   pass.bindings = {slots.query, slots.key, slots.value, slots.output, slots.log_sum_exp};
-  if (policies) {
-    std::ranges::copy(policy_bindings(slots), std::back_inserter(pass.bindings));
-  } else {
+  if (body == Body::kPlain) {
     pass.bindings.push_back(kScratch);
+  } else {
+    std::ranges::copy(policy_bindings(slots), std::back_inserter(pass.bindings));
   }
-  pass.axes = [policies](const Problem& problem, const DeviceProfile& profile) {
-    std::vector<Define> axes = dtype_axes(problem, profile);
-    axes.push_back({"POLICY", policies ? 1U : 0U});
-    return axes;
-  };
+  if (body == Body::kPaged) pass.bindings.push_back(slots.block_tables);
+  pass.axes = axes_of(body);
   pass.constants = constants;
-  pass.groups = [policies](const Problem& problem, const Config& config) {
-    const bool wanted = call_of(problem).policies == policies;
+  pass.groups = [body](const Problem& problem, const Config& config) {
+    const bool wanted = call_of(problem).policies == (body != Body::kPlain);
     return Dim3{wanted ? std::min(query_tiles(problem, config), config.at(kHopperGroups)) : 0, 1,
                 1};
   };
@@ -182,9 +210,14 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   }
   if (call.q_len > 0 && seen_keys(call).count() <= 0)
     return "wants at least one key that some row sees";
-  if (const Refusal no =
-          rejects_layout(problem, {slots.query, slots.key, slots.value, slots.output}))
-    return no;
+  for (const auto& [slot, rows] :
+       {std::pair{slots.query, query_rows(problem)}, std::pair{slots.key, key_rows(problem)},
+        std::pair{slots.value, value_rows(problem)},
+        std::pair{slots.output, output_rows(problem)}}) {
+    if (const Refusal no = rejects_rows(problem, slot, rows)) return no;
+  }
+  if (call.is_paged() && call.paged.size % 8 != 0)
+    return "takes pages of a multiple of 8 tokens, not " + std::to_string(call.paged.size);
   const HopperGeometry geometry = geometry_of(problem, config);
   if (!geometry.valid) return "has no such tiles (operations/attention_core/hopper/forward.h)";
   if (geometry.registers > geometry.most_registers) {
@@ -255,8 +288,13 @@ Variant hopper_variant(const AttentionSlots& slots) {
   variant.dtypes = {DType::kF16, DType::kBF16};
   variant.rounds_factors = true;
   variant.tunables = tunables();
-  variant.passes = {rows_pass(slots), map_pass(slots, tiling), tensor_maps_pass(slots),
-                    forward_pass(slots, false), forward_pass(slots, true)};
+  if (slots.block_tables != kNoOperand) {
+    variant.passes = {pages_pass(slots, tiling), work_pass(slots, tiling), tensor_maps_pass(slots),
+                      forward_pass(slots, Body::kPaged)};
+  } else {
+    variant.passes = {rows_pass(slots), map_pass(slots, tiling), tensor_maps_pass(slots),
+                      forward_pass(slots, Body::kPlain), forward_pass(slots, Body::kPolicies)};
+  }
   if (slots.weights != kNoOperand) variant.passes.push_back(weights_pass(slots, tiling));
   variant.space = space;
   variant.scratch_bytes = scratch_bytes;
@@ -266,7 +304,7 @@ Variant hopper_variant(const AttentionSlots& slots) {
 
 bool prefers_hopper(const Problem& problem, const DeviceProfile& profile) {
   return has(profile.features, Feature::kWgmma) && problem.dtype != DType::kF32 &&
-         call_of(problem).q_len >= 64;
+         rows_that_share_keys(problem) >= 64;
 }
 
 Config default_hopper_config(const Problem& problem, const DeviceProfile& profile) {

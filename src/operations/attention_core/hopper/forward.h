@@ -29,8 +29,9 @@
 
 // What the copying warpgroup says about a piece of work, in words: its number, or one that does not
 // exist after the last; with policies, the keys [first, end) that its rows see, and from word 4 on
-// an Interval for each warpgroup.
-#define ATTN_HOPPER_WORK_BYTES 64u
+// an Interval for each warpgroup; with keys in pages, from word 16 on {first row, end row, entry in
+// the table of rows, head}.
+#define ATTN_HOPPER_WORK_BYTES (64u + 16u * ATTN_HOPPER_PAGED)
 
 // 32-bit registers of an item that multiplies: scores, weights in pairs, outputs; the rest is taken
 // by rows, descriptors and addresses. What setmaxnreg gives is in forward.cl.
@@ -40,6 +41,7 @@
 #define ATTN_HOPPER_VALID                                                                      \
   ((BLOCK_Q == 128u || BLOCK_Q == 192u) && WG_X == ATTN_HOPPER_ITEMS &&                        \
    (BLOCK_K == 64u || BLOCK_K == 80u || BLOCK_K == 128u || BLOCK_K == 176u) && STAGES >= 2u && \
-   STAGES <= 4u && TURNS <= 1u && OWN_OVERLAP <= 1u && LATE_RESCALE <= 1u && SHARE_Q <= 1u)
+   BLOCK_K % BOX_KEYS == 0u && STAGES <= 4u && TURNS <= 1u && OWN_OVERLAP <= 1u &&             \
+   LATE_RESCALE <= 1u && SHARE_Q <= 1u)
 
 #endif  // TESSERA_OPERATIONS_ATTENTION_HOPPER_H

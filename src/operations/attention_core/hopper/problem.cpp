@@ -22,17 +22,20 @@ Span seen_keys(const AttentionProblem& call) {
   return {call.first_key(0), call.last_key(call.q_len - 1)};
 }
 
+Refusal rejects_rows(const Problem& problem, std::size_t slot, const TensorSpec& rows) {
+  bool fits = rows.offset % 8 == 0;
+  for (const std::size_t axis : {0, 1, 2}) {
+    fits =
+        fits && (rows.shape[axis] <= 1 || (rows.strides[axis] > 0 && rows.strides[axis] % 8 == 0));
+  }
+  if (fits) return std::nullopt;
+  return problem.operation->operands[slot].name + " " + rows.to_string() +
+         " has an offset or a stride that is no positive multiple of 8 elements";
+}
+
 Refusal rejects_layout(const Problem& problem, std::initializer_list<std::size_t> slots) {
   for (const std::size_t slot : slots) {
-    const TensorSpec spec = with_batch(problem.spec(slot));
-    bool fits = spec.offset % 8 == 0;
-    for (const std::size_t axis : {0, 1, 2}) {
-      fits = fits &&
-             (spec.shape[axis] <= 1 || (spec.strides[axis] > 0 && spec.strides[axis] % 8 == 0));
-    }
-    if (fits) continue;
-    return problem.operation->operands[slot].name + " " + spec.to_string() +
-           " has an offset or a stride that is no positive multiple of 8 elements";
+    if (const Refusal no = rejects_rows(problem, slot, with_batch(problem.spec(slot)))) return no;
   }
   return std::nullopt;
 }

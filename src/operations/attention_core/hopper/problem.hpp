@@ -28,6 +28,7 @@ Span seeing_rows(const AttentionProblem& call);
 Span seen_keys(const AttentionProblem& call);
 
 // Copies of tiles go through maps, whose strides are multiples of 16 bytes.
+Refusal rejects_rows(const Problem& problem, std::size_t slot, const TensorSpec& rows);
 Refusal rejects_layout(const Problem& problem, std::initializer_list<std::size_t> slots);
 Refusal rejects_local_bytes(std::uint32_t bytes);
 Refusal rejects_policies(const Problem& problem);

@@ -6,6 +6,7 @@
 
 #include "kernel/tunable_list.hpp"
 #include "operations/attention_core/launch.hpp"
+#include "operations/attention_core/mma/clean_cuts.hpp"
 
 namespace tessera::operations::attention {
 namespace {
@@ -42,17 +43,21 @@ MmaGeometry geometry_of(const Problem& problem, const Config& config) {
   return {.valid = true, .local_bytes = ATTN_MMA_LOCAL_BYTES, .registers = ATTN_MMA_REGISTERS};
 }
 
-AttentionTiling tiling(const Problem& /*problem*/, const Config& config) {
-  return {.rows = config.at("BLOCK_Q"), .keys = config.at("BLOCK_K"), .splits = splits_of(config)};
+AttentionTiling tiling(const Problem& problem, const Config& config) {
+  AttentionTiling cut{
+      .rows = config.at("BLOCK_Q"), .keys = config.at("BLOCK_K"), .splits = splits_of(config)};
+  if (call_of(problem).is_paged()) cut.listed = cut.rows;
+  return cut;
 }
 
 Dim3 groups(const Problem& problem, const Config& config) {
-  return row_groups(problem, config.at("BLOCK_Q"));
+  return listed_groups(problem, tiling(problem, config), config.at("BLOCK_Q"));
 }
 
 std::vector<Define> constants(const Problem& problem, const Config& /*config*/) {
   const AttentionProblem& call = call_of(problem);
-  const bool general = call.policies || call.soft_cap > 0 || !folds_into_exponent(call.scale);
+  const bool pairs = call.policies && !call.is_paged();  // may be asked for one by one
+  const bool general = pairs || call.soft_cap > 0 || !folds_into_exponent(call.scale);
   return {{"HEAD_DIM", head_dim(problem)},
           {"VALUE_DIM", value_dim(problem)},
           {"ALIGNED", is_aligned(problem, 16 / element_bytes(problem)) ? 1U : 0U},
@@ -87,8 +92,9 @@ Config make_config(std::uint32_t items, std::uint32_t block_q, std::uint32_t blo
           {"KEEP_Q", keep_q}};
 }
 
-// Most promising first, as measured on an H200. Policies need registers of their own: with queries
-// kept beside them, ptxas spills 13 to 37 for sm_80 and sm_86, and none without.
+// Most promising first, as measured on an H200; elsewhere those go first that spill nothing.
+// Policies need registers of their own: with queries kept beside them, ptxas spills 13 to 37 for
+// sm_80 and sm_86.
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
   const AttentionProblem& call = call_of(problem);
   const std::uint32_t columns = std::max(head_dim(problem), value_dim(problem));
@@ -111,17 +117,22 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
     configs.push_back(make_config(128, 64, 64, 1, steps));
   } else if (columns <= 128) {
     configs = {make_config(128, 128, call.policies ? 32 : 64, 1, 0),
-               make_config(128, 128, call.policies ? 32 : 64, 2, 0), make_config(128, 64, 64, 1, 0),
-               make_config(128, 64, 32, 1, 0)};
+               make_config(128, 128, call.policies ? 32 : 64, 2, 0)};
+    if (!call.policies) configs.push_back(make_config(128, 128, 32, 1, 0));
+    configs.push_back(make_config(128, 64, 64, 1, 0));
+    configs.push_back(make_config(128, 64, 32, 1, 0));
   } else {
     configs = {make_config(128, 64, 64, 1, 0), make_config(256, 128, 32, 1, 0),
                make_config(128, 64, 32, 1, 0)};
   }
   constexpr std::int64_t kFewRows = 64;
-  if (call.q_len <= kFewRows) {
+  if (rows_that_share_keys(problem) <= kFewRows) {
     std::ranges::stable_partition(
         configs, [](const Config& config) { return config.at("BLOCK_Q") == kFewRows; });
   }
+  put_clean_cuts_first(configs, most_clean_registers(problem, profile), [&](const Config& config) {
+    return geometry_of(problem, config).registers;
+  });
   for (Config& config : configs) {
     config.set("SPLITS",
                filling_splits(problem, profile, groups(problem, config), config.at("BLOCK_K")));
@@ -154,7 +165,7 @@ bool prefers_mma(const Problem& problem, const DeviceProfile& profile) {
   // Three products of tf32 beat float arithmetic where the matrix unit is several times as fast. On
   // GPUs for graphics it is not, and nobody has measured others.
   const bool pays = problem.dtype != DType::kF32 || has(profile.features, Feature::kWgmma);
-  return has(profile.features, Feature::kMmaSync) && pays && call_of(problem).q_len >= 16;
+  return has(profile.features, Feature::kMmaSync) && pays && rows_that_share_keys(problem) >= 16;
 }
 
 Config default_mma_config(const Problem& problem, const DeviceProfile& profile) {

@@ -25,9 +25,12 @@ std::int64_t clamped(double value, std::int64_t low, std::int64_t high) {
 }  // namespace
 
 std::vector<Matrix> read_heads(const HostTensor& tensor, const TensorSpec& spec) {
+  return heads_of(tensor.read(), spec);
+}
+
+std::vector<Matrix> heads_of(const std::vector<double>& flat, const TensorSpec& spec) {
   const Shape shape = with_batch(spec).shape;
   const std::int64_t batches = shape[0], rows = shape[1], heads = shape[2], dim = shape[3];
-  const std::vector<double> flat = tensor.read();
   std::vector<Matrix> result(static_cast<std::size_t>(batches * heads));
   for (std::int64_t batch = 0; batch < batches; ++batch) {
     for (std::int64_t head = 0; head < heads; ++head) {
@@ -47,8 +50,10 @@ AttentionPairs::AttentionPairs(const Problem& problem, std::span<const HostTenso
   if (call_.is_paged()) {
     gather_pages(problem, tensors);
   } else {
-    key_ = read_heads(tensors[slots.key], problem.spec(slots.key));
-    value_ = read_heads(tensors[slots.value], problem.spec(slots.value));
+    key_ =
+        heads_of(read_rows(problem, tensors, slots.key, slots.key_scale), problem.spec(slots.key));
+    value_ = heads_of(read_rows(problem, tensors, slots.value, slots.value_scale),
+                      problem.spec(slots.value));
   }
   cu_q_ = read_if_any(problem, tensors, slots.cum_seqlens_q);
   cu_k_ = read_if_any(problem, tensors, slots.cum_seqlens_k);
@@ -77,13 +82,35 @@ AttentionPairs::AttentionPairs(const Problem& problem, std::span<const HostTenso
   }
 }
 
+std::vector<double> AttentionPairs::read_rows(const Problem& problem,
+                                              std::span<const HostTensor> tensors, std::size_t slot,
+                                              std::size_t scale) const {
+  std::vector<double> rows = tensors[slot].read();
+  if (!call_.has_codes()) return rows;
+  const std::vector<double> scales = tensors[scale].read();
+  const Shape &shape = problem.spec(slot).shape, &of = problem.spec(scale).shape;
+  const auto at = [&](std::int64_t row) {  // the scale of a row, by those of the axes that it has
+    const std::int64_t index[] = {row / (shape[1] * shape[2]), row / shape[2] % shape[1],
+                                  row % shape[2]};
+    std::int64_t number = 0;
+    for (std::size_t axis = 0; axis < 3; ++axis)
+      number = number * of[axis] + (of[axis] == 1 ? 0 : index[axis]);
+    return static_cast<std::size_t>(number);
+  };
+  const auto dim = static_cast<std::size_t>(shape[3]);
+  for (std::size_t n = 0; n < rows.size(); ++n)
+    rows[n] *= scales[at(static_cast<std::int64_t>(n / dim))];
+  return rows;
+}
+
 void AttentionPairs::gather_pages(const Problem& problem, std::span<const HostTensor> tensors) {
   const std::vector<PagedSequence> sequences = paged_sequences(problem, tensors);
   const std::int64_t room = call_.kv_len, size = call_.paged.size;
   const auto line = [&](std::int64_t sequence) { return call_.packed ? sequence * room : 0; };
   if (call_.packed) call_.kv_len = call_.paged.sequences * room;
-  const auto gather = [&](std::size_t slot, const TensorSpec& spec, bool values) {
-    const std::vector<double> flat = tensors[slot].read();
+  const auto gather = [&](std::size_t slot, std::size_t scale, const TensorSpec& spec,
+                          bool values) {
+    const std::vector<double> flat = read_rows(problem, tensors, slot, scale);
     const bool combined = call_.slots.key == call_.slots.value;
     const std::int64_t dim = spec.shape[3], heads = call_.kv_heads;
     std::vector<Matrix> all(static_cast<std::size_t>(call_.batch * heads),
@@ -104,8 +131,8 @@ void AttentionPairs::gather_pages(const Problem& problem, std::span<const HostTe
     });
     return all;
   };
-  key_ = gather(call_.slots.key, key_rows(problem), false);
-  value_ = gather(call_.slots.value, value_rows(problem), true);
+  key_ = gather(call_.slots.key, call_.slots.key_scale, key_rows(problem), false);
+  value_ = gather(call_.slots.value, call_.slots.value_scale, value_rows(problem), true);
   missing_.resize(static_cast<std::size_t>(call_.paged.sequences * room));
   places_.resize(static_cast<std::size_t>(call_.batch * call_.q_len));
   for (std::int64_t n = 0; n < call_.paged.sequences; ++n) {

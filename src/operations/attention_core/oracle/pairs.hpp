@@ -16,6 +16,8 @@ using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowM
 
 // An operand head by head; index batch * heads + head.
 std::vector<Matrix> read_heads(const HostTensor& tensor, const TensorSpec& spec);
+// The same of elements that were read already.
+std::vector<Matrix> heads_of(const std::vector<double>& flat, const TensorSpec& spec);
 
 // Scores this far out are so far apart that only the largest has a weight: others beside them, and
 // their own roundings, do not count.
@@ -67,6 +69,9 @@ class AttentionPairs {
   std::size_t kv_index(std::int64_t batch, std::int64_t head) const {
     return static_cast<std::size_t>(batch * call_.kv_heads + head / call_.group());
   }
+  // Keys or values of codes times their scales; the others as they are.
+  std::vector<double> read_rows(const Problem& problem, std::span<const HostTensor> tensors,
+                                std::size_t slot, std::size_t scale) const;
   // Keys in pages, gathered: sequences one after the other, each with room for kv_len of them.
   void gather_pages(const Problem& problem, std::span<const HostTensor> tensors);
   Place place_of(std::int64_t batch, std::int64_t row) const;

@@ -217,7 +217,11 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
 }
 
 Variant tile(const AttentionSlots& slots, std::string name, std::string idea, bool subgroups) {
-  ForwardKernel kernel{.vulkan = "attention/tile/forward.comp", .tiling = tiling, .groups = groups};
+  ForwardKernel kernel{.vulkan = "attention/tile/forward.comp",
+                       .tiling = tiling,
+                       .groups = groups,
+                       .constants = code_constants,
+                       .takes_codes = true};
   if (!subgroups) {
     kernel.opencl = "attention/tile/forward.cl";
     kernel.entry = "attention_tile";

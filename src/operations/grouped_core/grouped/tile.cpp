@@ -9,6 +9,7 @@
 #include "operations/common/launch.hpp"
 #include "operations/grouped_core/grouped/geometry.h"
 #include "operations/grouped_core/stages.hpp"
+#include "operations/sparse_core/stages.hpp"
 
 namespace tessera::operations::matmul {
 namespace {
@@ -57,8 +58,8 @@ bool fits(const Config& config, const DeviceProfile& profile) {
          (profile.max_group_size == 0 || config.group().x <= profile.max_group_size);
 }
 
-// Largest tiles first where the groups, were they equal, fill half of one.
-std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
+// Largest tiles first.
+std::vector<Config> cuts_of(const DeviceProfile& profile) {
   if (is_cpu(profile)) return {make_config(4, 4, 8, 4, 16)};  // they only check these kernels
   std::vector<Config> list{make_config(8, 8, 16, 16, 256), make_config(8, 8, 16, 8, 128),
                            make_config(8, 8, 16, 8, 64), make_config(4, 8, 16, 8, 64),
@@ -74,6 +75,12 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   }
   list.push_back(make_config(4, 4, 8, 4, 16));
   std::erase_if(list, [&](const Config& config) { return !fits(config, profile); });
+  return list;
+}
+
+// Those first of which the groups, were they equal, fill half.
+std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
+  std::vector<Config> list = cuts_of(profile);
   const auto& call = problem.as<GroupedProblem>();
   const std::int64_t mean = call.m / std::max<std::int64_t>(call.held, 1);
   std::ranges::stable_partition(list,
@@ -81,7 +88,7 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   return list;
 }
 
-Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
+Refusal rejects_cut(const Config& config) {
   const std::uint32_t rows = config.at("ROWS"), columns = config.at("COLUMNS");
   const std::uint32_t lanes = config.at("LANES_M"), items = config.get("WG_X", 1);
   if (rows == 0 || rows % 4 != 0 || columns == 0 || columns % 4 != 0 || rows * columns > 256)
@@ -89,6 +96,11 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   if (config.at("BLOCK_K") == 0 || config.at("BLOCK_K") % 4 != 0) return "takes terms by fours";
   if (lanes == 0 || items % lanes != 0)
     return "takes work-groups of whole rows of lanes, and WG_X is " + std::to_string(items);
+  return std::nullopt;
+}
+
+Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
+  if (Refusal no = rejects_cut(config)) return no;
   const Geometry geometry = geometry_of(config);
   if (Refusal no = rejects_grouped(problem, profile, geometry.block_m)) return no;
   for (const GroupedStage& stage : grouped_stages(problem.as<GroupedProblem>().slots)) {
@@ -99,12 +111,17 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   return std::nullopt;
 }
 
-Pass product_pass(const GroupedStage& stage) {
+Pass tile_pass(const std::string& name) {
   Pass pass;
-  pass.name = stage.name;
+  pass.name = name;
   pass.opencl = {.file = "matmul/grouped/product.cl", .entry = "grouped_product"};
   pass.vulkan = {.file = "matmul/grouped/product.comp", .entry = "main"};
   pass.axes = storage_axes;
+  return pass;
+}
+
+Pass product_pass(const GroupedStage& stage) {
+  Pass pass = tile_pass(stage.name);
   pass.constants = [stage](const Problem& problem, const Config&) {
     return grouped_constants(problem, stage);
   };
@@ -121,7 +138,82 @@ Pass product_pass(const GroupedStage& stage) {
   return pass;
 }
 
+// ---- blocks of a sparse matrix: a result is a group ---------------------------------------------
+
+// Those first whose tiles are no wider than a block.
+std::vector<Config> sparse_space(const Problem& problem, const DeviceProfile& profile) {
+  std::vector<Config> list = cuts_of(profile);
+  const auto& call = problem.as<SparseProblem>();
+  std::ranges::stable_partition(list, [&](const Config& config) {
+    const std::int64_t columns = std::int64_t{config.at("COLUMNS")} *
+                                 (config.group().x / std::max(config.at("LANES_M"), 1U));
+    return columns <= call.block_n && rows_of(config) <= std::max(call.m, call.block_k);
+  });
+  return list;
+}
+
+std::uint64_t sparse_units(const SparseProduct& product, const Geometry& geometry) {
+  return static_cast<std::uint64_t>(product.results) * ceil_div(product.m, geometry.block_m) *
+         ceil_div(product.n, geometry.block_n);
+}
+
+Pass sparse_pass(const SparseStage& stage) {
+  Pass pass = tile_pass(stage.name);
+  pass.bindings = {stage.a, stage.b, kScratch, kNoOperand, stage.result};
+  pass.constants = [stage](const Problem& problem, const Config&) {
+    std::vector<Define> constants = sparse_constants(problem, stage);
+    constants.push_back({"RAGGED", GROUPED_BLOCKS});
+    return constants;
+  };
+  pass.groups = [stage](const Problem& problem, const Config& config) {
+    const auto product = sparse_product(problem, stage);
+    if (!product || product->is_empty()) return Dim3{0, 0, 0};
+    const std::uint64_t units = sparse_units(*product, geometry_of(config));
+    return Dim3{static_cast<std::uint32_t>(std::min<std::uint64_t>(units, kMostGroups))};
+  };
+  pass.args = [stage](const Problem& problem, const Config&) {
+    const auto product = sparse_product(problem, stage);
+    return argument_bytes(product ? product->args : abi::GroupedArgs{});
+  };
+  return pass;
+}
+
+Refusal rejects_sparse_tiles(const Problem& problem, const Config& config,
+                             const DeviceProfile& profile) {
+  if (Refusal no = rejects_cut(config)) return no;
+  return rejects_sparse(problem, profile);
+}
+
 }  // namespace
+
+Way sparse_tile_way(const SparseSlots& slots) {
+  Variant variant;
+  variant.name = "tile";
+  variant.idea = "tiles of a result, over the terms of its blocks; both operands in local memory";
+  variant.dtypes = {DType::kF32, DType::kF16, DType::kBF16};
+  variant.tunables = tunables();
+  variant.space = sparse_space;
+  variant.rejects = rejects_sparse_tiles;
+  variant.local_bytes = [](const Problem&, const Config& config) {
+    return geometry_of(config).local_bytes;
+  };
+  variant.scratch_bytes = [](const Problem& problem, const Config&) {
+    return sparse_scratch(problem);
+  };
+  variant.passes = sparse_passes(slots, sparse_pass);
+  return {.variant = std::move(variant),
+          .rule = {.why = "blocks fill tiles",
+                   .when =
+                       [](const Problem& problem, const DeviceProfile&) {
+                         const auto& call = problem.as<SparseProblem>();
+                         return call.block_k >= 8 && call.block_n >= 8;
+                       },
+                   .config =
+                       [](const Problem& problem, const DeviceProfile& profile) {
+                         const std::vector<Config> list = sparse_space(problem, profile);
+                         return list.empty() ? make_config(4, 4, 8, 4, 16) : list.front();
+                       }}};
+}
 
 Way grouped_tile_way(const GroupedSlots& slots) {
   Variant variant;

@@ -192,7 +192,8 @@ Way copy_pages_way() {
   Variant variant = copying_variant(
       "rows", "lists of pages, then rows by units of 16 bytes; through scratch what is overwritten",
       at_once);
-  variant.passes = {pairs_pass(), copy_pass("stage", {kPool, kScratch, kScratch}, to_stage)};
+  variant.passes = pairs_passes();
+  variant.passes.push_back(copy_pass("stage", {kPool, kScratch, kScratch}, to_stage));
   // One pass for each kind of call: its source is another operand.
   variant.passes.push_back(copy_pass("within", {kPool, kPool, kScratch},
                                      [](const Problem& problem) -> std::optional<Copying> {

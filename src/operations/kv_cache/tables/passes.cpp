@@ -24,9 +24,9 @@ Pass table_pass(std::string name, const std::string& file, std::string entry) {
   return pass;
 }
 
-std::vector<std::byte> places_bytes_of_arguments(const Problem& problem, const Config& /*config*/) {
-  return argument_bytes(places_arguments(problem));
-}
+// Of passes that find the last of several by one kernel.
+constexpr std::pair<const char*, abi::u32> kRounds[] = {
+    {"clear", CACHE_CLEARS}, {"claim", CACHE_CLAIMS}, {"list", CACHE_LISTS}};
 
 }  // namespace
 
@@ -41,31 +41,45 @@ std::vector<Pass> places_passes() {
     return Dim3{
         ceil_div(std::max(places_length(problem), call.mapped ? 0 : call.sequences + 1), kItems)};
   };
-  places.args = places_bytes_of_arguments;
-  Pass last = table_pass("last", "last", "cache_last");
-  last.bindings = {kScratch};
-  last.groups = [](const Problem& problem, const Config&) {
-    return Dim3{ceil_div(places_length(problem), kItems)};
+  places.args = [](const Problem& problem, const Config&) {
+    return argument_bytes(places_arguments(problem, 0));
   };
-  last.args = places_bytes_of_arguments;
-  return {std::move(places), std::move(last)};
+  std::vector<Pass> passes{std::move(places)};
+  for (const auto& [name, round] : kRounds) {
+    Pass last = table_pass(name, "last", "cache_last");
+    last.bindings = {kScratch};
+    last.groups = [](const Problem& problem, const Config&) {
+      return Dim3{ceil_div(places_length(problem), kItems)};
+    };
+    last.args = [round = round](const Problem& problem, const Config&) {
+      return argument_bytes(places_arguments(problem, round));
+    };
+    passes.push_back(std::move(last));
+  }
+  return passes;
 }
 
 std::uint64_t places_bytes(const Problem& problem, const Config& /*config*/) {
-  return static_cast<std::uint64_t>(std::max<std::int64_t>(16, 8 * places_length(problem)));
+  const std::int64_t slots = problem.as<AppendProblem>().keys.slots();
+  return static_cast<std::uint64_t>(
+      std::max<std::int64_t>(16, 8 * places_length(problem) + 4 * slots));
 }
 
-Pass pairs_pass() {
-  Pass pass = table_pass("pairs", "pairs", "cache_pairs");
-  pass.bindings = {kSourcePages, kTargetPages, kScratch, kErrors};
-  pass.errors_at = offsetof(abi::CachePairsArgs, errors);
-  pass.groups = [](const Problem& problem, const Config&) {
-    return Dim3{ceil_div(problem.as<CopyProblem>().pairs, kItems)};
-  };
-  pass.args = [](const Problem& problem, const Config&) {
-    return argument_bytes(pairs_arguments(problem));
-  };
-  return pass;
+std::vector<Pass> pairs_passes() {
+  std::vector<Pass> passes;
+  for (const auto& [name, round] : kRounds) {
+    Pass pass = table_pass(name, "pairs", "cache_pairs");
+    pass.bindings = {kSourcePages, kTargetPages, kScratch, kErrors};
+    pass.errors_at = offsetof(abi::CachePairsArgs, errors);
+    pass.groups = [](const Problem& problem, const Config&) {
+      return Dim3{ceil_div(problem.as<CopyProblem>().pairs, kItems)};
+    };
+    pass.args = [round = round](const Problem& problem, const Config&) {
+      return argument_bytes(pairs_arguments(problem, round));
+    };
+    passes.push_back(std::move(pass));
+  }
+  return passes;
 }
 
 }  // namespace tessera::operations::kv_cache

@@ -70,8 +70,9 @@ struct Packer {
 bool serves_in_place(const Product& product, std::int64_t panel) {
   constexpr std::int64_t kFewRows = 32, kSmallMatrix = 65536;
   const View& b = product.views[kB];
+  const bool is_panel = product.n == panel && b.row == panel;
   return b.dtype == DType::kF32 && b.column == 1 && product.n % panel == 0 &&
-         (product.m <= kFewRows || product.k * product.n <= kSmallMatrix);
+         (is_panel || product.m <= kFewRows || product.k * product.n <= kSmallMatrix);
 }
 
 // Words as they lie: `each` neighbouring terms of a row.

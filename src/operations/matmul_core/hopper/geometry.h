@@ -4,7 +4,6 @@
 #define TESSERA_OPERATIONS_MATMUL_CORE_HOPPER_GEOMETRY_H
 
 #define HOPPER_ROWS 128          // of a tile: 64 of each of two warpgroups
-#define HOPPER_TERMS 64          // of a stage: 128 bytes
 #define HOPPER_BLOCK_BYTES 8192  // 64 rows of 128 bytes
 #define HOPPER_A_BYTES (2 * HOPPER_BLOCK_BYTES)
 #define HOPPER_STAGE_BYTES (HOPPER_A_BYTES + BLOCK_N / 64 * HOPPER_BLOCK_BYTES)
@@ -12,10 +11,18 @@
 #define HOPPER_BUFFER_BYTES (2 * HOPPER_BLOCK_BYTES)
 #define HOPPER_RESULTS_START (STAGES * HOPPER_STAGE_BYTES)
 #define HOPPER_BARRIERS_START (HOPPER_RESULTS_START + 4 * HOPPER_BUFFER_BYTES)
-#define HOPPER_LOCAL_BYTES (HOPPER_BARRIERS_START + 16 * STAGES)
+#define HOPPER_LOCAL_BYTES (HOPPER_BARRIERS_START + 16 * STAGES + 16)
 
-// Tensor maps in scratch: of a, b and the result.
+// Tensor maps in scratch, of each work-group: of a, b, the result and the matrix that joins it.
 #define HOPPER_MAP_FLOATS 32
-#define HOPPER_MAPS_FLOATS (3 * HOPPER_MAP_FLOATS)
+#define HOPPER_MAPS_FLOATS (4 * HOPPER_MAP_FLOATS)
+#define HOPPER_MOST_GROUPS 256
+
+// Values of the constant RESULT: elements of any type and place, one after the other; or by tensor
+// copies, of f16, of bf16, or floats or integers of 32 bits.
+#define HOPPER_ANY_RESULT 0
+#define HOPPER_F16 1
+#define HOPPER_BF16 2
+#define HOPPER_WORDS 3
 
 #endif  // TESSERA_OPERATIONS_MATMUL_CORE_HOPPER_GEOMETRY_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVIDIA's Hopper through OpenCL: 16-bit operands by tensor copies and wgmma.
+// NVIDIA's Hopper through OpenCL: operands of 16 bits or i8 by tensor copies and wgmma.
 #include <algorithm>
 #include <string>
 
@@ -14,9 +14,10 @@
 namespace tessera::operations::matmul {
 namespace {
 
-constexpr std::int64_t kMultiple = 8;      // elements: copies want 16 bytes
+constexpr std::int64_t kCopied = 16;       // bytes: offsets and strides are multiples of it
 constexpr std::int64_t kLeastTerms = 512;  // of a share
-constexpr std::uint32_t kItems = 384, kMapItems = 32;
+constexpr std::uint32_t kItems = 384;
+constexpr std::uint64_t kMapsFloats = HOPPER_MOST_GROUPS * HOPPER_MAPS_FLOATS;
 constexpr std::uint32_t kLocalBytes = 227 * 1024;
 constexpr std::int64_t kLeastRows = 64, kLeastColumns = 64;  // below, most of a tile is empty
 
@@ -31,18 +32,23 @@ std::vector<Tunable> tunables() {
 // By tensor copies: contiguous along one axis, whatever else lies at multiples of 16 bytes.
 bool copies(const Product& product, Role role, std::int64_t rows, std::int64_t columns) {
   const View& view = product.views[role];
+  const std::int64_t multiple = kCopied / static_cast<std::int64_t>(size_of(view.dtype));
   const bool by_columns = view.column == 1;
   if (!by_columns && view.row != 1) return false;
   const std::int64_t lines = by_columns ? rows : columns,
                      step = by_columns ? view.row : view.column;
-  if (view.offset % kMultiple != 0 || (lines > 1 && (step % kMultiple != 0 || step == 0)))
+  if (view.offset % multiple != 0 || (lines > 1 && (step % multiple != 0 || step == 0)))
     return false;
   return std::ranges::all_of(
-      product.axes, [&](const OuterAxis& axis) { return axis.steps[role] % kMultiple == 0; });
+      product.axes, [&](const OuterAxis& axis) { return axis.steps[role] % multiple == 0; });
 }
 
 bool takes(const Problem& problem, const Product& product) {
   if (product.views[kA].dtype != problem.dtype || product.views[kB].dtype != problem.dtype)
+    return false;
+  // Bytes are multiplied as they lie, and scaled when all of them are added up.
+  const bool by_terms = product.views[kA].column == 1 && product.views[kB].row == 1;
+  if (problem.dtype == DType::kI8 && (!by_terms || product.blocks == MATMUL_BLOCKS_SCALED))
     return false;
   constexpr std::size_t kMostAxes = 2;
   return product.axes.size() <= kMostAxes && product.sums() == 1 &&
@@ -55,24 +61,58 @@ std::uint64_t tiles_of(const Product& product, const Config& config) {
 }
 
 std::uint32_t splits(const Product& product, const Config& config) {
+  if (product.views[kA].dtype == DType::kI8) return 1;  // shares are floats
   return filling_splits(product, tiles_of(product, config), config.at("GROUPS"), kLeastTerms);
 }
 
-bool is_plain(const Problem& problem, const Product& product, const Config& config) {
-  for (const Role role : {kBias, kAddend, kGate, kResidual, kBeside}) {
-    if (product.views[role].present) return false;
-  }
-  return product.features == 0 && product.views[kResult].dtype == problem.dtype &&
-         product.views[kResult].column == 1 && splits(product, config) == 1 &&
-         copies(product, kResult, product.m, product.n);
+// Pairs of neighbours along rows, the same for all rows.
+bool is_bias_by_columns(const Product& product) {
+  const View& bias = product.views[kBias];
+  return bias.dtype == product.views[kResult].dtype && bias.column == 1 && bias.row == 0 &&
+         bias.offset % 2 == 0 && product.n % 2 == 0 &&
+         std::ranges::all_of(product.axes,
+                             [](const OuterAxis& axis) { return axis.steps[kBias] % 2 == 0; });
+}
+
+bool is_direct(const Product& product, const Config& config) {
+  constexpr abi::u32 kNever = MATMUL_GRADIENT | MATMUL_ADDEND | MATMUL_BESIDE;
+  const auto& views = product.views;
+  const bool paired = (product.features & MATMUL_PAIRED) != 0;
+  const std::int64_t columns = paired ? product.n / 2 : product.n;
+  const auto leaves = [&](Role role) {
+    return views[role].column == 1 && copies(product, role, product.m, columns);
+  };
+  const bool joins = views[kGate].present || views[kResidual].present;
+  const Role joining = views[kGate].present ? kGate : kResidual;
+  if ((arguments_of(product).features & kNever) != 0 || splits(product, config) != 1 ||
+      !leaves(kResult) || (paired && config.at("BLOCK_N") != 256))
+    return false;
+  if (size_of(views[kResult].dtype) == 4)
+    return product.features == 0 && !views[kBias].present && !joins;
+  if (views[kGate].present && views[kResidual].present) return false;
+  if (joins && (views[joining].dtype != views[kResult].dtype || !leaves(joining))) return false;
+  return !views[kBias].present || is_bias_by_columns(product);
+}
+
+std::uint32_t result_of(const Product& product, const Config& config) {
+  if (!is_direct(product, config)) return HOPPER_ANY_RESULT;
+  const DType dtype = product.views[kResult].dtype;
+  return dtype == DType::kF16 ? HOPPER_F16 : dtype == DType::kBF16 ? HOPPER_BF16 : HOPPER_WORDS;
 }
 
 std::vector<Define> constants(const Problem& problem, const Stage& stage, const Config& config) {
+  constexpr abi::u32 kFeatures = MATMUL_ACTIVATION | MATMUL_PAIRED | MATMUL_BIAS | MATMUL_GATE |
+                                 MATMUL_RESIDUAL | MATMUL_SCALE_A | MATMUL_SCALE_B | MATMUL_WHOLE;
   const auto product = product_with_terms(problem, stage);
-  if (!product) return {{"A_BY_TERMS", 1}, {"B_BY_TERMS", 1}, {"PLAIN", 0}};
+  if (!product)
+    return {{"A_BY_TERMS", 1}, {"B_BY_TERMS", 1}, {"RESULT", HOPPER_ANY_RESULT}, {"FEATURES", 0}};
+  const std::uint32_t result = result_of(*product, config);
+  const std::uint32_t features =
+      result == HOPPER_ANY_RESULT ? 0 : arguments_of(*product).features & kFeatures;
   return {{"A_BY_TERMS", product->views[kA].column == 1 ? 1U : 0U},
           {"B_BY_TERMS", product->views[kB].row == 1 ? 1U : 0U},
-          {"PLAIN", is_plain(problem, *product, config) ? 1U : 0U}};
+          {"RESULT", result},
+          {"FEATURES", features}};
 }
 
 std::vector<std::byte> arguments(const Problem& problem, const Stage& stage, const Config& config) {
@@ -81,7 +121,7 @@ std::vector<std::byte> arguments(const Problem& problem, const Stage& stage, con
   abi::MatmulArgs args = arguments_of(*product);
   args.splits = splits(*product, config);
   args.maps = static_cast<abi::u32>(own_start(problem));
-  args.partial = static_cast<abi::u32>(partial_start(problem, HOPPER_MAPS_FLOATS));
+  args.partial = static_cast<abi::u32>(partial_start(problem, kMapsFloats));
   return argument_bytes(args);
 }
 
@@ -92,46 +132,36 @@ std::uint32_t groups_of(const Product& product, const Config& config) {
   return static_cast<std::uint32_t>((units + turns - 1) / turns);
 }
 
-Pass new_pass(const Stage& stage, const std::string& name, const char* file, const char* entry) {
+std::vector<Pass> passes_of(const Stage& stage) {
+  if (!multiplies(stage)) {
+    if (stage.step == Step::kGradBias) return sums_passes(stage, kMapsFloats);
+    return {combine_pass(stage, splits, kMapsFloats)};
+  }
   Pass pass;
-  pass.name = stage.name + name;
-  pass.opencl = {.file = file, .entry = entry, .ptx_target = "sm_90a"};
+  pass.name = stage.name;
+  pass.opencl = {
+      .file = "matmul/hopper/product.cl", .entry = "matmul_hopper", .ptx_target = "sm_90a"};
   pass.axes = dtype_axes;
-  pass.specialized_on =
-      std::vector<std::string>{"BLOCK_N", "STAGES", "A_BY_TERMS", "B_BY_TERMS", "PLAIN"};
+  pass.specialized_on = std::vector<std::string>{"BLOCK_N",    "STAGES", "A_BY_TERMS",
+                                                 "B_BY_TERMS", "RESULT", "FEATURES"};
   pass.constants = [stage](const Problem& problem, const Config& config) {
     return constants(problem, stage, config);
   };
   pass.args = [stage](const Problem& problem, const Config& config) {
     return arguments(problem, stage, config);
   };
-  return pass;
-}
-
-std::vector<Pass> passes_of(const Stage& stage) {
-  if (!multiplies(stage)) {
-    if (stage.step == Step::kGradBias) return sums_passes(stage, HOPPER_MAPS_FLOATS);
-    return {combine_pass(stage, splits, HOPPER_MAPS_FLOATS)};
-  }
-  const auto& slots = stage.slots;
-  Pass maps = new_pass(stage, " maps", "matmul/hopper/maps.cl", "matmul_hopper_maps");
-  maps.bindings = {slots[kA], slots[kB], slots[kResult], kScratch};
-  maps.group_size = [](const Config&) { return Dim3{kMapItems}; };
-  maps.groups = [stage](const Problem& problem, const Config&) {
-    return product_with_terms(problem, stage) ? Dim3{1} : Dim3{0, 0, 0};
-  };
-  Pass pass = new_pass(stage, "", "matmul/hopper/product.cl", "matmul_hopper");
-  pass.bindings = with_finish({kScratch}, stage);
+  pass.bindings = with_finish({stage.slots[kA], stage.slots[kB], kScratch}, stage);
   pass.groups = [stage](const Problem& problem, const Config& config) {
     const auto product = product_with_terms(problem, stage);
     return product ? Dim3{groups_of(*product, config)} : Dim3{0, 0, 0};
   };
-  return {std::move(maps), std::move(pass), combine_pass(stage, splits, HOPPER_MAPS_FLOATS)};
+  return {std::move(pass), combine_pass(stage, splits, kMapsFloats)};
 }
 
 // Wide tiles first, but for products that have too few of them.
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
-  const std::uint32_t groups = kernel::compute_units_of(profile);
+  const std::uint32_t groups =
+      std::min<std::uint32_t>(kernel::compute_units_of(profile), HOPPER_MOST_GROUPS);
   const auto config = [&](std::uint32_t block_n, std::uint32_t stages) {
     return Config{{"BLOCK_N", block_n}, {"STAGES", stages}, {"WG_X", kItems}, {"GROUPS", groups}};
   };
@@ -149,18 +179,21 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   if (STAGES < 2 || HOPPER_LOCAL_BYTES > kLocalBytes)
     return "needs " + std::to_string(HOPPER_LOCAL_BYTES) +
            " bytes of work-group memory, and Hopper has " + std::to_string(kLocalBytes);
-  if (config.get("WG_X", 0) != kItems || config.at("GROUPS") == 0)
-    return "takes work-groups of three warpgroups";
+  if (config.get("WG_X", 0) != kItems || config.at("GROUPS") == 0 ||
+      config.at("GROUPS") > HOPPER_MOST_GROUPS)
+    return "takes at most " + std::to_string(HOPPER_MOST_GROUPS) +
+           " work-groups, of three warpgroups";
   if (Refusal no = rejects_products(problem, profile)) return no;
-  if (Refusal no = rejects_sums(problem, config, splits, HOPPER_MAPS_FLOATS)) return no;
+  if (Refusal no = rejects_sums(problem, config, splits, kMapsFloats)) return no;
   const MatmulSlots& slots = problem.as<MatmulProblem>().slots;
   for (const Stage& stage : stages(slots, true)) {
     const auto product = product_with_terms(problem, stage);
     if (!product || !multiplies(stage)) continue;
     if (!takes(problem, *product))
-      return "takes operands of one 16-bit type that are contiguous along an axis, with offsets "
-             "and "
-             "strides that are multiples of 8 elements, and at most two axes of batches";
+      return "takes operands of one type that are contiguous along an axis, of i8 along the terms, "
+             "with offsets and strides that are multiples of 16 bytes, at most two axes of "
+             "batches, "
+             "and no scales of blocks of terms";
     if (tiles_of(*product, config) * splits(*product, config) >= std::uint64_t{1} << 31)
       return "counts tiles to 2^31";
   }
@@ -183,12 +216,13 @@ Way hopper_way(const MatmulSlots& slots) {
   variant.needs = {.backends = {Backend::kOpenCL},
                    .features = Feature::kNvidiaPtx | Feature::kWgmma};
   variant.dtypes = {DType::kF16, DType::kBF16};
+  if (!slots.backward()) variant.dtypes.push_back(DType::kI8);
   variant.rounds_factors = slots.backward();
   variant.tunables = tunables();
   variant.space = space;
   variant.rejects = rejects;
   variant.scratch_bytes = [](const Problem& problem, const Config& config) {
-    return scratch_with_sums(problem, config, splits, HOPPER_MAPS_FLOATS);
+    return scratch_with_sums(problem, config, splits, kMapsFloats);
   };
   for (const Stage& stage : stages(slots, true)) {
     for (Pass& pass : passes_of(stage)) variant.passes.push_back(std::move(pass));

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/normal_numbers.hpp"
 #include "operations/common/cases.hpp"
 #include "operations/common/numerics.hpp"
 #include "operations/moe/rows/oracle.hpp"
@@ -132,12 +133,11 @@ void fill_choices(const Problem& problem, const Case& shape, std::span<HostTenso
 
 void fill(const Problem& problem, const Case& shape, std::span<HostTensor> tensors) {
   std::mt19937_64 random(shape.seed * 1000003 + 29);
-  std::normal_distribution<double> normal;
   fill_choices(problem, shape, tensors, random);
   for (const std::size_t slot : {kFrom, kChoiceWeights, kTo}) {
     if (!problem.has(slot) || !is_read(problem.operation->operands[slot].role)) continue;
-    std::vector<double> values(static_cast<std::size_t>(problem.spec(slot).elements()));
-    for (double& value : values) value = normal(random);
+    std::vector<double> values =
+        normal_numbers(static_cast<std::size_t>(problem.spec(slot).elements()), random);
     if (slot == kChoiceWeights) {
       for (std::size_t n = 0; n < values.size(); n += 6) values[n] = 0;
     }

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// What     One step back through recurrent cells on a CPU: gradients of gates and of the state before; in the last
+//          launch those of h0 and c0.
+// Who      A work-item owns a panel of 64 units for some batch entries, BLOCK of them in registers at a time.
+// Memory   The panel once for each BLOCK entries, from the second cache; gradients once for each panel.
+// Numerics Float, terms in order.
+// Assumes  Scratch and operands below 2^31 elements; a vector of room behind scratch.
+#include "cells/cpu/step.clh"
+
+CELL_PRODUCT(cell_back, CELL_BACK_VECTORS)
+#define CELL_KEPT_VALUE(block) LOAD_UNITS(kept + (block)*hidden)
+#define CELL_BEFORE_VALUE LOAD_UNITS(args.before + place * hidden + unit)
+
+KERNEL void cells_cpu_backward(global float* scratch, const global void* restrict gradient_elements,
+                               global void* restrict h_elements, global void* restrict c_elements,
+                               const struct CellStepArgs args) {
+  const uint panel = (uint)get_group_id(0), panels = (uint)get_num_groups(0), direction = (uint)get_group_id(2);
+  const uint hidden = args.hidden, terms = args.terms, tokens = args.tokens, step = args.step;
+  const uint last_row = min(((uint)get_group_id(1) + 1) * args.rows, args.batch);
+  const global float* weights =
+      scratch + args.weights + (size_t)(direction * panels + panel) * terms * (CELL_BACK_VECTORS * VECTOR_WIDTH);
+  const global float* states = scratch + args.from_state + (size_t)direction * args.batch * terms;
+  const bool is_back = CELL_HAS(CELL_REVERSE) != (direction == 1);
+
+  for (uint first = (uint)get_group_id(1) * args.rows; first < last_row; first += BLOCK) {
+    floatv sums[BLOCK][CELL_BACK_VECTORS];
+    cell_back(sums, states, weights, terms, first, last_row - 1);
+    for (uint item = 0; item < BLOCK * CELL_BACK_VECTORS; ++item) {
+      const uint row = first + item / CELL_BACK_VECTORS;
+      const uint unit = (panel * CELL_BACK_VECTORS + item % CELL_BACK_VECTORS) * VECTOR_WIDTH;
+      if (row >= last_row || unit >= hidden) continue;
+      const int left = (int)(hidden - unit);
+      const uint entry = direction * args.batch + row, at = entry * hidden + unit;
+      floatv dh = LOAD_UNITS(args.carry + at) + sums[item / CELL_BACK_VECTORS][item % CELL_BACK_VECTORS];
+      floatv dc = 0.0f;
+      if (CELL == CELL_LSTM) dc = LOAD_UNITS(args.cell + at);
+      if (CELL_HAS(CELL_LAST)) {
+        if (CELL_HAS(CELL_HAS_H))
+          store_typed_part(
+              dh, h_elements,
+              args.h_offset + direction * args.h_direction + row * args.h_batch + unit * args.h_unit, args.h_unit,
+              left, args.type);
+        if (CELL_HAS(CELL_HAS_C))
+          store_typed_part(
+              dc, c_elements,
+              args.c_offset + direction * args.c_direction + row * args.c_batch + unit * args.c_unit, args.c_unit,
+              left, args.type);
+        continue;
+      }
+      const uint length = (uint)SCRATCH(args.lengths + row);
+      const bool is_token = step < length;
+      const uint token = is_token && is_back ? length - 1 - step : step;
+      const uint place = (row * tokens + token) * args.directions + direction;
+      floatv gradients[CELL_GATES];
+      UNROLL for (uint v = 0; v < CELL_GATES; ++v) gradients[v] = 0.0f;
+      floatv turned = 0.0f;  // of gru, of weight_hh h + bias_hh of the third gate
+      floatv carry = dh;
+      if (is_token) {
+        const uint kept = args.kept + place * CELL_KEPT * hidden + unit;
+        dh += load_typed_part(gradient_elements,
+                              args.out_offset + row * args.out_batch + token * args.out_token +
+                                  (direction * hidden + unit) * args.out_feature,
+                              args.out_feature, left, args.type);
+#include "operations/cells_core/gradients.h"
+        if (CELL == CELL_LSTM) STORE_UNITS(dc, args.cell + at);
+      }
+      STORE_UNITS(carry, args.carry + at);
+      UNROLL for (uint v = 0; v < CELL_GATES; ++v) {
+        const uint to = (place * CELL_GATES + v) * hidden + unit;
+        STORE_UNITS(gradients[v], args.product + to);
+        if (CELL == CELL_GRU && v == 2) gradients[v] = turned;
+        if (CELL == CELL_GRU) STORE_UNITS(gradients[v], args.turned + to);
+        STORE_UNITS(gradients[v], args.to_state + entry * terms + v * hidden + unit);
+      }
+    }
+  }
+}

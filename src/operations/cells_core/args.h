@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Per-launch arguments of recurrent cells: read by C++, OpenCL C and GLSL.
+#ifndef TESSERA_OPERATIONS_CELLS_CORE_ARGS_H
+#define TESSERA_OPERATIONS_CELLS_CORE_ARGS_H
+#include "abi/shared.h"
+
+TESSERA_ABI_BEGIN
+
+#define CELL_RNN 0
+#define CELL_LSTM 1
+#define CELL_GRU 2
+#define CELL_LANES 16  // units that lie side by side in packed weights
+
+// Bits of `features`.
+#define CELL_HAS_BIAS 1
+#define CELL_HAS_H 2
+#define CELL_HAS_C 4
+#define CELL_HAS_LENGTHS 8
+#define CELL_BACKWARD 16  // weights are packed for the way back
+#define CELL_CLEANS 32    // input is copied, with 0 behind lengths
+#define CELL_REVERSE 64
+#define CELL_RELU 128
+#define CELL_KEEPS 256  // for the way back
+#define CELL_LAST 512   // launch of a pass
+
+// Offsets and strides count elements; places in scratch count floats.
+struct CellBeginArgs {
+  u32 features;
+  u32 type;  // DTYPE_… of abi/shared.h
+  u32 batch;
+  u32 tokens;
+  u32 inputs;
+  u32 hidden;
+  u32 gates;
+  u32 directions;
+  u32 vectors;  // of CELL_LANES columns in a panel
+  u32 panels;   // of a direction
+  u32 terms;    // of a product, by fours
+  u32 errors;
+  u32 weight_offset;
+  u32 weight_direction;
+  u32 weight_row;
+  u32 weight_column;
+  u32 bias_offset;
+  u32 bias_direction;
+  u32 bias_row;
+  u32 h_offset;
+  u32 h_direction;
+  u32 h_batch;
+  u32 h_unit;
+  u32 c_offset;
+  u32 c_direction;
+  u32 c_batch;
+  u32 c_unit;
+  u32 lengths_offset;
+  u32 lengths_stride;
+  u32 input_offset;
+  u32 input_batch;
+  u32 input_token;
+  u32 input_feature;
+  u32 weights;  // in scratch, as what follows
+  u32 bias;
+  u32 lengths;
+  u32 state;  // two of [directions, batch, terms]
+  u32 cell;   // [directions, batch, hidden]
+  u32 carry;  // likewise
+  u32 clean;  // counts elements of `type`
+};
+
+struct CellStepArgs {
+  u32 features;
+  u32 type;
+  u32 step;
+  u32 batch;
+  u32 tokens;
+  u32 hidden;
+  u32 directions;
+  u32 terms;
+  u32 rows;     // batch entries of a work-group
+  u32 product;  // in scratch, as what follows: [batch, tokens, directions, gates, hidden]
+  u32 weights;
+  u32 bias;
+  u32 lengths;
+  u32 from_state;
+  u32 to_state;
+  u32 cell;
+  u32 carry;
+  u32 kept;    // [batch, tokens, directions, CELL_KEPT, hidden]
+  u32 before;  // [batch, tokens, directions, hidden]: h that entered a step
+  u32 turned;  // of gru, as product: gradients of weight_hh h + bias_hh
+  u32 out_offset;
+  u32 out_batch;
+  u32 out_token;
+  u32 out_feature;
+  u32 h_offset;
+  u32 h_direction;
+  u32 h_batch;
+  u32 h_unit;
+  u32 c_offset;
+  u32 c_direction;
+  u32 c_batch;
+  u32 c_unit;
+};
+
+TESSERA_ABI_END
+
+// What a kind of cell has.
+#define CELL_GATES (CELL == CELL_LSTM ? 4u : CELL == CELL_GRU ? 3u : 1u)
+// Of lstm the gates and c before the step; of gru the gates and weight_hh h + bias_hh of the third;
+// of rnn h.
+#define CELL_KEPT (CELL == CELL_LSTM ? 5u : CELL == CELL_GRU ? 4u : 1u)
+// Panels of the way back have as many vectors for every cell.
+#define CELL_BACK_VECTORS 4
+#endif  // TESSERA_OPERATIONS_CELLS_CORE_ARGS_H

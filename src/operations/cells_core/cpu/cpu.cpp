@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// A launch for each token, whose work-items own a panel of units: processors through OpenCL.
+#include <algorithm>
+#include <string>
+
+#include "kernel/tunable_list.hpp"
+#include "operations/cells_core/layout.hpp"
+#include "operations/common/launch.hpp"
+
+namespace tessera::operations::cells {
+namespace {
+
+// Sums in registers: of 32 some hold the weights of a term and a factor.
+std::uint32_t block_of(const CellProblem& call) {
+  const std::int64_t vectors = call.slots.backward() ? CELL_BACK_VECTORS : call.gates;
+  return vectors == 4 ? 4 : vectors == 3 ? 8 : 12;
+}
+
+std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
+  const auto& call = problem.as<CellProblem>();
+  const CellLayout layout = layout_of(problem);
+  const std::int64_t panels =
+      call.directions * (call.slots.backward() ? layout.backward : layout.forward).panels;
+  const std::int64_t wanted = 4 * std::int64_t{std::max(profile.compute_units, 1U)};
+  // Rows of a work-item share its panel; few panels leave cores without work.
+  const std::int64_t splits = std::max<std::int64_t>(1, ceil_div(wanted, panels));
+  std::vector<Config> list;
+  for (const std::uint32_t block : {block_of(call), std::uint32_t{6}}) {
+    const std::int64_t rows =
+        std::clamp<std::int64_t>(ceil_div(call.batch, splits * block) * block, block, 96);
+    Config config{{"ROWS", static_cast<std::uint32_t>(rows)}, {"BLOCK", block}};
+    if (std::ranges::count(list, config) == 0) list.push_back(std::move(config));
+  }
+  return list;
+}
+
+Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
+  const std::uint32_t block = config.at("BLOCK");
+  if (block == 0 || block > 16)
+    return "holds the sums of 1 to 16 batch entries, and BLOCK is " + std::to_string(block);
+  return rejects_cells(problem, config, profile);
+}
+
+}  // namespace
+
+Way cpu_way(const CellSlots& slots) {
+  Variant variant;
+  variant.name = "cpu";
+  variant.idea = "a launch for each token; work-items own a panel of units, sums in registers";
+  variant.needs = opencl_cpu();
+  variant.dtypes = {DType::kF32, DType::kF16, DType::kBF16};
+  variant.tunables = {
+#include "operations/cells_core/cpu/cpu.def"
+  };
+  variant.tunables.push_back({.id = 30, .name = "ROWS", .fallback = 32, .launch_only = true});
+  variant.passes = cell_passes(slots, "cells/cpu/", "cells_cpu", false);
+  for (Pass& pass : variant.passes) {
+    if (pass.name.find("begin") == std::string::npos) {
+      pass.constants = [](const Problem& problem, const Config&) {
+        return std::vector<Define>{{"CELL", kind_of(problem)}, {"VECTOR_WIDTH", CELL_LANES}};
+      };
+    }
+  }
+  variant.steps = cell_steps;
+  variant.space = space;
+  variant.rejects = rejects;
+  variant.scratch_bytes = [](const Problem& problem, const Config&) {
+    return 4 * layout_of(problem).end;
+  };
+  return {.variant = std::move(variant),
+          .rule = {.why = "processors want whole vectors in one item, and no local memory",
+                   .when = [](const Problem&,
+                              const DeviceProfile& profile) { return is_opencl_cpu(profile); },
+                   .config =
+                       [](const Problem& problem, const DeviceProfile& profile) {
+                         return space(problem, profile).front();
+                       }}};
+}
+
+}  // namespace tessera::operations::cells

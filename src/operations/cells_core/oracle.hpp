@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The definition of recurrent cells and of their gradients in double precision, step by step, with
+// what float arithmetic may be off by.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "operations/cells_core/estimate.hpp"
+#include "operations/cells_core/problem.hpp"
+
+namespace tessera::operations::cells {
+
+// One direction of one batch entry.
+struct Path {
+  std::int64_t direction = 0, batch = 0, length = 0;
+};
+
+// What one step reads and makes, a vector of `hidden` for each; gates behind their functions, in
+// the order of the weights' blocks.
+struct StepValues {
+  Estimates h_before, c_before, gates, recurrent;  // recurrent: weight_hh h + bias_hh of n of gru
+  Estimates h, c;
+};
+
+// Gradients that one step leaves, [gates * hidden].
+struct StepGradients {
+  Estimates of_input_sums, of_hidden_sums;  // of weight_ih x + bias_ih, of weight_hh h + bias_hh
+};
+
+class CellOracle {
+ public:
+  CellOracle(const Problem& problem, std::span<HostTensor> tensors);
+
+  Path path(std::int64_t direction, std::int64_t batch) const;
+  std::int64_t token(const Path& path, std::int64_t step) const;
+  // h0 and c0, or what a step behind the last would read.
+  StepValues start(const Path& path) const;
+  StepValues step(const Path& path, std::int64_t step, const StepValues& before) const;
+  // `dh` and `dc`: gradients of h and c behind the step; they become those before it.
+  StepGradients step_back(const Path& path, std::int64_t step, const StepValues& values,
+                          Estimates& dh, Estimates& dc) const;
+  // weight_ih^T times the gradients of a step: [features].
+  Estimates input_gradient(const Path& path, const StepGradients& gradients) const;
+  // grad_h_n and grad_c_n.
+  Estimates last(const Path& path, std::size_t slot) const;
+  const double* input(const Path& path, std::int64_t step) const;
+
+ private:
+  std::vector<double> read(std::size_t slot) const;
+  Estimates part(const std::vector<double>& from, std::int64_t place, std::int64_t count) const;
+  Estimate activation(const Estimate& x) const { return call_.relu ? relu(x) : tanh(x); }
+
+  const Problem& problem_;
+  const CellProblem& call_;
+  std::span<HostTensor> tensors_;
+  std::vector<double> input_, weight_ih_, weight_hh_, ih_turned_, hh_turned_, bias_ih_, bias_hh_;
+  std::vector<double> h0_, c0_, grad_output_, lengths_;
+};
+
+}  // namespace tessera::operations::cells

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""That the checks of label vendors find what they are for, without any compiler."""
+import tempfile
+import unittest
+
+import kept
+import rules
+import sample
+
+TARGET = {'name': 'sm_86', 'platform': 'opencl', 'compiler': 'nvidia', 'family': 'nvidia', 'local_memory': 101376}
+
+
+def program(number=1, **defines):
+    return {'name': 'flash_attention.mma.plain', 'case': 'long/f16', 'number': number, 'kernel': 'mma', 'entry': 'mma',
+            'defines': {'WG_X': 128, 'BLOCK_Q': 64, 'HEAD_DIM': 128, **defines}}
+
+
+def judged(version='13.0', **said):
+    known = rules.allowances()['compilers']['nvidia']
+    device = {'device': {'driver': 'clang, ptxas ' + (known if version == '13.0' else version), 'local_memory': 49152}}
+    return rules.judge(TARGET, [device, {**program(), 'seconds': 1, **said}])
+
+
+class Sample(unittest.TestCase):
+    def test_a_larger_tile_is_compiled(self):
+        lines = [program(1), program(2, BLOCK_Q=128), program(3, BLOCK_Q=128, STAGES=2)]
+        self.assertEqual(sample.sample_of(lines), [1, 2, 3])
+
+    def test_other_extents_are_not(self):
+        lines = [program(1, WG_X=64), program(2, WG_X=256), program(3, SPLITS=4), program(4, LANES=16)]
+        self.assertEqual(sample.sample_of(lines), [2])
+
+    def test_lanes_of_a_matrix_count(self):
+        lines = [program(1, MATRIX_M=16, LANES=32), program(2, MATRIX_M=16, LANES=64)]
+        self.assertEqual(sample.sample_of(lines), [1, 2])
+
+    def test_each_storage_type_is_compiled_once(self):
+        lines = [program(1, A_TYPE=2), program(2, A_TYPE=1), program(3, BLOCK_Q=128, A_TYPE=1), program(4, BLOCK_Q=128, A_TYPE=2)]
+        self.assertEqual(sample.sample_of(lines), [1, 3, 4])
+
+    def test_lengths_count_by_their_width(self):
+        lines = [program(1, HEAD_DIM=72), program(2, HEAD_DIM=128), program(3, HEAD_DIM=40), program(4, HEAD_DIM=192)]
+        self.assertEqual(sample.sample_of(lines), [2, 3, 4])
+
+
+class Rules(unittest.TestCase):
+    def test_what_is_clean_passes(self):
+        self.assertEqual(judged(spills=0, scratch=0, local=4096), ([], []))
+
+    def test_what_is_not_fails(self):
+        for said, what in (({'spills': 1}, '1 registers spilled'), ({'scratch': 8}, '8 bytes of scratch'),
+                           ({'local': 101377}, '101377 bytes of local memory'), ({'seconds': 3.1}, '3.1 s of CPU time'),
+                           ({'error': 'no'}, 'does not build')):
+            failures, _ = judged(**said)
+            self.assertEqual(len(failures), 1, said)
+            self.assertIn(what, failures[0])
+
+    def test_another_compiler_asks_for_a_new_record(self):
+        failures, warnings = judged(version='0.1', spills=1)
+        self.assertEqual(failures, [])
+        self.assertEqual(len(warnings), 2)
+
+
+class Kept(unittest.TestCase):
+    def test_a_change_of_text_or_compiler_is_compiled_again(self):
+        with tempfile.TemporaryDirectory() as folder:
+            memory = kept.Kept(folder, 'sm_86', 'ptxas 13.0')
+            key = memory.key('text', program(), 'sm_86')
+            memory.put(key, {'spills': 0})
+            memory.write()
+            memory = kept.Kept(folder, 'sm_86', 'ptxas 13.0')
+            self.assertEqual(memory.get(key), {'spills': 0})
+            self.assertNotEqual(memory.key('text with a larger tile', program(), 'sm_86'), key)
+            self.assertNotEqual(memory.key('text', program(), 'sm_89'), key)
+            self.assertNotEqual(kept.Kept(folder, 'sm_86', 'ptxas 13.1').key('text', program(), 'sm_86'), key)
+
+    def test_a_damaged_record_is_none(self):
+        with tempfile.TemporaryDirectory() as folder:
+            memory = kept.Kept(folder, 'sm_86', 'ptxas 13.0')
+            memory.write()
+            memory.path.write_text('{"', encoding='utf-8')
+            self.assertEqual(kept.Kept(folder, 'sm_86', 'ptxas 13.0').said, {})
+
+
+unittest.main()
