@@ -17,7 +17,8 @@ const std::map<std::pair<std::string, Backend>, std::size_t>& larger_budgets() {
   static const std::map<std::pair<std::string, Backend>, std::size_t> budgets{
       // Three dozen variants of seven operations: CPUs have three ways of their own to compute the
       // forward pass and run two of GPUs, with two bodies each (plain calls and all policies), keys
-      // in pages, codes of four types, and classes of head dims compiled in; the backward pass takes
+      // in pages, codes of four types, and classes of head dims compiled in; the backward pass
+      // takes
       // up to five kernels.
       {{"attention", Backend::kOpenCL}, 132},
       {{"attention", Backend::kVulkan}, 74},
