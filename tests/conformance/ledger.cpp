@@ -20,8 +20,8 @@ const std::map<std::pair<std::string, Backend>, std::size_t>& larger_budgets() {
       // in pages, codes of four types, and classes of head dims compiled in; the backward pass
       // takes
       // up to five kernels.
-      {{"attention", Backend::kOpenCL}, 132},
-      {{"attention", Backend::kVulkan}, 74},
+      {{"attention", Backend::kOpenCL}, 104},
+      {{"attention", Backend::kVulkan}, 54},
       // Four operations in two variants, with the five kinds of sequences compiled in. The kernels
       // are small.
       {{"pooling", Backend::kOpenCL}, 32},
@@ -29,12 +29,11 @@ const std::map<std::pair<std::string, Backend>, std::size_t>& larger_budgets() {
       // whose rows or terms are ragged, and with blocks of a sparse matrix; CPUs multiply words of
       // bf16 and i8, too, and have a kernel for few rows, each with its packing. One program takes
       // two seconds at most.
-      {{"matmul", Backend::kOpenCL}, 48},
-      {{"matmul", Backend::kVulkan}, 28},
+      {{"matmul", Backend::kOpenCL}, 38},
+      {{"matmul", Backend::kVulkan}, 26},
       // Six operations of three kinds of cells, which are compiled in; nine to eleven programs are
       // those of the products that they call.
-      {{"cells", Backend::kOpenCL}, 28},
-      {{"cells", Backend::kVulkan}, 20},
+      {{"cells", Backend::kVulkan}, 24},
       // Five operations of thirteen small kernels; alignment and which losses are wanted are
       // compiled in.
       {{"moe", Backend::kOpenCL}, 26},
