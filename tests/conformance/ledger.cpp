@@ -18,8 +18,7 @@ const std::map<std::pair<std::string, Backend>, std::size_t>& larger_budgets() {
       // Three dozen variants of seven operations: CPUs have three ways of their own to compute the
       // forward pass and run two of GPUs, with two bodies each (plain calls and all policies), keys
       // in pages, codes of four types, and classes of head dims compiled in; the backward pass
-      // takes
-      // up to five kernels.
+      // takes up to five kernels.
       {{"attention", Backend::kOpenCL}, 104},
       {{"attention", Backend::kVulkan}, 54},
       // Four operations in two variants, with the five kinds of sequences compiled in. The kernels
