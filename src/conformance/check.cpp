@@ -219,9 +219,11 @@ class Checker {
     const bool made_for_it =
         context_.device().backend != Backend::kOpenCL || !variant.needs.kinds.empty();
     const std::size_t more = !first_types ? 0 : made_for_it ? kMore : kMoreOfGpus;
-    // Combinations of types that are not told apart by DTYPE are read in ways of their own.
-    const bool own_way =
-        !operation_.types.empty() && !have_storage_axis(needs) && !are_run_elsewhere(needs);
+    // Combinations of types that are not told apart by DTYPE are read in ways of their own, as are
+    // codes beside the first storage type.
+    const bool codes = made_for_it && candidates.front().problem.dtype == DType::kF32;
+    const bool own_way = !operation_.types.empty() && (codes || !have_storage_axis(needs)) &&
+                         !are_run_elsewhere(needs);
     const std::optional<Share> share = share_of(variant, types);
     const bool last_chance = share && share->number + 1 == share->count && !are_others_run_;
     const bool is_gotten = std::ranges::any_of(candidates, [&](const Candidate& candidate) {

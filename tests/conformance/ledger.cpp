@@ -20,7 +20,7 @@ const std::map<std::pair<std::string, Backend>, std::size_t>& larger_budgets() {
       // in pages, codes of four types, and classes of head dims compiled in; the backward pass
       // takes up to five kernels.
       {{"attention", Backend::kOpenCL}, 104},
-      {{"attention", Backend::kVulkan}, 54},
+      {{"attention", Backend::kVulkan}, 58},
       // Four operations in two variants, with the five kinds of sequences compiled in. The kernels
       // are small.
       {{"pooling", Backend::kOpenCL}, 32},
