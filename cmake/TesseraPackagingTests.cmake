@@ -90,7 +90,8 @@ foreach(part IN ITEMS OPENCL VULKAN SHADERC)
   list(APPEND parts "-DTESSERA_${part}=${TESSERA_${part}}")
 endforeach()
 tessera_add_example(packaging.add_subdirectory add_subdirectory every_device "-DTESSERA_FOLDER=${PROJECT_SOURCE_DIR}"
-                    -DBUILD_SHARED_LIBS=ON -DTESSERA_INSTALL=ON -DTESSERA_OPERATIONS=pooling -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0
+                    -DBUILD_SHARED_LIBS=ON -DTESSERA_INSTALL=ON -DTESSERA_OPERATIONS=pooling
+                    -DTESSERA_UNITY=${TESSERA_UNITY} -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0
                     "-DCMAKE_INSTALL_LIBDIR=${CMAKE_INSTALL_LIBDIR}" ${parts})
 set_tests_properties(packaging.add_subdirectory PROPERTIES FIXTURES_SETUP tessera_inner TIMEOUT 1200 PROCESSORS 2)
 

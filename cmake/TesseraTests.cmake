@@ -105,15 +105,16 @@ if(sources)
     set(attention 1)  # --random and --large draw calls of all its operations
   endif()
   target_compile_definitions(tessera_conformance PRIVATE TESSERA_TEST_ATTENTION=${attention})
-  # One for each backend and family; in the order of what they cost, the longest first. They share the stores of
-  # compiled programs with each other and with the tests of the tool.
-  set(backends host)
+  # One for each backend and family, before all tests that others do not wait for: they take longest, and what they
+  # compile stays in stores that random calls, unit tests and the tests of the tool share.
+  set(backends)
   if(TESSERA_HAVE_OPENCL)
     list(APPEND backends opencl)
   endif()
   if(TESSERA_HAVE_VULKAN)
     list(APPEND backends vulkan)
   endif()
+  list(APPEND backends host)  # short ones
   foreach(backend IN LISTS backends)
     foreach(family IN LISTS families)
       set(name ${backend}.${family})
@@ -153,6 +154,7 @@ if(Python3_FOUND AND TARGET tessera_tool)
     cmake_path(GET script STEM name)
     string(REGEX REPLACE "_test$" "" name "${name}")
     tessera_add_test(tools.${name} unit "${Python3_EXECUTABLE}" "${script}" "$<TARGET_FILE:tessera_tool>")
+    set_tests_properties(tools.${name} PROPERTIES COST 10)  # not the last ones: short tests fill what is left
   endforeach()
 endif()
 

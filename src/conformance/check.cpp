@@ -134,7 +134,7 @@ class Checker {
     std::vector<Programs> needs;
     for (const Case& shape : edges) needs.push_back(programs_of(shape, variant, config));
     const std::vector<bool> kept = sample_of(
-        needs, {.every_kernel = false, .more = kMoreForEdges, .one_at_least = false}, planned_);
+        needs, {.kernels = false, .more = kMoreForEdges, .one_at_least = false}, planned_);
     std::vector<Case> left;
     for (std::size_t n = 0; n < edges.size(); ++n)
       if (kept[n]) left.push_back(std::move(edges[n]));
@@ -172,7 +172,7 @@ class Checker {
     pin_configs(candidates, pinned, [&](const Candidate& candidate, const Config& config) {
       return !selection::refusal(candidate.problem, variant, config, context_.device());
     });
-    for (const Candidate& candidate : sample(variant, first_types, cases, std::move(candidates)))
+    for (const Candidate& candidate : sample(variant, types, cases, std::move(candidates)))
       subjects[candidate.number].push_back({&variant, candidate.config});
     return {pinned.front()};
   }
@@ -208,21 +208,32 @@ class Checker {
 
   // Without cases that need programs which are not worth it, and, but for a fifth, those whose
   // programs another operation has run.
-  std::vector<Candidate> sample(const Variant& variant, bool first_types,
+  std::vector<Candidate> sample(const Variant& variant, const StorageTypes& types,
                                 const std::vector<Case>& cases, std::vector<Candidate> candidates) {
     std::vector<Programs> needs;
     std::ranges::transform(candidates, std::back_inserter(needs), [&](const Candidate& candidate) {
       return runtime::program_names(candidate.problem, variant, candidate.config,
                                     context_.device());
     });
+    const bool first_types = types == types_of(variant).front();
     const bool made_for_it =
         context_.device().backend != Backend::kOpenCL || !variant.needs.kinds.empty();
     const std::size_t more = !first_types ? 0 : made_for_it ? kMore : kMoreOfGpus;
+    // Combinations of types that are not told apart by DTYPE are read in ways of their own, as are
+    // codes beside the first storage type.
+    const bool codes = made_for_it && candidates.front().problem.dtype == DType::kF32;
+    const bool own_way = !operation_.types.empty() && (codes || !have_storage_axis(needs)) &&
+                         !are_run_elsewhere(needs);
+    const std::optional<Share> share = share_of(variant, types);
+    const bool last_chance = share && share->number + 1 == share->count && !are_others_run_;
+    const bool is_gotten = std::ranges::any_of(candidates, [&](const Candidate& candidate) {
+      return is_chosen(variant, candidate.problem, cases[candidate.number]);
+    });
     const std::vector<bool> kept =
         sample_of(needs,
-                  {.every_kernel = first_types || made_for_it,
+                  {.share = share,
                    .more = more,
-                   .one_at_least = first_types || !are_run_elsewhere(needs)},
+                   .one_at_least = first_types || own_way || (last_chance && is_gotten)},
                   planned_);
     std::vector<Candidate> left;
     std::optional<Candidate> repetition;
@@ -238,7 +249,16 @@ class Checker {
       }
     }
     if (left.empty() && repetition) left.push_back(std::move(*repetition));
+    are_others_run_ = are_others_run_ || (!first_types && !left.empty());
     return left;
+  }
+
+  // Of the variant's storage types behind the first; nothing for that one.
+  std::optional<Share> share_of(const Variant& variant, const StorageTypes& types) const {
+    const std::vector<StorageTypes> all = types_of(variant);
+    const auto number = static_cast<std::size_t>(std::ranges::find(all, types) - all.begin());
+    if (number == 0) return {};
+    return Share{.number = number - 1, .count = all.size() - 1};
   }
 
   // The files of a variant's kernels, and the storage types.
@@ -261,6 +281,14 @@ class Checker {
     return std::ranges::all_of(needs, [&](const Programs& programs) {
       return std::ranges::all_of(programs, [&](const runtime::ProgramName& program) {
         return earlier_.kernels.contains(program.kernel);
+      });
+    });
+  }
+
+  static bool have_storage_axis(const std::vector<Programs>& needs) {
+    return std::ranges::any_of(needs, [](const Programs& programs) {
+      return std::ranges::any_of(programs, [](const runtime::ProgramName& program) {
+        return program.kernel.find("|DTYPE=") != std::string::npos;
       });
     });
   }
@@ -436,8 +464,9 @@ class Checker {
   CheckSummary summary_;
   double compiled_at_launch_ = 0;  // seconds
   Shared own_;
-  Built earlier_;  // what operations before this one used
-  Built planned_;  // with what this one will use
+  Built earlier_;                // what operations before this one used
+  Built planned_;                // with what this one will use
+  bool are_others_run_ = false;  // storage types behind a variant's first
   std::map<std::pair<std::string, std::string>, std::string> chosen_;  // the variant, by case
 };
 

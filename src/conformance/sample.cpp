@@ -2,6 +2,8 @@
 #include "conformance/sample.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -9,22 +11,69 @@
 #include <ranges>
 #include <utility>
 
+#include "base/hash.hpp"
+
 namespace tessera::conformance {
 namespace {
 
 constexpr std::size_t kPinned = 2;
 
-// Each behind the function that it is for and its first axis, the storage type.
-std::set<std::string> values_of(const runtime::ProgramName& program) {
+// What stands before so many bars: "norms/rows.cl|norm_rows" before two of them.
+std::string before_bars(const std::string& text, int bars) {
   std::size_t end = 0;
-  for (int bars = 0; bars < 3 && end != std::string::npos; ++bars)
-    end = program.kernel.find('|', end + 1);
+  for (int bar = 0; bar < bars && end != std::string::npos; ++bar) end = text.find('|', end + 1);
+  return text.substr(0, end);
+}
+
+// File and function, and with the first axis, which is the storage type of most kernels.
+std::string function_of(const runtime::ProgramName& program) {
+  return before_bars(program.kernel, 2);
+}
+std::string typed_function_of(const runtime::ProgramName& program) {
+  return before_bars(program.kernel, 3);
+}
+
+// That axis, and values that are types: "|STORAGE16=1|A_TYPE=1|B_TYPE=0".
+std::string types_of(const runtime::ProgramName& program) {
+  std::string types = typed_function_of(program).substr(function_of(program).size());
+  for (const auto part : std::views::split(program.values, '|')) {
+    const std::string value(part.begin(), part.end());
+    if (value.find("TYPE=") != std::string::npos) types += "|" + value;
+  }
+  return types;
+}
+
+// "HEAD_DIM=multiple of 64" for "HEAD_DIM=128": kernels do the same with all of a class.
+std::string class_of(const std::string& value) {
+  const std::size_t equals = value.find('=');
+  std::uint64_t number = 0;
+  const char* const end = value.data() + value.size();
+  if (equals == std::string::npos ||
+      std::from_chars(value.data() + equals + 1, end, number).ptr != end || number <= 8)
+    return value;
+  const std::string name = value.substr(0, equals + 1);
+  if (number > 256) return name + "large";
+  for (const std::uint64_t step : {64, 8})
+    if (number % step == 0) return name + "multiple of " + std::to_string(step);
+  return name + "other";
+}
+
+// Each behind the function that it is for and its storage type.
+std::set<std::string> values_of(const runtime::ProgramName& program) {
+  const std::string function = typed_function_of(program);
   std::set<std::string> values;
   for (const auto value : std::views::split(program.values, '|')) {
     if (!value.empty())
-      values.insert(program.kernel.substr(0, end) + " " + std::string(value.begin(), value.end()));
+      values.insert(function + " " + class_of(std::string(value.begin(), value.end())));
   }
   return values;
+}
+
+// Whether this storage type takes the function where all could: the same in every run. The last one
+// takes what is left.
+bool takes(const Share& share, const std::string& function) {
+  const std::uint64_t dealt = std::stoull(hash128(function).substr(0, 8), nullptr, 16);
+  return share.number + 1 == share.count || dealt % share.count == share.number;
 }
 
 class Sampler {
@@ -41,7 +90,7 @@ class Sampler {
 
   std::vector<bool> sample(const Worth& worth) {
     for (const std::size_t n : order_) {
-      if (worth.every_kernel && has_new_kernel(n)) keep(n);
+      if (worth.kernels && has_new_kernel(n, worth.share)) keep(n);
     }
     keep_what_is_built();
     const bool has_none = !order_.empty() && std::ranges::find(kept_, true) == kept_.end();
@@ -69,9 +118,14 @@ class Sampler {
     return {least, -rare};
   }
 
-  bool has_new_kernel(std::size_t n) const {
-    return std::ranges::any_of(needs_[n], [this](const runtime::ProgramName& program) {
-      return !built_.kernels.contains(program.kernel);
+  bool has_new_kernel(std::size_t n, const std::optional<Share>& share) const {
+    return std::ranges::any_of(needs_[n], [&](const runtime::ProgramName& program) {
+      if (!share) return !built_.kernels.contains(program.kernel);
+      const std::string function = function_of(program);
+      const auto known = built_.types.find(function);
+      if (known == built_.types.end()) return true;
+      return known->second.size() == 1 && !known->second.contains(types_of(program)) &&
+             takes(*share, function);
     });
   }
 
@@ -154,6 +208,7 @@ void pin_configs(std::vector<Candidate>& candidates, std::vector<Config>& pinned
 void Built::add(const runtime::ProgramName& program) {
   programs.insert(program.key());
   kernels.insert(program.kernel);
+  types[function_of(program)].insert(types_of(program));
   values.merge(values_of(program));
 }
 

@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -31,24 +33,34 @@ using Programs = std::vector<runtime::ProgramName>;  // of a case
 
 // Programs that a check needs.
 struct Built {
-  std::set<std::string> programs{}, kernels{};  // ProgramName::key() and ::kernel
-  std::set<std::string> values{};               // "norms/rows.cl|norm_rows|DTYPE=0 BLOCK=8"
+  std::set<std::string> programs{}, kernels{};           // ProgramName::key() and ::kernel
+  std::map<std::string, std::set<std::string>> types{};  // of a function: those it was built in
+  std::set<std::string> values{};  // "norms/rows.cl|norm_rows|DTYPE=0 ALIGNED=1"
 
   void add(const runtime::ProgramName& program);
 };
 
-struct Worth {
-  bool every_kernel = true;  // of which none was built yet; false: those of one case
-  std::size_t more = 0;      // programs, for other values
-  bool one_at_least = true;  // case, whatever it takes
+// Of the storage types behind the first, the one at hand; functions are dealt to them.
+struct Share {
+  std::size_t number = 0, count = 1;
 };
 
-// Of cases by what they need built, those that are worth it. Every kernel is built once, for the
-// case whose programs most others need as well. Then so many `more` programs go to the cases that
-// bring the most values which no program of the same function and storage type has yet: a head dim,
-// a tile, an alignment. All other cases whose programs are there are kept, too, and one where that
-// would be none and one is wanted. Adds to `built`. The
-// result says for each whether it is kept.
+struct Worth {
+  bool kernels = true;           // those of which none was built yet
+  std::optional<Share> share{};  // of the storage type, where it is not the first
+  std::size_t more = 0;          // programs, for other values
+  bool one_at_least = true;      // case, whatever it takes
+};
+
+// Of cases by what they need built, those that are worth it. Every kernel, a function with its
+// axes, of which none was built yet is built once, for the case whose programs most others need as
+// well; in storage types behind the first, functions that have been built in one type only are,
+// whatever their other axes. Then so many `more` programs go to the cases that bring the most
+// values which no program of the same function and storage type has yet: a mode, an alignment, a
+// head dim or tile of another class. The classes are each number up to 8, multiples of 64, of 8,
+// others, and all above 256. Of the other cases those whose programs are there are kept, and one
+// where that would be none and one is wanted. Adds to `built`. The result says for each whether it
+// is kept.
 std::vector<bool> sample_of(const std::vector<Programs>& needs, const Worth& worth, Built& built);
 
 }  // namespace tessera::conformance

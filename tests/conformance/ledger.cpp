@@ -16,39 +16,27 @@ constexpr std::size_t kOpenCLBudget = 24, kVulkanBudget = 16;
 const std::map<std::pair<std::string, Backend>, std::size_t>& larger_budgets() {
   static const std::map<std::pair<std::string, Backend>, std::size_t> budgets{
       // Three dozen variants of seven operations: CPUs have three ways of their own to compute the
-      // forward pass and run two of GPUs, with two bodies each (plain calls and all policies) and
-      // each head dim compiled in, in three storage types; the backward pass takes up to five
-      // kernels. Twenty-eight and ten are those of keys in pages, twenty-four and sixteen those of
-      // codes of four types; sixteen and eight are kv_cache's, by which ragged_page_attention_v3
-      // writes.
-      {{"attention", Backend::kOpenCL}, 180},
-      {{"attention", Backend::kVulkan}, 98},
-      // Four operations in two variants and three storage types, with the five kinds of sequences
-      // compiled in. The kernels are small.
-      {{"pooling", Backend::kOpenCL}, 36},
-      // Two operations, forward and backward, in two variants and three storage types; whether
-      // vectors are aligned and whether the mean comes off are compiled in. The kernels are small.
-      // Four are those of quantised outputs, whose types are not compiled in.
-      {{"norms", Backend::kOpenCL}, 28},
-      {{"norms", Backend::kVulkan}, 18},
-      // Four operations; storage types, alignment and who makes scales are compiled in. The kernels
+      // forward pass and run two of GPUs, with two bodies each (plain calls and all policies), keys
+      // in pages, codes of four types, and classes of head dims compiled in; the backward pass
+      // takes up to five kernels. Some are kv_cache's, by which ragged_page_attention_v3 writes.
+      {{"attention", Backend::kOpenCL}, 104},
+      {{"attention", Backend::kVulkan}, 58},
+      // Four operations in two variants, with the five kinds of sequences compiled in. The kernels
       // are small.
-      {{"kv_cache", Backend::kVulkan}, 24},
+      {{"pooling", Backend::kOpenCL}, 32},
       // Ten operations: plain products in mixed types, six of them in storage, those of groups,
       // whose rows or terms are ragged, and with blocks of a sparse matrix; CPUs multiply words of
       // bf16 and i8, too, and have a kernel for few rows, each with its packing. One program takes
       // two seconds at most.
-      {{"matmul", Backend::kOpenCL}, 48},
-      {{"matmul", Backend::kVulkan}, 28},
+      {{"matmul", Backend::kOpenCL}, 38},
+      {{"matmul", Backend::kVulkan}, 26},
       // Six operations of three kinds of cells, which are compiled in; nine to eleven programs are
       // those of the products that they call.
-      {{"cells", Backend::kOpenCL}, 25},
-      {{"cells", Backend::kVulkan}, 20},
-      // Seven operations of seventeen small kernels; storage types, alignment and which losses are
-      // wanted are compiled in. A dozen programs are those of grouped products, which moe_ffn calls
-      // and matmul has compiled, too.
-      {{"moe", Backend::kOpenCL}, 42},
-      {{"moe", Backend::kVulkan}, 42},
+      {{"cells", Backend::kVulkan}, 24},
+      // Five operations of thirteen small kernels; alignment and which losses are wanted are
+      // compiled in.
+      {{"moe", Backend::kOpenCL}, 26},
+      {{"moe", Backend::kVulkan}, 26},
       // Four operations; the format of weights, rows and types of input are compiled in, and the
       // gradient calls matmul, whose kernels count again.
       {{"quantised", Backend::kOpenCL}, 28},

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <tuple>
 
 #include "runtime/program_cache.hpp"
 
@@ -85,13 +86,65 @@ TEST(SampleTest, EveryKernelOnceForTheCasesThatMostShare) {
 TEST(SampleTest, MoreProgramsGoToNewValues) {
   EXPECT_THAT(sampled(kDims, {.more = 1}),
               ElementsAre(false, true, true, true, true, false, false));
-  EXPECT_THAT(sampled(kDims, {.more = 2}), ElementsAre(true, true, true, true, true, false, true));
-  EXPECT_THAT(sampled(kDims, {.more = 9}), ElementsAre(true, true, true, true, true, true, true));
+  EXPECT_THAT(sampled(kDims, {.more = 9}), ElementsAre(false, true, true, true, true, true, false));
 }
 
 TEST(SampleTest, NoProgramsForValuesThatAreKnown) {
   EXPECT_THAT(sampled({{"cpu|D=1|A=0"}, {"cpu|D=2|A=1"}, {"cpu|D=1|A=1"}}, {.more = 9}),
               ElementsAre(true, true, false));
+}
+
+// Numbers up to 8 are modes; above, what counts is what they are multiples of, and whether they are
+// large.
+TEST(SampleTest, NumbersOfAClassAreAlike) {
+  for (const auto& [first, second, alike] :
+       {std::tuple{"64", "128", true}, std::tuple{"40", "72", true}, std::tuple{"99", "100", true},
+        std::tuple{"512", "1024", true}, std::tuple{"64", "40", false},
+        std::tuple{"40", "100", false}, std::tuple{"256", "512", false},
+        std::tuple{"7", "8", false}, std::tuple{"8", "16", false}}) {
+    EXPECT_THAT(
+        sampled({{std::string("cpu|D=") + first}, {std::string("cpu|D=") + second}}, {.more = 9}),
+        ElementsAre(true, !alike))
+        << first << " and " << second;
+  }
+}
+
+// What follows the second bar is the storage type.
+TEST(SampleTest, OtherTypesShareTheFunctions) {
+  const auto names = [](const std::vector<std::string>& functions, const std::string& axes) {
+    std::vector<Programs> all;
+    for (const std::string& function : functions)
+      all.push_back({{.kernel = function + axes, .values = "|D=64"}});
+    return all;
+  };
+  const std::vector<std::string> functions{"a.cl|a", "b.cl|b", "c.cl|c", "d.cl|d"};
+  Built built;
+  sample_of(names(functions, "|DTYPE=0|POLICY=0"), {}, built);
+  sample_of(names(functions, "|DTYPE=0|POLICY=1"), {}, built);
+  std::size_t f16 = 0;
+  for (const std::size_t number : {0, 1}) {
+    const std::string type = "|DTYPE=" + std::to_string(number + 1);
+    const Worth worth{.share = Share{.number = number, .count = 2}, .one_at_least = false};
+    const std::vector<bool> plain = sample_of(names(functions, type + "|POLICY=0"), worth, built);
+    if (number == 0) f16 = static_cast<std::size_t>(std::ranges::count(plain, true));
+    EXPECT_THAT(sample_of(names(functions, type + "|POLICY=1"), worth, built),
+                ::testing::Each(false));
+  }
+  for (const std::string& function : functions)
+    EXPECT_EQ(built.types.at(function).size(), 2U) << function;
+  EXPECT_GT(f16, 0U);
+  EXPECT_LT(f16, functions.size());
+}
+
+TEST(SampleTest, ATypeThatIsAValueIsAStorageTypeToo) {
+  const auto program = [](const std::string& type) {
+    return std::vector<Programs>{{{.kernel = "cpu.cl|cpu", .values = "|ROWS=4|A_TYPE=" + type}}};
+  };
+  Built built;
+  sample_of(program("0"), {}, built);
+  const Worth other{.share = Share{}, .one_at_least = false};
+  EXPECT_THAT(sample_of(program("1"), other, built), ElementsAre(true));
+  EXPECT_THAT(sample_of(program("2"), other, built), ElementsAre(false));
 }
 
 TEST(SampleTest, NoKernelTwice) {
@@ -106,8 +159,7 @@ TEST(SampleTest, OneCaseAtLeast) {
   built.add(programs({"cpu|D=1"})[0]);
   EXPECT_THAT(sampled({{"cpu|D=2"}, {"cpu|D=3"}, {"cpu|D=3"}}, {}, built),
               ElementsAre(false, true, true));
-  EXPECT_THAT(sampled({{"a"}, {"b"}, {"b"}}, {.every_kernel = false}),
-              ElementsAre(false, true, true));
+  EXPECT_THAT(sampled({{"a"}, {"b"}, {"b"}}, {.kernels = false}), ElementsAre(false, true, true));
   // But where another operation runs these kernels.
   EXPECT_THAT(sampled({{"cpu|D=2"}, {"cpu|D=3"}}, {.one_at_least = false}, built),
               ElementsAre(false, false));

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/out_of_memory.hpp"
 #include "tessera/error.hpp"
 #include "tessera/operations/moe.hpp"
 
@@ -62,7 +63,7 @@ Numbers place_on_devices(const std::vector<double>& load, const Numbers& experts
 
 }  // namespace
 
-Packing balanced_packing(const std::vector<double>& weights, std::int64_t packs) {
+Packing balanced_packing(const std::vector<double>& weights, std::int64_t packs) try {
   const auto items = static_cast<std::int64_t>(weights.size());
   if (packs < 1 || items % packs != 0)
     throw InvalidArgument("balanced_packing: " + std::to_string(items) + " items do not go into " +
@@ -90,9 +91,12 @@ Packing balanced_packing(const std::vector<double>& weights, std::int64_t packs)
     sums[lightest] += weights[item];
   }
   return result;
+} catch (...) {
+  rethrow_as_error();
 }
 
-ExpertPlacement expert_placement(const std::vector<double>& load, const PlacementOptions& options) {
+ExpertPlacement expert_placement(const std::vector<double>& load,
+                                 const PlacementOptions& options) try {
   const auto experts = static_cast<std::int64_t>(load.size());
   const std::int64_t nodes = options.hierarchical ? options.nodes : 1;
   const std::int64_t groups = options.hierarchical ? options.groups : 1;
@@ -127,6 +131,8 @@ ExpertPlacement expert_placement(const std::vector<double>& load, const Placemen
     }
   }
   return result;
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace tessera

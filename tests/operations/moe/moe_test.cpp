@@ -252,6 +252,7 @@ TEST(ExpertPlacement, PacksAreEquallyManyAndOfLikeWeight) {
   EXPECT_THAT(packing.rank, ElementsAre(0, 1, 0, 1, 1, 0));
   EXPECT_THAT(balanced_packing({3, 1, 2}, 3).pack, ElementsAre(0, 1, 2));
   EXPECT_THROW(balanced_packing({1, 2, 3}, 2), InvalidArgument);
+  EXPECT_THROW(balanced_packing({}, std::int64_t{1} << 62), OutOfHostMemory);
 }
 
 TEST(ExpertPlacement, TheBusiestExpertsGetReplicas) {
