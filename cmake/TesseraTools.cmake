@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The command-line tool. Its target is tessera_tool, because tessera is the library; its file is <build>/tessera.
 # Everything but main() is an object library, so that the tests can reach it.
-file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tools/tessera/*.cpp")
+file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tools/tessera/*.cpp")
 if(sources)
   find_package(CLI11 2.1 QUIET)
   tessera_require(CLI11_FOUND "CLI11 2.1" libcli11-dev)

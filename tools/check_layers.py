@@ -75,12 +75,12 @@ class Rooms:
             return "common belongs to every family and knows none"
         if user != owner and owner not in self.cores.get(user, ()):
             return f"no tessera_add_family() of CMakeLists.txt gives {owner} to {user}"
-        if len(included) == 2:  # the core itself
+        if len(included) == 2 or included[1] == "core":  # the core itself, and what it shares with its kernels
             return None
         way = included[1]
         if user != owner:
             return f"{user} may use {owner}, but not its sub-room {way}"
-        if len(here) == 2:
+        if len(here) == 2 or here[1] == "core":
             return f"{owner}'s own files may not use its sub-room {way}"
         if here[1] != way and way not in self.BELOW.get(here[1], ()):
             return f"{owner}/{here[1]} may not use {owner}/{way} beside it"

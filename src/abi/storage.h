@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Storage types beyond those of the preludes: 8-bit floats, bytes and half bytes, from and to what
-// arithmetic uses. OpenCL C and GLSL; the host's are in base/dtype.cpp. Bits come as an unsigned
-// number, so that no 8-bit types are needed; lib/bytes takes them from buffers and puts them there.
-// Every conversion is exact or rounds once, to nearest even, and needs no subnormal floats.
+// arithmetic uses. OpenCL C and GLSL; the host's are in base/tensors/dtype.cpp. Bits come as an
+// unsigned number, so that no 8-bit types are needed; lib/bytes takes them from buffers and puts
+// them there. Every conversion is exact or rounds once, to nearest even, and needs no subnormal
+// floats.
 #ifndef TESSERA_ABI_STORAGE_H
 #define TESSERA_ABI_STORAGE_H
 #include "abi/shared.h"

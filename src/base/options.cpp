@@ -6,7 +6,7 @@
 #include <charconv>
 #include <optional>
 
-#include "base/out_of_memory.hpp"
+#include "base/system/out_of_memory.hpp"
 #include "tessera/error.hpp"
 
 namespace tessera {

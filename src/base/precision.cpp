@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "base/out_of_memory.hpp"
+#include "base/system/out_of_memory.hpp"
 #include "tessera/error.hpp"
 
 namespace tessera {

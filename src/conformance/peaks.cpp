@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "base/log.hpp"
+#include "base/system/log.hpp"
 #include "conformance/conformance.hpp"
 #include "conformance/probe.hpp"
 #include "device/clock.hpp"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/timing.hpp"
+#include "base/system/timing.hpp"
 #include "kernel/sources.hpp"
 #include "operations/probe/args.h"
 #include "tessera/error.hpp"

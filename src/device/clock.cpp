@@ -10,7 +10,7 @@
 #include <system_error>
 #include <vector>
 
-#include "base/timing.hpp"
+#include "base/system/timing.hpp"
 
 namespace tessera::device {
 namespace {

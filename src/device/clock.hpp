@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "base/timing.hpp"
+#include "base/system/timing.hpp"
 #include "tessera/device.hpp"
 
 namespace tessera::device {

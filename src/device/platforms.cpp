@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <iterator>
 
-#include "base/out_of_memory.hpp"
 #include "base/printable.hpp"
+#include "base/system/out_of_memory.hpp"
 #include "device/quirks.hpp"
 #include "device/selector_words.hpp"
 

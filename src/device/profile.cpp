@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string>
 
-#include "base/out_of_memory.hpp"
+#include "base/system/out_of_memory.hpp"
 #include "device/device.hpp"
 #include "tessera/device.hpp"
 #include "tessera/error.hpp"

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "base/environment.hpp"
-#include "base/out_of_memory.hpp"
+#include "base/system/environment.hpp"
+#include "base/system/out_of_memory.hpp"
 
 namespace tessera {
 namespace device {

@@ -3,7 +3,7 @@
 #include <cctype>
 #include <charconv>
 
-#include "base/out_of_memory.hpp"
+#include "base/system/out_of_memory.hpp"
 #include "device/selector_words.hpp"
 #include "tessera/device.hpp"
 

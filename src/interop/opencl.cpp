@@ -2,8 +2,8 @@
 #define CL_TARGET_OPENCL_VERSION 120
 #include "tessera/interop/opencl.hpp"
 
-#include "base/byte_range.hpp"
-#include "base/out_of_memory.hpp"
+#include "base/system/out_of_memory.hpp"
+#include "base/tensors/byte_range.hpp"
 #include "device/opencl/foreign.hpp"
 #include "runtime/context_state.hpp"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tessera/interop/vulkan.hpp"
 
-#include "base/byte_range.hpp"
-#include "base/out_of_memory.hpp"
-#include "device/vulkan/foreign.hpp"
+#include "base/system/out_of_memory.hpp"
+#include "base/tensors/byte_range.hpp"
+#include "device/vulkan/memory/foreign.hpp"
 #include "runtime/context_state.hpp"
 
 namespace tessera::vulkan {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <charconv>
 
-#include "base/out_of_memory.hpp"
+#include "base/system/out_of_memory.hpp"
 #include "tessera/error.hpp"
 #include "tessera/record.hpp"
 

@@ -11,7 +11,7 @@ namespace tessera::kernel {
 
 // Text that OpenCL C programs are made of: cl_kernels/**, src/abi/*.h, src/operations/*/*.h. Paths
 // are as an #include would write them: "attention/tile/forward.cl", "lib/prelude.clh",
-// "operations/attention_core/args.h".
+// "operations/attention_core/core/args.h".
 struct EmbeddedFile {
   std::string_view path;
   std::string_view text;

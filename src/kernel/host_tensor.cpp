@@ -3,8 +3,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "base/byte_range.hpp"
-#include "base/out_of_memory.hpp"
+#include "base/system/out_of_memory.hpp"
+#include "base/tensors/byte_range.hpp"
 #include "kernel/elements.hpp"
 #include "tessera/error.hpp"
 #include "tessera/record.hpp"

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <set>
 
-#include "base/out_of_memory.hpp"
+#include "base/system/out_of_memory.hpp"
 #include "kernel/builtin.hpp"
 #include "kernel/precision.hpp"
 #include "tessera/error.hpp"

@@ -7,9 +7,9 @@
 #include <sstream>
 #include <vector>
 
-#include "base/environment.hpp"
 #include "base/printable.hpp"
-#include "base/read_file.hpp"
+#include "base/system/environment.hpp"
+#include "base/system/read_file.hpp"
 #include "kernel/embedded.hpp"
 #include "tessera/error.hpp"
 

@@ -4,10 +4,10 @@
 #include <cstring>
 #include <new>
 
-#include "base/byte_range.hpp"
-#include "base/environment.hpp"
-#include "base/log.hpp"
-#include "base/out_of_memory.hpp"
+#include "base/system/environment.hpp"
+#include "base/system/log.hpp"
+#include "base/system/out_of_memory.hpp"
+#include "base/tensors/byte_range.hpp"
 #include "device/platforms.hpp"
 #include "kernel/elements.hpp"
 #include "runtime/context_state.hpp"

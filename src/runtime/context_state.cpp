@@ -6,16 +6,16 @@
 #include <type_traits>
 #include <variant>
 
-#include "base/byte_range.hpp"
-#include "base/environment.hpp"
-#include "base/log.hpp"
-#include "base/thread_state.hpp"
+#include "base/system/environment.hpp"
+#include "base/system/log.hpp"
+#include "base/system/thread_state.hpp"
+#include "base/tensors/byte_range.hpp"
 #include "device/clock.hpp"
 #include "device/no_store.hpp"
 #include "kernel/precision.hpp"
 #include "selection/asked.hpp"
+#include "selection/cache/overlay.hpp"
 #include "selection/heuristics.hpp"
-#include "selection/overlay.hpp"
 #include "tessera/error.hpp"
 
 namespace tessera::runtime {

@@ -21,7 +21,7 @@
 #include "runtime/plan.hpp"
 #include "runtime/program_cache.hpp"
 #include "runtime/work_memory.hpp"
-#include "selection/cache.hpp"
+#include "selection/cache/cache.hpp"
 #include "selection/selector.hpp"
 #include "selection/tuner.hpp"
 #include "tessera/context.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "base/byte_range.hpp"
-#include "base/out_of_memory.hpp"
+#include "base/system/out_of_memory.hpp"
+#include "base/tensors/byte_range.hpp"
 #include "runtime/context_state.hpp"
 #include "tessera/context.hpp"
 

@@ -3,8 +3,8 @@
 
 #include <numeric>
 
-#include "base/byte_range.hpp"
-#include "base/out_of_memory.hpp"
+#include "base/system/out_of_memory.hpp"
+#include "base/tensors/byte_range.hpp"
 #include "runtime/context_state.hpp"
 
 namespace tessera {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/timer.hpp"
 
-#include "base/timing.hpp"
+#include "base/system/timing.hpp"
 
 namespace tessera::runtime {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "base/byte_range.hpp"
+#include "base/tensors/byte_range.hpp"
 #include "tessera/error.hpp"
 
 namespace tessera::runtime {

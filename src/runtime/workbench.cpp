@@ -10,7 +10,7 @@
 
 #include "base/hash.hpp"
 #include "base/normal_numbers.hpp"
-#include "base/rounding.hpp"
+#include "base/tensors/rounding.hpp"
 #include "kernel/elements.hpp"
 #include "tessera/error.hpp"
 

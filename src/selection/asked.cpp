@@ -3,8 +3,8 @@
 
 #include <utility>
 
+#include "selection/cache/overlay.hpp"
 #include "selection/heuristics.hpp"
-#include "selection/overlay.hpp"
 #include "tessera/error.hpp"
 
 namespace tessera::selection {

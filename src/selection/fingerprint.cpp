@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "base/hash.hpp"
-#include "selection/cache.hpp"
+#include "selection/cache/cache.hpp"
 
 namespace tessera::selection {
 namespace {

@@ -4,7 +4,7 @@
 #include <exception>
 #include <utility>
 
-#include "base/checked.hpp"
+#include "base/tensors/checked.hpp"
 #include "kernel/sources.hpp"
 #include "kernel/steps.hpp"
 #include "selection/heuristics.hpp"

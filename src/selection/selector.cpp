@@ -7,7 +7,7 @@
 
 #include "kernel/hash_of_kernels.hpp"
 #include "selection/asked.hpp"
-#include "selection/entry.hpp"
+#include "selection/cache/entry.hpp"
 #include "selection/flights.hpp"
 #include "selection/heuristics.hpp"
 #include "tessera/error.hpp"

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/timing.hpp"
+#include "base/system/timing.hpp"
 #include "selection/selector.hpp"
 
 namespace tessera::selection {

@@ -3,9 +3,9 @@
 
 #include <limits>
 
-#include "base/checked.hpp"
 #include "base/hash.hpp"
-#include "base/log.hpp"
+#include "base/system/log.hpp"
+#include "base/tensors/checked.hpp"
 
 namespace tessera {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hand-made specs: where their elements lie, and which are refused.
-#include "base/byte_range.hpp"
+#include "base/tensors/byte_range.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/environment.hpp"
+#include "base/system/environment.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/timing.hpp"
+#include "base/system/timing.hpp"
 
 #include <gtest/gtest.h>
 

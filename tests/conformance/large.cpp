@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "base/parallel.hpp"
+#include "base/system/parallel.hpp"
 #include "conformance/device.hpp"
 #include "tessera/context.hpp"
 #include "tessera/error.hpp"

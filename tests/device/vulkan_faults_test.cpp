@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "device/vulkan/pipeline_cache.hpp"
+#include "device/vulkan/programs/pipeline_cache.hpp"
 #include "tessera/error.hpp"
 
 namespace tessera::device {

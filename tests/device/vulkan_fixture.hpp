@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "device/device.hpp"
-#include "device/vulkan/physical.hpp"
-#include "device/vulkan/vk.hpp"
+#include "device/vulkan/instance/physical.hpp"
+#include "device/vulkan/instance/vk.hpp"
 #include "tessera/error.hpp"
 
 namespace tessera::device {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "device/vulkan/pipeline_cache.hpp"
+#include "device/vulkan/programs/pipeline_cache.hpp"
 #include "device/vulkan_fixture.hpp"
 #include "tessera/error.hpp"
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "device/vulkan/memory.hpp"
-#include "device/vulkan/physical.hpp"
-#include "device/vulkan/spirv.hpp"
+#include "device/vulkan/instance/physical.hpp"
+#include "device/vulkan/memory/memory.hpp"
+#include "device/vulkan/programs/spirv.hpp"
 #include "device/vulkan_fixture.hpp"
 
 namespace tessera::device {

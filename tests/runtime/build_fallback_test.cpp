@@ -3,7 +3,7 @@
 // gets its error.
 #include <gtest/gtest.h>
 
-#include "selection/cache.hpp"
+#include "selection/cache/cache.hpp"
 #include "support/temporary_directory.hpp"
 #include "tessera/tessera.hpp"
 

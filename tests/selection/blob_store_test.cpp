@@ -7,8 +7,8 @@
 #include <fstream>
 
 #include "base/hash.hpp"
-#include "selection/blob_file.hpp"
-#include "selection/cache.hpp"
+#include "selection/cache/cache.hpp"
+#include "selection/files/blob_file.hpp"
 #include "support/temporary_directory.hpp"
 
 namespace tessera {

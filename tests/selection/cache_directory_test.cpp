@@ -6,7 +6,7 @@
 
 #include <fstream>
 
-#include "selection/cache.hpp"
+#include "selection/cache/cache.hpp"
 #include "support/temporary_directory.hpp"
 
 namespace tessera {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which files of a cache directory are Tessera's, and which of them go when it is full.
-#include "selection/cache_files.hpp"
+#include "selection/files/cache_files.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,7 +5,7 @@
 
 #include <fstream>
 
-#include "selection/choices_file.hpp"
+#include "selection/cache/choices_file.hpp"
 #include "support/persistent_fixture.hpp"
 #include "tessera/error.hpp"
 

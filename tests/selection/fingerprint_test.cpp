@@ -8,8 +8,8 @@
 #include <set>
 
 #include "kernel/embedded.hpp"
-#include "selection/cache.hpp"
-#include "selection/choices_file.hpp"
+#include "selection/cache/cache.hpp"
+#include "selection/cache/choices_file.hpp"
 #include "selection/profile_json.hpp"
 #include "support/fake_operation.hpp"
 #include "support/profiles.hpp"

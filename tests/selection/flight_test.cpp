@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "selection/cache.hpp"
+#include "selection/cache/cache.hpp"
 #include "selection/selector.hpp"
 #include "support/fake_operation.hpp"
 #include "support/profiles.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Overlays and policies: scopes of one thread that nest.
-#include "selection/overlay.hpp"
+#include "selection/cache/overlay.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <memory>
 #include <thread>
 
-#include "base/environment.hpp"
+#include "base/system/environment.hpp"
 #include "support/fake_operation.hpp"
 #include "support/profiles.hpp"
 #include "tessera/error.hpp"

@@ -7,7 +7,7 @@
 
 #include <thread>
 
-#include "selection/overlay.hpp"
+#include "selection/cache/overlay.hpp"
 #include "selection/selector.hpp"
 #include "support/fake_operation.hpp"
 #include "support/profiles.hpp"

@@ -12,8 +12,8 @@
 #include <chrono>
 #include <random>
 
-#include "selection/cache.hpp"
-#include "selection/choices_store.hpp"
+#include "selection/cache/cache.hpp"
+#include "selection/cache/choices_store.hpp"
 #include "support/fake_operation.hpp"
 #include "support/profiles.hpp"
 #include "support/temporary_directory.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tessera/convert.hpp"
+#include "tessera/files/convert.hpp"
 
 #include <gtest/gtest.h>
 

@@ -9,9 +9,9 @@
 #include "../../examples/append_rows/operation.hpp"
 #include "temporary_files.hpp"
 #include "tessera/command_line.hpp"
-#include "tessera/commands.hpp"
-#include "tessera/tensor_files.hpp"
-#include "tessera/usage.hpp"
+#include "tessera/commands/commands.hpp"
+#include "tessera/files/tensor_files.hpp"
+#include "tessera/output/usage.hpp"
 
 namespace tessera::tool {
 namespace {

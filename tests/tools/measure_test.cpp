@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tessera/measure.hpp"
+#include "tessera/measure/measure.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <sstream>
 
-#include "tessera/bench_json.hpp"
+#include "tessera/measure/bench_json.hpp"
 
 namespace tessera::tool {
 namespace {

@@ -3,8 +3,8 @@
 // that is whole; never more memory than the file has bytes for.
 #include "support/mutations.hpp"
 #include "temporary_files.hpp"
-#include "tessera/convert.hpp"
-#include "tessera/tensor_files.hpp"
+#include "tessera/files/convert.hpp"
+#include "tessera/files/tensor_files.hpp"
 
 namespace tessera::tool {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "temporary_files.hpp"
-#include "tessera/tensor_files.hpp"
+#include "tessera/files/tensor_files.hpp"
 
 namespace tessera::tool {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tessera/say.hpp"
+#include "tessera/output/say.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tessera/table.hpp"
+#include "tessera/output/table.hpp"
 
 #include <gtest/gtest.h>
 
-#include "tessera/measure.hpp"
-#include "tessera/report.hpp"
+#include "tessera/measure/measure.hpp"
+#include "tessera/output/report.hpp"
 
 namespace tessera::tool {
 namespace {

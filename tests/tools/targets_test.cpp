@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tessera/targets.hpp"
+#include "tessera/measure/targets.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cstdint>
 
-#include "tessera/usage.hpp"
+#include "tessera/output/usage.hpp"
 
 namespace tessera::tool {
 namespace {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "command_line.hpp"
+#include "tessera/command_line.hpp"
 
 #include <CLI/CLI.hpp>
 
-#include "report.hpp"
-#include "tensor_files.hpp"
-#include "usage.hpp"
+#include "tessera/files/tensor_files.hpp"
+#include "tessera/output/report.hpp"
+#include "tessera/output/usage.hpp"
 
 namespace tessera::tool {
 

@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "base/environment.hpp"
-#include "commands.hpp"
-#include "say.hpp"
+#include "base/system/environment.hpp"
+#include "tessera/commands/commands.hpp"
+#include "tessera/output/say.hpp"
+#include "tessera/output/usage.hpp"
 #include "tessera/version.hpp"
-#include "usage.hpp"
 
 namespace tessera::tool {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "on_signal.hpp"
+#include "tessera/on_signal.hpp"
 
 #include <unistd.h>
 

@@ -7,7 +7,7 @@
 // Numerics Float; a lane takes every lanes-th term in order, in runs; lanes in order; one rounding.
 // Assumes  lanes divides WG_X; the output has below 2^32 - WG_X elements.
 #include "lib/prelude.clh"
-#include "operations/attention_core/bias_gradient_args.h"
+#include "operations/attention_core/core/bias_gradient_args.h"
 
 KERNEL void attention_bias_gradient(const global float* restrict scratch,
                                     global void* restrict bias_gradient,

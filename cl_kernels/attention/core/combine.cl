@@ -3,16 +3,16 @@
 // Who      Item (x, y, z): COMBINE_FEATURES features of row x / COMBINE_PARTS of head y, batch z.
 // Memory   The partial results, output and lse once.
 // Numerics Float, splits in order; one rounding to DTYPE.
-// Assumes  A grid of exactly heads x batch in y and z; operations/attention_core/combine.h says where the partial results lie.
+// Assumes  A grid of exactly heads x batch in y and z; operations/attention_core/core/combine.h says where the partial results lie.
 #include "lib/prelude.clh"
 #if POLICY
 #include "attention/core/policy.clh"
 #else
-#include "operations/attention_core/policy_args.h"
-#include "operations/attention_core/score.h"
+#include "operations/attention_core/core/policy_args.h"
+#include "operations/attention_core/core/score.h"
 #define CALL_PARAMETERS const struct AttentionCall call
 #endif
-#include "operations/attention_core/combine.h"
+#include "operations/attention_core/core/combine.h"
 
 #define SPLITS_AT_ONCE 8
 KERNEL void attention_combine(global scalar* restrict output, global float* restrict log_sum_exp,

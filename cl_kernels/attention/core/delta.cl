@@ -5,8 +5,8 @@
 // Numerics Float; a lane takes every DELTA_LANES-th vector of features, lanes in order.
 // Assumes  DELTA_LANES divides WG_X; lengths below 2^30; ALIGNED is no lie.
 #include "lib/prelude.clh"
-#include "operations/attention_core/backward_args.h"
-#include "operations/attention_core/delta.h"
+#include "operations/attention_core/core/backward_args.h"
+#include "operations/attention_core/core/delta.h"
 
 KERNEL void attention_delta(const global scalar* restrict output,
                             const global scalar* restrict output_gradient,

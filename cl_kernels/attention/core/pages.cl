@@ -7,7 +7,7 @@
 // Numerics Whole numbers. What contradicts the operands counts as the nearest that does not, and is raised.
 // Assumes  Lengths below 2^30.
 #include "lib/errors.clh"
-#include "operations/attention_core/pages_args.h"
+#include "operations/attention_core/core/pages_args.h"
 
 typedef struct {
   const struct AttentionPages* args;
@@ -17,7 +17,7 @@ typedef struct {
 #define PAGES_ARGUMENTS paging,
 #define PAGES(name) (paging->args->name)
 #define TABLE_VALUE(n) (paging->tables[n])
-#include "operations/attention_core/pages.h"
+#include "operations/attention_core/core/pages.h"
 
 // The largest of a number of each item. Nobody may use `shared` before the next barrier.
 INLINE int largest_of_group(local int* shared, int own) {

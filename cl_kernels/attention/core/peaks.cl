@@ -13,7 +13,7 @@
 // Numerics Float, features in order.
 // Assumes  The table of rows is written.
 #include "attention/core/row_peak.clh"
-#include "operations/attention_core/backward_args.h"
+#include "operations/attention_core/core/backward_args.h"
 
 KERNEL void attention_peaks(const global scalar* restrict q, const global scalar* restrict k,
                             const global float* restrict log_sum_exp, global int4* scratch,

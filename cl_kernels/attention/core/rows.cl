@@ -5,7 +5,7 @@
 // Numerics Whole numbers.
 // Assumes  Lengths below 2^30.
 #include "lib/prelude.clh"
-#include "operations/attention_core/rows_args.h"
+#include "operations/attention_core/core/rows_args.h"
 
 typedef struct {
   const struct AttentionRowsArgs* args;
@@ -23,7 +23,7 @@ typedef struct {
 #define POSITION_VALUE(b, row)                                                    \
   (operands->positions[ARGS(positions_offset) + (b) * ARGS(positions_stride_batch) + \
                        (row) * ARGS(positions_stride_row)])
-#include "operations/attention_core/rows.h"
+#include "operations/attention_core/core/rows.h"
 
 KERNEL void attention_rows(global int4* restrict scratch, const global int* restrict cu_q,
                            const global int* restrict cu_k, const global int* restrict q_lengths,

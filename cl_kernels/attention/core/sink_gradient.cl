@@ -7,8 +7,8 @@
 // Numerics Float; an item takes every WG_X-th row in order, in runs; items in order; one rounding.
 // Assumes  batch * group * q_len below 2^32 - WG_X.
 #include "lib/prelude.clh"
-#include "operations/attention_core/bias_gradient_args.h"
-#include "operations/attention_core/score.h"
+#include "operations/attention_core/core/bias_gradient_args.h"
+#include "operations/attention_core/core/score.h"
 
 KERNEL void attention_sink_gradient(const global void* restrict sinks,
                                     const global float* restrict scratch,

@@ -5,7 +5,7 @@
 // Numerics Whole numbers. What contradicts the operands counts as the nearest that does not, and is raised.
 // Assumes  Lengths below 2^30.
 #include "lib/errors.clh"
-#include "operations/attention_core/spans_args.h"
+#include "operations/attention_core/core/spans_args.h"
 
 KERNEL void attention_spans(global int4* restrict scratch, const global int* restrict starts,
                             const global int* restrict ends, volatile global uint* errors,

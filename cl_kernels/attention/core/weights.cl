@@ -6,7 +6,7 @@
 // Numerics Float, features in order; base-2 exponentials; one rounding to DTYPE.
 // Assumes  The table of rows is written, and log_sum_exp by the pass before.
 #include "attention/core/row_peak.clh"
-#include "operations/attention_core/weights_args.h"
+#include "operations/attention_core/core/weights_args.h"
 
 KERNEL void attention_weights(const global scalar* restrict q, const global scalar* restrict k,
                               const global float* restrict log_sum_exp, global scalar* restrict weights,

@@ -10,7 +10,7 @@
 //   Two scans tell each sequence its place: the largest offset up to here, and how many tiles end up to here. A tile then
 //   finds its sequence among those of the round.
 #include "lib/prelude.clh"
-#include "operations/attention_core/work.h"
+#include "operations/attention_core/core/work.h"
 
 // Where sequence n begins, were the offsets in order.
 INLINE int offset_of(const global int* cu_q, const struct AttentionWorkArgs a, int n) {

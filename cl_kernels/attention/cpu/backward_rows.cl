@@ -6,7 +6,7 @@
 // Numerics Float; splits in order; one rounding.
 // Assumes  Contiguous features.
 #include "lib/cpu/panels.clh"
-#include "operations/attention_core/backward_args.h"
+#include "operations/attention_core/core/backward_args.h"
 #include "operations/attention_core/cpu/backward.h"
 
 // Rows of one head may be far apart: the row this many rows ahead is asked for.

@@ -23,7 +23,7 @@
 #include "attention/core/interval.clh"
 #include "attention/core/key_rows.clh"
 #include "attention/core/work.clh"
-#include "operations/attention_core/combine.h"
+#include "operations/attention_core/core/combine.h"
 #include "operations/attention_core/decode/decode.h"
 
 #if PTX

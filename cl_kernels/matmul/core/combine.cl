@@ -13,5 +13,5 @@ KERNEL void matmul_combine(const global float* restrict scratch, MATMUL_FINISH_P
                            const struct MatmulArgs args) {
   const MatmulOperands call = MATMUL_OPERANDS;
   const MatmulOperands* operands = &call;
-#include "operations/matmul_core/combine.h"
+#include "operations/matmul_core/core/combine.h"
 }

@@ -13,5 +13,5 @@
 KERNEL void matmul_sums(const global void* restrict b, global float* restrict scratch, const struct MatmulArgs args) {
   const MatmulOperands call = {.args = &args};
   const MatmulOperands* operands = &call;
-#include "operations/matmul_core/sums.h"
+#include "operations/matmul_core/core/sums.h"
 }

@@ -4,15 +4,15 @@
 #ifndef TESSERA_ATTENTION_COOPERATIVE_TILES_GLSL
 #define TESSERA_ATTENTION_COOPERATIVE_TILES_GLSL
 #include "lib/prelude.glsl"
-#include "operations/attention_core/args.h"
+#include "operations/attention_core/core/args.h"
 #include "operations/attention_core/cooperative/forward.def"
 #include "operations/attention_core/cooperative/forward.h"
 #include "lib/cooperative/products.glsl"
 #define SCRATCH_BINDING 5
 #if POLICY
-#include "operations/attention_core/policy_args.h"
+#include "operations/attention_core/core/policy_args.h"
 #if PAGED
-#include "operations/attention_core/pages_args.h"
+#include "operations/attention_core/core/pages_args.h"
 BUFFER_ARGS(AttentionPagedCall, 13);
 #else
 BUFFER_ARGS(AttentionCall, 12);
@@ -20,7 +20,7 @@ BUFFER_ARGS(AttentionCall, 12);
 #include "attention/core/policy.glsl"
 #define CALL args.core
 #else
-#include "operations/attention_core/score.h"
+#include "operations/attention_core/core/score.h"
 PUSH_ARGS(AttentionArgs);
 #define CALL args
 #endif

@@ -9,7 +9,7 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "lib/prelude.glsl"
-#include "operations/attention_core/bias_gradient_args.h"
+#include "operations/attention_core/core/bias_gradient_args.h"
 
 layout(std430, binding = 0) readonly buffer Scratch { float scratch[]; };
 layout(std430, binding = 1) writeonly buffer BiasGradient { scalar bias_gradient[]; };

@@ -3,22 +3,22 @@
 // Who      Item (x, y, z): COMBINE_FEATURES features of row x / COMBINE_PARTS of head y, batch z.
 // Memory   The partial results, output and lse once.
 // Numerics Float, splits in order; one rounding to DTYPE.
-// Assumes  A grid of exactly heads x batch in y and z; operations/attention_core/combine.h says where
+// Assumes  A grid of exactly heads x batch in y and z; operations/attention_core/core/combine.h says where
 //          the partial results lie; more than one item in a work-group.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "lib/prelude.glsl"
-#include "operations/attention_core/policy_args.h"
+#include "operations/attention_core/core/policy_args.h"
 #define SCRATCH_BINDING 2
 #if POLICY
 BUFFER_ARGS(AttentionCall, 9);
 #include "attention/core/policy.glsl"
 #else
 BUFFER_ARGS(AttentionCall, 3);
-#include "operations/attention_core/score.h"
+#include "operations/attention_core/core/score.h"
 #endif
 CONSTANT(9, VALUE_DIM, 64)
-#include "operations/attention_core/combine.h"
+#include "operations/attention_core/core/combine.h"
 
 layout(std430, binding = 0) writeonly buffer Output { scalar o[]; };
 layout(std430, binding = 1) writeonly buffer LogSumExp { float log_sum_exp[]; };

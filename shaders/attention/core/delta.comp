@@ -8,8 +8,8 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "lib/prelude.glsl"
-#include "operations/attention_core/backward_args.h"
-#include "operations/attention_core/delta.h"
+#include "operations/attention_core/core/backward_args.h"
+#include "operations/attention_core/core/delta.h"
 #include "operations/attention_core/tile/backward.def"
 
 layout(std430, binding = 0) readonly buffer Output { scalar o[]; };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the keys and values of a kv head lie: one after the other, or with PAGED=1 in the pages that a table lists for
-// their sequence (operations/attention_core/pages_args.h). With CODES=1 they are codes of the type CODE_TYPE, and each
+// their sequence (operations/attention_core/core/pages_args.h). With CODES=1 they are codes of the type CODE_TYPE, and each
 // row has a scale.
 #ifndef TESSERA_ATTENTION_CORE_KEY_ROWS_GLSL
 #define TESSERA_ATTENTION_CORE_KEY_ROWS_GLSL

@@ -10,7 +10,7 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "lib/prelude.glsl"
-#include "operations/attention_core/policy_args.h"
+#include "operations/attention_core/core/policy_args.h"
 BUFFER_ARGS(AttentionCall, 7);
 #define SCRATCH_BINDING 0
 #include "attention/core/policy.glsl"

@@ -10,7 +10,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "lib/prelude.glsl"
 #include "lib/errors.glsl"
-#include "operations/attention_core/pages_args.h"
+#include "operations/attention_core/core/pages_args.h"
 
 layout(std430, binding = 0) writeonly buffer Scratch { ivec4 scratch[]; };
 layout(std430, binding = 0) writeonly buffer Begins { int begins[]; };
@@ -25,7 +25,7 @@ PUSH_ARGS(AttentionPagesArgs);
 #define PAGES_ARGUMENTS
 #define PAGES(name) (args.pages.name)
 #define TABLE_VALUE(n) (block_tables[n])
-#include "operations/attention_core/pages.h"
+#include "operations/attention_core/core/pages.h"
 
 shared int of_items[WG_X];
 

@@ -15,7 +15,7 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "lib/prelude.glsl"
-#include "operations/attention_core/backward_args.h"
+#include "operations/attention_core/core/backward_args.h"
 #include "operations/attention_core/tile/backward.def"
 BUFFER_ARGS(AttentionBackwardCall, 10);
 #define SCRATCH_BINDING 3

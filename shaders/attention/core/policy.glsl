@@ -5,7 +5,7 @@
 #ifndef TESSERA_ATTENTION_POLICY_GLSL
 #define TESSERA_ATTENTION_POLICY_GLSL
 #include "lib/prelude.glsl"
-#include "operations/attention_core/policy_args.h"
+#include "operations/attention_core/core/policy_args.h"
 
 layout(std430, binding = SCRATCH_BINDING) readonly buffer Rows { ivec4 policy_rows[]; };
 layout(std430, binding = SCRATCH_BINDING + 1) readonly buffer Mask { uint mask_words[]; };
@@ -24,13 +24,13 @@ layout(std430, binding = SCRATCH_BINDING + 6) readonly buffer Positions { int kv
 #define CODES 0
 #endif
 #if PAGED
-#include "operations/attention_core/pages_args.h"
+#include "operations/attention_core/core/pages_args.h"
 layout(std430, binding = SCRATCH_BINDING + 7) readonly buffer Tables { int block_tables[]; };
 #define PAGES_PARAMETERS
 #define PAGES_ARGUMENTS
 #define PAGES(name) (args.pages.name)
 #define TABLE_VALUE(n) (block_tables[n])
-#include "operations/attention_core/pages.h"
+#include "operations/attention_core/core/pages.h"
 #endif
 
 struct RowPolicy {
@@ -56,6 +56,6 @@ struct RowPolicy {
 #define FLOAT_BITS(x) floatBitsToUint(x)
 #define SINK_VALUE(n, wide) ((wide) != 0u ? sink_floats[n] : load_scalar(sink_scalars[n]))
 
-#include "operations/attention_core/policy.h"
+#include "operations/attention_core/core/policy.h"
 
 #endif  // TESSERA_ATTENTION_POLICY_GLSL

@@ -7,7 +7,7 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "lib/prelude.glsl"
-#include "operations/attention_core/rows_args.h"
+#include "operations/attention_core/core/rows_args.h"
 
 layout(std430, binding = 0) writeonly buffer Scratch { ivec4 scratch[]; };
 layout(std430, binding = 1) readonly buffer CuQ { int cu_q[]; };
@@ -30,7 +30,7 @@ PUSH_ARGS(AttentionRowsArgs);
 #define POSITION_VALUE(b, row)                                               \
   (positions[args.positions_offset + uint(b) * args.positions_stride_batch + \
              uint(row) * args.positions_stride_row])
-#include "operations/attention_core/rows.h"
+#include "operations/attention_core/core/rows.h"
 
 void main() {
   const uint row = gl_GlobalInvocationID.x;

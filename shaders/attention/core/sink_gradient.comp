@@ -9,8 +9,8 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "lib/prelude.glsl"
-#include "operations/attention_core/bias_gradient_args.h"
-#include "operations/attention_core/score.h"
+#include "operations/attention_core/core/bias_gradient_args.h"
+#include "operations/attention_core/core/score.h"
 
 layout(std430, binding = 0) readonly buffer Sinks { scalar sinks[]; };
 layout(std430, binding = 0) readonly buffer WideSinks { float wide_sinks[]; };

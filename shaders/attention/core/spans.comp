@@ -8,7 +8,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "lib/prelude.glsl"
 #include "lib/errors.glsl"
-#include "operations/attention_core/spans_args.h"
+#include "operations/attention_core/core/spans_args.h"
 
 layout(std430, binding = 0) writeonly buffer Scratch { ivec4 scratch[]; };
 layout(std430, binding = 1) readonly buffer Starts { int starts[]; };

@@ -8,7 +8,7 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "lib/prelude.glsl"
-#include "operations/attention_core/weights_args.h"
+#include "operations/attention_core/core/weights_args.h"
 BUFFER_ARGS(AttentionWeightsCall, 11);
 #define SCRATCH_BINDING 4
 #include "attention/core/policy.glsl"

@@ -11,7 +11,7 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "lib/prelude.glsl"
-#include "operations/attention_core/work.h"
+#include "operations/attention_core/core/work.h"
 
 layout(std430, binding = 0) coherent buffer Scratch { ivec4 scratch[]; };
 layout(std430, binding = 1) readonly buffer CuQ { int cu_q[]; };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a kernel takes an item of the work list (operations/attention_core/work.h).
+// How a kernel takes an item of the work list (operations/attention_core/core/work.h).
 #ifndef TESSERA_ATTENTION_WORK_GLSL
 #define TESSERA_ATTENTION_WORK_GLSL
-#include "operations/attention_core/work.h"
+#include "operations/attention_core/core/work.h"
 
 // Rows [first, end) of a kv head, as a tile holds them, and whose they are.
 struct Tile {

@@ -15,8 +15,8 @@
 #ifndef TESSERA_ATTENTION_TILE_BACKWARD_GLSL
 #define TESSERA_ATTENTION_TILE_BACKWARD_GLSL
 #include "lib/tiles/products.glsl"
-#include "operations/attention_core/backward_args.h"
-#include "operations/attention_core/score.h"
+#include "operations/attention_core/core/backward_args.h"
+#include "operations/attention_core/core/score.h"
 #include "operations/attention_core/tile/backward.def"
 #include "operations/attention_core/tile/backward.h"
 #if POLICY

@@ -24,7 +24,7 @@
 #endif
 #define STORAGE16 1
 #include "lib/prelude.glsl"
-#include "operations/matmul_core/args.h"
+#include "operations/matmul_core/core/args.h"
 #include "operations/matmul_core/cooperative/cooperative.def"
 #include "operations/matmul_core/cooperative/geometry.h"
 #include "lib/cooperative/products.glsl"

@@ -8,7 +8,7 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "lib/prelude.glsl"
-#include "operations/matmul_core/args.h"
+#include "operations/matmul_core/core/args.h"
 
 layout(std430, binding = 0) readonly buffer Scratch { vec4 scratch[]; };
 #define MATMUL_BINDING 1
@@ -16,5 +16,5 @@ layout(std430, binding = 0) readonly buffer Scratch { vec4 scratch[]; };
 #define LOAD_PARTIAL(vector) scratch[args.partial / 4u + (vector)]
 
 void main() {
-#include "operations/matmul_core/combine.h"
+#include "operations/matmul_core/core/combine.h"
 }

@@ -20,7 +20,7 @@
 #define ACT_ABS(x) abs(x)
 #define ACT_BELOW(x, a, b) mix(b, a, lessThan(x, vec4(0.0)))
 #define ACT_CLAMP(x, limit) clamp(x, vec4(-(limit)), vec4(limit))
-#include "operations/matmul_core/activation.h"
+#include "operations/matmul_core/core/activation.h"
 
 TYPED_INPUT(bias, MATMUL_BINDING)
 TYPED_INPUT(addend, MATMUL_BINDING + 1)
@@ -52,6 +52,6 @@ BUFFER_ARGS(MatmulArgs, MATMUL_BINDING + 8);
 #define FLOATS_OF_WORDS(x) intBitsToFloat(x)
 #define FLOAT_OF_WORD(x) intBitsToFloat(x)
 #define WORD_OF_FLOAT(x) floatBitsToInt(x)
-#include "operations/matmul_core/finish.h"
+#include "operations/matmul_core/core/finish.h"
 
 #endif  // TESSERA_MATMUL_CORE_OPERANDS_GLSL

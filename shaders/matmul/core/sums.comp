@@ -8,7 +8,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "lib/prelude.glsl"
 #include "lib/typed.glsl"
-#include "operations/matmul_core/args.h"
+#include "operations/matmul_core/core/args.h"
 #include "operations/matmul_core/sums.def"
 
 TYPED_INPUT(b, 0)
@@ -17,7 +17,7 @@ BUFFER_ARGS(MatmulArgs, 2);
 #define MATMUL_PARAMETERS
 #define MATMUL_ARGUMENTS
 #define ARGS(name) (args.name)
-#include "operations/matmul_core/place.h"
+#include "operations/matmul_core/core/place.h"
 
 #define FLOAT4 vec4
 #define MAKE_FLOAT4(x, y, z, w) vec4(x, y, z, w)
@@ -29,5 +29,5 @@ BUFFER_ARGS(MatmulArgs, 2);
 #define STORE_PARTIAL(vector, x) scratch[args.partial / 4u + (vector)] = x
 
 void main() {
-#include "operations/matmul_core/sums.h"
+#include "operations/matmul_core/core/sums.h"
 }

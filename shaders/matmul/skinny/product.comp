@@ -10,7 +10,7 @@
 #include "lib/prelude.glsl"
 #include "lib/typed.glsl"
 #include "lib/tiles/features.glsl"
-#include "operations/matmul_core/args.h"
+#include "operations/matmul_core/core/args.h"
 #include "operations/matmul_core/skinny/skinny.def"
 #include "operations/matmul_core/skinny/geometry.h"
 

@@ -10,7 +10,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "lib/prelude.glsl"
 #include "lib/stored.glsl"
-#include "operations/matmul_core/args.h"
+#include "operations/matmul_core/core/args.h"
 #include "operations/matmul_core/tile/tile.def"
 #include "operations/matmul_core/tile/geometry.h"
 

@@ -6,7 +6,7 @@
 #include <limits>
 #include <string>
 
-#include "base/log.hpp"
+#include "base/system/log.hpp"
 
 namespace tessera::device::opencl {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/hash.hpp"
-#include "base/log.hpp"
+#include "base/system/log.hpp"
 #include "device/opencl/errors.hpp"
 #include "device/opencl/profile.hpp"
 #include "device/opencl/program.hpp"

@@ -5,8 +5,8 @@
 #include <limits>
 #include <utility>
 
-#include "base/environment.hpp"
-#include "base/log.hpp"
+#include "base/system/environment.hpp"
+#include "base/system/log.hpp"
 #include "device/no_store.hpp"
 #include "device/opencl/binary.hpp"
 #include "device/opencl/errors.hpp"

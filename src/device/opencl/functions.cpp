@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "base/shared_library.hpp"
+#include "base/system/shared_library.hpp"
 #include "tessera/error.hpp"
 
 namespace tessera::device::opencl {

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <string_view>
 
-#include "base/log.hpp"
+#include "base/system/log.hpp"
 #include "base/vendor_ids.hpp"
 #include "device/opencl/binary.hpp"
 #include "device/opencl/errors.hpp"

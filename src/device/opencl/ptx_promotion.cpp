@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "base/log.hpp"
+#include "base/system/log.hpp"
 #include "device/no_store.hpp"
 #include "device/opencl/device.hpp"
 #include "tessera/error.hpp"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/log.hpp"
+#include "base/system/log.hpp"
 #include "tessera/error.hpp"
 
 namespace tessera::device::vulkan {

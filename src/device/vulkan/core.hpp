@@ -10,8 +10,8 @@
 #include <span>
 #include <string>
 
-#include "device/vulkan/physical.hpp"
-#include "device/vulkan/vk.hpp"
+#include "device/vulkan/instance/physical.hpp"
+#include "device/vulkan/instance/vk.hpp"
 
 namespace tessera::device::vulkan {
 

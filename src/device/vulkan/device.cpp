@@ -3,8 +3,8 @@
 
 #include <cstring>
 
-#include "device/vulkan/program.hpp"
-#include "device/vulkan/stream.hpp"
+#include "device/vulkan/programs/program.hpp"
+#include "device/vulkan/streams/stream.hpp"
 
 namespace tessera::device::vulkan {
 namespace {

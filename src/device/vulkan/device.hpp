@@ -5,7 +5,7 @@
 
 #include "device/device.hpp"
 #include "device/vulkan/core.hpp"
-#include "device/vulkan/memory.hpp"
+#include "device/vulkan/memory/memory.hpp"
 
 namespace tessera::device::vulkan {
 

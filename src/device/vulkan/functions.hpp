@@ -3,7 +3,7 @@
 // application's. Nothing links against a loader.
 #pragma once
 
-#include "device/vulkan/vk.hpp"
+#include "device/vulkan/instance/vk.hpp"
 
 // What an application's own vkGetInstanceProcAddr is not asked for.
 #define TESSERA_VULKAN_GLOBAL_FUNCTIONS(X) \

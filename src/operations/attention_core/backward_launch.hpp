@@ -2,7 +2,7 @@
 // What the backward kernels are launched with, and the passes that variants share.
 #pragma once
 
-#include "operations/attention_core/backward_args.h"
+#include "operations/attention_core/core/backward_args.h"
 #include "operations/attention_core/launch.hpp"
 
 namespace tessera::operations::attention {

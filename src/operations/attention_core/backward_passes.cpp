@@ -2,8 +2,8 @@
 // Arguments of the backward kernels, and the small passes around them.
 #include "abi/shared.h"
 #include "operations/attention_core/backward_launch.hpp"
-#include "operations/attention_core/bias_gradient_args.h"
-#include "operations/attention_core/delta.h"
+#include "operations/attention_core/core/bias_gradient_args.h"
+#include "operations/attention_core/core/delta.h"
 
 namespace tessera::operations::attention {
 namespace {

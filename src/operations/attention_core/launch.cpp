@@ -7,8 +7,8 @@
 
 #include "abi/shared.h"
 #include "kernel/gpu.hpp"
+#include "operations/attention_core/core/work.h"
 #include "operations/attention_core/dropout.hpp"
-#include "operations/attention_core/work.h"
 
 namespace tessera::operations::attention {
 

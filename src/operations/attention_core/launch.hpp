@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "operations/attention_core/pages_args.h"
+#include "operations/attention_core/core/pages_args.h"
 #include "operations/attention_core/problem.hpp"
 #include "operations/common/launch.hpp"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The passes that variants of attention share.
 #include "abi/shared.h"
-#include "operations/attention_core/combine.h"
+#include "operations/attention_core/core/combine.h"
+#include "operations/attention_core/core/rows_args.h"
+#include "operations/attention_core/core/spans_args.h"
+#include "operations/attention_core/core/weights_args.h"
+#include "operations/attention_core/core/work.h"
 #include "operations/attention_core/launch.hpp"
-#include "operations/attention_core/rows_args.h"
-#include "operations/attention_core/spans_args.h"
-#include "operations/attention_core/weights_args.h"
-#include "operations/attention_core/work.h"
 
 namespace tessera::operations::attention {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "abi/shared.h"
 #include "kernel/option_access.hpp"
-#include "operations/attention_core/policy_args.h"
+#include "operations/attention_core/core/policy_args.h"
 #include "operations/attention_core/problem.hpp"
 #include "tessera/error.hpp"
 

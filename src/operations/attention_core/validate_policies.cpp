@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks of the operands that say who sees whom and what a score is.
-#include "operations/attention_core/policy_args.h"
+#include "operations/attention_core/core/policy_args.h"
 #include "operations/attention_core/validate.hpp"
 
 namespace tessera::operations::attention {

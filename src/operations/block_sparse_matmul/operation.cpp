@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "base/out_of_memory.hpp"
+#include "base/system/out_of_memory.hpp"
 #include "operations/sparse_core/problem.hpp"
 #include "tessera/error.hpp"
 #include "tessera/operations/block_sparse_matmul.hpp"

@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "base/out_of_memory.hpp"
+#include "base/system/out_of_memory.hpp"
 #include "tessera/error.hpp"
 
 namespace tessera {

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "base/rounding.hpp"
+#include "base/tensors/rounding.hpp"
 #include "tessera/dtype.hpp"
 
 namespace tessera::operations {

@@ -2,7 +2,7 @@
 // The record of cumsum, and its typed function.
 #include <utility>
 
-#include "base/out_of_memory.hpp"
+#include "base/system/out_of_memory.hpp"
 #include "operations/cumsum/call.hpp"
 #include "tessera/operations/cumsum.hpp"
 

@@ -6,7 +6,7 @@
 #include <random>
 #include <string>
 
-#include "base/rounding.hpp"
+#include "base/tensors/rounding.hpp"
 #include "operations/common/cases.hpp"
 #include "operations/common/numerics.hpp"
 #include "operations/cumsum/call.hpp"

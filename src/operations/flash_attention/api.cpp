@@ -2,7 +2,7 @@
 // The typed functions: option structs become named options and operands.
 #include <utility>
 
-#include "base/out_of_memory.hpp"
+#include "base/system/out_of_memory.hpp"
 #include "operations/attention_core/typed_call.hpp"
 #include "tessera/operations/flash_attention.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/out_of_memory.hpp"
+#include "base/system/out_of_memory.hpp"
 #include "tessera/error.hpp"
 #include "tessera/operations/flash_attention.hpp"
 

@@ -2,7 +2,7 @@
 // The records of gla, and its typed functions.
 #include <utility>
 
-#include "base/out_of_memory.hpp"
+#include "base/system/out_of_memory.hpp"
 #include "operations/recurrence_core/records.hpp"
 #include "operations/recurrence_core/typed_call.hpp"
 #include "tessera/operations/gla.hpp"

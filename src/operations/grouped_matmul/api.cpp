@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "base/out_of_memory.hpp"
+#include "base/system/out_of_memory.hpp"
 #include "tessera/operations/grouped_matmul.hpp"
 
 namespace tessera {

@@ -2,7 +2,7 @@
 // The records of gru, and its typed functions.
 #include <utility>
 
-#include "base/out_of_memory.hpp"
+#include "base/system/out_of_memory.hpp"
 #include "operations/cells_core/records.hpp"
 #include "operations/cells_core/typed_call.hpp"
 #include "tessera/operations/gru.hpp"

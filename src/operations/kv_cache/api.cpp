@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "base/out_of_memory.hpp"
+#include "base/system/out_of_memory.hpp"
 #include "tessera/operations/kv_cache.hpp"
 
 namespace tessera {

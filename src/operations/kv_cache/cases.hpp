@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "base/rounding.hpp"
+#include "base/tensors/rounding.hpp"
 #include "operations/kv_cache/problem.hpp"
 
 namespace tessera::operations::kv_cache {

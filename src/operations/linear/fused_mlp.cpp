@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/checked.hpp"
+#include "base/tensors/checked.hpp"
 #include "kernel/steps.hpp"
 #include "operations/common/numerics.hpp"
 #include "operations/common/validate.hpp"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/out_of_memory.hpp"
+#include "base/system/out_of_memory.hpp"
 #include "tessera/error.hpp"
 #include "tessera/operations/matmul.hpp"
 

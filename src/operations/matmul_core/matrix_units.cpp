@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "base/checked.hpp"
+#include "base/tensors/checked.hpp"
 #include "operations/common/launch.hpp"
 #include "operations/matmul_core/arguments.hpp"
 #include "operations/matmul_core/launch.hpp"

@@ -6,7 +6,7 @@
 #include <numbers>
 
 #include "operations/common/numerics.hpp"
-#include "operations/matmul_core/args.h"
+#include "operations/matmul_core/core/args.h"
 
 namespace tessera::operations::matmul {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/checked.hpp"
+#include "base/tensors/checked.hpp"
 #include "operations/common/launch.hpp"
 
 namespace tessera::operations::matmul {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "operations/matmul_core/args.h"
+#include "operations/matmul_core/core/args.h"
 #include "operations/matmul_core/problem.hpp"
 
 namespace tessera::operations::matmul {

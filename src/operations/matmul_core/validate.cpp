@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <string>
 
-#include "base/checked.hpp"
+#include "base/tensors/checked.hpp"
 #include "kernel/option_access.hpp"
-#include "operations/matmul_core/args.h"
+#include "operations/matmul_core/core/args.h"
 #include "operations/matmul_core/problem.hpp"
 #include "tessera/error.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/out_of_memory.hpp"
+#include "base/system/out_of_memory.hpp"
 #include "operations/pooling_core/problem.hpp"
 #include "tessera/error.hpp"
 #include "tessera/operations/mean_pooling.hpp"

@@ -2,7 +2,7 @@
 // The records of merge_attention_states and its gradients, and their typed functions.
 #include <utility>
 
-#include "base/out_of_memory.hpp"
+#include "base/system/out_of_memory.hpp"
 #include "operations/merge_attention_states/problem.hpp"
 #include "tessera/error.hpp"
 #include "tessera/operations/merge_attention_states.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "base/out_of_memory.hpp"
+#include "base/system/out_of_memory.hpp"
 #include "tessera/error.hpp"
 #include "tessera/operations/moe.hpp"
 

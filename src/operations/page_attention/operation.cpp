@@ -2,7 +2,7 @@
 // page_attention: one query per sequence, keys and values in pages.
 #include <utility>
 
-#include "base/out_of_memory.hpp"
+#include "base/system/out_of_memory.hpp"
 #include "operations/attention_core/records.hpp"
 #include "operations/attention_core/typed_call.hpp"
 #include "tessera/operations/page_attention.hpp"

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/out_of_memory.hpp"
+#include "base/system/out_of_memory.hpp"
 #include "operations/quantise/problem.hpp"
 #include "tessera/error.hpp"
 #include "tessera/operations/quantise.hpp"

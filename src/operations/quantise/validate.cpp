@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "base/checked.hpp"
+#include "base/tensors/checked.hpp"
 #include "kernel/option_access.hpp"
 #include "operations/quantise/problem.hpp"
 #include "tessera/error.hpp"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string>
 
-#include "base/checked.hpp"
+#include "base/tensors/checked.hpp"
 #include "kernel/option_access.hpp"
 #include "operations/quantised_core/problem.hpp"
 #include "tessera/error.hpp"

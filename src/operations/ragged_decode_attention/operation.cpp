@@ -2,7 +2,7 @@
 // ragged_decode_attention: one query per sequence, and the keys that it sees.
 #include <utility>
 
-#include "base/out_of_memory.hpp"
+#include "base/system/out_of_memory.hpp"
 #include "operations/attention_core/records.hpp"
 #include "operations/attention_core/typed_call.hpp"
 #include "tessera/operations/ragged_decode_attention.hpp"

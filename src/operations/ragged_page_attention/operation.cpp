@@ -2,7 +2,7 @@
 // ragged_page_attention: packed queries of many sequences, keys and values in pages.
 #include <utility>
 
-#include "base/out_of_memory.hpp"
+#include "base/system/out_of_memory.hpp"
 #include "operations/attention_core/records.hpp"
 #include "operations/attention_core/typed_call.hpp"
 #include "tessera/operations/ragged_page_attention.hpp"

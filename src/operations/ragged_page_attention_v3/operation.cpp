@@ -2,7 +2,7 @@
 // ragged_page_attention_v3: the new keys and values go into their pages, then the queries attend.
 #include <utility>
 
-#include "base/out_of_memory.hpp"
+#include "base/system/out_of_memory.hpp"
 #include "kernel/steps.hpp"
 #include "operations/attention_core/distribution_args.h"
 #include "operations/attention_core/launch.hpp"

@@ -7,7 +7,7 @@
 #include <random>
 #include <string>
 
-#include "base/byte_range.hpp"
+#include "base/tensors/byte_range.hpp"
 #include "kernel/steps.hpp"
 #include "operations/common/codes.hpp"
 #include "operations/common/numerics.hpp"

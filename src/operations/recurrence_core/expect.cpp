@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/rounding.hpp"
+#include "base/tensors/rounding.hpp"
 #include "operations/common/numerics.hpp"
 #include "operations/recurrence_core/oracle.hpp"
 #include "operations/recurrence_core/workload.hpp"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/rounding.hpp"
+#include "base/tensors/rounding.hpp"
 
 namespace tessera::operations::recurrence {
 namespace {

@@ -2,7 +2,7 @@
 // scaled_dot_product_attention: padded batches.
 #include <utility>
 
-#include "base/out_of_memory.hpp"
+#include "base/system/out_of_memory.hpp"
 #include "operations/attention_core/records.hpp"
 #include "operations/attention_core/typed_call.hpp"
 #include "tessera/operations/scaled_dot_product_attention.hpp"

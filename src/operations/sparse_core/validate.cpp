@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "base/checked.hpp"
+#include "base/tensors/checked.hpp"
 #include "kernel/option_access.hpp"
 #include "operations/sparse_core/problem.hpp"
 #include "tessera/error.hpp"

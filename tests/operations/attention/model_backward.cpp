@@ -5,7 +5,7 @@
 
 #include "operations/attention/model.hpp"
 #include "operations/attention/model_numbers.hpp"
-#include "operations/attention_core/policy_args.h"
+#include "operations/attention_core/core/policy_args.h"
 
 namespace tessera::testing {
 

@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "operations/attention/host_case.hpp"
-#include "operations/attention_core/pages_args.h"
+#include "operations/attention_core/core/pages_args.h"
 #include "operations/attention_core/problem.hpp"
 #include "support/hostile_tables.hpp"
 #include "support/messages.hpp"

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "base/rounding.hpp"
+#include "base/tensors/rounding.hpp"
 #include "support/profiles.hpp"
 #include "support/reference.hpp"
 #include "tessera/error.hpp"

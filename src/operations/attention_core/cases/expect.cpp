@@ -10,7 +10,7 @@
 #include <cmath>
 #include <random>
 
-#include "base/parallel.hpp"
+#include "base/system/parallel.hpp"
 #include "operations/attention_core/cases/workload.hpp"
 #include "operations/attention_core/oracle/reference.hpp"
 #include "operations/attention_core/oracle/thresholds.hpp"

@@ -9,7 +9,7 @@
 #include <numeric>
 #include <vector>
 
-#include "base/parallel.hpp"
+#include "base/system/parallel.hpp"
 #include "operations/attention_core/cases/workload.hpp"
 #include "operations/attention_core/oracle/reference.hpp"
 #include "operations/attention_core/oracle/thresholds.hpp"

@@ -7,7 +7,7 @@
 #include <random>
 
 #include "base/normal_numbers.hpp"
-#include "base/parallel.hpp"
+#include "base/system/parallel.hpp"
 #include "operations/attention_core/cases/workload.hpp"
 #include "operations/attention_core/oracle/reference.hpp"
 

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <random>
 
-#include "base/parallel.hpp"
+#include "base/system/parallel.hpp"
 #include "operations/attention_core/cases/workload.hpp"
 #include "operations/common/cases.hpp"
 

@@ -4,7 +4,7 @@
 #include <limits>
 #include <random>
 
-#include "base/parallel.hpp"
+#include "base/system/parallel.hpp"
 #include "operations/attention_core/cases/workload.hpp"
 #include "operations/common/cases.hpp"
 

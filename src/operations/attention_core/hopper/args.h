@@ -2,7 +2,7 @@
 // What attention/hopper/forward_maps and attention/hopper/forward are launched with.
 #ifndef TESSERA_OPERATIONS_ATTENTION_HOPPER_ARGS_H
 #define TESSERA_OPERATIONS_ATTENTION_HOPPER_ARGS_H
-#include "operations/attention_core/pages_args.h"
+#include "operations/attention_core/core/pages_args.h"
 
 // Which edges of the band hide keys.
 #define HOPPER_BAND_HIGH 1u

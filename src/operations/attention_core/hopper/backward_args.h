@@ -2,7 +2,7 @@
 // What attention/hopper/backward and the passes around it are launched with.
 #ifndef TESSERA_OPERATIONS_ATTENTION_HOPPER_BACKWARD_ARGS_H
 #define TESSERA_OPERATIONS_ATTENTION_HOPPER_BACKWARD_ARGS_H
-#include "operations/attention_core/backward_args.h"
+#include "operations/attention_core/core/backward_args.h"
 #include "operations/attention_core/hopper/args.h"
 TESSERA_ABI_BEGIN
 

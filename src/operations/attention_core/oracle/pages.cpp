@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "operations/attention_core/pages_args.h"
+#include "operations/attention_core/core/pages_args.h"
 
 namespace tessera::operations::attention {
 namespace {

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "abi/shared.h"
-#include "base/parallel.hpp"
+#include "base/system/parallel.hpp"
 #include "operations/attention_core/dropout.hpp"
 #include "operations/attention_core/oracle/pages.hpp"
 #include "operations/attention_core/oracle/thresholds.hpp"

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/parallel.hpp"
+#include "base/system/parallel.hpp"
 #include "operations/attention_core/oracle/thresholds.hpp"
 
 namespace tessera::operations::attention {

@@ -18,10 +18,10 @@
 // above COARSE_LOG_SUM_EXP, p[i,j] = exp(score[i,j] - m[i]) / (sum of that over keys and sinks).
 #include <cmath>
 
-#include "base/parallel.hpp"
+#include "base/system/parallel.hpp"
+#include "operations/attention_core/core/policy_args.h"
 #include "operations/attention_core/oracle/reference.hpp"
 #include "operations/attention_core/oracle/thresholds.hpp"
-#include "operations/attention_core/policy_args.h"
 
 namespace tessera::operations::attention {
 namespace {

@@ -2,8 +2,8 @@
 // What sequence_start and sequence_end raise.
 #include <algorithm>
 
+#include "operations/attention_core/core/spans_args.h"
 #include "operations/attention_core/problem.hpp"
-#include "operations/attention_core/spans_args.h"
 
 namespace tessera::operations::attention {
 

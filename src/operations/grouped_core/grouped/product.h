@@ -4,7 +4,7 @@
 // TILE(i), vectors in local memory; PRODUCT(i), sums; ADD_PRODUCTS(a, b), the products of a step
 // from where the item's rows and columns begin; and how elements are read and written. Tiles lie as
 // those of matmul_core/tile.
-#include "operations/matmul_core/fetch.h"
+#include "operations/matmul_core/core/fetch.h"
 
 // Where a square lies: item by item along the axis that memory runs along.
 #define SQUARE_ROW(square, by_terms, squares) \

@@ -2,7 +2,7 @@
 // The body of matmul/skinny/product, in the text that OpenCL C and GLSL share. The language brings
 // HELD(i), vectors in registers; PRODUCT(i), sums; SHARED(i), vectors in local memory; and how
 // elements are read.
-#include "operations/matmul_core/fetch.h"
+#include "operations/matmul_core/core/fetch.h"
 
 #define SKINNY_TERM(s) (term0 + (s)*TO_U32(4 * LANES_K))
 #define SKINNY_COLUMN(g) (column0 + (g)*TO_U32(4 * LANES_N))

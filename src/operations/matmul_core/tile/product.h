@@ -4,7 +4,7 @@
 // where BLOCKS says that blocks of them are added up, the words of that; ADD_PRODUCTS(a, b), the
 // products of a step from where the item's rows and columns begin; and how elements are read.
 
-#include "operations/matmul_core/fetch.h"
+#include "operations/matmul_core/core/fetch.h"
 
 // Where a square lies: item by item along the axis that memory runs along.
 #define TILE_SQUARE_ROW(square, by_terms, squares) \
