@@ -15,7 +15,7 @@
 #define RECUR_TAKES_QUERY 1
 #define RECUR_TAKES_GRADIENT 0
 #define RECUR_CLEAR(token) \
-  if (left > 0) STORE_OUTPUT(zero, RECUR_ROW(result, token) + column, left);
+  if (left > 0) STORE_OUTPUT(RECUR_ZERO, RECUR_ROW(result, token) + column, left);
 
 KERNEL void recurrence_forward(const global void* restrict query_elements, const global void* restrict key_elements,
                                const global void* restrict value_elements, const global void* restrict g_elements,

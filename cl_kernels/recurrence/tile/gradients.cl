@@ -15,12 +15,12 @@
 #define RECUR_CLEAR(token)                                                                       \
   {                                                                                              \
     for (u32 k = lane; k < (ARGS(key_dim) + 3u) / 4u; k += WG_X) {                               \
-      SCRATCH(RECUR_SHARE(dkey_shares, token, k)) = zero;                                        \
-      if (RECUR_HAS(RECUR_GRAD_DECAY)) SCRATCH(RECUR_SHARE(decay_shares, token, k)) = zero;      \
+      SCRATCH(RECUR_SHARE(dkey_shares, token, k)) = RECUR_ZERO;                                        \
+      if (RECUR_HAS(RECUR_GRAD_DECAY)) SCRATCH(RECUR_SHARE(decay_shares, token, k)) = RECUR_ZERO;      \
     }                                                                                            \
     if (RECUR_HAS(RECUR_GRAD_VALUE) && left > 0u)                                                \
-      STORE_DVALUE(zero, RECUR_ROW(dvalue, token) + column, left);                               \
-    if (RECUR_HAS(RECUR_GRAD_GV) && left > 0u) STORE_DGV(zero, RECUR_ROW(dgv, token) + column, left); \
+      STORE_DVALUE(RECUR_ZERO, RECUR_ROW(dvalue, token) + column, left);                               \
+    if (RECUR_HAS(RECUR_GRAD_GV) && left > 0u) STORE_DGV(RECUR_ZERO, RECUR_ROW(dgv, token) + column, left); \
   }
 
 KERNEL void recurrence_gradients(

@@ -14,7 +14,7 @@
 #define RECUR_TAKES_GRADIENT 1
 #define RECUR_CLEAR(token)                                                  \
   for (u32 k = lane; k < (ARGS(key_dim) + 3u) / 4u; k += WG_X)              \
-    SCRATCH(RECUR_SHARE(dquery_shares, token, k)) = zero;
+    SCRATCH(RECUR_SHARE(dquery_shares, token, k)) = RECUR_ZERO;
 
 KERNEL void recurrence_states(
     const global void* restrict key_elements,

@@ -39,7 +39,7 @@ shared int bounds[2u * RECUR_ITEMS];
 #define RECUR_TAKES_QUERY 1
 #define RECUR_TAKES_GRADIENT 0
 #define RECUR_CLEAR(token) \
-  if (left > 0u) STORE_OUTPUT(zero, RECUR_ROW(result, token) + column, left);
+  if (left > 0u) STORE_OUTPUT(RECUR_ZERO, RECUR_ROW(result, token) + column, left);
 
 void main() {
 #include "operations/recurrence_core/tile/forward.h"

@@ -36,7 +36,7 @@ shared int bounds[2u * RECUR_ITEMS];
 #define RECUR_TAKES_GRADIENT 1
 #define RECUR_CLEAR(token)                                                  \
   for (u32 k = lane; k < (ARGS(key_dim) + 3u) / 4u; k += WG_X)              \
-    SCRATCH(RECUR_SHARE(dquery_shares, token, k)) = zero;
+    SCRATCH(RECUR_SHARE(dquery_shares, token, k)) = RECUR_ZERO;
 
 void main() {
 #include "operations/recurrence_core/tile/states.h"

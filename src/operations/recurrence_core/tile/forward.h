@@ -2,6 +2,7 @@
 // The body of recurrence/tile/forward.cl and forward.comp. Text for OpenCL C and GLSL.
 
 #include "operations/recurrence_core/tile/sequence.h"
+#include "operations/recurrence_core/tile/steps.h"
 
 // The state: ROWS key dims of four columns.
 FLOAT4 state[ROWS];

@@ -2,6 +2,9 @@
 // What a work-group of the variant "tile" owns: the beginning of the kernels' bodies, which have
 // RECUR_CLEAR(token), a block that stores 0 for a token of no sequence. Text for OpenCL C and GLSL.
 
+// SPIR-V may not name a constant of 16 bits, which a plain 0 would become.
+#define RECUR_ZERO SPACE(RECUR_SHARES)
+
 const u32 lane = LOCAL_ID_X, part = LOCAL_ID_Y, item = part * TO_U32(WG_X) + lane;
 const u32 tokens = ARGS(tokens), sequences = ARGS(sequences), heads = ARGS(heads);
 const u32 tiles = (ARGS(value_dim) + RECUR_COLUMNS - 1u) / RECUR_COLUMNS;
@@ -38,8 +41,7 @@ if (RECUR_HAS(RECUR_PACKED)) {
   end = TO_U32(high);
   if (sequence >= sequences) begin = end = tokens;
   if (ARGS(first) == 0u && turn == 0u) {
-    // Rows of no sequence. SPIR-V may not name a constant of 16 bits, which a plain 0 would become.
-    const FLOAT4 zero = SPACE(RECUR_SHARES);
+    // Rows of no sequence.
     const u32 before = sequence == 0u ? begin : 0u;
     const u32 behind = sequence + 1u >= sequences ? end : tokens;
     for (u32 token = part; token < before; token += WG_Y) RECUR_CLEAR(token)
@@ -61,12 +63,4 @@ if (sequence >= sequences || !present) {
   end = begin;
 }
 
-// The steps [first, first + count) of the sequence: those of the launch, or a span of them.
-const u32 length = end - begin, spans = ARGS(spans);
-const u32 span = RECUR_HAS(RECUR_BACK) ? spans - 1u - turn : turn;
-u32 first = ARGS(first), most = ARGS(most);
-if (spans > 1u) {
-  most = ((length + spans - 1u) / spans + ARGS(segment) - 1u) / ARGS(segment) * ARGS(segment);
-  first = span * most;
-}
-u32 count = first < length ? min(most, length - first) : 0u;
+const u32 length = end - begin;

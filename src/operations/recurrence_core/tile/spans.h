@@ -6,6 +6,7 @@
 // query and the output's gradient. Text for OpenCL C and GLSL.
 
 #include "operations/recurrence_core/tile/sequence.h"
+#include "operations/recurrence_core/tile/steps.h"
 
 // The factor of a step more. Only a factor of 0 makes it 0.
 #define RECUR_LONGER(factor, decay)                                                \

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// Behind sequence.h: what of the sequence a work-group takes. Text for OpenCL C and GLSL.
+
+// The steps [first, first + count) of the sequence: those of the launch, or a span of them.
+const u32 spans = ARGS(spans);
+const u32 span = RECUR_HAS(RECUR_BACK) ? spans - 1u - turn : turn;
+u32 first = ARGS(first), most = ARGS(most);
+if (spans > 1u) {
+  most = ((length + spans - 1u) / spans + ARGS(segment) - 1u) / ARGS(segment) * ARGS(segment);
+  first = span * most;
+}
+u32 count = first < length ? min(most, length - first) : 0u;
