@@ -16,9 +16,9 @@ FUNCTION bool codes_are_packed(u32 type) {
 // Of floats from `least` to `most`, 0 among them.
 FUNCTION float scale_of_codes(u32 type, bool is_dynamic, float least, float most, float largest) {
   const float peak = -least > most ? -least : most;
-  if (is_dynamic) return peak == 0.0f ? 1.0f : largest / (peak + 1.0e-6f);
-  const float scale = (codes_are_unsigned(type) ? most - least : peak) / largest;
   // Devices may lose what is smaller.
+  if (is_dynamic) return peak >= 1.17549435e-38f ? largest / (peak + 1.0e-6f) : 1.0f;
+  const float scale = (codes_are_unsigned(type) ? most - least : peak) / largest;
   if (scale >= 1.17549435e-38f) return scale;
   return codes_are_floats(type) ? 1.17549435e-38f : 1.0f;
 }

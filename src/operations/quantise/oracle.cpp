@@ -19,7 +19,7 @@ struct Range {
 float scale_of(const CodesProblem& call, const Range& range) {
   const float peak = std::max(-range.least, range.most);
   const auto largest = static_cast<float>(largest_code(call.codes));
-  if (call.is_dynamic) return peak == 0 ? 1 : largest / (peak + 1.0e-6F);
+  if (call.is_dynamic) return peak >= 0x1p-126F ? largest / (peak + 1.0e-6F) : 1;
   const float scale = (is_unsigned_code(call.codes) ? range.most - range.least : peak) / largest;
   if (scale >= 0x1p-126F) return scale;
   const bool floats = call.codes == DType::kE4M3FN || call.codes == DType::kE5M2;
@@ -64,6 +64,8 @@ Codes codes_of(const CodesProblem& call, const std::vector<double>& floats) {
     const std::size_t block = call.block_of(static_cast<std::int64_t>(i));
     const auto x = static_cast<float>(floats[i]), scale = static_cast<float>(result.scales[block]);
     const double quotient = call.is_dynamic ? x * scale : x / scale;
+    // Devices may take it for 0.
+    const double lost = std::fabs(x) < 0x1p-126F ? std::fabs(quotient) : 0;
     if (call.codes == DType::kE4M3FN || call.codes == DType::kE5M2) {
       const double value =
           std::isnan(quotient) ? quotient : std::clamp(quotient, -largest, largest);
@@ -71,14 +73,14 @@ Codes codes_of(const CodesProblem& call, const std::vector<double>& floats) {
       result.numbers.push_back(value);
       result.unrounded.push_back(value);
       result.bounds.push_back(before + storage_unit(call.codes) * (std::fabs(value) + before) +
-                              smallest_number(call.codes));
+                              smallest_number(call.codes) + lost);
       continue;
     }
     const double least = has_zeros ? 0 : -largest, zero = result.zeros[block];
     const double number = std::isnan(quotient) ? 0 : quotient;
     result.numbers.push_back(std::clamp(nearest(number, -largest, largest) + zero, least, largest));
     result.unrounded.push_back(std::clamp(number + zero, least, largest));
-    result.bounds.push_back(0.5 + 8 * kUnit * largest + doubts[block]);
+    result.bounds.push_back(0.5 + 8 * kUnit * largest + doubts[block] + lost);
   }
   return result;
 }

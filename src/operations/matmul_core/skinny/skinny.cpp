@@ -95,7 +95,9 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   };
   if (is_cpu(profile)) return {config(4, 2, 16, 32, 1)};  // they only check these kernels
   const std::uint32_t fill = kernel::compute_units_of(profile);
-  const std::uint32_t wide = rows <= 2 ? 4 : rows <= 4 ? 2 : 1;
+  // Intel's compiler for Vulkan spills with two rows of four squares.
+  const std::uint32_t four_squares = profile.vendor_id == kVendorIntel ? 1 : 2;  // rows at most
+  const std::uint32_t wide = rows <= four_squares ? 4 : rows <= 4 ? 2 : 1;
   const std::uint32_t squares = is_intel ? 1 : is_nvidia ? 4 / rows : wide;
   std::vector<Config> list;
   if (reads_by_columns(problem)) {
