@@ -6,6 +6,11 @@
 # TESSERA_OPERATIONS, a list of operations and families (a family stands for all its operations; empty: all there are),
 # says which of them are built. A core is built with the first operation that uses it.
 #
+#   tessera_add_calls(FAMILY::OPERATION operation...)
+#
+# says which operations another one calls, before there are families: they are built with it. Those that call operations
+# with calls of their own come first.
+#
 # Each core and each operation is a room: a folder of src/operations. A core holds what the operations of the family
 # compute with, in sub-rooms where it knows several ways; an operation NAME/operation.cpp describes itself and defines
 # `std::vector<Operation> tessera::operations::FAMILY::OPERATION()`. An operation may use the cores of its line and no
@@ -25,6 +30,16 @@
 
 include(TesseraShaders)
 include(TesseraOpenCL)
+
+function(tessera_add_calls caller)
+  string(REPLACE "::" ";" names "${caller}")
+  foreach(name IN LISTS names)
+    if(name IN_LIST TESSERA_OPERATIONS)
+      list(APPEND TESSERA_OPERATIONS ${ARGN})
+    endif()
+  endforeach()
+  set(TESSERA_OPERATIONS "${TESSERA_OPERATIONS}" PARENT_SCOPE)
+endfunction()
 
 function(tessera_add_family name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "CORES;OPERATIONS")

@@ -112,6 +112,13 @@ std::optional<CallStep> input_gradients(const Problem& problem) {
   const CellLayout layout = layout_of(problem);
   CallStep step = backward_call();
   const auto fold = [](const TensorSpec& spec) { return *folded(spec); };
+  bool any = add_gradient(problem, step, "input", slots.grad_input, fold);
+  any |= add_gradient(problem, step, "weight", slots.grad_weight_ih, fold);
+  if (add_gradient(problem, step, "bias", slots.grad_bias_ih, fold)) {
+    any = true;
+    step.operands.emplace_back("bias", Place{slots.bias_ih, fold(problem.spec(slots.bias_ih))});
+  }
+  if (!any) return std::nullopt;
   Place input{.slot = slots.input, .spec = problem.spec(slots.input)};
   if (copies_input(problem)) {
     input = {.slot = kScratch,
@@ -121,13 +128,6 @@ std::optional<CallStep> input_gradients(const Problem& problem) {
   } else {
     input.spec = fold(input.spec);
   }
-  bool any = add_gradient(problem, step, "input", slots.grad_input, fold);
-  any |= add_gradient(problem, step, "weight", slots.grad_weight_ih, fold);
-  if (add_gradient(problem, step, "bias", slots.grad_bias_ih, fold)) {
-    any = true;
-    step.operands.emplace_back("bias", Place{slots.bias_ih, fold(problem.spec(slots.bias_ih))});
-  }
-  if (!any) return std::nullopt;
   step.operands.emplace_back("input", input);
   step.operands.emplace_back("weight", Place{slots.weight_ih, fold(problem.spec(slots.weight_ih))});
   step.operands.emplace_back(

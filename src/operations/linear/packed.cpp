@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packed weights: panels are batches of products whose b lies as processors read it.
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -60,7 +61,8 @@ void check(const PackedWeights& weight, std::int64_t width, const std::string& d
   if (spec.shape[2] != width)
     refuse("the weights were packed in panels of " + std::to_string(spec.shape[2]) +
            " columns, for another device: " + device + " takes " + std::to_string(width));
-  if (weight.out_features < 0 || (weight.out_features + width - 1) / width != spec.shape[0])
+  const std::int64_t columns = weight.out_features;
+  if (columns < 0 || columns / width + (columns % width == 0 ? 0 : 1) != spec.shape[0])
     refuse(std::to_string(spec.shape[0]) + " panels do not hold " +
            std::to_string(weight.out_features) + " out_features");
 }
@@ -134,8 +136,12 @@ Tensor linear(const Executor& on, const Tensor& input, const PackedWeights& weig
   if (paired && columns % 2 != 0)
     throw InvalidArgument("linear: the activation takes pairs of columns, and the weights have " +
                           std::to_string(columns));
+  const std::size_t most_axes = std::max<std::size_t>(input.shape().size(), 2);
   const auto check_columns = [&](const Tensor& tensor, const char* name, std::int64_t wanted,
                                  bool repeats) {
+    if (tensor && tensor.shape().size() > most_axes)
+      throw InvalidArgument("linear: " + std::string(name) + " " + tensor.spec().to_string() +
+                            " has more axes than the output");
     if (tensor && (tensor.shape().empty() ||
                    (tensor.shape().back() != wanted && !(repeats && tensor.shape().back() == 1))))
       throw InvalidArgument("linear: " + std::string(name) + " " + tensor.spec().to_string() +

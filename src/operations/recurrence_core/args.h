@@ -26,8 +26,7 @@
 #define RECUR_GRAD_GK 131072u
 #define RECUR_GRAD_GV 262144u
 #define RECUR_GRAD_INITIAL 524288u
-#define RECUR_BACK 1048576u   // spans are taken from the last to the first
-#define RECUR_AGAIN 2097152u  // spans one after the other, where a factor of one is not finite
+#define RECUR_AGAIN 1048576u  // spans one after the other, where a factor of one is not finite
 // Those that need the state before each token.
 #define RECUR_GRAD_DECAY (RECUR_GRAD_G | RECUR_GRAD_GAMMA | RECUR_GRAD_GK | RECUR_GRAD_GV)
 
@@ -132,7 +131,6 @@ struct RecurSpanArgs {
   u32 spans;
   u32 span_states;
   u32 span_factors;
-  u32 features;
 };
 
 TESSERA_ABI_END

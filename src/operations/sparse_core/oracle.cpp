@@ -11,18 +11,25 @@
 namespace tessera::operations::matmul {
 namespace {
 
-// Sums with their magnitudes and how many terms they have, as matrices of the operand's shape.
+// Sums with their magnitudes and how many terms they have.
 struct Sums {
   std::vector<double> values{}, magnitudes{}, terms{};
-  explicit Sums(std::int64_t count)
-      : values(static_cast<std::size_t>(count)), magnitudes(values.size()), terms(values.size()) {}
-  void add(std::int64_t at, double product) {
-    const auto i = static_cast<std::size_t>(at);
+  explicit Sums(std::size_t count) : values(count), magnitudes(count), terms(count) {}
+  void add(std::size_t i, double product) {
     values[i] += product;
     magnitudes[i] += std::fabs(product);
     terms[i] += 1;
   }
 };
+
+// Of `all` rows, or values, every so many where all of them would take too long: no multiple of
+// what blocks have.
+std::int64_t distance_of(const Problem& problem, std::int64_t all, double max_flops) {
+  const auto count = static_cast<double>(all);
+  const double share = max_flops / std::max(sparse_flops(problem), 1.0);
+  const double wanted = std::clamp(share * count, std::min(8.0, count), count);
+  return wanted < count ? static_cast<std::int64_t>(count / wanted) | 1 : 1;
+}
 
 struct StoredBlock {
   std::int64_t number = 0, k = 0, n = 0;  // of its first element
@@ -51,7 +58,7 @@ std::vector<StoredBlock> stored_blocks(const Problem& problem, std::span<HostTen
 
 // What an output must be, before it is rounded to its storage type.
 Expectation expect_sparse_slot(const Problem& problem, std::span<HostTensor> tensors,
-                               std::size_t slot) {
+                               std::size_t slot, double max_flops) {
   const auto& call = problem.as<SparseProblem>();
   const SparseSlots& slots = call.slots;
   const bool left = call.on_left;
@@ -70,25 +77,45 @@ Expectation expect_sparse_slot(const Problem& problem, std::span<HostTensor> ten
   const auto value_at = [&](std::int64_t e, std::int64_t k, std::int64_t n) {
     return e * call.block_k * call.block_n + (left ? n * call.block_k + k : k * call.block_n + n);
   };
-  Sums sums(problem.spec(slot).elements());
+  const std::int64_t elements = problem.spec(slot).elements();
+  const bool of_values = slot == slots.grad_values;
+  const std::int64_t all = of_values ? elements : call.m;
+  const std::int64_t distance = distance_of(problem, all, max_flops);
+  const std::int64_t columns = slot == slots.output ? call.n : call.k;
+  const auto element_at = [&](std::int64_t m, std::int64_t column) {
+    return slot == slots.output ? output_at(m, column) : dense_at(m, column);
+  };
+  Expectation to{.slot = slot};
+  if (distance > 1) {
+    for (std::int64_t i = 0; i < all; i += distance) {
+      if (of_values) to.elements.push_back(at(i));
+      for (std::int64_t column = 0; column < columns && !of_values; ++column)
+        to.elements.push_back(at(element_at(i, column)));
+    }
+  }
+  const auto place_of = [&](std::int64_t m, std::int64_t column) {
+    return at(distance > 1 ? m / distance * columns + column : element_at(m, column));
+  };
+  Sums sums(distance > 1 ? to.elements.size() : at(elements));
   for (const StoredBlock& block : stored_blocks(problem, tensors)) {
     for (std::int64_t k = 0; k < call.block_k; ++k) {
       for (std::int64_t n = 0; n < call.block_n; ++n) {
         const std::int64_t value = value_at(block.number, k, n);
-        for (std::int64_t m = 0; m < call.m; ++m) {
-          const std::int64_t of_dense = dense_at(m, block.k + k);
-          const std::int64_t of_output = output_at(m, block.n + n);
+        if (of_values && value % distance != 0) continue;
+        for (std::int64_t m = 0; m < call.m; m += of_values ? 1 : distance) {
+          const std::size_t of_dense = at(dense_at(m, block.k + k));
+          const std::size_t of_output = at(output_at(m, block.n + n));
           if (slot == slots.output)
-            sums.add(of_output, dense[at(of_dense)] * values[at(value)]);
+            sums.add(place_of(m, block.n + n), dense[of_dense] * values[at(value)]);
           else if (slot == slots.grad_dense)
-            sums.add(of_dense, gradient[at(of_output)] * values[at(value)]);
+            sums.add(place_of(m, block.k + k), gradient[of_output] * values[at(value)]);
           else
-            sums.add(value, dense[at(of_dense)] * gradient[at(of_output)]);
+            sums.add(at(value / distance), dense[of_dense] * gradient[of_output]);
         }
       }
     }
   }
-  Expectation to{.slot = slot, .elements = {}, .values = std::move(sums.values)};
+  to.values = std::move(sums.values);
   for (std::size_t i = 0; i < to.values.size(); ++i)
     to.bounds.push_back(sum_error(sums.terms[i]) * sums.magnitudes[i] +
                         smallest_number(DType::kF32));
@@ -97,8 +124,10 @@ Expectation expect_sparse_slot(const Problem& problem, std::span<HostTensor> ten
 
 void reference_sparse(const Problem& problem, std::span<HostTensor> tensors) {
   const SparseSlots& slots = problem.as<SparseProblem>().slots;
+  constexpr double kAll = 1e300;
   for (const std::size_t slot : {slots.output, slots.grad_dense, slots.grad_values}) {
-    if (problem.has(slot)) tensors[slot].write(expect_sparse_slot(problem, tensors, slot).values);
+    if (problem.has(slot))
+      tensors[slot].write(expect_sparse_slot(problem, tensors, slot, kAll).values);
   }
 }
 

@@ -42,9 +42,11 @@ void validate_sparse(Problem& problem, const SparseSlots& slots);
 Operation sparse_record(const std::string& name, const SparseSlots& slots);
 
 void reference_sparse(const Problem& problem, std::span<HostTensor> tensors);
-// What an output must be, before it is rounded to its storage type.
+double sparse_flops(const Problem& problem);
+// What an output must be, before it is rounded to its storage type: of a sample of rows, or of
+// values, where all of them would take more than `max_flops`.
 Expectation expect_sparse_slot(const Problem& problem, std::span<HostTensor> tensors,
-                               std::size_t slot);
+                               std::size_t slot, double max_flops);
 std::vector<Raised> sparse_raises(const Problem& problem, std::span<HostTensor> tensors);
 Workload sparse_workload(const SparseSlots& slots);
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "base/normal_numbers.hpp"
 #include "operations/common/cases.hpp"
 #include "operations/common/numerics.hpp"
 #include "operations/sparse_core/problem.hpp"
@@ -234,7 +235,6 @@ void fill_sparse(const Problem& problem, const Case& shape, std::span<HostTensor
   const auto& call = problem.as<SparseProblem>();
   const SparseSlots& slots = call.slots;
   std::mt19937_64 generator(shape.seed * 1000003 + 3);
-  std::normal_distribution<float> normal;
   const std::vector<double> indices = made_up_indices(call, shape.data, generator);
   tensors[slots.indices].write(indices);
   std::vector<double> mask;
@@ -246,8 +246,8 @@ void fill_sparse(const Problem& problem, const Case& shape, std::span<HostTensor
   }
   for (const std::size_t slot : {slots.dense, slots.values, slots.grad_output}) {
     if (!problem.has(slot)) continue;
-    std::vector<double> values(static_cast<std::size_t>(problem.spec(slot).elements()));
-    for (double& value : values) value = normal(generator);
+    std::vector<double> values =
+        normal_numbers(static_cast<std::size_t>(problem.spec(slot).elements()), generator);
     if (slot == slots.values) {
       const std::int64_t rows = call.on_left ? call.blocks_n() : call.blocks_k();
       const std::int64_t columns = call.on_left ? call.blocks_k() : call.blocks_n();
@@ -267,6 +267,8 @@ void fill_sparse(const Problem& problem, const Case& shape, std::span<HostTensor
   }
 }
 
+}  // namespace
+
 double sparse_flops(const Problem& problem) {
   const auto& call = problem.as<SparseProblem>();
   const int products = call.slots.backward() ? (problem.has(call.slots.grad_dense) ? 1 : 0) +
@@ -275,8 +277,6 @@ double sparse_flops(const Problem& problem) {
   return 2.0 * products * static_cast<double>(call.m) *
          static_cast<double>(call.blocks * call.block_k * call.block_n);
 }
-
-}  // namespace
 
 Workload sparse_workload(const SparseSlots& slots) {
   Workload workload;
@@ -314,11 +314,11 @@ Workload sparse_workload(const SparseSlots& slots) {
   };
   workload.fill = fill_sparse;
   workload.expect = [slots](const Problem& problem, std::span<HostTensor> tensors,
-                            const Arithmetic&, double /*max_flops*/) {
+                            const Arithmetic&, double max_flops) {
     std::vector<Expectation> expected;
     for (const std::size_t slot : {slots.output, slots.grad_dense, slots.grad_values}) {
       if (!problem.has(slot) || problem.spec(slot).elements() == 0) continue;
-      Expectation to = expect_sparse_slot(problem, tensors, slot);
+      Expectation to = expect_sparse_slot(problem, tensors, slot, max_flops);
       const DType dtype = problem.spec(slot).dtype;
       for (std::size_t i = 0; i < to.values.size(); ++i)
         to.bounds[i] +=

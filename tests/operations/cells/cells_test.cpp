@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "support/reference.hpp"
@@ -238,6 +239,29 @@ TEST(CellsReference, GradientsAreThoseOfDifferences) {
   Call relu = a_call("rnn");
   relu.options["activation"] = std::string("relu");
   expect_differences(relu);
+}
+
+// An input whose tokens and batch entries are no one axis, which then needs a copy.
+TEST(CellSteps, GradientsOfTheHiddenStateDoNotReadTheInput) {
+  for (const std::string& cell : kCells) {
+    Specs specs = a_call(cell).specs();
+    specs["input"].strides = {kFeatures, kBatch * kFeatures, 1};
+    specs["grad_output"] = f32({kBatch, 5, kHidden});
+    specs["grad_weight_hh"] = specs["weight_hh"];
+    const Problem problem = testing::problem_of(cell + "_backward", specs);
+    for (const char* const name : {"cpu", "tile"}) {
+      const Variant& variant = *problem.operation->find_variant(name);
+      std::size_t calls = 0;
+      for (const Step& step : variant.steps(problem, {{"ROWS", 4}})) {
+        const CallStep* const call = std::get_if<CallStep>(&step);
+        if (call == nullptr || call->operation != "linear_backward") continue;
+        ++calls;
+        for (const auto& [operand, place] : call->operands)
+          EXPECT_NE(place.slot, problem.operation->slot("input")) << operand;
+      }
+      EXPECT_EQ(calls, 1U) << name;
+    }
+  }
 }
 
 void expect_refusal(const std::string& operation, const Specs& specs, const std::string& sentence,

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -65,6 +66,40 @@ TEST(BlockSparseRefusals, SayWhatIsWrong) {
       EXPECT_THAT(error.what(), HasSubstr(row.message));
     }
   }
+}
+
+TEST(BlockSparseChecks, OfLargeCallsAreASampleOfAll) {
+  std::size_t samples = 0;
+  for (const char* const name : {"block_sparse_matmul", "block_sparse_matmul_backward"}) {
+    const Operation& operation = find_operation(name);
+    for (const Case& shape : operation.workload.cases(DType::kF32)) {
+      const Problem problem = make_problem(operation, shape.operands, shape.options);
+      std::vector<std::vector<std::byte>> memory(problem.operands.size());
+      std::vector<HostTensor> tensors(memory.size());
+      for (std::size_t slot = 0; slot < memory.size(); ++slot) {
+        if (!problem.has(slot)) continue;
+        const TensorSpec& spec = problem.spec(slot);
+        memory[slot].resize(static_cast<std::size_t>(spec.last_element() + 1) *
+                            size_of(spec.dtype));
+        tensors[slot] = {.spec = spec, .data = memory[slot].data()};
+      }
+      operation.workload.fill(problem, shape, tensors);
+      const auto all = operation.workload.expect(problem, tensors, {}, 1e300);
+      const auto some = operation.workload.expect(problem, tensors, {}, 1);
+      ASSERT_EQ(some.size(), all.size());
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        EXPECT_TRUE(all[i].elements.empty());
+        if (some[i].elements.empty()) continue;
+        ++samples;
+        ASSERT_LT(some[i].elements.size(), all[i].values.size());
+        for (std::size_t at = 0; at < some[i].elements.size(); ++at) {
+          EXPECT_EQ(some[i].values[at], all[i].values[some[i].elements[at]]) << shape.name;
+          EXPECT_EQ(some[i].bounds[at], all[i].bounds[some[i].elements[at]]) << shape.name;
+        }
+      }
+    }
+  }
+  EXPECT_GT(samples, 20U);
 }
 
 // Against the dense product with the matrix written out: on both sides, blocks of one place added.

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -86,7 +88,13 @@ TEST(PackedWeightsRefusals, SayWhatIsWrong) {
           "the weights were packed in panels of 4 columns, for another device");
   refused([&] { linear(context, input, {.panels = packed.panels, .out_features = 400}); },
           "panels do not hold 400 out_features");
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  refused([&] { linear(context, input, {.panels = packed.panels, .out_features = kMost}); },
+          "panels do not hold 9223372036854775807 out_features");
   refused([&] { linear(context, input, packed, {.bias = input}); }, "has not 40 columns");
+  const Tensor residual = context.upload(values(2 * 40, 4), {1, 2, 40});
+  refused([&] { linear(context, input, packed, {.residual = residual}); },
+          "residual f32[1, 2, 40] has more axes than the output");
   refused([&] { linear(context, input, packed, {.scale_input = input}); },
           "packed weights are floats, which have no scales");
 }

@@ -80,6 +80,30 @@ TEST(MoeFfnRefusals, SayWhatIsWrong) {
   }
 }
 
+// An expert that there is not, one whose rows begin nowhere, and a place behind all rows.
+TEST(MoeFfnReference, WrongChoicesCountNothing) {
+  testing::Values inputs{{"input", normal_numbers(4 * 3, 1)},
+                         {"gate_up", normal_numbers(3 * 3 * 4, 2)},
+                         {"down", normal_numbers(3 * 2 * 3, 3)},
+                         {"expert_ids", {0, -1, -1, -1}},
+                         {"slots", {0, 0, 0, 0}},
+                         {"weights", {0.5, 0.25, 0.75, 1}},
+                         {"offsets", {0, 1, 9, 9}},
+                         {"grad_output", normal_numbers(4 * 3, 4)}};
+  Specs specs{{"input", f32({4, 3})},      {"gate_up", f32({3, 3, 4})}, {"down", f32({3, 2, 3})},
+              {"expert_ids", i32({4, 1})}, {"slots", i32({4, 1})},      {"weights", f32({4, 1})},
+              {"offsets", i32({4})},       {"grad_output", f32({4, 3})}};
+  for (const char* const of : {"input", "gate_up", "down", "weights"})
+    specs[std::string("grad_") + of] = specs.at(of);
+  const auto run = [&] {
+    return testing::run_reference(problem_of("moe_ffn_backward", specs), inputs);
+  };
+  const testing::Values dropped = run();
+  inputs["expert_ids"] = {0, 7, 2, 0};
+  inputs["slots"] = {0, 0, 0, 4};
+  EXPECT_EQ(run(), dropped);
+}
+
 class MoeFfn : public ::testing::Test {
  protected:
   Tensor numbers(Shape shape, unsigned seed, double size = 1) const {

@@ -45,13 +45,17 @@ FfnOracle::FfnOracle(const Problem& problem, std::span<const HostTensor> tensors
   }
   routing_.ids = tensors[at.ids].read();
   routing_.slots = tensors[at.slots].read();
+  routing_.offsets = tensors[at.offsets].read();
   for (const double weight : tensors[at.weights].read()) routing_.weights.push_back({weight, 0});
   gradient_ = tensors[at.output].read();
 }
 
 bool FfnOracle::is_kept(std::int64_t choice) const {
   const auto i = static_cast<std::size_t>(choice);
-  return routing_.ids[i] >= 0 && routing_.slots[i] >= 0;
+  const double expert = routing_.ids[i], slot = routing_.slots[i];
+  if (expert < 0 || expert >= static_cast<double>(call_.experts) || slot < 0) return false;
+  const double start = routing_.offsets[static_cast<std::size_t>(expert)];
+  return start >= 0 && start + slot < static_cast<double>(call_.rows);
 }
 
 Bounded FfnOracle::stored(double value, double bound) const {

@@ -33,7 +33,7 @@ class FfnOracle {
   struct Gradient {
     Row output, gate_up;
   };
-  bool is_kept(std::int64_t choice) const;
+  bool is_kept(std::int64_t choice) const;  // it has an expert, and a row of it
   Inside inside(std::int64_t choice) const;
   Row outputs(std::int64_t choice, const Inside& from) const;
   Gradient gradient(std::int64_t choice, const Inside& from) const;

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/normal_numbers.hpp"
 #include "operations/common/numerics.hpp"
 #include "operations/moe/ffn/oracle.hpp"
 
@@ -96,11 +97,11 @@ void fill_ffn(const Problem& problem, const Case& shape, std::span<HostTensor> t
   const auto& call = problem.as<FfnProblem>();
   const FfnSlots& slots = call.slots;
   std::mt19937_64 random(shape.seed * 1000003 + 31);
-  std::normal_distribution<double> normal;
   const auto fill = [&](std::size_t slot, double size) {
     if (slot == kNoOperand || !problem.has(slot)) return;
-    std::vector<double> values(static_cast<std::size_t>(problem.spec(slot).elements()));
-    for (double& value : values) value = size * normal(random);
+    std::vector<double> values =
+        normal_numbers(static_cast<std::size_t>(problem.spec(slot).elements()), random);
+    for (double& value : values) value *= size;
     tensors[slot].write(values);
   };
   fill(slots.input, 1);

@@ -11,12 +11,11 @@ for (u32 i = GROUP_ID_X * TO_U32(WG_X) + LOCAL_ID_X; i < ARGS(vectors); i += pac
   const u32 unit = i / ARGS(items) / ARGS(rows), units = ARGS(vectors) / ARGS(items) / ARGS(rows);
   const u32 k = item / ARGS(lanes) * ARGS(rows) + r;
   FLOAT4 state = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
-  for (u32 turn = 0u; turn < ARGS(spans); ++turn) {
-    const u32 span = RECUR_HAS(RECUR_BACK) ? ARGS(spans) - 1u - turn : turn;
+  for (u32 span = 0u; span < ARGS(spans); ++span) {
     const u32 at = ARGS(span_states) + span * ARGS(vectors) + i;
     FLOAT4 made = state;
     float factor = 0.0f;
-    if (turn + 1u < ARGS(spans)) {  // nobody asks what the last one makes
+    if (span + 1u < ARGS(spans)) {  // nobody asks what the last one makes
       made = SCRATCH(at);
       factor = SCRATCH_FLOAT(ARGS(span_factors) + (span * units + unit) * ARGS(factors) + k);
     }

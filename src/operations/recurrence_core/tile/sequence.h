@@ -10,10 +10,10 @@ const u32 tokens = ARGS(tokens), sequences = ARGS(sequences), heads = ARGS(heads
 const u32 tiles = (ARGS(value_dim) + RECUR_COLUMNS - 1u) / RECUR_COLUMNS;
 const u32 units = tiles * heads * max(sequences, 1u);
 const u32 group = GROUP_ID_Y * GROUP_COUNT_X + GROUP_ID_X;
-const u32 unit = group % units, turn = group / units;
+const u32 unit = group % units, span = group / units;
 const u32 tile = unit % tiles, head = unit / tiles % heads, sequence = unit / tiles / heads;
 const u32 column = tile * RECUR_COLUMNS + 4u * lane;
-const bool present = turn < ARGS(spans);
+const bool present = span < ARGS(spans);
 u32 left = present && column < ARGS(value_dim) ? min(4u, ARGS(value_dim) - column) : 0u;
 
 // The tokens [begin, end) of the sequence. No barrier stands in a condition, which PoCL 3.1 takes
@@ -40,7 +40,7 @@ if (RECUR_HAS(RECUR_PACKED)) {
   begin = TO_U32(low);
   end = TO_U32(high);
   if (sequence >= sequences) begin = end = tokens;
-  if (ARGS(first) == 0u && turn == 0u) {
+  if (ARGS(first) == 0u && span == 0u) {
     // Rows of no sequence.
     const u32 before = sequence == 0u ? begin : 0u;
     const u32 behind = sequence + 1u >= sequences ? end : tokens;

@@ -28,12 +28,13 @@ std::int64_t factors_of(const Config& config) {
   return std::int64_t{config.at("ROWS")} * config.group().y;
 }
 
-Pass spans_pass(const std::string& name, std::vector<std::size_t> bindings) {
+Pass spans_pass(const RecurrenceSlots& slots) {
   Pass pass;
-  pass.name = name;
+  pass.name = "spans";
   pass.opencl = {.file = "recurrence/tile/spans.cl", .entry = "recurrence_spans"};
   pass.vulkan = {.file = "recurrence/tile/spans.comp", .entry = "main"};
-  pass.bindings = std::move(bindings);
+  pass.bindings = {slots.key, slots.value,         slots.g,          slots.gamma, slots.gk,
+                   slots.gv,  slots.initial_state, slots.cu_seqlens, kScratch,    kErrors};
   pass.axes = tile_axes;
   pass.groups = span_groups;
   pass.args = [](const Problem& problem, const Config&) {
@@ -70,14 +71,6 @@ Dim3 span_groups(const Problem& problem, const Config& config) {
 }
 
 std::vector<Pass> span_passes(const RecurrenceSlots& slots) {
-  std::vector<Pass> passes{
-      spans_pass("spans", {slots.key, slots.value, slots.g, slots.gamma, slots.gk, slots.gv,
-                           slots.initial_state, slots.cu_seqlens, kScratch, kErrors})};
-  if (slots.backward()) {
-    passes.push_back(spans_pass(
-        "spans_back", {slots.query, slots.grad_output, slots.g, slots.gamma, slots.gk, slots.gv,
-                       slots.grad_final_state, slots.cu_seqlens, kScratch, kErrors}));
-  }
   Pass carry;
   carry.name = "carry";
   carry.opencl = {.file = "recurrence/tile/carry.cl", .entry = "recurrence_carry"};
@@ -90,12 +83,11 @@ std::vector<Pass> span_passes(const RecurrenceSlots& slots) {
     return Dim3{static_cast<std::uint32_t>(std::clamp<std::int64_t>(groups, 1, 16384))};
   };
   carry.args = [](const Problem&, const Config&) { return argument_bytes(abi::RecurSpanArgs{}); };
-  passes.push_back(std::move(carry));
-  return passes;
+  return {spans_pass(slots), std::move(carry)};
 }
 
 void add_span_steps(const Problem& problem, const Config& config, const abi::RecurArgs& args,
-                    const std::string& pass, std::vector<Step>& steps) {
+                    std::vector<Step>& steps) {
   abi::RecurSpanArgs carry{};
   carry.vectors = static_cast<abi::u32>(vectors_of(problem, config));
   carry.rows = config.at("ROWS");
@@ -105,15 +97,14 @@ void add_span_steps(const Problem& problem, const Config& config, const abi::Rec
   carry.spans = args.spans;
   carry.span_states = args.span_states;
   carry.span_factors = args.span_factors;
-  carry.features = args.features;
   // Nobody asks what the last span makes.
   const Dim3 groups =
       groups_of((spans_of(problem, config) - 1) * units_of(call_of(problem), columns_of(config)));
-  steps.push_back(LaunchStep{.pass = pass, .groups = groups, .args = argument_bytes(args)});
+  steps.push_back(LaunchStep{.pass = "spans", .groups = groups, .args = argument_bytes(args)});
   steps.push_back(LaunchStep{.pass = "carry", .args = argument_bytes(carry)});
   abi::RecurArgs again = args;
   again.features |= RECUR_AGAIN;
-  steps.push_back(LaunchStep{.pass = pass,
+  steps.push_back(LaunchStep{.pass = "spans",
                              .groups = groups_of(units_of(call_of(problem), columns_of(config))),
                              .args = argument_bytes(again)});
 }

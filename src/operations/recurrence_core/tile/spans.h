@@ -2,8 +2,7 @@
 // The body of recurrence/tile/spans.cl and spans.comp: what a span makes of nothing, or the first
 // one of the state before it, and the factors that it has for a state before it. A factor that is
 // not finite says nothing of that state, so a launch behind recurrence/tile/carry takes the spans
-// of such units one after the other. On the way back the state is its gradient, key and value are
-// query and the output's gradient. Text for OpenCL C and GLSL.
+// of such units one after the other. Text for OpenCL C and GLSL.
 
 #include "operations/recurrence_core/tile/sequence.h"
 #include "operations/recurrence_core/tile/steps.h"
@@ -19,18 +18,17 @@ UNROLL for (u32 r = 0u; r < ROWS; ++r) {
   const u32 k = part * ROWS + r;
   state[r] = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
   factor[r] = 1.0f;
-  if (RECUR_HAS(RECUR_INITIAL) && turn == 0u && k < ARGS(key_dim) && left > 0u)
+  if (RECUR_HAS(RECUR_INITIAL) && span == 0u && k < ARGS(key_dim) && left > 0u)
     state[r] = LOAD_INITIAL(RECUR_STATE(initial_state, k) + column, left);
 }
 
-const bool back = RECUR_HAS(RECUR_BACK), again = RECUR_HAS(RECUR_AGAIN);
+const bool again = RECUR_HAS(RECUR_AGAIN);
 u32 rounds = 1u;
 RECUR_BARRIER();
 BOUNDS(item) = 0;
-if (again && present) {
+if (again && span == 0u) {  // launches may have more work-groups than units
   for (u32 i = item; i < (spans - 1u) * WG_Y * ROWS; i += RECUR_ITEMS) {
-    const u32 s = i / (WG_Y * ROWS) + (back ? 1u : 0u);
-    const float found = SCRATCH_FLOAT(RECUR_SPAN_FACTOR(s, i % (WG_Y * ROWS)));
+    const float found = SCRATCH_FLOAT(RECUR_SPAN_FACTOR(i / (WG_Y * ROWS), i % (WG_Y * ROWS)));
     if (!(found < 3.4028234e38f)) BOUNDS(item) = 1;
   }
 }
@@ -43,32 +41,23 @@ if (again) {
 
 const float decay_of_head = RECUR_DECAY_OF_HEAD;
 for (u32 round = 0u; round < rounds; ++round) {
-  const u32 here = back ? span - round : span + round;
+  const u32 here = span + round;
   first = here * most;
   count = first < length ? min(most, length - first) : 0u;
   for (u32 done = 0u; done < count; done += TOKENS) {
     const u32 block_tokens = min(TO_U32(TOKENS), count - done);
-    const u32 block_first = back ? first + count - done - block_tokens : first + done;
+    const u32 block_first = first + done;
 #include "operations/recurrence_core/tile/load.h"
     RECUR_BARRIER();
-    for (u32 i = 0u; i < block_tokens; ++i) {
-      const u32 t = back ? block_tokens - 1u - i : i;
-      FLOAT4 value = SPACE(RECUR_VALUES + t * WG_X + lane);
-      if (back) value *= ARGS(scale);
+    for (u32 t = 0u; t < block_tokens; ++t) {
+      const FLOAT4 value = SPACE(RECUR_VALUES + t * WG_X + lane);
       UNROLL for (u32 r = 0u; r < ROWS; r += 4u) {
         const u32 at = t * RECUR_KEY_FOURS + (part * ROWS + r) / 4u;
         const FLOAT4 key = SPACE(RECUR_KEYS + at), decay = SPACE(RECUR_DECAYS + at);
-        if (back) {
-          state[r] = (state[r] + value * key.x) * decay.x;
-          state[r + 1u] = (state[r + 1u] + value * key.y) * decay.y;
-          state[r + 2u] = (state[r + 2u] + value * key.z) * decay.z;
-          state[r + 3u] = (state[r + 3u] + value * key.w) * decay.w;
-        } else {
-          state[r] = state[r] * decay.x + value * key.x;
-          state[r + 1u] = state[r + 1u] * decay.y + value * key.y;
-          state[r + 2u] = state[r + 2u] * decay.z + value * key.z;
-          state[r + 3u] = state[r + 3u] * decay.w + value * key.w;
-        }
+        state[r] = state[r] * decay.x + value * key.x;
+        state[r + 1u] = state[r + 1u] * decay.y + value * key.y;
+        state[r + 2u] = state[r + 2u] * decay.z + value * key.z;
+        state[r + 3u] = state[r + 3u] * decay.w + value * key.w;
         factor[r] = RECUR_LONGER(factor[r], decay.x);
         factor[r + 1u] = RECUR_LONGER(factor[r + 1u], decay.y);
         factor[r + 2u] = RECUR_LONGER(factor[r + 2u], decay.z);
@@ -78,7 +67,7 @@ for (u32 round = 0u; round < rounds; ++round) {
     RECUR_BARRIER();
   }
   if (present) {
-    const u32 to = again ? (back ? here - 1u : here + 1u) : here;
+    const u32 to = again ? here + 1u : here;
     UNROLL for (u32 r = 0u; r < ROWS; ++r) {
       SCRATCH(RECUR_SPAN_STATE(to, r)) = state[r];
       if (lane == 0u && !again) SCRATCH_FLOAT(RECUR_SPAN_FACTOR(span, part * ROWS + r)) = factor[r];

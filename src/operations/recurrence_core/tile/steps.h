@@ -3,7 +3,6 @@
 
 // The steps [first, first + count) of the sequence: those of the launch, or a span of them.
 const u32 spans = ARGS(spans);
-const u32 span = RECUR_HAS(RECUR_BACK) ? spans - 1u - turn : turn;
 u32 first = ARGS(first), most = ARGS(most);
 if (spans > 1u) {
   most = ((length + spans - 1u) / spans + ARGS(segment) - 1u) / ARGS(segment) * ARGS(segment);

@@ -200,7 +200,7 @@ std::vector<Step> steps(const Problem& problem, const Config& config) {
     abi::RecurArgs args = arguments_of(problem);
     args.segment = config.at("TOKENS");
     add_span_arguments(problem, config, 0, args);
-    add_span_steps(problem, config, args, "spans", list);
+    add_span_steps(problem, config, args, list);
     list.push_back(LaunchStep{.pass = "forward", .args = argument_bytes(args)});
     return list;
   }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "operations/recurrence_core/args.h"
@@ -23,9 +22,9 @@ void add_span_arguments(const Problem& problem, const Config& config, std::uint6
                         abi::RecurArgs& args);
 std::vector<Pass> span_passes(const RecurrenceSlots& slots);
 Dim3 span_groups(const Problem& problem, const Config& config);
-// The launches of both passes, for a way through the tokens that `args` says.
+// The launches of both passes.
 void add_span_steps(const Problem& problem, const Config& config, const abi::RecurArgs& args,
-                    const std::string& pass, std::vector<Step>& steps);
+                    std::vector<Step>& steps);
 
 // Scratch of a backward call: where each part begins, in vectors of four floats.
 struct BackwardScratch {
