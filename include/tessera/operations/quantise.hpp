@@ -11,7 +11,8 @@
 //   u8, u4         of the range from min to max, 0 among them: scale = (max - min) / 255 or 15,
 //                  zero_point = round(-min / scale), code = round(x / scale) + zero_point, cut to
 //                  [0, 255] or [0, 15]
-//   i8, dynamic    scale = 127 / (largest |x| + 1e-6), 1 where all are below 2^-126, code = round(x scale)
+//   i8, dynamic    scale = 127 / (largest |x| + 1e-6), 1 where all are below 2^-126;
+//                  code = round(x scale)
 //
 //   dequantise     (code - zero_point) scale, or code / scale of dynamic ones
 //
