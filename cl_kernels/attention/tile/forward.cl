@@ -299,7 +299,7 @@ KERNEL void attention_tile(const global scalar* restrict q, const global key_sca
     const float norm = total.s1 == 0.0f ? 0.0f : 1.0f / total.s1;
     const float lse = (total.s0 + log2(total.s1)) * LN_2;
 #endif
-    global scalar* to = output + a.o_offset + batch * a.o_stride_batch + head * a.o_stride_head +
+    global scalar* to = output + a.o_offset + batch * a.o_stride_batch + (size_t)head * a.o_stride_head +
                         (size_t)row * a.o_stride_row;
     UNROLL for (uint i = 0; i < ATTN_ITEM_VALUES; ++i) {
       const uint column = (lane_k + ATTN_LANES_K * i) * 4;
