@@ -53,6 +53,11 @@ if(TESSERA_HAVE_OPENCL AND TESSERA_HAVE_VULKAN AND NOT "mean_pooling" IN_LIST le
                       "-DCMAKE_CXX_FLAGS=${static_flags}")
   list(APPEND installed packaging.shared_memory)
 endif()
+if(NOT left_out MATCHES "(^|;)(ragged_page_attention_v3|kv_cache|norms|linear)(;|$)")
+  tessera_add_example(packaging.continuous_batching continuous_batching continuous_batching
+                      "-DCMAKE_PREFIX_PATH=${prefix}" "-DCMAKE_CXX_FLAGS=${static_flags}")
+  list(APPEND installed packaging.continuous_batching)
+endif()
 foreach(example IN ITEMS custom_operation append_rows)
   tessera_add_example(packaging.${example} ${example} ${example} "-DCMAKE_PREFIX_PATH=${prefix}"
                       "-DCMAKE_CXX_FLAGS=${static_flags}")
