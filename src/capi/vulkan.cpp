@@ -8,6 +8,7 @@
 #endif
 
 using tessera::capi::guarded;
+using tessera::capi::on_either;
 using tessera::capi::required;
 
 #if TESSERA_HAVE_VULKAN
@@ -46,16 +47,6 @@ tessera::vulkan::Device device_of(const tessera_vulkan_device* given) {
   device.get_instance_proc_addr =
       reinterpret_cast<PFN_vkGetInstanceProcAddr>(known.get_instance_proc_addr);
   return device;
-}
-
-// `call` on the stream, or on the context where there is none.
-template <class Call>
-void on_either(const tessera_context* context, const tessera_stream* stream, Call call) {
-  if (stream != nullptr) {
-    call(stream->stream);
-  } else {
-    call(required(context, "context").context);
-  }
 }
 
 tessera::Tensor scratch_of(const tessera_tensor* scratch) {
