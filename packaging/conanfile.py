@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recipe for Conan 2: `conan create packaging --build=missing` in a copy of the repository.
+"""Recipe for Conan 2: `conan create packaging -s compiler.cppstd=20` in a copy of the repository.
 
 It takes nothing from a Conan remote: what Tessera is built from are packages of the system, which tools/setup.sh
 installs on Debian (headers of Eigen, nlohmann-json, xxHash, OpenCL and Vulkan; glslc).

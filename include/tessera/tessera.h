@@ -271,6 +271,7 @@ typedef struct tessera_vulkan_device {
   void (*lock)(void* user_data); /* around each submission; null: none */
   void (*unlock)(void* user_data);
   void* user_data;
+  void (*get_instance_proc_addr)(void); /* PFN_vkGetInstanceProcAddr; null: the process' */
 } tessera_vulkan_device;
 
 TESSERA_API tessera_status tessera_vulkan_open(const tessera_vulkan_device* device,

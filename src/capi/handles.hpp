@@ -50,6 +50,12 @@ T& required(T* pointer, const char* name) {
   return *pointer;
 }
 
+// `call` on the stream, or on the context where there is none.
+template <class Call>
+auto on_either(const tessera_context* context, const tessera_stream* stream, Call call) {
+  return stream != nullptr ? call(stream->stream) : call(required(context, "context").context);
+}
+
 // Bytes up to the end of the last field of a struct's first version. They never change: fields that
 // come later are behind them.
 template <class T>

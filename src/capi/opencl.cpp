@@ -8,6 +8,7 @@
 #endif
 
 using tessera::capi::guarded;
+using tessera::capi::on_either;
 using tessera::capi::required;
 
 extern "C" {
@@ -78,11 +79,7 @@ tessera_status tessera_opencl_wait_for([[maybe_unused]] const tessera_context* c
     if (count > 0) required(events, "cl_events");
     std::vector<cl_event> list;
     for (std::size_t n = 0; n < count; ++n) list.push_back(static_cast<cl_event>(events[n]));
-    if (stream != nullptr) {
-      tessera::opencl::wait_for(stream->stream, list);
-    } else {
-      tessera::opencl::wait_for(required(context, "context").context, list);
-    }
+    on_either(context, stream, [&](const auto& queue) { tessera::opencl::wait_for(queue, list); });
 #else
     tessera::capi::throw_not_built("opencl");
 #endif
@@ -95,8 +92,8 @@ tessera_status tessera_opencl_event_after([[maybe_unused]] const tessera_context
   return guarded([&] {
 #if TESSERA_HAVE_OPENCL
     required(event, "cl_event");
-    *event = stream != nullptr ? tessera::opencl::event_after(stream->stream)
-                               : tessera::opencl::event_after(required(context, "context").context);
+    *event = on_either(context, stream,
+                       [](const auto& queue) { return tessera::opencl::event_after(queue); });
 #else
     tessera::capi::throw_not_built("opencl");
 #endif

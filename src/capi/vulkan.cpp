@@ -8,6 +8,7 @@
 #endif
 
 using tessera::capi::guarded;
+using tessera::capi::on_either;
 using tessera::capi::required;
 
 #if TESSERA_HAVE_VULKAN
@@ -43,6 +44,8 @@ tessera::vulkan::Device device_of(const tessera_vulkan_device* given) {
   device.base_features = static_cast<const VkPhysicalDeviceFeatures*>(known.base_features);
   if (known.lock != nullptr) device.lock = [known] { known.lock(known.user_data); };
   if (known.unlock != nullptr) device.unlock = [known] { known.unlock(known.user_data); };
+  device.get_instance_proc_addr =
+      reinterpret_cast<PFN_vkGetInstanceProcAddr>(known.get_instance_proc_addr);
   return device;
 }
 
@@ -105,12 +108,9 @@ tessera_status tessera_vulkan_wait_for([[maybe_unused]] const tessera_context* c
                                        [[maybe_unused]] uint64_t value) {
   return guarded([&] {
 #if TESSERA_HAVE_VULKAN
-    const auto timeline = handle_of<VkSemaphore>(semaphore);
-    if (stream != nullptr) {
-      tessera::vulkan::wait_for(stream->stream, timeline, value);
-    } else {
-      tessera::vulkan::wait_for(required(context, "context").context, timeline, value);
-    }
+    on_either(context, stream, [&](const auto& queue) {
+      tessera::vulkan::wait_for(queue, handle_of<VkSemaphore>(semaphore), value);
+    });
 #else
     tessera::capi::throw_not_built("vulkan");
 #endif
@@ -123,12 +123,9 @@ tessera_status tessera_vulkan_signal([[maybe_unused]] const tessera_context* con
                                      [[maybe_unused]] uint64_t value) {
   return guarded([&] {
 #if TESSERA_HAVE_VULKAN
-    const auto timeline = handle_of<VkSemaphore>(semaphore);
-    if (stream != nullptr) {
-      tessera::vulkan::signal(stream->stream, timeline, value);
-    } else {
-      tessera::vulkan::signal(required(context, "context").context, timeline, value);
-    }
+    on_either(context, stream, [&](const auto& queue) {
+      tessera::vulkan::signal(queue, handle_of<VkSemaphore>(semaphore), value);
+    });
 #else
     tessera::capi::throw_not_built("vulkan");
 #endif

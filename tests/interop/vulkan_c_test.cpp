@@ -83,6 +83,34 @@ TEST_F(VulkanInC, IsInTheCInterfaceToo) {
   tessera_context_destroy(context);
 }
 
+PFN_vkVoidFunction VKAPI_CALL find_no_dispatch(VkInstance instance, const char* name) {
+  return std::string_view(name) == "vkCmdDispatch" ? nullptr
+                                                   : vkGetInstanceProcAddr(instance, name);
+}
+
+TEST_F(VulkanInC, FunctionsComeFromTheApplicationsLoader) {
+  const vulkan::Device mine = given();
+  tessera_vulkan_device device{};
+  device.struct_size = sizeof device;
+  device.instance = mine.instance;
+  device.api_version = mine.api_version;
+  device.queue_family = mine.queue_family;
+  device.physical_device = mine.physical_device;
+  device.device = mine.device;
+  device.queue = mine.queue;
+  device.get_instance_proc_addr = reinterpret_cast<void (*)()>(find_no_dispatch);
+  const tessera_context_options options{sizeof options, nullptr, "", 0};
+  tessera_context* context = nullptr;
+  EXPECT_EQ(tessera_vulkan_open(&device, &options, &context), TESSERA_INVALID_ARGUMENT);
+  EXPECT_STREQ(tessera_last_error(),
+               "the application's vkGetInstanceProcAddr does not find vkCmdDispatch");
+  // Structs of the first version end before it: the process' loader is taken.
+  device.struct_size = offsetof(tessera_vulkan_device, get_instance_proc_addr);
+  ASSERT_EQ(tessera_vulkan_open(&device, &options, &context), TESSERA_SUCCESS)
+      << tessera_last_error();
+  tessera_context_destroy(context);
+}
+
 TEST_F(VulkanInC, ARecordingRaisesItsErrorsInALog) {
   const vulkan::Device mine = given();
   tessera_vulkan_device device{};

@@ -14,6 +14,7 @@ conan profile detect > /dev/null 2>&1
 for shared in ${SHARED:-False True}; do
   conan create "$1/packaging" --no-remote -s build_type=Debug -s compiler.cppstd=20 \
     -o "tessera/*:operations=pooling" -o "tessera/*:shared=$shared" -c "tools.build:cxxflags=['-O0']" \
+    -c "tools.cmake.cmake_layout:test_folder=$2/test" -c tools.cmake.cmaketoolchain:user_presets= \
     > "$2/create.$shared.log" 2>&1 || { tail -n 60 "$2/create.$shared.log"; exit 1; }
   grep -h "^tessera .* on " "$2/create.$shared.log"
 done

@@ -95,6 +95,16 @@ TEST(DispatchLimit, WhatFitsIsWhole) {
   EXPECT_THAT(launch(limit, 1e-9).took, SizeIs(1));
 }
 
+TEST(DispatchLimit, WithoutALimitLaunchesOfOlderPlansAreWhole) {
+  runtime::DispatchLimit limit;
+  limit.set(0.010, 1);
+  launch(limit, 0.001);
+  limit.set(0, 1);
+  const Asked whole = launch(limit, 0.001);
+  EXPECT_THAT(whole.took, SizeIs(1));
+  EXPECT_EQ(whole.waits, 0);
+}
+
 TEST(DispatchLimit, ARecordingIsWholeUntilTheCallWasMeasured) {
   runtime::DispatchLimit limit;
   limit.set(0.010, 1);

@@ -13,9 +13,11 @@ DIMS = (64, 128, 256)
 # Of operations beside attention, by what their names begin with.
 FAMILIES = {
     'means': ('sequence_mean', 'chunk_mean'), 'norms': ('rms_norm', 'layer_norm'),
-    'matrix products': ('matmul', 'linear', 'fused_mlp'), 'grouped products': ('grouped_matmul',),
+    'matrix products': ('matmul', 'linear', 'fused_mlp'), 'grouped products': ('grouped_matmul', 'transposed_grouped_matmul'),
+    'sparse products': ('block_sparse_matmul',),
     'quantised products': ('quantised_matmul',), 'recurrences': ('recurrent', 'gla', 'lightning_attention', 'cumsum'),
     'caches': ('append_to_cache', 'copy_pages', 'quantise_cache', 'dequantise_cache'),
+    'codes': ('quantise', 'dequantise'), 'recurrent cells': ('lstm', 'gru', 'rnn'),
     'states of attention': ('merge_attention_states',),
     'mixtures of experts': ('route', 'dispatch', 'combine', 'moe'),
 }
@@ -196,4 +198,5 @@ def main():
     print('\n' + TAIL, end='')
 
 
-main()
+if __name__ == '__main__':
+    main()

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """That the checks of label vendors find what they are for, without any compiler."""
+import pathlib
+import re
 import tempfile
 import unittest
 
 import kept
+import report
 import rules
 import sample
 
@@ -63,6 +66,16 @@ class Rules(unittest.TestCase):
         failures, warnings = judged(version='0.1', spills=1)
         self.assertEqual(failures, [])
         self.assertEqual(len(warnings), 2)
+
+
+class Families(unittest.TestCase):
+    def test_every_operation_has_one(self):
+        header = pathlib.Path(__file__).resolve().parents[2] / 'include' / 'tessera' / 'tessera_operations.h'
+        operations = re.findall(r'^typedef struct tessera_(\w+)_call {', header.read_text(encoding='utf-8'), re.M)
+        self.assertGreater(len(operations), 50)
+        without = {name for name in operations if report.family_of(name) is None}
+        self.assertEqual(without, {name for name in operations if re.search('attention', name)} -
+                         {name for name in operations if re.match('lightning|merge', name)})
 
 
 class Kept(unittest.TestCase):
