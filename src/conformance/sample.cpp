@@ -9,6 +9,7 @@
 #include <numeric>
 #include <optional>
 #include <ranges>
+#include <string_view>
 #include <utility>
 
 #include "base/hash.hpp"
@@ -43,6 +44,8 @@ std::string types_of(const runtime::ProgramName& program) {
   return types;
 }
 
+constexpr std::string_view kLarge = "large";
+
 // "HEAD_DIM=multiple of 64" for "HEAD_DIM=128": kernels do the same with all of a class.
 std::string class_of(const std::string& value) {
   const std::size_t equals = value.find('=');
@@ -52,7 +55,7 @@ std::string class_of(const std::string& value) {
       std::from_chars(value.data() + equals + 1, end, number).ptr != end || number <= 8)
     return value;
   const std::string name = value.substr(0, equals + 1);
-  if (number > 256) return name + "large";
+  if (number > 256) return name + std::string(kLarge);
   for (const std::uint64_t step : {64, 8})
     if (number % step == 0) return name + "multiple of " + std::to_string(step);
   return name + "other";
@@ -137,11 +140,16 @@ class Sampler {
     return keys.size();
   }
 
+  // Large ones, for which kernels as a rule do something else, count more than all others.
   std::size_t new_values(std::size_t n) const {
+    constexpr std::size_t kMostValues = 1000;  // of a case
     std::set<std::string> values;
     for (const runtime::ProgramName& program : needs_[n]) values.merge(values_of(program));
-    return static_cast<std::size_t>(std::ranges::count_if(
-        values, [this](const std::string& value) { return !built_.values.contains(value); }));
+    std::size_t count = 0;
+    for (const std::string& value : values) {
+      if (!built_.values.contains(value)) count += value.ends_with(kLarge) ? kMostValues : 1;
+    }
+    return count;
   }
 
   // The case with the most new values of those that take no more than so many programs.

@@ -58,9 +58,9 @@ struct Worth {
 // whatever their other axes. Then so many `more` programs go to the cases that bring the most
 // values which no program of the same function and storage type has yet: a mode, an alignment, a
 // head dim or tile of another class. The classes are each number up to 8, multiples of 64, of 8,
-// others, and all above 256. Of the other cases those whose programs are there are kept, and one
-// where that would be none and one is wanted. Adds to `built`. The result says for each whether it
-// is kept.
+// others, and all above 256, which come first. Of the other cases those whose programs are there
+// are kept, and one where that would be none and one is wanted. Adds to `built`. The result says
+// for each whether it is kept.
 std::vector<bool> sample_of(const std::vector<Programs>& needs, const Worth& worth, Built& built);
 
 }  // namespace tessera::conformance

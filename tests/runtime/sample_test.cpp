@@ -83,9 +83,10 @@ TEST(SampleTest, EveryKernelOnceForTheCasesThatMostShare) {
   EXPECT_THAT(sampled(kDims, {}), ElementsAre(false, true, true, false, true, false, false));
 }
 
-TEST(SampleTest, MoreProgramsGoToNewValues) {
+TEST(SampleTest, MoreProgramsGoToLargeAndThenToNewValues) {
   EXPECT_THAT(sampled(kDims, {.more = 1}),
-              ElementsAre(false, true, true, true, true, false, false));
+              ElementsAre(false, true, true, false, true, true, false));
+  EXPECT_THAT(sampled(kDims, {.more = 2}), ElementsAre(false, true, true, true, true, true, false));
   EXPECT_THAT(sampled(kDims, {.more = 9}), ElementsAre(false, true, true, true, true, true, false));
 }
 
