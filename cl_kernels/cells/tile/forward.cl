@@ -4,34 +4,13 @@
 // Memory   Packed weights once for each ROWS entries; states once for each panel; the rest once.
 // Numerics Float; sums of parts in order.
 // Assumes  Scratch and operands below 2^31 elements.
-#include "lib/typed.clh"
-#include "operations/cells_core/args.h"
-#define CELL_BITS(x) as_uint(x)
-#include "operations/cells_core/functions.h"
+#include "cells/tile/step.clh"
 
-#define FLOAT4 float4
-#define ARGS(name) (args.name)
-#define LOCAL_ID_X ((uint)get_local_id(0))
-#define LOCAL_ID_Y ((uint)get_local_id(1))
-#define GROUP_ID_X ((uint)get_group_id(0))
-#define GROUP_ID_Y ((uint)get_group_id(1))
-#define GROUP_ID_Z ((uint)get_group_id(2))
-#define GROUP_COUNT_X ((uint)get_num_groups(0))
-#define CELL_HAS(feature) ((args.features & (feature)) != 0)
-#define CELL_BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
-#define SCRATCH(at) scratch[at]
-#define SCRATCH_FOUR(at) ((const global float4*)scratch)[at]
-#define SPACE(at) space[at]
-#define STORE(x, to, at) store_typed_steps((float4)(x), to, at, 0, 1, args.type)
 #define STORE_OUTPUT(x, at) STORE(x, output_elements, at)
-#define VALUES float
 #define CELL_SIGMOID(x) cell_sigmoid(x)
-#define CELL_TANH(x) cell_tanh(x)
 #define CELL_RELU_OF(x) cell_relu(x)
 #define CELL_KEEP_VALUE(block, x) \
   if (CELL_HAS(CELL_KEEPS)) SCRATCH(kept + (block)*hidden) = (x)
-#define STORE_H(x, at) STORE(x, h_elements, at)
-#define STORE_C(x, at) STORE(x, c_elements, at)
 
 KERNEL void cells_tile_forward(global float* scratch, global void* restrict output_elements,
                        global void* restrict h_elements, global void* restrict c_elements,

@@ -7,6 +7,7 @@
 //          division and one rounding to nearest even.
 // Assumes  No two rows have one target. Fewer than 2^31 rows; offsets and strides below 2^32.
 #include "kv_cache/rows/codes.clh"
+#include "lib/lines.clh"
 
 #define LIST(i) list[i]
 #define SCALE(i) scales[i]
@@ -58,25 +59,6 @@ INLINE void store_codes(global uchar* codes, size_t at, u32 type, float4 low, fl
     store_byte(CODE(x0), codes, at);                       \
     if ((left) > 1) store_byte(CODE(x1), codes, (at) + 1); \
   }
-#endif
-
-// Of the LANES items of a row; every item of the work-group comes here.
-#if LANES > 1
-INLINE float largest_line(local float* space, float x) {
-  const uint item = get_local_id(0), lane = item % LANES;
-  space[item] = x;
-  for (uint width = LANES / 2; width > 0; width /= 2) {
-    barrier(CLK_LOCAL_MEM_FENCE);
-    if (lane < width) space[item] = fmax(space[item], space[item + width]);
-  }
-  barrier(CLK_LOCAL_MEM_FENCE);
-  const float all = space[item - lane];
-  barrier(CLK_LOCAL_MEM_FENCE);
-  return all;
-}
-#define LARGEST_LINE(x) largest_line(space, x)
-#else
-#define LARGEST_LINE(x) (x)
 #endif
 
 KERNEL void cache_quantise(const global scalar* restrict floats, global uchar* restrict codes,

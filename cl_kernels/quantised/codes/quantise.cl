@@ -5,6 +5,7 @@
 // Numerics Float: a scale is one division, a quotient one more; then one rounding to the code, to nearest even.
 // Assumes  Operands below 2^31 elements.
 #include "lib/bytes.clh"
+#include "lib/lines.clh"
 #include "lib/typed.clh"
 #include "operations/quantise/args.h"
 #include "operations/quantise/codes.h"
@@ -24,25 +25,6 @@
 #define STORE_ZERO_HALF_BYTE(bits, at) store_half_byte(bits, zeros, at);
 #define STORE_CODE_BYTE(bits, at) store_byte(bits, codes, at);
 #define STORE_CODE_WORD(bits, at) *(global uint*)(codes + (at)) = (bits)
-
-// Of the LANES items of a block; every item of the work-group comes here.
-#if LANES > 1
-INLINE float largest_line(local float* space, float x) {
-  const uint item = get_local_id(0), lane = item % LANES;
-  space[item] = x;
-  for (uint width = LANES / 2; width > 0; width /= 2) {
-    barrier(CLK_LOCAL_MEM_FENCE);
-    if (lane < width) space[item] = fmax(space[item], space[item + width]);
-  }
-  barrier(CLK_LOCAL_MEM_FENCE);
-  const float all = space[item - lane];
-  barrier(CLK_LOCAL_MEM_FENCE);
-  return all;
-}
-#define LARGEST_LINE(x) largest_line(space, x)
-#else
-#define LARGEST_LINE(x) (x)
-#endif
 
 KERNEL void codes_quantise(const global void* restrict floats, global uchar* restrict codes,
                            global float* restrict scales, global uchar* restrict zeros, const struct CodesArgs args) {

@@ -159,6 +159,29 @@ std::optional<CallStep> hidden_gradients(const Problem& problem, std::int64_t di
   return step;
 }
 
+namespace {
+
+// Where the operands [directions, batch, hidden] of h and c are.
+template <class Args>
+void place_states(Args& args, const Problem& problem, std::size_t h, std::size_t c) {
+  if (problem.has(h)) {
+    const TensorSpec& spec = problem.spec(h);
+    args.h_offset = narrow(spec.offset);
+    args.h_direction = narrow(spec.strides[0]);
+    args.h_batch = narrow(spec.strides[1]);
+    args.h_unit = narrow(spec.strides[2]);
+  }
+  if (problem.has(c)) {
+    const TensorSpec& spec = problem.spec(c);
+    args.c_offset = narrow(spec.offset);
+    args.c_direction = narrow(spec.strides[0]);
+    args.c_batch = narrow(spec.strides[1]);
+    args.c_unit = narrow(spec.strides[2]);
+  }
+}
+
+}  // namespace
+
 std::vector<std::byte> begin_arguments(const Problem& problem, bool backward) {
   const CellProblem& call = call_of(problem);
   const CellSlots& slots = call.slots;
@@ -195,20 +218,7 @@ std::vector<std::byte> begin_arguments(const Problem& problem, bool backward) {
     args.bias_direction = narrow(bias.strides[0]);
     args.bias_row = narrow(bias.strides[1]);
   }
-  if (problem.has(h)) {
-    const TensorSpec& spec = problem.spec(h);
-    args.h_offset = narrow(spec.offset);
-    args.h_direction = narrow(spec.strides[0]);
-    args.h_batch = narrow(spec.strides[1]);
-    args.h_unit = narrow(spec.strides[2]);
-  }
-  if (problem.has(c)) {
-    const TensorSpec& spec = problem.spec(c);
-    args.c_offset = narrow(spec.offset);
-    args.c_direction = narrow(spec.strides[0]);
-    args.c_batch = narrow(spec.strides[1]);
-    args.c_unit = narrow(spec.strides[2]);
-  }
+  place_states(args, problem, h, c);
   if (problem.has(slots.lengths)) {
     args.lengths_offset = narrow(problem.spec(slots.lengths).offset);
     args.lengths_stride = narrow(problem.spec(slots.lengths).strides[0]);
@@ -273,20 +283,7 @@ std::vector<std::byte> step_arguments(const Problem& problem, const Config& conf
     args.out_token = narrow(spec.strides[1]);
     args.out_feature = narrow(spec.strides[2]);
   }
-  if (problem.has(h)) {
-    const TensorSpec& spec = problem.spec(h);
-    args.h_offset = narrow(spec.offset);
-    args.h_direction = narrow(spec.strides[0]);
-    args.h_batch = narrow(spec.strides[1]);
-    args.h_unit = narrow(spec.strides[2]);
-  }
-  if (problem.has(c)) {
-    const TensorSpec& spec = problem.spec(c);
-    args.c_offset = narrow(spec.offset);
-    args.c_direction = narrow(spec.strides[0]);
-    args.c_batch = narrow(spec.strides[1]);
-    args.c_unit = narrow(spec.strides[2]);
-  }
+  place_states(args, problem, h, c);
   return argument_bytes(args);
 }
 
