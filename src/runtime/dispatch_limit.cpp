@@ -64,7 +64,7 @@ void DispatchLimit::launch(device::Stream& stream, const device::Launch& launch,
   if (const auto slab = known(key)) {
     const std::uint32_t each = *slab > 0 ? clamped(limit / *slab, least, axis.length) : axis.length;
     if (each >= axis.length) return stream.launch(launch);
-    for (std::uint32_t first = 0; first < axis.length; first += each) {
+    for (std::uint32_t first = 0; first < axis.length; first += part.part.count) {
       part.part = {axis.number, first, std::min(each, axis.length - first)};
       stream.launch(part);
       stream.flush();

@@ -72,6 +72,49 @@ Asked launch(runtime::DispatchLimit& limit, double seconds_each, bool may_measur
   return {stream.took, stream.waits};
 }
 
+// One that only counts, for grids that no list holds.
+class Counter final : public device::Stream {
+ public:
+  void upload(device::Buffer&, std::uint64_t, std::span<const std::byte>) override {}
+  void download(const device::Buffer&, std::uint64_t, std::span<std::byte>) override {}
+  void copy(const device::Buffer&, std::uint64_t, device::Buffer&, std::uint64_t,
+            std::uint64_t) override {}
+  void fill(device::Buffer&, std::uint64_t, std::uint64_t, std::uint8_t) override {}
+  void flush() override {}
+  void synchronize() override {}
+  void launch(const device::Launch& launch) override {
+    ASSERT_EQ(launch.part.first, done) << "a part does not begin where the one before ended";
+    if (done == launch.groups.x) throw InvalidArgument("a part follows the last one");
+    done += launch.part.count;
+    last = launch.part.count;
+  }
+  double time(const std::function<void()>& work) override {
+    work();
+    return 1e-9 * static_cast<double>(last);
+  }
+
+  std::uint64_t done = 0;
+  std::uint32_t last = 0;
+};
+
+TEST(DispatchLimit, PartsEndWhereTheLargestGridDoes) {
+  runtime::DispatchLimit limit;
+  limit.set(3, 1);  // three quarters of the grid
+  const std::array<std::byte, 4> arguments{};
+  const Dim3 grid{std::numeric_limits<std::uint32_t>::max(), 1, 1};
+  for (const char* call : {"measured", "known"}) {
+    Counter stream;
+    limit.launch(stream,
+                 {.program = nullptr,
+                  .buffers = {},
+                  .arguments = arguments,
+                  .groups = grid,
+                  .group = {64, 1, 1}},
+                 arguments, true);
+    EXPECT_EQ(stream.done, grid.x) << call;
+  }
+}
+
 TEST(DispatchLimit, MeasuresOnceAndThenCutsWithoutWaiting) {
   runtime::DispatchLimit limit;
   limit.set(0.010, 1);
