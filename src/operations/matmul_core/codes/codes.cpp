@@ -15,7 +15,10 @@ TensorSpec floats_of(const Problem& problem) {
   return TensorSpec::contiguous(DType::kF32, problem.spec(output).shape);
 }
 
+bool writes_codes(const Problem& problem) { return problem.as<MatmulProblem>().quantised; }
+
 std::vector<Step> steps(const Problem& problem, const Config& /*config*/) {
+  if (!writes_codes(problem)) return {};
   const MatmulSlots& slots = problem.as<MatmulProblem>().slots;
   const auto place = [&](std::size_t slot) { return Place{slot, problem.spec(slot)}; };
   const Place floats{kScratch, floats_of(problem)};
@@ -34,8 +37,6 @@ std::vector<Step> steps(const Problem& problem, const Config& /*config*/) {
                                                     {"scale", place(slots.scale)}},
                                        .options = {{"dtype", problem.option("quantise")}}}};
 }
-
-bool writes_codes(const Problem& problem) { return problem.as<MatmulProblem>().quantised; }
 
 }  // namespace
 
