@@ -23,7 +23,7 @@ INLINE size_t source_of(const struct MatmulPackArgs* a, uint matrix) {
 }
 
 #if DOT != DOT_NONE
-// Lines of a, one behind the other; or panels of 32 lines of b, each behind 32 numbers that its sums begin with.
+// Lines of a, one behind the other; or panels of 32 lines of b, as add_dots() takes them.
 KERNEL void matmul_pack(const global void* restrict from, global float* restrict scratch,
                         const struct MatmulPackArgs a) {
   const bool panels = a.by_rows != 0;
@@ -43,25 +43,17 @@ KERNEL void matmul_pack(const global void* restrict from, global float* restrict
     }
     return;
   }
-  global float* to = scratch + a.to + ((size_t)matrix * blocks + line / 32) * 32 * (words + 1);
-  floatv sums[2] = {(floatv)(0.0f), (floatv)(0.0f)};
+  global float* to = scratch + a.to + ((size_t)matrix * blocks + line / 32) * 32 * words;
   for (int word = 0; word < words; word += 16) {
     const global factor* from_word = p + (size_t)(FACTORS * word) * step;
     UNROLL for (int side = 0; side < 2; ++side) {
       const int there = lines - line - 16 * side;
       floatv x[16];
       load_words(from_word + (size_t)(16 * side) * line_step, line_step, step, there, terms - FACTORS * word, true, x);
-      UNROLL for (int i = 0; i < 16; ++i) {
-        if (word + i >= words) continue;
-        vstorev(x[i], 0, to + (size_t)(word + i + 1) * 32 + 16 * side);
-#if DOT == DOT_I8
-        sums[side] = add_dots(as_floatv((uintv)(0x81818181u)), x[i], sums[side]);  // times 1
-#endif
-      }
+      UNROLL for (int i = 0; i < 16; ++i)
+        if (word + i < words) vstorev(unsigned_words(x[i]), 0, to + (size_t)(word + i) * 32 + 16 * side);
     }
   }
-  // Without what add_dots() adds up too much.
-  UNROLL for (int side = 0; side < 2; ++side) vstorev(as_floatv(as_intv(sums[side]) * -128), side, to);
 }
 #else
 // Rows first to first + rows - 1, columns [begin, begin + width) of which `columns` are there.

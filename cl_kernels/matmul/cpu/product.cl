@@ -45,6 +45,32 @@
 MATMUL_ADD_ROWS(add_tile, ROWS)
 MATMUL_ADD_ROWS(add_row, 1)
 
+#if DOT == DOT_I8
+// What the sums of a row of a begin with: without what add_dots() adds up too much.
+INLINE float start_of_row(const global float* a, uint words) {
+  const floatv ones = as_floatv((uintv)(0x01010101u));
+  floatv sum = (floatv)(0.0f);
+  for (uint k = 0; k < words; k += VECTOR_WIDTH) {
+    floatv x;
+    if (words - k >= VECTOR_WIDTH) {
+      x = vloadv(0, a + k);
+    } else {
+      float part[VECTOR_WIDTH];
+      ROLLED for (uint i = 0; i < VECTOR_WIDTH; ++i) part[i] = k + i < words ? a[k + i] : 0.0f;
+      x = vloadv(0, part);
+    }
+    sum = add_dots(x, ones, sum);
+  }
+  int lanes[VECTOR_WIDTH], total = 0;
+  vstorev(as_intv(sum), 0, lanes);
+  for (int i = 0; i < VECTOR_WIDTH; ++i) total += lanes[i];
+  return as_float(total * -128);
+}
+#define START(i) ((floatv)(starts[i]))
+#else
+#define START(i) ((floatv)(0.0f))
+#endif
+
 // Sums of a row over a step become those of all terms so far, of which `keep` holds those before.
 INLINE void add_block(const MatmulOperands* operands, uint batch, uint row, uint column, uint from, bool first,
                       floatv* sum, const floatv* keep) {
@@ -81,6 +107,10 @@ KERNEL void matmul_product_cpu(const global float* restrict a_given, const globa
   const global float* b = (args.packed_b != 0 ? scratch : b_given) + matmul_base(operands, args.b, batch);
   const uint blocks_k = (args.k + STEP - 1) / STEP, steps = args.sums * blocks_k;
   floatv kept[PANELS * BLOCK_M * 2];
+#if DOT == DOT_I8
+  float starts[BLOCK_M];
+  for (uint row = row0; row < row1; ++row) starts[row - row0] = start_of_row(a + (size_t)row * args.a.row, args.k);
+#endif
   // A product of no terms takes its step, too: the sums are 0.
   for (uint step = 0; step < max(steps, 1u); ++step) {
     const uint summand = blocks_k != 0 ? step / blocks_k : 0, from = blocks_k != 0 ? step % blocks_k * STEP : 0;
@@ -94,16 +124,12 @@ KERNEL void matmul_product_cpu(const global float* restrict a_given, const globa
       const uint column = panel * PANEL;
       const bool stores = last && plain && (int)(args.n - column) >= PANEL;
       const global float* b_at = b_step + (size_t)panel * args.b.column;
-      floatv start[2] = {(floatv)(0.0f), (floatv)(0.0f)};
-#if DOT == DOT_I8
-      if (first && steps != 0) UNROLL for (int j = 0; j < 2; ++j) start[j] = vloadv(j, b_at - PANEL);
-#endif
       floatv* keep = kept + (panel - panel0) * BLOCK_M * 2;
       uint row = row0;
       for (; row + ROWS <= row1; row += ROWS, keep += 2 * ROWS) {
         floatv sum[ROWS][2];
         UNROLL for (int r = 0; r < ROWS; ++r) UNROLL for (int j = 0; j < 2; ++j)
-            sum[r][j] = fresh ? start[j] : keep[2 * r + j];
+            sum[r][j] = fresh ? START(row - row0 + r) : keep[2 * r + j];
         if (steps != 0) add_tile(sum, a_at + (size_t)row * args.a.row, args.a.row, b_at, args.b.row, terms);
         UNROLL for (int r = 0; r < ROWS; ++r) add_block(operands, batch, row + r, column, from, first, sum[r], keep + 2 * r);
         if (stores) {
@@ -116,7 +142,7 @@ KERNEL void matmul_product_cpu(const global float* restrict a_given, const globa
       }
       for (; row < row1; ++row, keep += 2) {
         floatv sum[1][2];
-        UNROLL for (int j = 0; j < 2; ++j) sum[0][j] = fresh ? start[j] : keep[j];
+        UNROLL for (int j = 0; j < 2; ++j) sum[0][j] = fresh ? START(row - row0) : keep[j];
         if (steps != 0) add_row(sum, a_at + (size_t)row * args.a.row, args.a.row, b_at, args.b.row, terms);
         add_block(operands, batch, row, column, from, first, sum[0], keep);
         UNROLL for (int j = 0; j < 2; ++j) keep[j] = sum[0][j];

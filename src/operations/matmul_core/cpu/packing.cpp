@@ -102,8 +102,7 @@ Packing packing_of_words(const Product& product, std::uint64_t scratch, std::int
     packing.floats = packer.floats;
     packer.rewrite(packing.product, kA, width, 1);
   }
-  // A row before the words of each panel.
-  const std::int64_t panels = (product.n + kPanel - 1) / kPanel, panel = kPanel * (words + 1);
+  const std::int64_t panels = (product.n + kPanel - 1) / kPanel, panel = kPanel * words;
   const Packer packer(product, kB, product.k, product.n, kPanel, scratch + packing.floats,
                       panels * panel, panels);
   packing.b = true;
@@ -112,7 +111,6 @@ Packing packing_of_words(const Product& product, std::uint64_t scratch, std::int
   packing.b_groups = packer.groups;
   packing.floats += packer.floats;
   packer.rewrite(packing.product, kB, kPanel, panel);
-  packing.product.views[kB].offset += kPanel;
   return packing;
 }
 
