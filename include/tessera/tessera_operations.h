@@ -2735,21 +2735,23 @@ typedef struct tessera_lstm_call {
   /* [directions, gates * hidden, features]: one direction or two; blocks of hidden rows, one for
      each gate */
   const tessera_tensor* weight_ih;
-  /* [directions, gates * hidden, hidden]: likewise */
+  /* [directions, gates * hidden, proj]: likewise */
   const tessera_tensor* weight_hh;
+  /* optional, [directions, proj, hidden]: projection of h; proj is hidden where it is left out */
+  const tessera_tensor* weight_hr;
   /* optional, [directions, gates * hidden] */
   const tessera_tensor* bias_ih;
   /* optional, [directions, gates * hidden] */
   const tessera_tensor* bias_hh;
-  /* optional, [directions, batch, hidden]: 0 where it is left out */
+  /* optional, [directions, batch, proj]: 0 where it is left out */
   const tessera_tensor* h0;
   /* optional, [directions, batch, hidden]: 0 where it is left out */
   const tessera_tensor* c0;
   /* optional, [batch]: tokens of each batch entry; seq where it is left out */
   const tessera_tensor* lengths;
-  /* output, [batch, seq, directions * hidden]: h of each token, 0 behind lengths */
+  /* output, [batch, seq, directions * proj]: h of each token, 0 behind lengths */
   tessera_tensor** output;
-  /* optional, output, [directions, batch, hidden]: h after the last token */
+  /* optional, output, [directions, batch, proj]: h after the last token */
   tessera_tensor** h_n;
   /* optional, output, [directions, batch, hidden]: c after the last token */
   tessera_tensor** c_n;
@@ -2768,6 +2770,7 @@ static inline tessera_status tessera_lstm(const tessera_context* context,
       {"input", call->input, 0},
       {"weight_ih", call->weight_ih, 0},
       {"weight_hh", call->weight_hh, 0},
+      {"weight_hr", call->weight_hr, 0},
       {"bias_ih", call->bias_ih, 0},
       {"bias_hh", call->bias_hh, 0},
       {"h0", call->h0, 0},
@@ -2785,7 +2788,7 @@ static inline tessera_status tessera_lstm(const tessera_context* context,
   };
   const tessera_call generic = {sizeof(tessera_call),
       "lstm",
-      operands, 8,
+      operands, 9,
       options, 2,
       outputs, 3,
       0, stream};
@@ -2801,21 +2804,23 @@ typedef struct tessera_lstm_backward_call {
   /* [directions, gates * hidden, features]: one direction or two; blocks of hidden rows, one for
      each gate */
   const tessera_tensor* weight_ih;
-  /* [directions, gates * hidden, hidden]: likewise */
+  /* [directions, gates * hidden, proj]: likewise */
   const tessera_tensor* weight_hh;
+  /* optional, [directions, proj, hidden]: projection of h; proj is hidden where it is left out */
+  const tessera_tensor* weight_hr;
   /* optional, [directions, gates * hidden] */
   const tessera_tensor* bias_ih;
   /* optional, [directions, gates * hidden] */
   const tessera_tensor* bias_hh;
-  /* optional, [directions, batch, hidden]: 0 where it is left out */
+  /* optional, [directions, batch, proj]: 0 where it is left out */
   const tessera_tensor* h0;
   /* optional, [directions, batch, hidden]: 0 where it is left out */
   const tessera_tensor* c0;
   /* optional, [batch]: tokens of each batch entry; seq where it is left out */
   const tessera_tensor* lengths;
-  /* [batch, seq, directions * hidden] */
+  /* [batch, seq, directions * proj] */
   const tessera_tensor* grad_output;
-  /* optional, [directions, batch, hidden]: 0 where it is left out */
+  /* optional, [directions, batch, proj]: 0 where it is left out */
   const tessera_tensor* grad_h_n;
   /* optional, [directions, batch, hidden]: 0 where it is left out */
   const tessera_tensor* grad_c_n;
@@ -2824,13 +2829,15 @@ typedef struct tessera_lstm_backward_call {
   /* optional, output, [directions, gates * hidden, features]: in the shape and dtype of
      weight_ih */
   tessera_tensor** grad_weight_ih;
-  /* optional, output, [directions, gates * hidden, hidden]: in the shape and dtype of weight_hh */
+  /* optional, output, [directions, gates * hidden, proj]: in the shape and dtype of weight_hh */
   tessera_tensor** grad_weight_hh;
+  /* optional, output, [directions, proj, hidden]: in the shape and dtype of weight_hr */
+  tessera_tensor** grad_weight_hr;
   /* optional, output, [directions, gates * hidden]: in the shape and dtype of bias_ih */
   tessera_tensor** grad_bias_ih;
   /* optional, output, [directions, gates * hidden]: in the shape and dtype of bias_hh */
   tessera_tensor** grad_bias_hh;
-  /* optional, output, [directions, batch, hidden]: in the shape and dtype of h0 */
+  /* optional, output, [directions, batch, proj]: in the shape and dtype of h0 */
   tessera_tensor** grad_h0;
   /* optional, output, [directions, batch, hidden]: in the shape and dtype of c0 */
   tessera_tensor** grad_c0;
@@ -2849,6 +2856,7 @@ static inline tessera_status tessera_lstm_backward(const tessera_context* contex
       {"input", call->input, 0},
       {"weight_ih", call->weight_ih, 0},
       {"weight_hh", call->weight_hh, 0},
+      {"weight_hr", call->weight_hr, 0},
       {"bias_ih", call->bias_ih, 0},
       {"bias_hh", call->bias_hh, 0},
       {"h0", call->h0, 0},
@@ -2862,6 +2870,7 @@ static inline tessera_status tessera_lstm_backward(const tessera_context* contex
       {"grad_input", call->grad_input, 0},
       {"grad_weight_ih", call->grad_weight_ih, 0},
       {"grad_weight_hh", call->grad_weight_hh, 0},
+      {"grad_weight_hr", call->grad_weight_hr, 0},
       {"grad_bias_ih", call->grad_bias_ih, 0},
       {"grad_bias_hh", call->grad_bias_hh, 0},
       {"grad_h0", call->grad_h0, 0},
@@ -2873,9 +2882,9 @@ static inline tessera_status tessera_lstm_backward(const tessera_context* contex
   };
   const tessera_call generic = {sizeof(tessera_call),
       "lstm_backward",
-      operands, 11,
+      operands, 12,
       options, 2,
-      outputs, 7,
+      outputs, 8,
       0, stream};
   return tessera_run(context, &generic);
 }
