@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The body of kv_cache/tables/places.cl and kv_cache/tables/places.comp. Text for OpenCL C and
 // GLSL. SLOT(i), TABLE(sequence, page), LENGTH(sequence) and COUNT are what the operands hold,
-// START(sequence) the offsets of scratch, which do not decrease, PLACE(n) is where the place of token
-// n goes, RAISE(kind, index) raises an error.
+// START(sequence) the offsets of scratch, which do not decrease, PLACE(n) is where the place of
+// token n goes, RAISE(kind, index) raises an error.
 
 const u32 n = GLOBAL_ID;
 const i32 tokens = TO_INT(ARGS(tokens)), pages = TO_INT(ARGS(pages));
