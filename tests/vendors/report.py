@@ -155,6 +155,8 @@ def families(target, lines):
 
 
 def main():
+    if len(sys.argv) != 2 or not pathlib.Path(sys.argv[1]).is_dir():
+        sys.exit(__doc__)
     folder = pathlib.Path(sys.argv[1])
     targets = json.loads((HERE / 'targets.json').read_text(encoding='utf-8'))
     found = [(target, load(folder, target)) for target in targets]
