@@ -1220,6 +1220,8 @@ typedef struct tessera_matmul_call {
   const tessera_tensor* scale_b;
   /* output, [..., m, n]: n / 2 columns where they are paired */
   tessera_tensor** output;
+  /* optional, output, [..., m, 1]: of each row of a quantised output, which times this is meant */
+  tessera_tensor** scale;
   /* one of none, relu, gelu, gelu_tanh, silu, swiglu, geglu, default none: swiglu and geglu take
      columns in pairs: act(even) odd */
   tessera_value activation;
@@ -1234,6 +1236,9 @@ typedef struct tessera_matmul_call {
   /* one of f32, f16, bf16, i32, default none: of output; where it is not set that of a, of 8-bit
      floats and scaled i8 f32, of i8 alone i32 */
   tessera_value output_dtype;
+  /* one of none, i8, e4m3fn, e5m2, default none: output in that type, divided by the scale of
+     its row */
+  tessera_value quantise;
   /* one of default, high, highest, default none: how far arithmetic may depart from float, see
      tessera/precision.hpp */
   tessera_value precision;
@@ -1254,6 +1259,7 @@ static inline tessera_status tessera_matmul(const tessera_context* context,
   };
   const tessera_output outputs[] = {
       {"output", call->output, 0},
+      {"scale", call->scale, 0},
   };
   const tessera_option options[] = {
       {"activation", call->activation},
@@ -1262,13 +1268,14 @@ static inline tessera_status tessera_matmul(const tessera_context* context,
       {"alpha", call->alpha},
       {"beta", call->beta},
       {"output_dtype", call->output_dtype},
+      {"quantise", call->quantise},
       {"precision", call->precision},
   };
   const tessera_call generic = {sizeof(tessera_call),
       "matmul",
       operands, 8,
-      options, 7,
-      outputs, 1,
+      options, 8,
+      outputs, 2,
       0, stream};
   return tessera_run(context, &generic);
 }
@@ -1373,12 +1380,17 @@ typedef struct tessera_linear_call {
   const tessera_tensor* scale_weight;
   /* output, [..., out_features]: half as many columns where they are paired */
   tessera_tensor** output;
+  /* optional, output, [..., 1]: of each row of a quantised output, which times this is meant */
+  tessera_tensor** scale;
   /* one of none, relu, gelu, gelu_tanh, silu, swiglu, geglu, default none: swiglu and geglu take
      columns in pairs: act(even) odd */
   tessera_value activation;
   /* one of f32, f16, bf16, i32, default none: of output; where it is not set that of input, of
      8-bit floats and scaled i8 f32, of i8 alone i32 */
   tessera_value output_dtype;
+  /* one of none, i8, e4m3fn, e5m2, default none: output in that type, divided by the scale of
+     its row */
+  tessera_value quantise;
   /* one of default, high, highest, default none: how far arithmetic may depart from float, see
      tessera/precision.hpp */
   tessera_value precision;
@@ -1398,17 +1410,19 @@ static inline tessera_status tessera_linear(const tessera_context* context,
   };
   const tessera_output outputs[] = {
       {"output", call->output, 0},
+      {"scale", call->scale, 0},
   };
   const tessera_option options[] = {
       {"activation", call->activation},
       {"output_dtype", call->output_dtype},
+      {"quantise", call->quantise},
       {"precision", call->precision},
   };
   const tessera_call generic = {sizeof(tessera_call),
       "linear",
       operands, 7,
-      options, 3,
-      outputs, 1,
+      options, 4,
+      outputs, 2,
       0, stream};
   return tessera_run(context, &generic);
 }
