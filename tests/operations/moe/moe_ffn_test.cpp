@@ -60,7 +60,7 @@ TEST(MoeFfnRefusals, SayWhatIsWrong) {
       {"moe_ffn",
        forward,
        {{"activation", std::string("swish")}},
-       "option activation is \"swish\", not silu or gelu or gelu_tanh or relu or none"},
+       "option 'activation' must be silu or gelu or gelu_tanh or relu or none"},
       {"moe_ffn", forward, {{"gated", false}}, "gate_up f32[3, 8, 12] must be f32[3, 8, 6]"},
       {"moe_ffn", forward, {{"transposed", true}}, "down f32[3, 6, 8] must be f32[3, 8, 8]"},
       {"moe_ffn_backward",
