@@ -20,8 +20,8 @@ const std::map<std::pair<std::string, Backend>, std::size_t>& larger_budgets() {
       // in pages, codes of four types, and classes of head dims compiled in; the backward pass
       // takes up to five kernels. Seven and five are kv_cache's, by which ragged_page_attention_v3
       // writes.
-      {{"attention", Backend::kOpenCL}, 111},
-      {{"attention", Backend::kVulkan}, 63},
+      {{"attention", Backend::kOpenCL}, 114},
+      {{"attention", Backend::kVulkan}, 66},
       // Four operations in two variants, with the five kinds of sequences compiled in. The kernels
       // are small.
       {{"pooling", Backend::kOpenCL}, 32},
