@@ -86,13 +86,13 @@ INLINE void fetch_ahead(const global uchar* p, const global uchar* stop, ptrdiff
   PREFETCH(p + QUANT_AHEAD + (p + QUANT_AHEAD >= stop ? jump : 0));
 }
 
-#if BLOCKS
 // As quant_scale().
 INLINE floatv finite_scales(floatv x) {
   const uintv exponents = as_uintv(x) & (uintv)(0x7f800000u);
   return exponents == (uintv)(0x7f800000u) ? as_floatv((uintv)(0x7fc00000u)) : x;
 }
 
+#if BLOCKS
 // Blocks with scales of their own, whose halves are converted by vectors.
 INLINE void add_blocks(floatv* total, const global uchar* line, const float* x, int chunks, ptrdiff_t jump,
                        floatv zeros) {
