@@ -16,8 +16,12 @@
 #define GROUP_ID_Y gl_WorkGroupID.y
 #define GROUP_COUNT_X gl_NumWorkGroups.x
 #define ARGS(name) (args.name)
+#define SPACE_BARRIER() barrier()
+// Below -104 nothing of a float is left; functions of devices need not say so. NaN stays NaN.
+#define SPACE_EXP4(x) mix(exp(x), vec4(0.0), lessThan(x, vec4(-104.0)))
 #define ORDERED(i) ordered[i]
 #define SHARE(i) scratch_vectors[i]
+#define NUMBER(i) scratch_numbers[i]
 
 #define TYPE_OF(shift) ((args.types >> (shift)) & 3u)
 #define IS_ALIGNED ((args.features & SPACE_ALIGNED) != 0u)
