@@ -88,7 +88,7 @@ std::vector<Case> conformance(bool backward, DType dtype) {
   add("no_tokens", "seq 0: the state is passed on", none);
   Sizes large = states;
   large.tokens = 20;
-  large.states = 70;
+  large.states = 30;
   large.dim = 6;
   add("large_state", "states in several parts", large);
   packed.bias = packed.softplus = packed.wide = true;
