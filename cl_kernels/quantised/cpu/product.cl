@@ -81,17 +81,18 @@ INLINE void part_pairs(float* x) {
   }
 }
 
+// What is read next: behind the part of a row of weights that ends at `stop` comes that of the next row.
+INLINE void fetch_ahead(const global uchar* p, const global uchar* stop, ptrdiff_t jump) {
+  PREFETCH(p + QUANT_AHEAD + (p + QUANT_AHEAD >= stop ? jump : 0));
+}
+
 // As quant_scale().
 INLINE floatv finite_scales(floatv x) {
   const uintv exponents = as_uintv(x) & (uintv)(0x7f800000u);
   return exponents == (uintv)(0x7f800000u) ? as_floatv((uintv)(0x7fc00000u)) : x;
 }
 
-// What is read next: behind the part of a row of weights that ends at `stop` comes that of the next row.
-INLINE void fetch_ahead(const global uchar* p, const global uchar* stop, ptrdiff_t jump) {
-  PREFETCH(p + QUANT_AHEAD + (p + QUANT_AHEAD >= stop ? jump : 0));
-}
-
+#if BLOCKS
 // Blocks with scales of their own, whose halves are converted by vectors.
 INLINE void add_blocks(floatv* total, const global uchar* line, const float* x, int chunks, ptrdiff_t jump,
                        floatv zeros) {
@@ -129,6 +130,7 @@ INLINE void add_blocks(floatv* total, const global uchar* line, const float* x, 
   }
   UNROLL for (int r = 0; r < ROWS; ++r) total[r] += odd[r];
 }
+#endif
 
 // Up to VECTOR_WIDTH terms of a row, 0 behind `count`.
 INLINE floatv input_part(const global void* input, size_t at, int count) {
