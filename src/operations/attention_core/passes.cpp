@@ -325,6 +325,7 @@ Pass policies_pass(const AttentionSlots& slots, const ForwardKernel& kernel, boo
   const bool paged = slots.block_tables != kNoOperand;
   Pass pass;
   pass.name = codes ? "codes" : paged ? "paged" : "policies";
+  if (slots.value == slots.value_pages) pass.name += "_apart";
   if (!kernel.opencl.empty()) pass.opencl = {.file = kernel.opencl, .entry = kernel.entry};
   if (!kernel.vulkan.empty()) pass.vulkan = {.file = kernel.vulkan, .entry = "main"};
   pass.bindings = {slots.query, slots.key, slots.value, slots.output, slots.log_sum_exp};
@@ -340,9 +341,10 @@ Pass policies_pass(const AttentionSlots& slots, const ForwardKernel& kernel, boo
     if (codes) all.push_back({"CODES", 1});
     return all;
   };
-  pass.groups = [groups = kernel.groups, tiling = kernel.tiling, codes](const Problem& problem,
-                                                                        const Config& config) {
-    if (!call_of(problem).policies || call_of(problem).has_codes() != codes) return kNothing;
+  pass.groups = [groups = kernel.groups, tiling = kernel.tiling, codes, value = slots.value](
+                    const Problem& problem, const Config& config) {
+    const AttentionProblem& call = call_of(problem);
+    if (!call.policies || call.has_codes() != codes || call.slots.value != value) return kNothing;
     Dim3 count = groups(problem, config);
     count.x *= tiling(problem, config).splits;
     return count;
@@ -369,12 +371,16 @@ Pass policies_pass(const AttentionSlots& slots, const ForwardKernel& kernel, boo
 
 // Between the passes that find keys in pages and merge.
 std::vector<Pass> paged_passes(const AttentionSlots& slots, const ForwardKernel& kernel) {
-  std::vector<Pass> passes{pages_pass(slots, kernel.tiling), policies_pass(slots, kernel, false),
-                           combine_pass(slots, kernel.tiling, false),
-                           combine_pass(slots, kernel.tiling, true)};
-  if (kernel.takes_codes) passes.insert(passes.begin() + 2, policies_pass(slots, kernel, true));
-  if (slots.query_start_loc != kNoOperand)
-    passes.insert(passes.begin() + 1, work_pass(slots, kernel.tiling));
+  std::vector<AttentionSlots> pools{slots};
+  if (slots.value_pages != kNoOperand) pools.push_back(with_pools_apart(slots));
+  std::vector<Pass> passes{pages_pass(slots, kernel.tiling)};
+  if (slots.query_start_loc != kNoOperand) passes.push_back(work_pass(slots, kernel.tiling));
+  for (const AttentionSlots& of : pools) {
+    passes.push_back(policies_pass(of, kernel, false));
+    if (kernel.takes_codes) passes.push_back(policies_pass(of, kernel, true));
+  }
+  passes.push_back(combine_pass(slots, kernel.tiling, false));
+  passes.push_back(combine_pass(slots, kernel.tiling, true));
   return passes;
 }
 

@@ -10,6 +10,7 @@
 #include "operations/attention_core/typed_call.hpp"
 #include "operations/attention_core/validate.hpp"
 #include "operations/ragged_page_attention_v3/fused.hpp"
+#include "operations/ragged_page_attention_v3/scales.hpp"
 #include "tessera/operations/ragged_page_attention_v3.hpp"
 
 namespace tessera {
@@ -34,8 +35,11 @@ void check_cache(const Problem& problem) {
               " differ in heads or features; heads are those of keys and values by turns");
   require(problem, !five || cache[2] <= 1 || spec.strides[2] == cache[3] * spec.strides[3],
           operand_text(problem, kCache) + " must count its heads over both axes by one stride");
-  require(problem, !is_code(spec.dtype) || problem.has(kScale),
-          "kv_cache holds codes and needs kv_scale");
+  const FusedScales scales = scales_of(problem);
+  require(problem, !scales.of_codes || scales.key || scales.value,
+          "kv_cache holds codes and needs kv_scale, or k_scale and v_scale");
+  require(problem, !is_code(spec.dtype) || scales.of_codes || (!scales.key && !scales.value),
+          "takes kv_scale, or k_scale and v_scale, and not both");
   if (problem.has(kScale)) require_rank(problem, kScale, {3});
 }
 
@@ -101,10 +105,18 @@ Way write_and_attend() {
   variant.name = "write_and_attend";
   variant.idea = "append_to_cache, then ragged_page_attention, each as it is chosen";
   variant.dtypes = kStorage;
-  variant.passes = {distribution_pass()};
+  variant.passes = scale_passes();
+  variant.passes.push_back(distribution_pass());
   variant.steps = [](const Problem& problem, const Config&) {
-    return std::vector<Step>{LaunchStep{.pass = "distribution"}, append_step(problem),
-                             attend_step(problem)};
+    return std::vector<Step>{LaunchStep{.pass = "distribution"},
+                             LaunchStep{.pass = "scale_pairs"},
+                             append_step(problem),
+                             LaunchStep{.pass = "scaled_queries"},
+                             attend_step(problem),
+                             LaunchStep{.pass = "scaled_outputs"}};
+  };
+  variant.scratch_bytes = [](const Problem& problem, const Config&) {
+    return scaled_bytes(problem);
   };
   variant.space = [](const Problem&, const DeviceProfile&) {
     return std::vector<Config>{Config{}};
@@ -158,13 +170,25 @@ Operation described() {
   operation.operands[kScale].doc +=
       "; one for each token and head is made and written, others are read";
   operation.types = stored_types("queries", {"kv_cache"});
-  operation.options = {{.name = "softmax_scale",
-                        .fallback = {},
-                        .type = "float",
-                        .doc = "of the logits; default head_dim^-1/2"},
-                       soft_cap(),
-                       token_window(),
-                       splits()};
+  operation.options = {
+      {.name = "softmax_scale",
+       .fallback = {},
+       .type = "float",
+       .doc = "of the logits; default head_dim^-1/2"},
+      {.name = "q_scale",
+       .fallback = {},
+       .type = "float",
+       .doc = "> 0: queries become queries / q_scale in the type of kv_cache, "
+              "and logits q_scale times as large"},
+      {.name = "k_scale",
+       .fallback = {},
+       .type = "float",
+       .doc = "> 0: what the keys in kv_cache times it mean; of codes in place of "
+              "kv_scale, and new keys are divided by it"},
+      {.name = "v_scale", .fallback = {}, .type = "float", .doc = "> 0: the same of values"},
+      soft_cap(),
+      token_window(),
+      splits()};
   operation.errors = {
       {.kind = "distribution_out_of_order",
        .operand = "distribution",
@@ -208,8 +232,13 @@ Tensor ragged_page_attention_v3(const Executor& on, const Tensor& queries, const
   add(tensors, "distribution", distribution);
   add(tensors, "softmax_aux", options.softmax_aux);
   add(tensors, "kv_scale", options.kv_scale);
-  return on.run("ragged_page_attention_v3", tensors, operations::attention::paged_options(options))
-      .at("output");
+  Options named = operations::attention::paged_options(options);
+  for (const auto& [name, value] :
+       {std::pair{"q_scale", options.q_scale}, std::pair{"k_scale", options.k_scale},
+        std::pair{"v_scale", options.v_scale}}) {
+    if (value) named[name] = static_cast<double>(*value);
+  }
+  return on.run("ragged_page_attention_v3", tensors, std::move(named)).at("output");
 } catch (...) {
   rethrow_as_error();
 }
