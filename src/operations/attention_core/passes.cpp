@@ -2,7 +2,6 @@
 // The passes that variants of attention share.
 #include "abi/shared.h"
 #include "operations/attention_core/core/combine.h"
-#include "operations/attention_core/core/position_bias_args.h"
 #include "operations/attention_core/core/rows_args.h"
 #include "operations/attention_core/core/spans_args.h"
 #include "operations/attention_core/core/weights_args.h"
@@ -156,51 +155,40 @@ Pass pages_pass(const AttentionSlots& slots, const Tiling& tiling) {
   return pass;
 }
 
-Pass spans_pass(const AttentionSlots& slots) {
+Pass spans_pass(const AttentionSlots& slots, const Tiling& tiling) {
   Pass pass = helper_pass("spans");
   pass.axes = {};
-  pass.bindings = {kScratch, slots.sequence_start, slots.sequence_end, kErrors};
+  pass.bindings = {kScratch, slots.sequence_start, slots.sequence_end, kErrors,
+                   slots.position_bias};
   pass.errors_at = offsetof(abi::AttentionSpansArgs, errors);
   pass.groups = [](const Problem& problem, const Config&) {
-    return Dim3{ceil_div(call_of(problem).batch, kHelperItems), 1, 1};
+    const AttentionProblem& call = call_of(problem);
+    const std::int64_t heads = heads_of_position_bias(problem);
+    const std::int64_t items = std::max(call.batch, heads > 0 ? call.kv_len : 0);
+    return Dim3{ceil_div(items, kHelperItems), narrow(std::max<std::int64_t>(heads, 1)), 1};
   };
-  pass.args = [](const Problem& problem, const Config&) {
+  pass.args = [tiling](const Problem& problem, const Config& config) {
     const AttentionProblem& call = call_of(problem);
     const TensorSpec &starts = problem.spec(call.slots.sequence_start),
                      &ends = problem.spec(call.slots.sequence_end);
-    return argument_bytes(abi::AttentionSpansArgs{.batch = narrow(call.batch),
-                                                  .kv_len = narrow(call.kv_len),
-                                                  .band_low = static_cast<abi::i32>(call.band_low),
-                                                  .rows = 0,
-                                                  .starts_offset = narrow(starts.offset),
-                                                  .starts_stride = narrow(starts.strides[0]),
-                                                  .ends_offset = narrow(ends.offset),
-                                                  .ends_stride = narrow(ends.strides[0]),
-                                                  .errors = 0});
-  };
-  return pass;
-}
-
-Pass position_bias_pass(const AttentionSlots& slots, const Tiling& tiling) {
-  Pass pass = helper_pass("position_bias");
-  pass.axes = storage_axes;
-  pass.constants = {};
-  pass.bindings = {slots.position_bias, kScratch};
-  pass.groups = [](const Problem& problem, const Config&) {
-    const std::int64_t heads = heads_of_position_bias(problem);
-    return heads > 0 ? Dim3{ceil_div(call_of(problem).kv_len, kHelperItems), narrow(heads), 1}
-                     : kNothing;
-  };
-  pass.args = [tiling](const Problem& problem, const Config& config) {
-    const TensorSpec spec = with_rank(problem.spec(call_of(problem).slots.position_bias), 2);
-    return argument_bytes(abi::AttentionPositionBiasArgs{
-        .keys = narrow(call_of(problem).kv_len),
-        .biases = narrow(spec.shape[1]),
-        .type = dtype_axis(spec.dtype),
-        .offset = narrow(spec.offset),
-        .stride_head = spec.shape[0] == 1 ? 0 : narrow(spec.strides[0]),
-        .stride = narrow(spec.strides[1]),
-        .to = static_cast<abi::u32>(scratch_of(problem, tiling(problem, config)).biases / 4)});
+    abi::AttentionSpansArgs args{};
+    args.batch = narrow(call.batch);
+    args.kv_len = narrow(call.kv_len);
+    args.band_low = static_cast<abi::i32>(call.band_low);
+    args.starts_offset = narrow(starts.offset);
+    args.starts_stride = narrow(starts.strides[0]);
+    args.ends_offset = narrow(ends.offset);
+    args.ends_stride = narrow(ends.strides[0]);
+    args.heads = narrow(heads_of_position_bias(problem));
+    if (args.heads == 0) return argument_bytes(args);
+    const TensorSpec spec = with_rank(problem.spec(call.slots.position_bias), 2);
+    args.biases = narrow(spec.shape[1]);
+    args.type = dtype_axis(spec.dtype);
+    args.biases_offset = narrow(spec.offset);
+    args.biases_stride_head = narrow(spec.strides[0]);
+    args.biases_stride = narrow(spec.strides[1]);
+    args.to = static_cast<abi::u32>(scratch_of(problem, tiling(problem, config)).biases / 4);
+    return argument_bytes(args);
   };
   return pass;
 }
@@ -387,7 +375,7 @@ std::vector<Pass> paged_passes(const AttentionSlots& slots, const ForwardKernel&
 std::vector<Pass> forward_passes(const AttentionSlots& slots, const ForwardKernel& kernel) {
   if (slots.block_tables != kNoOperand) return paged_passes(slots, kernel);
   const bool spans = slots.sequence_start != kNoOperand;
-  std::vector<Pass> passes{spans ? spans_pass(slots) : rows_pass(slots),
+  std::vector<Pass> passes{spans ? spans_pass(slots, kernel.tiling) : rows_pass(slots),
                            map_pass(slots, kernel.tiling),
                            plain_pass(slots, kernel),
                            policies_pass(slots, kernel, false),
@@ -395,8 +383,6 @@ std::vector<Pass> forward_passes(const AttentionSlots& slots, const ForwardKerne
                            combine_pass(slots, kernel.tiling, true)};
   if (kernel.takes_codes && slots.key_scale != kNoOperand)
     passes.insert(passes.end() - 2, policies_pass(slots, kernel, true));
-  if (slots.position_bias != kNoOperand)
-    passes.insert(passes.begin() + 1, position_bias_pass(slots, kernel.tiling));
   if (!kernel.takes_policies) passes = {plain_pass(slots, kernel)};
   if (kernel.takes_list) passes.insert(passes.begin() + 1, work_pass(slots, kernel.tiling));
   if (slots.weights != kNoOperand) passes.push_back(weights_pass(slots, kernel.tiling));

@@ -328,10 +328,12 @@ std::vector<Case> paged_cases(const AttentionSlots& slots, const StorageTypes& t
                       .features = kLogSumExp,
                       .scale_of = ScaleOf::kHead,
                       .apart = true});
-    shapes.push_back({.name = "value_pool",
-                      .why = "values of another width in a pool of their own",
-                      .sizes = {.head_dim = 40, .value_dim = 24},
-                      .apart = true});
+    if (!is_code(stored_dtype(types))) {
+      shapes.push_back({.name = "value_pool",
+                        .why = "values of another width in a pool of their own",
+                        .sizes = {.head_dim = 40, .value_dim = 24},
+                        .apart = true});
+    }
     shapes.push_back(
         {.name = "chunks",
          .why = "a head_dim that matrix units pad, pages of which eight tokens are in a tile",
