@@ -8,7 +8,7 @@
 
 #include "kernel/option_access.hpp"
 #include "kernel/steps.hpp"
-#include "operations/attention_core/distribution_args.h"
+#include "operations/attention_core/fused_args.h"
 #include "operations/attention_core/records.hpp"
 #include "operations/ragged_page_attention_v3/scales.hpp"
 

@@ -39,7 +39,7 @@ FusedCall fused_call(const CallStep& step, const Problem& problem, std::span<Hos
                      std::byte* scratch = nullptr);
 
 // Those of attend_step(), by the names that its operands have here; they come behind those of
-// distribution_args.h.
+// fused_args.h.
 std::vector<ErrorKind> attend_errors();
 
 void reference_fused(const Problem& problem, std::span<HostTensor> tensors);

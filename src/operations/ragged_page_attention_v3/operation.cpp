@@ -4,7 +4,6 @@
 
 #include "base/system/out_of_memory.hpp"
 #include "kernel/steps.hpp"
-#include "operations/attention_core/distribution_args.h"
 #include "operations/attention_core/launch.hpp"
 #include "operations/attention_core/records.hpp"
 #include "operations/attention_core/typed_call.hpp"
@@ -78,42 +77,15 @@ void validate(Problem& problem) {
   problem.set_details(FusedSlot{});
 }
 
-Pass distribution_pass() {
-  Pass pass = helper_pass("distribution");
-  pass.axes = {};
-  pass.constants = {};
-  pass.bindings = {kDistribution, kStarts, kErrors};
-  pass.errors_at = offsetof(abi::AttentionDistributionArgs, errors);
-  pass.groups = [](const Problem& problem, const Config&) {
-    return Dim3{ceil_div(std::max<std::int64_t>(problem.spec(kLengths).shape[0], 3), kHelperItems)};
-  };
-  pass.args = [](const Problem& problem, const Config&) {
-    const TensorSpec &ends = problem.spec(kDistribution), &starts = problem.spec(kStarts);
-    return argument_bytes(
-        abi::AttentionDistributionArgs{.sequences = narrow(problem.spec(kLengths).shape[0]),
-                                       .offset = narrow(ends.offset),
-                                       .stride = narrow(ends.strides[0]),
-                                       .starts_offset = narrow(starts.offset),
-                                       .starts_stride = narrow(starts.strides[0]),
-                                       .errors = 0});
-  };
-  return pass;
-}
-
 Way write_and_attend() {
   Variant variant;
   variant.name = "write_and_attend";
   variant.idea = "append_to_cache, then ragged_page_attention, each as it is chosen";
   variant.dtypes = kStorage;
-  variant.passes = scale_passes();
-  variant.passes.push_back(distribution_pass());
+  variant.passes = fused_passes();
   variant.steps = [](const Problem& problem, const Config&) {
-    return std::vector<Step>{LaunchStep{.pass = "distribution"},
-                             LaunchStep{.pass = "scale_pairs"},
-                             append_step(problem),
-                             LaunchStep{.pass = "scaled_queries"},
-                             attend_step(problem),
-                             LaunchStep{.pass = "scaled_outputs"}};
+    return std::vector<Step>{LaunchStep{.pass = "begin"}, append_step(problem),
+                             attend_step(problem), LaunchStep{.pass = "scaled_outputs"}};
   };
   variant.scratch_bytes = [](const Problem& problem, const Config&) {
     return scaled_bytes(problem);

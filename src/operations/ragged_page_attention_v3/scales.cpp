@@ -8,8 +8,8 @@
 
 #include "abi/storage.h"
 #include "kernel/option_access.hpp"
+#include "operations/attention_core/fused_args.h"
 #include "operations/attention_core/launch.hpp"
-#include "operations/attention_core/scaled_args.h"
 #include "operations/common/codes.hpp"
 #include "operations/common/numerics.hpp"
 #include "operations/ragged_page_attention_v3/fused.hpp"
@@ -37,27 +37,82 @@ abi::AttentionScaledRows rows_of(const TensorSpec& spec) {
           .stride_head = narrow(spec.strides[1])};
 }
 
-abi::AttentionScaledArgs scaled_arguments(const TensorSpec& from, const TensorSpec& to) {
-  return {.rows = narrow(from.shape[0]),
-          .heads = narrow(from.shape[1]),
-          .dim = narrow(from.shape[2]),
-          .code = 0,
-          .divisor = 1,
-          .factor = 1,
-          .most = std::numeric_limits<float>::infinity(),
-          .from = rows_of(from),
-          .to = rows_of(to)};
+void take_rows(abi::AttentionFusedArgs& args, const TensorSpec& from, const TensorSpec& to) {
+  args.elements = narrow(from.elements());
+  args.heads = narrow(from.shape[1]);
+  args.dim = narrow(from.shape[2]);
+  args.type = dtype_axis(from.dtype);
+  args.divisor = args.factor = 1;
+  args.most = std::numeric_limits<float>::infinity();
+  args.from = rows_of(from);
+  args.to = rows_of(to);
 }
 
-Pass scaled_pass(const std::string& name, std::size_t from, std::size_t to) {
-  Pass pass = helper_pass("scaled_rows");
+abi::AttentionFusedArgs begin_arguments(const Problem& problem) {
+  const TensorSpec &ends = problem.spec(kDistribution), &starts = problem.spec(kStarts);
+  abi::AttentionFusedArgs args{};
+  args.distribution = {.ends = 3,
+                       .sequences = narrow(problem.spec(kLengths).shape[0]),
+                       .offset = narrow(ends.offset),
+                       .stride = narrow(ends.strides[0]),
+                       .starts_offset = narrow(starts.offset),
+                       .starts_stride = narrow(starts.strides[0]),
+                       .errors = 0};
+  const FusedScales scales = scales_of(problem);
+  if (scales.query) {
+    take_rows(args, problem.spec(kQueries), scaled_queries(problem).spec);
+    const DType stored = problem.spec(kCache).dtype;
+    args.divisor = static_cast<float>(*scales.query);
+    if (is_code(stored)) {
+      args.code = dtype_axis(stored);
+    } else {
+      args.most = static_cast<float>(largest_number(stored));
+    }
+  }
+  if (scales.of_codes) {
+    const TensorSpec pairs = scale_pairs(problem).spec;
+    args.pairs = narrow(pairs.elements());
+    args.pairs_offset = narrow(pairs.offset);
+    args.key_scale = static_cast<float>(scales.key.value_or(1));
+    args.value_scale = static_cast<float>(scales.value.value_or(1));
+  }
+  return args;
+}
+
+abi::AttentionFusedArgs output_arguments(const Problem& problem) {
+  abi::AttentionFusedArgs args{};
+  const TensorSpec& spec = problem.spec(kOutput);
+  if (scales_of(problem).of_outputs() == 1) return args;
+  take_rows(args, spec, spec);
+  args.factor = static_cast<float>(scales_of(problem).of_outputs());
+  return args;
+}
+
+// One program for all of a device's calls.
+std::vector<Define> storage_axis(const Problem&, const DeviceProfile& profile) {
+  return {{"STORAGE16", has(profile.features, Feature::kStorage16) ? 1U : 0U}};
+}
+
+Pass fused_pass(const char* name, std::vector<std::size_t> bindings,
+                abi::AttentionFusedArgs (*arguments)(const Problem&)) {
+  Pass pass = helper_pass("fused");
   pass.name = name;
+  pass.axes = storage_axis;
   pass.constants = {};
-  pass.bindings = {from, to};
+  pass.bindings = std::move(bindings);
+  pass.errors_at = offsetof(abi::AttentionFusedArgs, distribution.errors);
+  pass.groups = [arguments](const Problem& problem, const Config&) {
+    const abi::AttentionFusedArgs args = arguments(problem);
+    return Dim3{ceil_div(std::max({args.distribution.ends, args.distribution.sequences,
+                                   args.elements, args.pairs}),
+                         kHelperItems),
+                1, 1};
+  };
+  pass.args = [arguments](const Problem& problem, const Config&) {
+    return argument_bytes(arguments(problem));
+  };
   return pass;
 }
-
-Dim3 items(std::int64_t count) { return Dim3{ceil_div(count, kHelperItems), 1, 1}; }
 
 // The nearest codes, and of floats what the storage type does not hold cut off.
 void to_codes(std::vector<double>& values, DType stored) {
@@ -133,52 +188,11 @@ void scale_outputs(const Problem& problem, std::span<HostTensor> tensors) {
   tensors[kOutput].write(values);
 }
 
-std::vector<Pass> scale_passes() {
-  Pass pairs = helper_pass("scale_pairs");
-  pairs.axes = {};
-  pairs.constants = {};
-  pairs.bindings = {kScratch};
-  pairs.groups = [](const Problem& problem, const Config&) {
-    return items(scales_of(problem).of_codes ? scale_pairs(problem).spec.elements() : 0);
-  };
-  pairs.args = [](const Problem& problem, const Config&) {
-    const FusedScales scales = scales_of(problem);
-    const TensorSpec spec = scale_pairs(problem).spec;
-    return argument_bytes(
-        abi::AttentionScalePairsArgs{.count = narrow(spec.elements()),
-                                     .offset = narrow(spec.offset),
-                                     .key = static_cast<float>(scales.key.value_or(1)),
-                                     .value = static_cast<float>(scales.value.value_or(1))});
-  };
-
-  Pass queries = scaled_pass("scaled_queries", kQueries, kScratch);
-  queries.groups = [](const Problem& problem, const Config&) {
-    return items(scales_of(problem).query ? problem.spec(kQueries).elements() : 0);
-  };
-  queries.args = [](const Problem& problem, const Config&) {
-    abi::AttentionScaledArgs args =
-        scaled_arguments(problem.spec(kQueries), scaled_queries(problem).spec);
-    const DType stored = problem.spec(kCache).dtype;
-    args.divisor = static_cast<float>(scales_of(problem).query.value_or(1));
-    if (is_code(stored)) {
-      args.code = dtype_axis(stored);
-    } else {
-      args.most = static_cast<float>(largest_number(stored));
-    }
-    return argument_bytes(args);
-  };
-
-  Pass outputs = scaled_pass("scaled_outputs", kOutput, kOutput);
-  outputs.groups = [](const Problem& problem, const Config&) {
-    return items(scales_of(problem).of_outputs() != 1 ? problem.spec(kOutput).elements() : 0);
-  };
-  outputs.args = [](const Problem& problem, const Config&) {
-    const TensorSpec& spec = problem.spec(kOutput);
-    abi::AttentionScaledArgs args = scaled_arguments(spec, spec);
-    args.factor = static_cast<float>(scales_of(problem).of_outputs());
-    return argument_bytes(args);
-  };
-  return {std::move(pairs), std::move(queries), std::move(outputs)};
+std::vector<Pass> fused_passes() {
+  return {
+      fused_pass("begin", {kDistribution, kStarts, kErrors, kQueries, kScratch}, begin_arguments),
+      fused_pass("scaled_outputs", {kNoOperand, kNoOperand, kErrors, kOutput, kOutput},
+                 output_arguments)};
 }
 
 }  // namespace tessera::operations::attention

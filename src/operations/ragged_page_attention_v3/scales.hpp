@@ -33,8 +33,8 @@ std::uint64_t scaled_bytes(const Problem& problem);
 std::vector<std::byte> scaled_reference(const Problem& problem, std::span<HostTensor> tensors);
 void scale_outputs(const Problem& problem, std::span<HostTensor> tensors);
 
-// "scale_pairs", "scaled_queries" and "scaled_outputs"; they launch nothing where there are no such
-// scales.
-std::vector<Pass> scale_passes();
+// "begin", which checks the distribution and writes what is in the scratch buffer, and
+// "scaled_outputs", which launches nothing where there is no such scale.
+std::vector<Pass> fused_passes();
 
 }  // namespace tessera::operations::attention

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "operations/attention/host_case.hpp"
-#include "operations/attention_core/distribution_args.h"
+#include "operations/attention_core/fused_args.h"
 #include "support/messages.hpp"
 #include "tessera/error.hpp"
 
