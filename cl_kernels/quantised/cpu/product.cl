@@ -65,7 +65,9 @@ INLINE floatv from_table(floatv table, uintv at) {
     }                                                                                                           \
   }
 ADD_CHUNK(add_chunk, const global uchar*)
+#if !BLOCKS
 ADD_CHUNK(add_held_chunk, const uchar*)
+#endif
 
 // The even terms of a chunk before the odd ones, as low and high halves of bytes have them.
 INLINE void part_pairs(float* x) {
