@@ -548,7 +548,8 @@ typedef struct tessera_ragged_page_attention_call {
   /* [rows, heads, head_dim]: one sequence after the other; head_dim is contiguous and 1 to 512 */
   const tessera_tensor* queries;
   /* [pages, page_size, 2 kv_heads, head_dim]: head 2 g is that of keys, 2 g + 1 that of values;
-     any strides but along head_dim; codes of i8, i4, e4m3fn or e5m2 have scales */
+     any strides but along head_dim; of keys alone, [pages, page_size, kv_heads, head_dim],
+     beside value_pages; codes of i8, i4, e4m3fn or e5m2 have scales */
   const tessera_tensor* kv_pages;
   /* [sequences]: how many tokens each sequence has, those of its queries included */
   const tessera_tensor* context_lens;
@@ -565,7 +566,13 @@ typedef struct tessera_ragged_page_attention_call {
   /* optional, [pages, page_size, 2 kv_heads]: what a code of kv_pages times this means, not
      negative; each axis may be 1 */
   const tessera_tensor* kv_scale;
-  /* output, [rows, heads, head_dim]: rows without tokens or sequence are 0 */
+  /* optional, [pages, page_size, kv_heads, value_dim]: values apart from keys; any strides but
+     along value_dim; codes of i8, i4, e4m3fn or e5m2 have scales */
+  const tessera_tensor* value_pages;
+  /* optional, [pages, page_size, kv_heads]: what a code of value_pages times this means, not
+     negative; each axis may be 1 */
+  const tessera_tensor* value_scale;
+  /* output, [rows, heads, value_dim]: rows without tokens or sequence are 0 */
   tessera_tensor** output;
   /* optional, output, [heads, rows]: natural logarithm; -inf for rows without tokens */
   tessera_tensor** log_sum_exp;
@@ -595,6 +602,8 @@ static inline tessera_status tessera_ragged_page_attention(const tessera_context
       {"num_seqs", call->num_seqs, 0},
       {"softmax_aux", call->softmax_aux, 0},
       {"kv_scale", call->kv_scale, 0},
+      {"value_pages", call->value_pages, 0},
+      {"value_scale", call->value_scale, 0},
   };
   const tessera_output outputs[] = {
       {"output", call->output, 0},
@@ -609,7 +618,7 @@ static inline tessera_status tessera_ragged_page_attention(const tessera_context
   };
   const tessera_call generic = {sizeof(tessera_call),
       "ragged_page_attention",
-      operands, 8,
+      operands, 10,
       options, 5,
       outputs, 2,
       0, stream};
@@ -653,6 +662,14 @@ typedef struct tessera_ragged_page_attention_v3_call {
   tessera_tensor** log_sum_exp;
   /* float, default none: of the logits; default head_dim^-1/2 */
   tessera_value softmax_scale;
+  /* float, default none: > 0: queries become queries / q_scale in the type of kv_cache, and
+     logits q_scale times as large */
+  tessera_value q_scale;
+  /* float, default none: > 0: what the keys in kv_cache times it mean; of codes in place of
+     kv_scale, and new keys are divided by it */
+  tessera_value k_scale;
+  /* float, default none: > 0: the same of values */
+  tessera_value v_scale;
   /* float, default none: > 0: logits become cap * tanh(logit / cap) */
   tessera_value logits_soft_cap;
   /* int, default none: at least 1: a row sees the last so many tokens up to its own, that one
@@ -686,6 +703,9 @@ static inline tessera_status tessera_ragged_page_attention_v3(const tessera_cont
   };
   const tessera_option options[] = {
       {"softmax_scale", call->softmax_scale},
+      {"q_scale", call->q_scale},
+      {"k_scale", call->k_scale},
+      {"v_scale", call->v_scale},
       {"logits_soft_cap", call->logits_soft_cap},
       {"sliding_window", call->sliding_window},
       {"num_splits", call->num_splits},
@@ -694,7 +714,7 @@ static inline tessera_status tessera_ragged_page_attention_v3(const tessera_cont
   const tessera_call generic = {sizeof(tessera_call),
       "ragged_page_attention_v3",
       operands, 10,
-      options, 5,
+      options, 8,
       outputs, 2,
       0, stream};
   return tessera_run(context, &generic);

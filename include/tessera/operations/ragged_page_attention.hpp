@@ -10,6 +10,11 @@
 //   key[t,g,:]   = kv_pages[block_tables[n, t / page_size], t % page_size, 2 g, :]
 //   value[t,g,:] = kv_pages[block_tables[n, t / page_size], t % page_size, 2 g + 1, :]
 //
+// or, with value_pages, from pools of their own:
+//
+//   key[t,g,:]   = kv_pages[block_tables[n, t / page_size], t % page_size, g, :]
+//   value[t,g,:] = value_pages[block_tables[n, t / page_size], t % page_size, g, :]
+//
 // cap(x) = c * tanh(x / c) with logits_soft_cap c. A sliding_window of w hides tokens up to p - w.
 // softmax_aux holds logits of tokens whose value is 0. Rows of no sequence, and rows without
 // tokens, are 0.
@@ -22,7 +27,7 @@
 //
 // Caches of codes (i8, i4, e4m3fn, e5m2; as quantise_cache makes them) have kv_scale: a
 // code times its scale is the number that is meant. Its axes are those of the cache but the last,
-// each of them or 1. Scales are not negative.
+// each of them or 1. Scales are not negative. Values apart from keys have value_scale.
 #pragma once
 
 #include <cstdint>
@@ -40,13 +45,16 @@ struct RaggedPageAttentionOptions {
   Tensor softmax_aux{};                          // [sinks], or [heads, sinks], or [kv_heads, sinks]
   std::int64_t num_splits = 0;           // work-groups that share a row's tokens; 0 = chosen
   std::optional<Precision> precision{};  // see Numerics in flash_attention.hpp
-  Tensor kv_scale{};  // of codes: f32 [pages, page_size, 2 kv_heads], axes may be 1
+  Tensor kv_scale{};     // of codes: f32 [pages, page_size, 2 kv_heads], axes may be 1
+  Tensor value_pages{};  // [pages, page_size, kv_heads, value_dim]: kv_pages holds keys alone
+  Tensor value_scale{};  // of codes there: f32 [pages, page_size, kv_heads], axes may be 1
 };
 
 // queries [rows, heads, head_dim]; kv_pages [pages, page_size, 2 kv_heads, head_dim] of the same
-// dtype or codes, whose heads are those of keys and values by turns; context_lens i32 [sequences],
+// dtype or codes, whose heads are those of keys and values by turns, or [pages, page_size,
+// kv_heads, head_dim] beside options.value_pages of the same dtype; context_lens i32 [sequences],
 // block_tables i32 [sequences, max_blocks], query_start_loc i32 [sequences + 1], num_seqs i32 [1].
-// Returns [rows, heads, head_dim]. heads is a multiple of kv_heads; head_dim is 1 to 512 and
+// Returns [rows, heads, value_dim]. heads is a multiple of kv_heads; head_dim is 1 to 512 and
 // contiguous, other strides are free. Throws InvalidArgument where shapes, dtypes or options do not
 // fit.
 TESSERA_API Tensor ragged_page_attention(const Executor& on, const Tensor& queries,

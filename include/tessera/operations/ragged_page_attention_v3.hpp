@@ -10,6 +10,16 @@
 //      made and written, any other is read. Everything else keeps its bits.
 //   2. ragged_page_attention over the cache as it is then.
 //
+// q_scale, k_scale and v_scale are what numbers of the queries, keys and values stand for; 1 where
+// they are not given:
+//   logits are softmax_scale * q_scale * k_scale * (q' . k), and outputs v_scale * sum_t w_t v_t
+//   q' is queries / q_scale in the cache's type, where q_scale is given, else queries: floats are
+//   rounded once, codes to the nearest, of ties the even one; the largest is the most
+// In a cache of floats, k and v are what it holds, and new ones are written as they are. In a cache
+// of codes, k_scale and v_scale are in place of kv_scale: new ones become round(key / k_scale) and
+// round(value / v_scale). With v_scale, 16-bit outputs over a cache of floats are rounded once more
+// than without.
+//
 // distribution = {i, j, k}: sequences [0, i) have one row, [i, j) are prefilled, [j, k) either, and
 // k is their number. Work is shared by the rows that there are, so i and j change no result; they
 // are checked.
@@ -32,8 +42,9 @@ struct RaggedPageAttentionV3Options {
   std::optional<float> logits_soft_cap{};        // > 0
   std::optional<std::int64_t> sliding_window{};  // >= 1, tokens
   Tensor softmax_aux{};                          // [sinks], or [heads, sinks], or [kv_heads, sinks]
-  Tensor kv_scale{};            // of codes: f32 [pages, page_size, 2 kv_heads], axes may be 1
-  std::int64_t num_splits = 0;  // work-groups that share a row's tokens; 0 = chosen
+  Tensor kv_scale{};  // of codes: f32 [pages, page_size, 2 kv_heads], axes may be 1
+  std::optional<float> q_scale{}, k_scale{}, v_scale{};  // > 0
+  std::int64_t num_splits = 0;           // work-groups that share a row's tokens; 0 = chosen
   std::optional<Precision> precision{};  // see Numerics in flash_attention.hpp
 };
 

@@ -85,10 +85,9 @@ Pass helper_pass(const std::string& name);
 // Kernels that come before those of a variant. They launch nothing where they are not needed.
 Pass rows_pass(const AttentionSlots& slots);
 Pass pages_pass(const AttentionSlots& slots, const Tiling& tiling);  // in place of rows_pass
-Pass spans_pass(const AttentionSlots& slots);                        // the same
+Pass spans_pass(const AttentionSlots& slots, const Tiling& tiling);  // the same
 Pass map_pass(const AttentionSlots& slots, const Tiling& tiling);
 Pass work_pass(const AttentionSlots& slots, const Tiling& tiling);
-Pass position_bias_pass(const AttentionSlots& slots, const Tiling& tiling);
 // And after one: the weights, where the call wants them.
 Pass weights_pass(const AttentionSlots& slots, const Tiling& tiling);
 

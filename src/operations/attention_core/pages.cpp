@@ -36,13 +36,11 @@ TensorSpec rows(const Problem& problem, std::size_t slot) {
   return result;
 }
 
-bool is_combined(const AttentionSlots& slots) { return slots.key == slots.value; }
-
 TensorSpec pool(const Problem& problem, TensorSpec spec, std::int64_t first_head) {
   const AttentionProblem& call = problem.as<AttentionProblem>();
   if (!call.is_paged()) return with_batch(spec);
-  if (is_combined(call.slots)) return every_other_head(std::move(spec), first_head);
-  return permuted(spec, {0, 2, 1, 3});
+  if (call.is_combined()) return every_other_head(std::move(spec), first_head);
+  return call.has_heads_first() ? permuted(spec, {0, 2, 1, 3}) : spec;
 }
 
 // As if each scale were a row of one feature.
@@ -79,7 +77,7 @@ void require_pool(const Problem& problem, std::size_t slot, const std::string& a
 // The pools: what they say of the call.
 void parse_pools(const Problem& problem, AttentionProblem& call) {
   const AttentionSlots& slots = call.slots;
-  if (is_combined(slots)) {
+  if (call.is_combined()) {
     require_pool(problem, slots.key, "[pages, page_size, 2 kv_heads, head_dim]");
     const Shape& shape = problem.spec(slots.key).shape;
     require(problem, shape[2] % 2 == 0,
@@ -90,15 +88,20 @@ void parse_pools(const Problem& problem, AttentionProblem& call) {
     call.kv_heads = shape[2] / 2;
     call.value_dim = shape[3];
   } else {
-    for (const std::size_t slot : {slots.key, slots.value})
-      require_pool(problem, slot, "[pages, kv_heads, page_size, dim]");
+    const bool heads_first = call.has_heads_first();
+    const std::size_t heads = heads_first ? 1 : 2;
+    for (const std::size_t slot : {slots.key, slots.value}) {
+      require_pool(
+          problem, slot,
+          heads_first ? "[pages, kv_heads, page_size, dim]" : "[pages, page_size, kv_heads, dim]");
+    }
     const Shape &keys = problem.spec(slots.key).shape, &values = problem.spec(slots.value).shape;
     require(problem, keys[0] == values[0] && keys[1] == values[1] && keys[2] == values[2],
             operand_text(problem, slots.key) + " and " + operand_text(problem, slots.value) +
                 " must have the same pages, heads and page size");
     call.paged.pages = keys[0];
-    call.paged.size = keys[2];
-    call.kv_heads = keys[1];
+    call.paged.size = keys[3 - heads];
+    call.kv_heads = keys[heads];
     call.value_dim = values[3];
   }
   require(problem, problem.spec(slots.key).shape[3] == call.head_dim,
@@ -165,7 +168,10 @@ TensorSpec value_scales(const Problem& problem) {
 }
 
 void validate_paged_attention(Problem& problem) {
-  const AttentionSlots slots = attention_slots(problem.operation->operands);
+  AttentionSlots slots = attention_slots(problem.operation->operands);
+  if (problem.has(slots.value_pages)) slots = with_pools_apart(slots);
+  require(problem, problem.has(slots.value_pages) || !problem.has(slots.value_pages_scale),
+          "value_scale needs value_pages beside it; kv_scale has the scales of both");
   const Shape& query = problem.spec(slots.query).shape;
   require(problem, query.size() == 3,
           operand_text(problem, slots.query) + " must have the 3 axes [rows, heads, head_dim]");

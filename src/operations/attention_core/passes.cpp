@@ -2,7 +2,6 @@
 // The passes that variants of attention share.
 #include "abi/shared.h"
 #include "operations/attention_core/core/combine.h"
-#include "operations/attention_core/core/position_bias_args.h"
 #include "operations/attention_core/core/rows_args.h"
 #include "operations/attention_core/core/spans_args.h"
 #include "operations/attention_core/core/weights_args.h"
@@ -156,51 +155,40 @@ Pass pages_pass(const AttentionSlots& slots, const Tiling& tiling) {
   return pass;
 }
 
-Pass spans_pass(const AttentionSlots& slots) {
+Pass spans_pass(const AttentionSlots& slots, const Tiling& tiling) {
   Pass pass = helper_pass("spans");
   pass.axes = {};
-  pass.bindings = {kScratch, slots.sequence_start, slots.sequence_end, kErrors};
+  pass.bindings = {kScratch, slots.sequence_start, slots.sequence_end, kErrors,
+                   slots.position_bias};
   pass.errors_at = offsetof(abi::AttentionSpansArgs, errors);
   pass.groups = [](const Problem& problem, const Config&) {
-    return Dim3{ceil_div(call_of(problem).batch, kHelperItems), 1, 1};
+    const AttentionProblem& call = call_of(problem);
+    const std::int64_t heads = heads_of_position_bias(problem);
+    const std::int64_t items = std::max(call.batch, heads > 0 ? call.kv_len : 0);
+    return Dim3{ceil_div(items, kHelperItems), narrow(std::max<std::int64_t>(heads, 1)), 1};
   };
-  pass.args = [](const Problem& problem, const Config&) {
+  pass.args = [tiling](const Problem& problem, const Config& config) {
     const AttentionProblem& call = call_of(problem);
     const TensorSpec &starts = problem.spec(call.slots.sequence_start),
                      &ends = problem.spec(call.slots.sequence_end);
-    return argument_bytes(abi::AttentionSpansArgs{.batch = narrow(call.batch),
-                                                  .kv_len = narrow(call.kv_len),
-                                                  .band_low = static_cast<abi::i32>(call.band_low),
-                                                  .rows = 0,
-                                                  .starts_offset = narrow(starts.offset),
-                                                  .starts_stride = narrow(starts.strides[0]),
-                                                  .ends_offset = narrow(ends.offset),
-                                                  .ends_stride = narrow(ends.strides[0]),
-                                                  .errors = 0});
-  };
-  return pass;
-}
-
-Pass position_bias_pass(const AttentionSlots& slots, const Tiling& tiling) {
-  Pass pass = helper_pass("position_bias");
-  pass.axes = storage_axes;
-  pass.constants = {};
-  pass.bindings = {slots.position_bias, kScratch};
-  pass.groups = [](const Problem& problem, const Config&) {
-    const std::int64_t heads = heads_of_position_bias(problem);
-    return heads > 0 ? Dim3{ceil_div(call_of(problem).kv_len, kHelperItems), narrow(heads), 1}
-                     : kNothing;
-  };
-  pass.args = [tiling](const Problem& problem, const Config& config) {
-    const TensorSpec spec = with_rank(problem.spec(call_of(problem).slots.position_bias), 2);
-    return argument_bytes(abi::AttentionPositionBiasArgs{
-        .keys = narrow(call_of(problem).kv_len),
-        .biases = narrow(spec.shape[1]),
-        .type = dtype_axis(spec.dtype),
-        .offset = narrow(spec.offset),
-        .stride_head = spec.shape[0] == 1 ? 0 : narrow(spec.strides[0]),
-        .stride = narrow(spec.strides[1]),
-        .to = static_cast<abi::u32>(scratch_of(problem, tiling(problem, config)).biases / 4)});
+    abi::AttentionSpansArgs args{};
+    args.batch = narrow(call.batch);
+    args.kv_len = narrow(call.kv_len);
+    args.band_low = static_cast<abi::i32>(call.band_low);
+    args.starts_offset = narrow(starts.offset);
+    args.starts_stride = narrow(starts.strides[0]);
+    args.ends_offset = narrow(ends.offset);
+    args.ends_stride = narrow(ends.strides[0]);
+    args.heads = narrow(heads_of_position_bias(problem));
+    if (args.heads == 0) return argument_bytes(args);
+    const TensorSpec spec = with_rank(problem.spec(call.slots.position_bias), 2);
+    args.biases = narrow(spec.shape[1]);
+    args.type = dtype_axis(spec.dtype);
+    args.biases_offset = narrow(spec.offset);
+    args.biases_stride_head = narrow(spec.strides[0]);
+    args.biases_stride = narrow(spec.strides[1]);
+    args.to = static_cast<abi::u32>(scratch_of(problem, tiling(problem, config)).biases / 4);
+    return argument_bytes(args);
   };
   return pass;
 }
@@ -325,6 +313,7 @@ Pass policies_pass(const AttentionSlots& slots, const ForwardKernel& kernel, boo
   const bool paged = slots.block_tables != kNoOperand;
   Pass pass;
   pass.name = codes ? "codes" : paged ? "paged" : "policies";
+  if (slots.value == slots.value_pages) pass.name += "_apart";
   if (!kernel.opencl.empty()) pass.opencl = {.file = kernel.opencl, .entry = kernel.entry};
   if (!kernel.vulkan.empty()) pass.vulkan = {.file = kernel.vulkan, .entry = "main"};
   pass.bindings = {slots.query, slots.key, slots.value, slots.output, slots.log_sum_exp};
@@ -340,9 +329,10 @@ Pass policies_pass(const AttentionSlots& slots, const ForwardKernel& kernel, boo
     if (codes) all.push_back({"CODES", 1});
     return all;
   };
-  pass.groups = [groups = kernel.groups, tiling = kernel.tiling, codes](const Problem& problem,
-                                                                        const Config& config) {
-    if (!call_of(problem).policies || call_of(problem).has_codes() != codes) return kNothing;
+  pass.groups = [groups = kernel.groups, tiling = kernel.tiling, codes, value = slots.value](
+                    const Problem& problem, const Config& config) {
+    const AttentionProblem& call = call_of(problem);
+    if (!call.policies || call.has_codes() != codes || call.slots.value != value) return kNothing;
     Dim3 count = groups(problem, config);
     count.x *= tiling(problem, config).splits;
     return count;
@@ -369,19 +359,23 @@ Pass policies_pass(const AttentionSlots& slots, const ForwardKernel& kernel, boo
 
 // Between the passes that find keys in pages and merge.
 std::vector<Pass> paged_passes(const AttentionSlots& slots, const ForwardKernel& kernel) {
-  std::vector<Pass> passes{pages_pass(slots, kernel.tiling), policies_pass(slots, kernel, false),
-                           combine_pass(slots, kernel.tiling, false),
-                           combine_pass(slots, kernel.tiling, true)};
-  if (kernel.takes_codes) passes.insert(passes.begin() + 2, policies_pass(slots, kernel, true));
-  if (slots.query_start_loc != kNoOperand)
-    passes.insert(passes.begin() + 1, work_pass(slots, kernel.tiling));
+  std::vector<AttentionSlots> pools{slots};
+  if (slots.value_pages != kNoOperand) pools.push_back(with_pools_apart(slots));
+  std::vector<Pass> passes{pages_pass(slots, kernel.tiling)};
+  if (slots.query_start_loc != kNoOperand) passes.push_back(work_pass(slots, kernel.tiling));
+  for (const AttentionSlots& of : pools) {
+    passes.push_back(policies_pass(of, kernel, false));
+    if (kernel.takes_codes) passes.push_back(policies_pass(of, kernel, true));
+  }
+  passes.push_back(combine_pass(slots, kernel.tiling, false));
+  passes.push_back(combine_pass(slots, kernel.tiling, true));
   return passes;
 }
 
 std::vector<Pass> forward_passes(const AttentionSlots& slots, const ForwardKernel& kernel) {
   if (slots.block_tables != kNoOperand) return paged_passes(slots, kernel);
   const bool spans = slots.sequence_start != kNoOperand;
-  std::vector<Pass> passes{spans ? spans_pass(slots) : rows_pass(slots),
+  std::vector<Pass> passes{spans ? spans_pass(slots, kernel.tiling) : rows_pass(slots),
                            map_pass(slots, kernel.tiling),
                            plain_pass(slots, kernel),
                            policies_pass(slots, kernel, false),
@@ -389,8 +383,6 @@ std::vector<Pass> forward_passes(const AttentionSlots& slots, const ForwardKerne
                            combine_pass(slots, kernel.tiling, true)};
   if (kernel.takes_codes && slots.key_scale != kNoOperand)
     passes.insert(passes.end() - 2, policies_pass(slots, kernel, true));
-  if (slots.position_bias != kNoOperand)
-    passes.insert(passes.begin() + 1, position_bias_pass(slots, kernel.tiling));
   if (!kernel.takes_policies) passes = {plain_pass(slots, kernel)};
   if (kernel.takes_list) passes.insert(passes.begin() + 1, work_pass(slots, kernel.tiling));
   if (slots.weights != kNoOperand) passes.push_back(weights_pass(slots, kernel.tiling));

@@ -52,6 +52,10 @@ struct AttentionProblem {
   std::int64_t band_low = 0, band_high = 0;
 
   bool is_paged() const { return paged.size > 0; }  // kv_len is then what one sequence has room for
+  // Keys and values by turns in one pool; or in pools of their own, by heads and then tokens where
+  // queries have no axis of rows.
+  bool is_combined() const { return slots.key == slots.value; }
+  bool has_heads_first() const { return !is_combined() && !packed; }
   bool has_codes() const { return slots.key_scale != kNoOperand && is_code(stored); }
   std::int64_t group() const { return heads / kv_heads; }
   // The keys [first, last) that row i sees where only the band hides any.

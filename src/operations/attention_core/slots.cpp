@@ -43,6 +43,7 @@ AttentionSlots attention_slots(const std::vector<Operand>& operands) {
       {"value_scale", &AttentionSlots::value_scale},
       {"kv_scale", &AttentionSlots::key_scale},
       {"kv_scale", &AttentionSlots::value_scale},
+      {"value_pages", &AttentionSlots::value_pages},
       {"output_gradient", &AttentionSlots::output_gradient},
       {"query_gradient", &AttentionSlots::query_gradient},
       {"key_gradient", &AttentionSlots::key_gradient},
@@ -56,6 +57,16 @@ AttentionSlots attention_slots(const std::vector<Operand>& operands) {
       if (operands[slot].name == name) slots.*member = slot;
     }
   }
+  if (slots.value_pages != kNoOperand) {
+    slots.value_pages_scale = slots.value_scale;
+    slots.value_scale = slots.key_scale;
+  }
+  return slots;
+}
+
+AttentionSlots with_pools_apart(AttentionSlots slots) {
+  slots.value = slots.value_pages;
+  slots.value_scale = slots.value_pages_scale;
   return slots;
 }
 

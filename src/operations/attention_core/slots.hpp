@@ -25,11 +25,16 @@ struct AttentionSlots {
               num_seqs = kNoOperand;
   // What codes of keys and values times them mean; the same one where heads are combined.
   std::size_t key_scale = kNoOperand, value_scale = kNoOperand;
+  // Values and their scales in calls that keep them apart from keys, where heads may be combined.
+  std::size_t value_pages = kNoOperand, value_pages_scale = kNoOperand;
   std::size_t output_gradient = kNoOperand, query_gradient = kNoOperand, key_gradient = kNoOperand,
               value_gradient = kNoOperand, bias_gradient = kNoOperand, sinks_gradient = kNoOperand;
 };
 
 // The slots of an operation whose operands have the family's names.
 AttentionSlots attention_slots(const std::vector<Operand>& operands);
+
+// Those of calls that have value_pages.
+AttentionSlots with_pools_apart(AttentionSlots slots);
 
 }  // namespace tessera::operations::attention

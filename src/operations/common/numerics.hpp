@@ -28,6 +28,11 @@ inline double smallest_number(DType dtype) {
   }
 }
 
+// The largest finite one of a type of 16 or 32 bits.
+inline double largest_number(DType dtype) {
+  return dtype == DType::kF16 ? 65504 : dtype == DType::kBF16 ? 0x1.FEp127 : 0x1.FFFFFEp127;
+}
+
 // A sum of n products in float, in any order, relative to the sum of their magnitudes: 8 sqrt(n)
 // units if roundings are independent (Higham and Mary, SIAM J. Sci. Comput. 41(5), 2019), and a few
 // for what happens around it.

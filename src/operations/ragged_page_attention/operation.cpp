@@ -22,7 +22,8 @@ Operation described() {
       input("queries", "[rows, heads, head_dim]",
             "one sequence after the other; head_dim is contiguous and 1 to 512"),
       stored("kv_pages", "[pages, page_size, 2 kv_heads, head_dim]",
-             "head 2 g is that of keys, 2 g + 1 that of values; any strides but along head_dim")};
+             "head 2 g is that of keys, 2 g + 1 that of values; any strides but along head_dim; of "
+             "keys alone, [pages, page_size, kv_heads, head_dim], beside value_pages")};
   append(operation.operands, tables("sequences"));
   append(operation.operands,
          {{.name = "query_start_loc",
@@ -33,7 +34,7 @@ Operation described() {
            .shape = "[1]",
            .dtypes = {DType::kI32},
            .doc = "how many sequences there are; what stands behind them is not looked at"},
-          output("output", "[rows, heads, head_dim]", "rows without tokens or sequence are 0"),
+          output("output", "[rows, heads, value_dim]", "rows without tokens or sequence are 0"),
           {.name = "log_sum_exp",
            .role = Role::kOutput,
            .optional = true,
@@ -41,8 +42,12 @@ Operation described() {
            .dtypes = {DType::kF32},
            .doc = "natural logarithm; -inf for rows without tokens"},
           sinks(),
-          scale("kv_scale", "kv_pages", "[pages, page_size, 2 kv_heads]")});
-  operation.types = stored_types("queries", {"kv_pages"});
+          scale("kv_scale", "kv_pages", "[pages, page_size, 2 kv_heads]"),
+          stored("value_pages", "[pages, page_size, kv_heads, value_dim]",
+                 "values apart from keys; any strides but along value_dim"),
+          scale("value_scale", "value_pages", "[pages, page_size, kv_heads]")});
+  operation.operands[operation.slot("value_pages")].optional = true;
+  operation.types = stored_types("queries", {"kv_pages", "value_pages"});
   operation.options = {{.name = "softmax_scale",
                         .fallback = {},
                         .type = "float",
@@ -78,6 +83,8 @@ Tensors run_paged(const Executor& on, const Tensor& queries, const Tensor& kv_pa
   add(tensors, "num_seqs", num_seqs);
   add(tensors, "softmax_aux", options.softmax_aux);
   add(tensors, "kv_scale", options.kv_scale);
+  add(tensors, "value_pages", options.value_pages);
+  add(tensors, "value_scale", options.value_scale);
   return on.run("ragged_page_attention", tensors, operations::attention::paged_options(options),
                 wanted);
 }

@@ -2,12 +2,15 @@
 #include "operations/ragged_page_attention_v3/fused.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 
+#include "kernel/option_access.hpp"
 #include "kernel/steps.hpp"
-#include "operations/attention_core/distribution_args.h"
+#include "operations/attention_core/fused_args.h"
 #include "operations/attention_core/records.hpp"
+#include "operations/ragged_page_attention_v3/scales.hpp"
 
 namespace tessera::operations::attention {
 namespace {
@@ -72,13 +75,28 @@ CallStep append_step(const Problem& problem) {
   if (problem.has(kScale)) {
     step.operands.push_back({"key_scale", {kScale, side_of(problem.spec(kScale), 0)}});
     step.operands.push_back({"value_scale", {kScale, side_of(problem.spec(kScale), 1)}});
+  } else if (scales_of(problem).of_codes) {
+    for (const std::int64_t side : {0, 1}) {
+      Place place = scale_pairs(problem);
+      place.spec.offset += side;
+      place.spec.shape[2] = 1;
+      step.operands.push_back({side == 0 ? "key_scale" : "value_scale", std::move(place)});
+    }
   }
   return step;
 }
 
 CallStep attend_step(const Problem& problem) {
+  const FusedScales scales = scales_of(problem);
   CallStep step{.operation = "ragged_page_attention", .options = problem.options};
-  step.operands = {{"queries", whole(problem, kQueries)},
+  for (const char* name : {"q_scale", "k_scale", "v_scale"}) step.options.erase(name);
+  if (scales.of_logits() != 1) {
+    const auto dim = static_cast<double>(problem.spec(kQueries).shape[2]);
+    step.options["softmax_scale"] =
+        kernel::number_option(problem, "softmax_scale").value_or(1 / std::sqrt(dim)) *
+        scales.of_logits();
+  }
+  step.operands = {{"queries", scales.query ? scaled_queries(problem) : whole(problem, kQueries)},
                    {"kv_pages", {kCache, heads_of_cache(problem)}},
                    {"context_lens", whole(problem, kLengths)},
                    {"block_tables", {kTables, tables_by_sequence(problem)}},
@@ -91,23 +109,27 @@ CallStep attend_step(const Problem& problem) {
   add("log_sum_exp", kLogSumExp);
   add("softmax_aux", kSinks);
   add("kv_scale", kScale);
+  if (scales.of_codes) step.operands.emplace_back("kv_scale", scale_pairs(problem));
   return step;
 }
 
-FusedCall fused_call(const CallStep& step, const Problem& problem, std::span<HostTensor> tensors) {
+FusedCall fused_call(const CallStep& step, const Problem& problem, std::span<HostTensor> tensors,
+                     std::byte* scratch) {
   FusedCall call{.problem = kernel::problem_of(step, problem), .tensors = {}};
   call.tensors.resize(call.problem.operands.size());
   for (const auto& [name, place] : step.operands)
-    call.tensors[call.problem.operation->slot(name)] = {.spec = place.spec,
-                                                        .data = tensors[place.slot].data};
+    call.tensors[call.problem.operation->slot(name)] = {
+        .spec = place.spec, .data = place.slot == kScratch ? scratch : tensors[place.slot].data};
   return call;
 }
 
 void reference_fused(const Problem& problem, std::span<HostTensor> tensors) {
+  std::vector<std::byte> scratch = scaled_reference(problem, tensors);
   for (const CallStep& step : {append_step(problem), attend_step(problem)}) {
-    FusedCall call = fused_call(step, problem, tensors);
+    FusedCall call = fused_call(step, problem, tensors, scratch.data());
     call.problem.operation->reference(call.problem, call.tensors);
   }
+  scale_outputs(problem, tensors);
 }
 
 std::vector<ErrorKind> attend_errors() {

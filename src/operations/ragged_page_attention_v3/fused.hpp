@@ -34,10 +34,12 @@ struct FusedCall {
   Problem problem;
   std::vector<HostTensor> tensors;
 };
-FusedCall fused_call(const CallStep& step, const Problem& problem, std::span<HostTensor> tensors);
+// `scratch`: what scaled_reference() made.
+FusedCall fused_call(const CallStep& step, const Problem& problem, std::span<HostTensor> tensors,
+                     std::byte* scratch = nullptr);
 
 // Those of attend_step(), by the names that its operands have here; they come behind those of
-// distribution_args.h.
+// fused_args.h.
 std::vector<ErrorKind> attend_errors();
 
 void reference_fused(const Problem& problem, std::span<HostTensor> tensors);

@@ -4,12 +4,12 @@
 
 #include "base/system/out_of_memory.hpp"
 #include "kernel/steps.hpp"
-#include "operations/attention_core/distribution_args.h"
 #include "operations/attention_core/launch.hpp"
 #include "operations/attention_core/records.hpp"
 #include "operations/attention_core/typed_call.hpp"
 #include "operations/attention_core/validate.hpp"
 #include "operations/ragged_page_attention_v3/fused.hpp"
+#include "operations/ragged_page_attention_v3/scales.hpp"
 #include "tessera/operations/ragged_page_attention_v3.hpp"
 
 namespace tessera {
@@ -34,8 +34,11 @@ void check_cache(const Problem& problem) {
               " differ in heads or features; heads are those of keys and values by turns");
   require(problem, !five || cache[2] <= 1 || spec.strides[2] == cache[3] * spec.strides[3],
           operand_text(problem, kCache) + " must count its heads over both axes by one stride");
-  require(problem, !is_code(spec.dtype) || problem.has(kScale),
-          "kv_cache holds codes and needs kv_scale");
+  const FusedScales scales = scales_of(problem);
+  require(problem, !scales.of_codes || scales.key || scales.value,
+          "kv_cache holds codes and needs kv_scale, or k_scale and v_scale");
+  require(problem, !is_code(spec.dtype) || scales.of_codes || (!scales.key && !scales.value),
+          "takes kv_scale, or k_scale and v_scale, and not both");
   if (problem.has(kScale)) require_rank(problem, kScale, {3});
 }
 
@@ -74,37 +77,18 @@ void validate(Problem& problem) {
   problem.set_details(FusedSlot{});
 }
 
-Pass distribution_pass() {
-  Pass pass = helper_pass("distribution");
-  pass.axes = {};
-  pass.constants = {};
-  pass.bindings = {kDistribution, kStarts, kErrors};
-  pass.errors_at = offsetof(abi::AttentionDistributionArgs, errors);
-  pass.groups = [](const Problem& problem, const Config&) {
-    return Dim3{ceil_div(std::max<std::int64_t>(problem.spec(kLengths).shape[0], 3), kHelperItems)};
-  };
-  pass.args = [](const Problem& problem, const Config&) {
-    const TensorSpec &ends = problem.spec(kDistribution), &starts = problem.spec(kStarts);
-    return argument_bytes(
-        abi::AttentionDistributionArgs{.sequences = narrow(problem.spec(kLengths).shape[0]),
-                                       .offset = narrow(ends.offset),
-                                       .stride = narrow(ends.strides[0]),
-                                       .starts_offset = narrow(starts.offset),
-                                       .starts_stride = narrow(starts.strides[0]),
-                                       .errors = 0});
-  };
-  return pass;
-}
-
 Way write_and_attend() {
   Variant variant;
   variant.name = "write_and_attend";
   variant.idea = "append_to_cache, then ragged_page_attention, each as it is chosen";
   variant.dtypes = kStorage;
-  variant.passes = {distribution_pass()};
+  variant.passes = fused_passes();
   variant.steps = [](const Problem& problem, const Config&) {
-    return std::vector<Step>{LaunchStep{.pass = "distribution"}, append_step(problem),
-                             attend_step(problem)};
+    return std::vector<Step>{LaunchStep{.pass = "begin"}, append_step(problem),
+                             attend_step(problem), LaunchStep{.pass = "scaled_outputs"}};
+  };
+  variant.scratch_bytes = [](const Problem& problem, const Config&) {
+    return scaled_bytes(problem);
   };
   variant.space = [](const Problem&, const DeviceProfile&) {
     return std::vector<Config>{Config{}};
@@ -158,13 +142,25 @@ Operation described() {
   operation.operands[kScale].doc +=
       "; one for each token and head is made and written, others are read";
   operation.types = stored_types("queries", {"kv_cache"});
-  operation.options = {{.name = "softmax_scale",
-                        .fallback = {},
-                        .type = "float",
-                        .doc = "of the logits; default head_dim^-1/2"},
-                       soft_cap(),
-                       token_window(),
-                       splits()};
+  operation.options = {
+      {.name = "softmax_scale",
+       .fallback = {},
+       .type = "float",
+       .doc = "of the logits; default head_dim^-1/2"},
+      {.name = "q_scale",
+       .fallback = {},
+       .type = "float",
+       .doc = "> 0: queries become queries / q_scale in the type of kv_cache, "
+              "and logits q_scale times as large"},
+      {.name = "k_scale",
+       .fallback = {},
+       .type = "float",
+       .doc = "> 0: what the keys in kv_cache times it mean; of codes in place of "
+              "kv_scale, and new keys are divided by it"},
+      {.name = "v_scale", .fallback = {}, .type = "float", .doc = "> 0: the same of values"},
+      soft_cap(),
+      token_window(),
+      splits()};
   operation.errors = {
       {.kind = "distribution_out_of_order",
        .operand = "distribution",
@@ -208,8 +204,13 @@ Tensor ragged_page_attention_v3(const Executor& on, const Tensor& queries, const
   add(tensors, "distribution", distribution);
   add(tensors, "softmax_aux", options.softmax_aux);
   add(tensors, "kv_scale", options.kv_scale);
-  return on.run("ragged_page_attention_v3", tensors, operations::attention::paged_options(options))
-      .at("output");
+  Options named = operations::attention::paged_options(options);
+  for (const auto& [name, value] :
+       {std::pair{"q_scale", options.q_scale}, std::pair{"k_scale", options.k_scale},
+        std::pair{"v_scale", options.v_scale}}) {
+    if (value) named[name] = static_cast<double>(*value);
+  }
+  return on.run("ragged_page_attention_v3", tensors, std::move(named)).at("output");
 } catch (...) {
   rethrow_as_error();
 }

@@ -12,6 +12,7 @@
 #include "operations/common/codes.hpp"
 #include "operations/common/numerics.hpp"
 #include "operations/ragged_page_attention_v3/fused.hpp"
+#include "operations/ragged_page_attention_v3/scales.hpp"
 
 namespace tessera::operations::attention {
 namespace {
@@ -44,18 +45,29 @@ Case with_new_tokens(const Case& from) {
 
 std::vector<Case> fused_cases(const StorageTypes& types) {
   std::vector<Case> cases;
-  for (const Case& from : attending().workload.cases(types)) cases.push_back(with_new_tokens(from));
+  const std::size_t apart = attending().slot("value_pages");
+  for (const Case& from : attending().workload.cases(types)) {
+    const bool has_pools = from.operands.size() > apart && from.operands[apart];
+    if (!has_pools) cases.push_back(with_new_tokens(from));
+  }
+  Case scaled = cases.front();
+  scaled.name = "scales";
+  scaled.why = "numbers of queries, keys and values that stand for others";
+  const bool codes = is_code(scaled.operands[kCache]->dtype);
+  scaled.options = {
+      {"q_scale", 0.5}, {"k_scale", codes ? 1.0 / 32 : 0.75}, {"v_scale", codes ? 1.0 / 64 : 1.5}};
+  scaled.operands[kScale] = std::nullopt;
+  cases.push_back(std::move(scaled));
   // Heads by fours, rows of 128: a cache as TPUs have it, and tables in one line.
   Case five = cases.front();
   five.name = "five_axes";
   five.why = "heads on two axes, rows and heads filled up";
   const Shape cache = five.operands[kCache]->shape;
-  const bool scaled = is_code(five.operands[kCache]->dtype);
   five.operands[kCache] = TensorSpec::contiguous(five.operands[kCache]->dtype,
                                                  {cache[0], cache[1], cache[2] / 4 + 1, 4, 128});
   const Shape tables = five.operands[kTables]->shape;
   five.operands[kTables] = TensorSpec::contiguous(DType::kI32, {tables[0] * tables[1]});
-  if (scaled) five.operands[kScale] = TensorSpec::contiguous(DType::kF32, {cache[0], 1, 1});
+  if (codes) five.operands[kScale] = TensorSpec::contiguous(DType::kF32, {cache[0], 1, 1});
   cases.push_back(std::move(five));
   return cases;
 }
@@ -87,11 +99,21 @@ void fill_new(HostTensor& tensor, DType stored, std::mt19937_64& random) {
   tensor.write(values);
 }
 
+// A little beside numbers of any type, and far from where roundings part.
+void fill_scaled(HostTensor& tensor, double scale, std::mt19937_64& random) {
+  std::vector<double> values(static_cast<std::size_t>(tensor.spec.elements()));
+  for (double& value : values) value = (static_cast<double>(random() % 15) - 7 + 1.0 / 64) * scale;
+  tensor.write(values);
+}
+
 void fill(const Problem& problem, const Case& shape, std::span<HostTensor> tensors) {
-  const FusedCall attend = fused_call(attend_step(problem), problem, tensors);
+  std::vector<std::byte> scratch(scaled_bytes(problem));
+  const FusedCall attend = fused_call(attend_step(problem), problem, tensors, scratch.data());
   std::vector<HostTensor> views = attend.tensors;
   attend.problem.operation->workload.fill(attend.problem, shape, views);
   std::mt19937_64 random(shape.seed * 1000003 + 43);
+  if (const std::optional<double> scale = scales_of(problem).query)
+    fill_scaled(tensors[kQueries], *scale, random);
   const DType stored = problem.spec(kCache).dtype;
   fill_new(tensors[kKeys], stored, random);
   fill_new(tensors[kValues], stored, random);
@@ -105,7 +127,7 @@ void fill(const Problem& problem, const Case& shape, std::span<HostTensor> tenso
   tensors[kDistribution].write(std::vector<double>{decoding, decoding, ends[2]});
   if (!is_code(stored)) return;
   // A scale that is given is one over which codes are exact.
-  if (written_by_fused(problem, tensors, kScale).empty()) {
+  if (problem.has(kScale) && written_by_fused(problem, tensors, kScale).empty()) {
     std::vector<double> scales(static_cast<std::size_t>(problem.spec(kScale).elements()));
     const double step = stored == DType::kE4M3FN ? 32 : stored == DType::kE5M2 ? 8192 : 1;
     std::ranges::fill(scales, 1 / (32 * step));
@@ -125,18 +147,34 @@ struct Copies {
   }
 };
 
+// Outputs times a factor, rounded once more.
+void scale_expected(Expectation& outputs, DType dtype, double factor) {
+  double sum = 0;
+  for (std::size_t n = 0; n < outputs.values.size(); ++n) {
+    outputs.values[n] *= factor;
+    const double rounding = storage_unit(dtype) * std::fabs(outputs.values[n]);
+    outputs.bounds[n] = factor * outputs.bounds[n] + rounding + smallest_number(dtype);
+    if (std::isfinite(rounding)) sum += rounding * rounding;
+  }
+  const auto count = static_cast<double>(std::max<std::size_t>(outputs.values.size(), 1));
+  outputs.rms_bound = factor * outputs.rms_bound + std::sqrt(sum / count);
+}
+
 std::vector<Expectation> expect(const Problem& problem, std::span<HostTensor> tensors,
                                 const Arithmetic& arithmetic, double max_flops) {
   Copies after{.tensors = {tensors.begin(), tensors.end()}, .bytes = {}};
   after.copy(kCache);
   if (problem.has(kScale)) after.copy(kScale);
-  FusedCall append = fused_call(append_step(problem), problem, after.tensors);
+  std::vector<std::byte> scratch = scaled_reference(problem, tensors);
+  FusedCall append = fused_call(append_step(problem), problem, after.tensors, scratch.data());
   append.problem.operation->reference(append.problem, append.tensors);
-  FusedCall attend = fused_call(attend_step(problem), problem, after.tensors);
+  FusedCall attend = fused_call(attend_step(problem), problem, after.tensors, scratch.data());
   std::vector<Expectation> expected = attend.problem.operation->workload.expect(
       attend.problem, attend.tensors, arithmetic, max_flops);
   for (Expectation& one : expected)
     one.slot = slots_by_name().at(attending().operands[one.slot].name);
+  if (const double factor = scales_of(problem).of_outputs(); factor != 1)
+    scale_expected(expected.front(), problem.dtype, factor);
   for (const std::size_t slot : {kCache, kScale}) {
     if (!problem.has(slot)) continue;
     Expectation written{.slot = slot, .elements = written_by_fused(problem, tensors, slot)};

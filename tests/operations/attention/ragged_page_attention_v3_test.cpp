@@ -4,10 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "operations/attention/host_case.hpp"
-#include "operations/attention_core/distribution_args.h"
+#include "operations/attention_core/fused_args.h"
 #include "support/messages.hpp"
 #include "tessera/error.hpp"
 
@@ -18,8 +19,9 @@ using Values = std::vector<double>;
 
 const Operation& fused() { return find_operation("ragged_page_attention_v3"); }
 
-Case case_of(const std::string& name) {
-  const std::vector<Case> cases = fused().workload.cases(fused().types.front());
+Case case_of(const std::string& name, const std::string& types = "f32") {
+  const std::vector<Case> cases =
+      fused().workload.cases(*std::ranges::find(fused().types, types, &StorageTypes::name));
   return *std::ranges::find(cases, name, &Case::name);
 }
 
@@ -44,7 +46,8 @@ TEST(RaggedPageAttentionV3, RefusesWhatDoesNotBelongTogether) {
   says("kv_cache", DType::kF32, {23, 16, 1, 2, 128},
        "kv_cache f32[23, 16, 1, 2, 128] and keys f32[41, 2, 64] differ in heads or features; heads "
        "are those of keys and values by turns");
-  says("kv_cache", DType::kI8, {23, 16, 4, 64}, "kv_cache holds codes and needs kv_scale");
+  says("kv_cache", DType::kI8, {23, 16, 4, 64},
+       "kv_cache holds codes and needs kv_scale, or k_scale and v_scale");
   says("block_tables", DType::kI32, {20},
        "block_tables i32[20] must have a line for each of the sequences of kv_lens i32[3]");
   says("distribution", DType::kI32, {2}, "distribution i32[2] must be [3]");
@@ -100,11 +103,97 @@ TEST(RaggedPageAttentionV3, WritesByTheFormulaAndThenAttends) {
   }
 }
 
+TEST(RaggedPageAttentionV3, RefusesScalesThatSayNothing) {
+  const auto says = [](const std::string& types, const Options& options, bool given,
+                       const std::string& text) {
+    Case shape = case_of(given ? "pages" : "scales", types);
+    EXPECT_EQ(testing::message_of<InvalidArgument>(
+                  [&] { make_problem(fused(), shape.operands, options); }),
+              "ragged_page_attention_v3: " + text);
+  };
+  says("f32", {{"q_scale", 0.0}}, false, "option 'q_scale' must be greater than 0, not '0'");
+  says("f32", {{"v_scale", -1.0}}, false, "option 'v_scale' must be greater than 0, not '-1'");
+  says("f32_i8", {{"q_scale", 1.0}}, false,
+       "kv_cache holds codes and needs kv_scale, or k_scale and v_scale");
+  says("f32_i8", {{"k_scale", 1.0}}, true, "takes kv_scale, or k_scale and v_scale, and not both");
+}
+
+// Numbers of a scale are ragged_page_attention's of what they stand for.
+TEST(RaggedPageAttentionV3, ScalesSayWhatNumbersStandFor) {
+  for (const std::string types : {"f32", "f32_i8"}) {
+    const bool codes = types != "f32";
+    const double q_scale = 0.25, k_scale = codes ? 1.0 / 32 : 0.75, v_scale = codes ? 0.5 : 1.5;
+    Case shape = case_of("scales", types);
+    shape.options = {{"q_scale", q_scale}, {"k_scale", k_scale}, {"v_scale", v_scale}};
+    testing::HostCase host(fused(), shape);
+    const auto at = [&](const char* operand) -> HostTensor& {
+      return host.tensors()[fused().slot(operand)];
+    };
+    Values queries = at("queries").read();
+    for (std::size_t n = 0; n < queries.size(); ++n)
+      queries[n] = 40 * std::sin(static_cast<double>(n));
+    at("queries").write(queries);
+    queries = at("queries").read();
+    fused().reference(host.problem(), host.tensors());
+
+    const Operation& plain = find_operation("ragged_page_attention");
+    const std::vector<Case> cases =
+        plain.workload.cases(*std::ranges::find(plain.types, types, &StorageTypes::name));
+    Case other_shape = *std::ranges::find(cases, "pages", &Case::name);
+    other_shape.options["softmax_scale"] = q_scale / 8 * (codes ? 1 : k_scale);
+    if (codes)
+      other_shape.operands[plain.slot("kv_scale")] = TensorSpec::contiguous(DType::kF32, {1, 1, 4});
+    testing::HostCase other(plain, other_shape);
+    const auto write = [&](const char* operand, const Values& numbers) {
+      other.tensors()[plain.slot(operand)].write(numbers);
+    };
+    for (double& query : queries) {
+      query /= q_scale;
+      if (codes) query = std::clamp(std::nearbyint(query), -128.0, 127.0);
+    }
+    write("queries", queries);
+    write("kv_pages", at("kv_cache").read());
+    write("context_lens", at("kv_lens").read());
+    write("block_tables", at("block_tables").read());
+    write("query_start_loc", at("query_start_loc").read());
+    write("num_seqs", {at("distribution").read()[2]});
+    if (codes) write("kv_scale", {k_scale, v_scale, k_scale, v_scale});
+    plain.reference(other.problem(), other.tensors());
+    Values expected = other.tensors()[plain.slot("output")].read();
+    const Values output = at("output").read();
+    for (std::size_t n = 0; n < expected.size(); ++n)
+      ASSERT_FLOAT_EQ(output[n], expected[n] * (codes ? 1 : v_scale)) << types << " " << n;
+  }
+}
+
+// By the names that operands have here, whichever of the two calls within finds it.
+TEST(RaggedPageAttentionV3, TellsErrorsOfItsOwnOperands) {
+  const auto raised = [](const char* operand, std::size_t index, double value) {
+    testing::HostCase host(fused(), case_of("pages"));
+    HostTensor& tensor = host.tensors()[fused().slot(operand)];
+    Values values = tensor.read();
+    values.at(index) = value;
+    tensor.write(values);
+    std::vector<std::string> told;
+    for (const Raised& each : fused().raises(host.problem(), host.tensors())) {
+      const ErrorKind& error = fused().errors.at(each.error);
+      told.push_back(error.kind + " of " + error.operand + " at " + std::to_string(each.index));
+    }
+    return told;
+  };
+  using Told = std::vector<std::string>;
+  EXPECT_EQ(raised("block_tables", 0, 1 << 20), Told{"page_outside_pool of block_tables at 0"});
+  EXPECT_EQ(raised("kv_lens", 0, 1 << 20).front(), "length_out_of_range of kv_lens at 0");
+  EXPECT_EQ(raised("query_start_loc", 0, -1).back(), "start_out_of_order of query_start_loc at 0");
+}
+
 TEST(RaggedPageAttentionV3, ChecksTheDistribution) {
   const auto raised = [](const Values& ends) {
     testing::HostCase host(fused(), case_of("pages"));
     host.tensors()[fused().slot("distribution")].write(ends);
-    return fused().raises(host.problem(), host.tensors());
+    std::vector<Raised> all = fused().raises(host.problem(), host.tensors());
+    std::erase_if(all, [](const Raised& each) { return each.error >= DISTRIBUTION_ERRORS; });
+    return all;
   };
   EXPECT_TRUE(raised({0, 1, 2}).empty());
   EXPECT_TRUE(raised({1, 1, 2}).empty());  // the first sequence has one row

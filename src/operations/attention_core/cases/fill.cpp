@@ -10,6 +10,7 @@
 #include "base/system/parallel.hpp"
 #include "operations/attention_core/cases/workload.hpp"
 #include "operations/attention_core/oracle/reference.hpp"
+#include "operations/common/numerics.hpp"
 
 namespace tessera::operations::attention {
 namespace {
@@ -20,13 +21,6 @@ using Values = std::vector<double>;
 constexpr std::int64_t kMostPairs = std::int64_t{1} << 22;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-// Of a storage type.
-double largest_number(DType dtype) {
-  return dtype == DType::kF16    ? 65504
-         : dtype == DType::kBF16 ? 0x1.FEp127
-                                 : double{std::numeric_limits<float>::max()};
-}
 
 class Filler {
  public:

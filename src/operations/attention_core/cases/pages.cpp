@@ -34,6 +34,7 @@ struct PagedCaseShape {
   Options options{};
   std::uint32_t features = 0;  // kSinks, kHeadSinks, kLogSumExp
   ScaleOf scale_of{};          // of codes
+  bool apart = false;          // keys and values in pools of their own, where they may be in one
   std::string data = "ragged";
   std::uint64_t seed = 1;
 };
@@ -51,8 +52,9 @@ TensorSpec scales_of(const TensorSpec& rows, ScaleOf scale_of, std::size_t heads
   return TensorSpec::contiguous(DType::kF32, shape);
 }
 
-Case make_paged_case(const AttentionSlots& slots, const StorageTypes& types,
+Case make_paged_case(const AttentionSlots& all_slots, const StorageTypes& types,
                      const PagedCaseShape& shape) {
+  const AttentionSlots slots = shape.apart ? with_pools_apart(all_slots) : all_slots;
   const DType dtype = types.dtype(), stored = stored_dtype(types);
   const PagedSizes& s = shape.sizes;
   const bool packed = slots.query_start_loc != kNoOperand;
@@ -71,6 +73,9 @@ Case make_paged_case(const AttentionSlots& slots, const StorageTypes& types,
   set(slots.query, dtype, {rows, s.heads, s.head_dim});
   if (slots.key == slots.value) {
     set(slots.key, stored, {pages, s.page_size, 2 * s.kv_heads, s.head_dim});
+  } else if (packed) {
+    set(slots.key, stored, {pages, s.page_size, s.kv_heads, s.head_dim});
+    set(slots.value, stored, {pages, s.page_size, s.kv_heads, value_dim});
   } else {
     set(slots.key, stored, {pages, s.kv_heads, s.page_size, s.head_dim});
     set(slots.value, stored, {pages, s.kv_heads, s.page_size, value_dim});
@@ -89,8 +94,7 @@ Case make_paged_case(const AttentionSlots& slots, const StorageTypes& types,
        {std::pair{slots.key_scale, slots.key}, std::pair{slots.value_scale, slots.value}}) {
     if (!is_code(stored)) break;
     result.operands.resize(std::max(result.operands.size(), slot + 1));
-    result.operands[slot] =
-        scales_of(*result.operands[of], shape.scale_of, slots.key == slots.value ? 2 : 1);
+    result.operands[slot] = scales_of(*result.operands[of], shape.scale_of, packed ? 2 : 1);
   }
   return result;
 }
@@ -227,7 +231,7 @@ class PagedFiller {
       }
     }
     const Shape& shape = problem_.spec(slot).shape;
-    const bool heads_first = call_.slots.key != call_.slots.value;
+    const bool heads_first = call_.has_heads_first();
     const std::int64_t inner = shape[3], middle = shape[2] * inner, page = shape[1] * middle;
     Values values(static_cast<std::size_t>(problem_.spec(slot).elements()));
     const std::uint64_t seed = random_();
@@ -319,6 +323,17 @@ std::vector<Case> paged_cases(const AttentionSlots& slots, const StorageTypes& t
                       .sizes = {.sequences = 3, .per_sequence = 9, .rows = 301},
                       .features = kLogSumExp,
                       .data = "normal"});
+    shapes.push_back({.name = "pools",
+                      .why = "keys and values in pools of their own",
+                      .features = kLogSumExp,
+                      .scale_of = ScaleOf::kHead,
+                      .apart = true});
+    if (!is_code(stored_dtype(types))) {
+      shapes.push_back({.name = "value_pool",
+                        .why = "values of another width in a pool of their own",
+                        .sizes = {.head_dim = 40, .value_dim = 24},
+                        .apart = true});
+    }
     shapes.push_back(
         {.name = "chunks",
          .why = "a head_dim that matrix units pad, pages of which eight tokens are in a tile",

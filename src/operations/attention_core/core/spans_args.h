@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arguments of attention/core/spans, which tells the one query of each sequence what it may see.
+// Arguments of attention/core/spans, which tells the one query of each sequence what it may see,
+// and makes a bias of every key of those of the first keys.
 #ifndef TESSERA_OPERATIONS_ATTENTION_SPANS_ARGS_H
 #define TESSERA_OPERATIONS_ATTENTION_SPANS_ARGS_H
 #include "abi/shared.h"
@@ -20,6 +21,13 @@ struct AttentionSpansArgs {
   u32 ends_offset;
   u32 ends_stride;
   u32 errors;
+  u32 heads;   // lines of biases; 0 = there are none
+  u32 biases;  // of a line; keys behind them have 0
+  u32 type;    // DTYPE_... of theirs
+  u32 biases_offset;
+  u32 biases_stride_head;
+  u32 biases_stride;
+  u32 to;  // in floats of the scratch buffer, [heads, kv_len]
 };
 
 TESSERA_ABI_END

@@ -216,6 +216,7 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
         std::pair{slots.output, output_rows(problem)}}) {
     if (const Refusal no = rejects_rows(problem, slot, rows)) return no;
   }
+  if (problem.has(slots.value_pages)) return "takes keys and values in one pool only";
   if (call.is_paged() && call.paged.size % 8 != 0)
     return "takes pages of a multiple of 8 tokens, not " + std::to_string(call.paged.size);
   const HopperGeometry geometry = geometry_of(problem, config);

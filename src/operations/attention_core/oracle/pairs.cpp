@@ -112,7 +112,6 @@ void AttentionPairs::gather_pages(const Problem& problem, std::span<const HostTe
   const auto gather = [&](std::size_t slot, std::size_t scale, const TensorSpec& spec,
                           bool values) {
     const std::vector<double> flat = read_rows(problem, tensors, slot, scale);
-    const bool combined = call_.slots.key == call_.slots.value;
     const std::int64_t dim = spec.shape[3], heads = call_.kv_heads;
     std::vector<Matrix> all(static_cast<std::size_t>(call_.batch * heads),
                             Matrix::Zero(call_.kv_len, dim));
@@ -121,9 +120,11 @@ void AttentionPairs::gather_pages(const Problem& problem, std::span<const HostTe
       for (std::int64_t key = 0; key < sequences[at].keys; ++key) {
         const std::int64_t page = sequences[at].pages[static_cast<std::size_t>(key / size)];
         for (std::int64_t head = 0; page >= 0 && head < heads; ++head) {
-          const std::int64_t token =
-              combined ? (page * size + key % size) * 2 * heads + 2 * head + values
-                       : (page * heads + head) * size + key % size;
+          const std::int64_t row = page * size + key % size;
+          const std::int64_t token = call_.is_combined() ? row * 2 * heads + 2 * head + values
+                                     : call_.has_heads_first()
+                                         ? (page * heads + head) * size + key % size
+                                         : row * heads + head;
           const std::int64_t batch = call_.packed ? 0 : n;
           all[static_cast<std::size_t>(batch * heads + head)].row(line(n) + key) =
               Eigen::Map<const Eigen::RowVectorXd>(flat.data() + token * dim, dim);
