@@ -50,7 +50,7 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
 }  // namespace
 
 std::optional<Way> cpu_way(const RecurrenceSlots& slots) {
-  if (slots.backward()) return std::nullopt;
+  if (slots.backward() || slots.delta()) return std::nullopt;
   Variant variant;
   variant.name = "cpu";
   variant.idea = "a state in the caches, chunks of 16 tokens by products of rows and panels";

@@ -32,6 +32,7 @@ abi::RecurArgs backward_arguments(const Problem& problem, const Config& config) 
   args.dkey_shares = narrow(scratch.dkey_shares);
   args.decay_shares = narrow(scratch.decay_shares);
   args.sums = narrow(scratch.sums);
+  args.beta_shares = narrow(scratch.beta_shares);
   return args;
 }
 
@@ -57,33 +58,8 @@ Pass new_pass(const std::string& name, abi::u32 gradients, std::vector<std::size
   return pass;
 }
 
-}  // namespace
-
-BackwardScratch scratch_of(const Problem& problem, const Config& config) {
-  const RecurrenceProblem& call = call_of(problem);
-  const std::int64_t segment = config.at("SEGMENT"),
-                     tiles = ceil_div(call.value_dim, columns_of(config));
-  const std::int64_t state = std::int64_t{config.at("ROWS")} * config.group().x * config.group().y;
-  // Sequences that lie one behind the other have a segment more each than their tokens together.
-  const std::int64_t segments = call.batch * call.tokens / segment + call.sequences + 1;
-  const std::int64_t shares = tiles * rows_of(call) * ceil_div(call.key_dim, 4);
-  const bool decay = wants(problem, RECUR_GRAD_DECAY);
-  BackwardScratch scratch;
-  const auto add = [&](bool has, std::int64_t vectors) {
-    const std::uint64_t begin = scratch.end;
-    if (has) scratch.end += static_cast<std::uint64_t>(vectors);
-    return begin;
-  };
-  scratch.kept = add(decay, segments * call.heads * tiles * state);
-  scratch.inner = add(decay, units_of(call, columns_of(config)) * segment * state);
-  scratch.dquery_shares = add(true, shares);
-  scratch.dkey_shares = add(true, shares);
-  scratch.decay_shares = add(decay, shares);
-  scratch.sums = add(decay, ceil_div(rows_of(call), 4));
-  return scratch;
-}
-
-std::vector<Pass> backward_passes(const RecurrenceSlots& slots) {
+// Forward and back.
+std::vector<Pass> decay_passes(const RecurrenceSlots& slots) {
   constexpr abi::u32 kBack =
       RECUR_GRAD_KEY | RECUR_GRAD_VALUE | RECUR_GRAD_DECAY | RECUR_GRAD_INITIAL;
   Pass states =
@@ -95,18 +71,66 @@ std::vector<Pass> backward_passes(const RecurrenceSlots& slots) {
                {slots.query, slots.key, slots.value, slots.g, slots.gamma, slots.gk, slots.gv,
                 slots.cu_seqlens, slots.grad_output, slots.grad_final_state, slots.grad_value,
                 slots.grad_gv, slots.grad_initial_state, kScratch, kErrors});
-  states.errors_at = gradients.errors_at = offsetof(abi::RecurArgs, errors);
+  return {std::move(states), std::move(gradients)};
+}
 
-  constexpr abi::u32 kCombined = RECUR_GRAD_QUERY | RECUR_GRAD_KEY | RECUR_GRAD_DECAY;
-  Pass combine =
-      new_pass("combine", kCombined,
-               {kScratch, slots.grad_query, slots.grad_key, slots.grad_g, slots.grad_gk});
+// Forward and back for delta rules, whose gradients all need the states.
+std::vector<Pass> delta_passes(const RecurrenceSlots& slots) {
+  constexpr abi::u32 kAll = RECUR_GRAD_QUERY | RECUR_GRAD_KEY | RECUR_GRAD_VALUE | RECUR_GRAD_BETA |
+                            RECUR_GRAD_DECAY | RECUR_GRAD_INITIAL;
+  Pass states = new_pass("delta_states", kAll,
+                         {slots.key, slots.value, slots.beta, slots.g, slots.initial_state,
+                          slots.cu_seqlens, slots.grad_output, kScratch, kErrors});
+  Pass gradients = new_pass("delta_gradients", kAll & ~RECUR_GRAD_QUERY,
+                            {slots.query, slots.key, slots.value, slots.beta, slots.g,
+                             slots.cu_seqlens, slots.grad_output, slots.grad_final_state,
+                             slots.grad_value, slots.grad_initial_state, kScratch, kErrors});
+  return {std::move(states), std::move(gradients)};
+}
+
+}  // namespace
+
+BackwardScratch scratch_of(const Problem& problem, const Config& config) {
+  const RecurrenceProblem& call = call_of(problem);
+  const std::int64_t segment = config.at("SEGMENT"),
+                     tiles = ceil_div(call.value_dim, columns_of(config));
+  const std::int64_t state = std::int64_t{config.at("ROWS")} * config.group().x * config.group().y;
+  // Sequences that lie one behind the other have a segment more each than their tokens together.
+  const std::int64_t segments = call.batch * call.tokens / segment + call.sequences + 1;
+  const std::int64_t shares = tiles * rows_of(call) * ceil_div(call.key_dim, 4);
+  const bool decay = wants(problem, RECUR_GRAD_DECAY), delta = call.slots.delta();
+  BackwardScratch scratch;
+  const auto add = [&](bool has, std::int64_t vectors) {
+    const std::uint64_t begin = scratch.end;
+    if (has) scratch.end += static_cast<std::uint64_t>(vectors);
+    return begin;
+  };
+  scratch.kept = add(decay || delta, segments * call.heads * tiles * state);
+  scratch.inner = add(decay || delta, units_of(call, columns_of(config)) * segment * state);
+  scratch.dquery_shares = add(true, shares);
+  scratch.dkey_shares = add(true, shares);
+  scratch.decay_shares = add(decay, shares);
+  scratch.sums = add(decay, ceil_div(rows_of(call), 4));
+  scratch.beta_shares = add(delta, ceil_div(tiles * rows_of(call), 4));
+  return scratch;
+}
+
+std::vector<Pass> backward_passes(const RecurrenceSlots& slots) {
+  std::vector<Pass> passes = slots.delta() ? delta_passes(slots) : decay_passes(slots);
+  for (Pass& pass : passes) pass.errors_at = offsetof(abi::RecurArgs, errors);
+  constexpr abi::u32 kCombined =
+      RECUR_GRAD_QUERY | RECUR_GRAD_KEY | RECUR_GRAD_DECAY | RECUR_GRAD_BETA;
+  Pass combine = new_pass(
+      "combine", kCombined,
+      {kScratch, slots.grad_query, slots.grad_key, slots.grad_g, slots.grad_gk, slots.grad_beta});
   combine.specialized_on = std::vector<std::string>{};
   combine.group_size = [](const Config&) { return Dim3{kCombineItems}; };
   combine.groups = [](const Problem& problem, const Config&) {
     if (!wants(problem, kCombined)) return Dim3{0, 0, 0};
     return groups_of(rows_of(call_of(problem)));
   };
+  passes.push_back(std::move(combine));
+  if (slots.delta()) return passes;
   Pass gamma = new_pass("gamma", RECUR_GRAD_GAMMA, {kScratch, slots.grad_gamma});
   gamma.specialized_on = std::vector<std::string>{};
   gamma.group_size = [](const Config&) { return Dim3{kGammaItems}; };
@@ -114,7 +138,8 @@ std::vector<Pass> backward_passes(const RecurrenceSlots& slots) {
     if (!wants(problem, RECUR_GRAD_GAMMA)) return Dim3{0, 0, 0};
     return Dim3{static_cast<std::uint32_t>(call_of(problem).heads)};
   };
-  return {std::move(states), std::move(gradients), std::move(combine), std::move(gamma)};
+  passes.push_back(std::move(gamma));
+  return passes;
 }
 
 }  // namespace tessera::operations::recurrence
