@@ -63,7 +63,6 @@
 #define LOAD_GAMMA(at) 0.0
 #define LOAD_GK(at, left) vec4(0.0)
 #define LOAD_GV(at, left) vec4(0.0)
-#define STORE_DGV(x, at, left) {}
 #define RECUR_KEEPS_STATES true
 #else
 #define LOAD_GAMMA(at) load_gamma_steps(at, 0u, 1u, RECUR_TYPE(RECUR_TYPE_GAMMA)).x

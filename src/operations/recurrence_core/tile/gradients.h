@@ -125,17 +125,24 @@ for (u32 segments = (length + ARGS(segment) - 1u) / ARGS(segment); segments > 0u
       const u32 from = tile * RECUR_COLUMNS + 4u * (i % WG_X);
       const u32 here = from < ARGS(value_dim) ? min(4u, ARGS(value_dim) - from) : 0u;
       const u32 token = RECUR_TOKEN(block_first + i / WG_X);
-      FLOAT4 dvalue = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f), dgv = dvalue;
+      FLOAT4 dvalue = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
+#ifndef RECUR_DELTA
+      FLOAT4 dgv = dvalue;
+#endif
       for (u32 p = 0u; p < WG_Y; ++p) {
         const u32 share =
             RECUR_SHARES + 2u * RECUR_KEY_SHARES + i / WG_X * RECUR_ITEMS + p * WG_X + i % WG_X;
         dvalue += SPACE(share);
+#ifndef RECUR_DELTA
         dgv += SPACE(share + RECUR_COLUMN_SHARES);
+#endif
       }
       if (here > 0u) {
         if (RECUR_HAS(RECUR_GRAD_VALUE))
           STORE_DVALUE(dvalue, RECUR_ROW(dvalue, token) + from, here);
+#ifndef RECUR_DELTA
         if (RECUR_HAS(RECUR_GRAD_GV)) STORE_DGV(dgv, RECUR_ROW(dgv, token) + from, here);
+#endif
       }
     }
   }
