@@ -50,7 +50,7 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
 }  // namespace
 
 std::optional<Way> cpu_way(const RecurrenceSlots& slots) {
-  if (slots.backward() || slots.delta()) return std::nullopt;
+  if (slots.backward()) return std::nullopt;
   Variant variant;
   variant.name = "cpu";
   variant.idea = "a state in the caches, chunks of 16 tokens by products of rows and panels";
@@ -64,6 +64,10 @@ std::optional<Way> cpu_way(const RecurrenceSlots& slots) {
   Pass pass;
   pass.name = "forward";
   pass.opencl = {.file = "recurrence/cpu/forward.cl", .entry = "recurrence_forward_cpu"};
+  if (slots.delta()) {
+    pass.opencl = {.file = "recurrence/cpu/delta_forward.cl",
+                   .entry = "recurrence_delta_forward_cpu"};
+  }
   pass.bindings = forward_bindings(slots);
   pass.constants = [](const Problem& problem, const Config&) {
     return std::vector<Define>{{"KEY_BLOCK", key_block(problem)}};
