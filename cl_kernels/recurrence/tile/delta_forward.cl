@@ -8,7 +8,6 @@
 // Numerics Float; products with keys and queries are sums over key dims, lanes in order.
 // Assumes  Operands below 2^31 elements; key_dim is at most WG_Y ROWS.
 #define RECUR_DELTA 1
-#include "lib/errors.clh"
 #include "operations/recurrence_core/tile/geometry.h"
 #include "recurrence/tile/operands.clh"
 
@@ -25,13 +24,10 @@ KERNEL void recurrence_delta_forward(
     const global void* restrict beta_elements,
     const global void* restrict g_elements,
     const global float* restrict initial_elements,
-    const global int* restrict cu_seqlens,
     global void* restrict output_elements,
     global float* restrict final_elements,
     global float* restrict scratch,
-    volatile global uint* restrict errors,
     const struct RecurArgs args) {
   local float4 space[RECUR_DELTA_FORWARD_VECTORS];
-  local int bounds[2 * RECUR_ITEMS];
 #include "operations/recurrence_core/tile/forward.h"
 }

@@ -8,7 +8,6 @@
 // Numerics Float; lanes in order.
 // Assumes  recurrence/tile/delta_states has run; its assumptions.
 #define RECUR_DELTA 1
-#include "lib/errors.clh"
 #include "operations/recurrence_core/tile/geometry.h"
 #include "recurrence/tile/operands.clh"
 
@@ -32,15 +31,12 @@ KERNEL void recurrence_delta_gradients(
     const global void* restrict value_elements,
     const global void* restrict beta_elements,
     const global void* restrict g_elements,
-    const global int* restrict cu_seqlens,
     const global void* restrict doutput_elements,
     const global float* restrict dfinal_elements,
     global void* restrict dvalue_elements,
     global float* restrict dinitial_elements,
     global float* scratch,
-    volatile global uint* restrict errors,
     const struct RecurArgs args) {
   local float4 space[RECUR_DELTA_GRADIENTS_VECTORS];
-  local int bounds[2 * RECUR_ITEMS];
 #include "operations/recurrence_core/tile/gradients.h"
 }

@@ -7,7 +7,6 @@
 // Numerics Float; lanes in order.
 // Assumes  Operands and scratch below 2^31 elements; key_dim is at most WG_Y ROWS, segment a multiple of TOKENS.
 #define RECUR_DELTA 1
-#include "lib/errors.clh"
 #include "operations/recurrence_core/tile/geometry.h"
 #include "recurrence/tile/operands.clh"
 
@@ -24,12 +23,9 @@ KERNEL void recurrence_delta_states(
     const global void* restrict beta_elements,
     const global void* restrict g_elements,
     const global float* restrict initial_elements,
-    const global int* restrict cu_seqlens,
     const global void* restrict doutput_elements,
     global float* scratch,
-    volatile global uint* restrict errors,
     const struct RecurArgs args) {
   local float4 space[RECUR_DELTA_STATES_VECTORS];
-  local int bounds[2 * RECUR_ITEMS];
 #include "operations/recurrence_core/tile/states.h"
 }

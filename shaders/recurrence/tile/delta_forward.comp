@@ -12,7 +12,6 @@
 #define RECUR_DELTA 1
 #include "lib/prelude.glsl"
 #include "lib/typed.glsl"
-#include "lib/errors.glsl"
 #include "operations/recurrence_core/args.h"
 #include "operations/recurrence_core/tile/tile.def"
 #include "operations/recurrence_core/tile/geometry.h"
@@ -23,17 +22,15 @@ TYPED_INPUT(value, 2)
 TYPED_INPUT(beta, 3)
 TYPED_INPUT(g, 4)
 TYPED_INPUT(initial, 5)
-layout(std430, binding = 6) readonly buffer Boundaries { int cu_seqlens[]; };
-TYPED_OUTPUT(output, 7)
-TYPED_OUTPUT(final, 8)
-TYPED_INPUT(carried, 9)
-TYPED_OUTPUT(paused, 9)
-layout(std430, binding = 9) readonly buffer Scratch { vec4 scratch[]; };
-layout(std430, binding = 10) buffer Errors { uint errors[]; };
-BUFFER_ARGS(RecurArgs, 11);
+TYPED_OUTPUT(output, 6)
+TYPED_OUTPUT(final, 7)
+TYPED_INPUT(carried, 8)
+TYPED_OUTPUT(paused, 8)
+layout(std430, binding = 8) readonly buffer Scratch { vec4 scratch[]; };
+layout(std430, binding = 8) readonly buffer Boundaries { int boundaries[]; };
+BUFFER_ARGS(RecurArgs, 9);
 
 shared vec4 space[RECUR_DELTA_FORWARD_VECTORS];
-shared int bounds[2u * RECUR_ITEMS];
 #include "recurrence/tile/operands.glsl"
 
 #define RECUR_FOUND RECUR_FORWARD_VECTORS

@@ -12,7 +12,6 @@
 #define RECUR_DELTA 1
 #include "lib/prelude.glsl"
 #include "lib/typed.glsl"
-#include "lib/errors.glsl"
 #include "operations/recurrence_core/args.h"
 #include "operations/recurrence_core/tile/tile.def"
 #include "operations/recurrence_core/tile/geometry.h"
@@ -22,18 +21,16 @@ TYPED_INPUT(key, 1)
 TYPED_INPUT(value, 2)
 TYPED_INPUT(beta, 3)
 TYPED_INPUT(g, 4)
-layout(std430, binding = 5) readonly buffer Boundaries { int cu_seqlens[]; };
-TYPED_INPUT(doutput, 6)
-TYPED_INPUT(dfinal, 7)
-TYPED_OUTPUT(dvalue, 8)
-TYPED_OUTPUT(dinitial, 9)
-layout(std430, binding = 10) buffer Scratch { vec4 scratch[]; };
-layout(std430, binding = 10) buffer ScratchFloats { float scratch_floats[]; };
-layout(std430, binding = 11) buffer Errors { uint errors[]; };
-BUFFER_ARGS(RecurArgs, 12);
+TYPED_INPUT(doutput, 5)
+TYPED_INPUT(dfinal, 6)
+TYPED_OUTPUT(dvalue, 7)
+TYPED_OUTPUT(dinitial, 8)
+layout(std430, binding = 9) buffer Scratch { vec4 scratch[]; };
+layout(std430, binding = 9) readonly buffer Boundaries { int boundaries[]; };
+layout(std430, binding = 9) buffer ScratchFloats { float scratch_floats[]; };
+BUFFER_ARGS(RecurArgs, 10);
 
 shared vec4 space[RECUR_DELTA_GRADIENTS_VECTORS];
-shared int bounds[2u * RECUR_ITEMS];
 #include "recurrence/tile/operands.glsl"
 
 #define RECUR_FOUND RECUR_GRADIENTS_VECTORS

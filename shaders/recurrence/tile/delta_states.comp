@@ -11,7 +11,6 @@
 #define RECUR_DELTA 1
 #include "lib/prelude.glsl"
 #include "lib/typed.glsl"
-#include "lib/errors.glsl"
 #include "operations/recurrence_core/args.h"
 #include "operations/recurrence_core/tile/tile.def"
 #include "operations/recurrence_core/tile/geometry.h"
@@ -21,14 +20,12 @@ TYPED_INPUT(value, 1)
 TYPED_INPUT(beta, 2)
 TYPED_INPUT(g, 3)
 TYPED_INPUT(initial, 4)
-layout(std430, binding = 5) readonly buffer Boundaries { int cu_seqlens[]; };
-TYPED_INPUT(doutput, 6)
-layout(std430, binding = 7) buffer Scratch { vec4 scratch[]; };
-layout(std430, binding = 8) buffer Errors { uint errors[]; };
-BUFFER_ARGS(RecurArgs, 9);
+TYPED_INPUT(doutput, 5)
+layout(std430, binding = 6) buffer Scratch { vec4 scratch[]; };
+layout(std430, binding = 6) readonly buffer Boundaries { int boundaries[]; };
+BUFFER_ARGS(RecurArgs, 7);
 
 shared vec4 space[RECUR_DELTA_STATES_VECTORS];
-shared int bounds[2u * RECUR_ITEMS];
 #include "recurrence/tile/operands.glsl"
 
 #define RECUR_FOUND RECUR_STATES_VECTORS

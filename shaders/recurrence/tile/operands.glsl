@@ -13,7 +13,6 @@
 #define GROUP_COUNT_X gl_NumWorkGroups.x
 #define ARGS(name) (args.name)
 #define SPACE(i) space[i]
-#define BOUNDS(i) bounds[i]
 #define RECUR_BARRIER() barrier()
 // Below -104 nothing of a float is left; functions of devices need not say so. NaN stays NaN.
 #define RECUR_EXP(x) mix(exp(x), vec4(0.0), lessThan(x, vec4(-104.0)))
@@ -44,7 +43,7 @@
 #define LOAD_CARRIED(at, left) LOAD(carried, at, left, DTYPE_F32)
 #define LOAD_DFINAL(at, left) LOAD(dfinal, at, left, DTYPE_F32)
 #define LOAD_GRADIENT(at, left) LOAD(doutput, at, left, RECUR_TYPE(RECUR_TYPE_ROWS))
-#define LOAD_BOUNDARY(i) cu_seqlens[args.cu_offset + (i)*args.cu_stride]
+#define LOAD_BOUNDARY(i) boundaries[args.boundaries + (i)]
 #define STORE_OUTPUT(x, at, left) STORE(output, x, at, left, RECUR_TYPE(RECUR_TYPE_ROWS))
 #define STORE_FINAL(x, at, left) STORE(final, x, at, left, DTYPE_F32)
 #define STORE_CARRIED(x, at, left) STORE(paused, x, at, left, DTYPE_F32)
@@ -71,7 +70,6 @@
 #define STORE_DGV(x, at, left) STORE(dgv, x, at, left, RECUR_TYPE(RECUR_TYPE_GV))
 #define RECUR_KEEPS_STATES RECUR_HAS(RECUR_GRAD_DECAY)
 #endif
-#define RAISE(error, index) RAISE_ERROR(errors, args.errors, error, index)
 #include "operations/recurrence_core/places.h"
 
 #endif  // TESSERA_RECURRENCE_TILE_OPERANDS_GLSL

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gradients step by step: forward for those of queries, with states on the way; backward for
 // the others; then what blocks of columns have is added up.
-#include <cstddef>
 #include <string>
 #include <utility>
 
@@ -33,6 +32,7 @@ abi::RecurArgs backward_arguments(const Problem& problem, const Config& config) 
   args.decay_shares = narrow(scratch.decay_shares);
   args.sums = narrow(scratch.sums);
   args.beta_shares = narrow(scratch.beta_shares);
+  args.boundaries = narrow(4 * scratch.boundaries);
   return args;
 }
 
@@ -62,15 +62,13 @@ Pass new_pass(const std::string& name, abi::u32 gradients, std::vector<std::size
 std::vector<Pass> decay_passes(const RecurrenceSlots& slots) {
   constexpr abi::u32 kBack =
       RECUR_GRAD_KEY | RECUR_GRAD_VALUE | RECUR_GRAD_DECAY | RECUR_GRAD_INITIAL;
-  Pass states =
-      new_pass("states", RECUR_GRAD_QUERY | RECUR_GRAD_DECAY,
-               {slots.key, slots.value, slots.g, slots.gamma, slots.gk, slots.gv,
-                slots.initial_state, slots.cu_seqlens, slots.grad_output, kScratch, kErrors});
-  Pass gradients =
-      new_pass("gradients", kBack,
-               {slots.query, slots.key, slots.value, slots.g, slots.gamma, slots.gk, slots.gv,
-                slots.cu_seqlens, slots.grad_output, slots.grad_final_state, slots.grad_value,
-                slots.grad_gv, slots.grad_initial_state, kScratch, kErrors});
+  Pass states = new_pass("states", RECUR_GRAD_QUERY | RECUR_GRAD_DECAY,
+                         {slots.key, slots.value, slots.g, slots.gamma, slots.gk, slots.gv,
+                          slots.initial_state, slots.grad_output, kScratch});
+  Pass gradients = new_pass("gradients", kBack,
+                            {slots.query, slots.key, slots.value, slots.g, slots.gamma, slots.gk,
+                             slots.gv, slots.grad_output, slots.grad_final_state, slots.grad_value,
+                             slots.grad_gv, slots.grad_initial_state, kScratch});
   return {std::move(states), std::move(gradients)};
 }
 
@@ -80,11 +78,11 @@ std::vector<Pass> delta_passes(const RecurrenceSlots& slots) {
                             RECUR_GRAD_DECAY | RECUR_GRAD_INITIAL;
   Pass states = new_pass("delta_states", kAll,
                          {slots.key, slots.value, slots.beta, slots.g, slots.initial_state,
-                          slots.cu_seqlens, slots.grad_output, kScratch, kErrors});
-  Pass gradients = new_pass("delta_gradients", kAll & ~RECUR_GRAD_QUERY,
-                            {slots.query, slots.key, slots.value, slots.beta, slots.g,
-                             slots.cu_seqlens, slots.grad_output, slots.grad_final_state,
-                             slots.grad_value, slots.grad_initial_state, kScratch, kErrors});
+                          slots.grad_output, kScratch});
+  Pass gradients =
+      new_pass("delta_gradients", kAll & ~RECUR_GRAD_QUERY,
+               {slots.query, slots.key, slots.value, slots.beta, slots.g, slots.grad_output,
+                slots.grad_final_state, slots.grad_value, slots.grad_initial_state, kScratch});
   return {std::move(states), std::move(gradients)};
 }
 
@@ -112,12 +110,16 @@ BackwardScratch scratch_of(const Problem& problem, const Config& config) {
   scratch.decay_shares = add(decay, shares);
   scratch.sums = add(decay, ceil_div(rows_of(call), 4));
   scratch.beta_shares = add(delta, ceil_div(tiles * rows_of(call), 4));
+  scratch.boundaries = add(call.packed, call.sequences / 4 + 1);
   return scratch;
 }
 
 std::vector<Pass> backward_passes(const RecurrenceSlots& slots) {
   std::vector<Pass> passes = slots.delta() ? delta_passes(slots) : decay_passes(slots);
-  for (Pass& pass : passes) pass.errors_at = offsetof(abi::RecurArgs, errors);
+  passes.insert(passes.begin(),
+                boundaries_pass(slots, [](const Problem& problem, const Config& config) {
+                  return 16 * scratch_of(problem, config).boundaries;
+                }));
   constexpr abi::u32 kCombined =
       RECUR_GRAD_QUERY | RECUR_GRAD_KEY | RECUR_GRAD_DECAY | RECUR_GRAD_BETA;
   Pass combine = new_pass(
