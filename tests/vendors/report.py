@@ -15,7 +15,7 @@ FAMILIES = {
     'means': ('sequence_mean', 'chunk_mean'), 'norms': ('rms_norm', 'layer_norm'),
     'matrix products': ('matmul', 'linear', 'fused_mlp'), 'grouped products': ('grouped_matmul', 'transposed_grouped_matmul'),
     'sparse products': ('block_sparse_matmul',),
-    'quantised products': ('quantised_matmul',), 'recurrences': ('recurrent', 'gla', 'lightning_attention', 'cumsum'),
+    'quantised products': ('quantised_matmul',), 'recurrences': ('recurrent', 'gla', 'lightning_attention', 'delta_rule', 'gated_delta_rule', 'cumsum'),
     'caches': ('append_to_cache', 'copy_pages', 'quantise_cache', 'dequantise_cache'),
     'codes': ('quantise', 'dequantise'), 'recurrent cells': ('lstm', 'gru', 'rnn'),
     'state space models': ('causal_conv1d', 'selective_scan'),

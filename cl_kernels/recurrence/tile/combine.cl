@@ -12,6 +12,7 @@ KERNEL void recurrence_combine(
     global void* restrict dkey_elements,
     global void* restrict dg_elements,
     global void* restrict dgk_elements,
+    global void* restrict dbeta_elements,
     const struct RecurArgs args) {
   local float sums[WG_X];
 #include "operations/recurrence_core/tile/combine.h"

@@ -16,7 +16,8 @@ TYPED_OUTPUT(dquery, 1)
 TYPED_OUTPUT(dkey, 2)
 TYPED_OUTPUT(dg, 3)
 TYPED_OUTPUT(dgk, 4)
-BUFFER_ARGS(RecurArgs, 5);
+TYPED_OUTPUT(dbeta, 5)
+BUFFER_ARGS(RecurArgs, 6);
 
 shared float sums[WG_X];
 #include "recurrence/tile/operands.glsl"

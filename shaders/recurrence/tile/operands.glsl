@@ -38,10 +38,7 @@
 #define LOAD_KEY(at, left) LOAD(key, at, left, RECUR_TYPE(RECUR_TYPE_ROWS))
 #define LOAD_VALUE(at, left) LOAD(value, at, left, RECUR_TYPE(RECUR_TYPE_ROWS))
 #define LOAD_GATE(at) load_g_steps(at, 0u, 1u, RECUR_TYPE(RECUR_TYPE_G)).x
-#define LOAD_GAMMA(at) load_gamma_steps(at, 0u, 1u, RECUR_TYPE(RECUR_TYPE_GAMMA)).x
 #define LOAD_KEY_GATE(at, left) LOAD(g, at, left, RECUR_TYPE(RECUR_TYPE_G))
-#define LOAD_GK(at, left) LOAD(gk, at, left, RECUR_TYPE(RECUR_TYPE_GK))
-#define LOAD_GV(at, left) LOAD(gv, at, left, RECUR_TYPE(RECUR_TYPE_GV))
 #define LOAD_INITIAL(at, left) LOAD(initial, at, left, DTYPE_F32)
 #define LOAD_CARRIED(at, left) LOAD(carried, at, left, DTYPE_F32)
 #define LOAD_DFINAL(at, left) LOAD(dfinal, at, left, DTYPE_F32)
@@ -57,8 +54,22 @@
 #define STORE_DGATE(x, at) store_dg_steps(vec4(x), at, 0u, 1u, RECUR_TYPE(RECUR_TYPE_G))
 #define STORE_DGAMMA(x, at) store_dgamma_steps(vec4(x), at, 0u, 1u, RECUR_TYPE(RECUR_TYPE_GAMMA))
 #define STORE_DGK(x, at, left) STORE(dgk, x, at, left, RECUR_TYPE(RECUR_TYPE_GK))
-#define STORE_DGV(x, at, left) STORE(dgv, x, at, left, RECUR_TYPE(RECUR_TYPE_GV))
+#define STORE_DBETA(x, at) store_dbeta_steps(vec4(x), at, 0u, 1u, RECUR_TYPE(RECUR_TYPE_BETA))
 #define STORE_DINITIAL(x, at, left) STORE(dinitial, x, at, left, DTYPE_F32)
+// Delta rules know no other decay than g.
+#ifdef RECUR_DELTA
+#define LOAD_BETA(at) load_beta_steps(at, 0u, 1u, RECUR_TYPE(RECUR_TYPE_BETA)).x
+#define LOAD_GAMMA(at) 0.0
+#define LOAD_GK(at, left) vec4(0.0)
+#define LOAD_GV(at, left) vec4(0.0)
+#define RECUR_KEEPS_STATES true
+#else
+#define LOAD_GAMMA(at) load_gamma_steps(at, 0u, 1u, RECUR_TYPE(RECUR_TYPE_GAMMA)).x
+#define LOAD_GK(at, left) LOAD(gk, at, left, RECUR_TYPE(RECUR_TYPE_GK))
+#define LOAD_GV(at, left) LOAD(gv, at, left, RECUR_TYPE(RECUR_TYPE_GV))
+#define STORE_DGV(x, at, left) STORE(dgv, x, at, left, RECUR_TYPE(RECUR_TYPE_GV))
+#define RECUR_KEEPS_STATES RECUR_HAS(RECUR_GRAD_DECAY)
+#endif
 #include "operations/recurrence_core/places.h"
 
 #endif  // TESSERA_RECURRENCE_TILE_OPERANDS_GLSL

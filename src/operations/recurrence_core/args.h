@@ -27,6 +27,7 @@
 #define RECUR_GRAD_GV 262144u
 #define RECUR_GRAD_INITIAL 524288u
 #define RECUR_AGAIN 1048576u  // spans one after the other, where a factor of one is not finite
+#define RECUR_GRAD_BETA 2097152u
 // Those that need the state before each token.
 #define RECUR_GRAD_DECAY (RECUR_GRAD_G | RECUR_GRAD_GAMMA | RECUR_GRAD_GK | RECUR_GRAD_GV)
 
@@ -36,6 +37,7 @@
 #define RECUR_TYPE_GAMMA 4u
 #define RECUR_TYPE_GK 6u
 #define RECUR_TYPE_GV 8u
+#define RECUR_TYPE_BETA 10u
 
 // The log decay of padding beside decays of any size: the lowest float.
 #define RECUR_LOWEST_DECAY (-3.4028234e38f)
@@ -91,6 +93,7 @@ struct RecurArgs {
   STRUCT(RecurRows) g;
   STRUCT(RecurRows) gk;
   STRUCT(RecurRows) gv;
+  STRUCT(RecurRows) beta;
   STRUCT(RecurRows) result;  // output, or its gradient
   STRUCT(RecurStates) initial_state;
   STRUCT(RecurStates) final_state;  // or its gradient
@@ -103,19 +106,21 @@ struct RecurArgs {
   // Where they begin in scratch, in vectors of four floats: states before each segment; those
   // before each token of the segment that a work-group is in; shares of gradients that blocks of
   // columns have, rows of key dims by fours; sums of decays' gradients over key dims, a number a
-  // row.
+  // row; shares of the gradients of beta, a number a row.
   u32 kept;
   u32 inner;
   u32 dquery_shares;
   u32 dkey_shares;
   u32 decay_shares;
   u32 sums;
+  u32 beta_shares;
   STRUCT(RecurRows) dquery;
   STRUCT(RecurRows) dkey;
   STRUCT(RecurRows) dvalue;
   STRUCT(RecurRows) dg;
   STRUCT(RecurRows) dgk;
   STRUCT(RecurRows) dgv;
+  STRUCT(RecurRows) dbeta;
   STRUCT(RecurStates) dinitial;
 };
 

@@ -47,6 +47,7 @@ class Maker {
     put(true, slots_.query, spec(dtype_, keys));
     put(true, slots_.key, spec(dtype_, keys));
     put(true, slots_.value, spec(dtype_, values));
+    put(true, slots_.beta, TensorSpec::contiguous(decays, rows));
     put(sizes.gate, slots_.g, TensorSpec::contiguous(decays, rows));
     put(sizes.key_gate, slots_.g, spec(decays, keys));
     put(sizes.gamma, slots_.gamma, TensorSpec::contiguous(decays, {sizes.heads}));
@@ -79,6 +80,8 @@ class Maker {
 // Kinds of decay that two operations share with recurrent are checked there: their kernels are the
 // same.
 bool is_recurrent(const RecurrenceSlots& slots) { return slots.gk != kNoOperand; }
+// So are those that delta_rule shares with gated_delta_rule.
+bool is_gated_delta(const RecurrenceSlots& slots) { return slots.delta() && slots.g != kNoOperand; }
 
 }  // namespace
 
@@ -103,7 +106,7 @@ std::vector<Case> conformance_cases(const RecurrenceSlots& slots, DType dtype) {
   Sizes wide{.tokens = 50, .heads = 2, .key_dim = 128, .value_dim = 96};
   wide.key_gate = wide.final = true;
   add("wide", "several tiles of columns", wide);
-  if (!is_recurrent(slots)) return table;
+  if (!is_recurrent(slots) && !is_gated_delta(slots)) return table;
 
   add("single", "one token, one key dim, one value dim", {.key_dim = 1, .value_dim = 1});
   Sizes decode{.batch = 3, .heads = 2, .key_dim = 128, .value_dim = 128};
@@ -111,16 +114,17 @@ std::vector<Case> conformance_cases(const RecurrenceSlots& slots, DType dtype) {
   add("decode", "one token: states from one tensor to another", decode);
   Sizes all{.tokens = 19, .heads = 2, .key_dim = 16, .value_dim = 12};
   all.key_gate = all.gamma = all.gk = all.gv = all.initial = all.final = true;
-  add("all_decays", "four decays at once", all);
+  if (is_recurrent(slots)) add("all_decays", "four decays at once", all);
   all.wide_decays = true;
   add("wide_decays", "decays in f32", all);
   Sizes values = small;
   values.gv = values.final = true;
-  add("value_decay", "a decay for each value dim beside that of the head", values);
-  add("no_decay", "plain linear attention", {.tokens = 23, .heads = 2, .value_dim = 16});
+  if (is_recurrent(slots))
+    add("value_decay", "a decay for each value dim beside that of the head", values);
+  add("no_decay", "nothing is forgotten", {.tokens = 23, .heads = 2, .value_dim = 16});
   Sizes gk{.batch = 2, .tokens = 21, .heads = 2, .key_dim = 12, .value_dim = 20};
   gk.gk = gk.gate = gk.initial = true;
-  add("key_decay", "gk beside one number for a token", gk);
+  if (is_recurrent(slots)) add("key_decay", "gk beside one number for a token", gk);
   Sizes widest{.tokens = 9, .key_dim = 512, .value_dim = 200};
   widest.gate = widest.initial = widest.final = true;
   add("widest", "the largest key dim", widest);
@@ -135,14 +139,16 @@ std::vector<Case> conformance_cases(const RecurrenceSlots& slots, DType dtype) {
   add("growing", "decays a little above 0", strong, "growing");
   Sizes opposed{.batch = 2, .tokens = 11, .heads = 2, .key_dim = 13, .value_dim = 7};
   opposed.initial = opposed.final = opposed.gate = opposed.gk = true;
-  add("opposed", "large decays of tokens and key dims that cancel out", opposed, "opposed");
-  opposed.gk = false;
-  opposed.gv = true;
-  add("opposed_values", "the same of tokens and value dims", opposed, "opposed");
-  opposed.gate = false;
-  opposed.gk = true;
-  add("opposed_rows", "the same of key dims and value dims", opposed, "opposed");
-  if (!slots.backward()) {
+  if (is_recurrent(slots)) {
+    add("opposed", "large decays of tokens and key dims that cancel out", opposed, "opposed");
+    opposed.gk = false;
+    opposed.gv = true;
+    add("opposed_values", "the same of tokens and value dims", opposed, "opposed");
+    opposed.gate = false;
+    opposed.gk = true;
+    add("opposed_rows", "the same of key dims and value dims", opposed, "opposed");
+  }
+  if (is_recurrent(slots) && !slots.backward()) {
     Sizes burst{.tokens = 37, .heads = 2, .key_dim = 13, .value_dim = 7};
     burst.key_gate = true;
     add("burst", "an empty state stays empty, however fast it grows", burst, "burst");
@@ -176,7 +182,7 @@ std::vector<Case> conformance_cases(const RecurrenceSlots& slots, DType dtype) {
 
 std::vector<Case> edge_cases(const RecurrenceSlots& slots, DType dtype, const Config& config) {
   std::vector<Case> table;
-  if (!is_recurrent(slots)) return table;
+  if (!is_recurrent(slots) && !is_gated_delta(slots)) return table;
   const Maker maker(slots, dtype);
   const std::int64_t tokens = config.get("TOKENS", 16);
   for (const int step : {-1, 0, 1}) {
@@ -192,8 +198,8 @@ std::vector<Case> edge_cases(const RecurrenceSlots& slots, DType dtype, const Co
 
 std::vector<Case> benchmark_cases(const RecurrenceSlots& slots, DType dtype) {
   const Maker maker(slots, dtype);
-  const auto with_gates = [](Sizes sizes) {
-    sizes.key_gate = true;
+  const auto with_gates = [&](Sizes sizes) {
+    (slots.delta() ? sizes.gate : sizes.key_gate) = true;
     return sizes;
   };
   std::vector<Case> table;
@@ -204,10 +210,10 @@ std::vector<Case> benchmark_cases(const RecurrenceSlots& slots, DType dtype) {
   if (slots.backward()) return table;
   for (const auto& [batch, heads] : {std::pair{16, 64}, std::pair{256, 32}}) {
     Sizes decode{.batch = batch, .heads = heads, .key_dim = 128, .value_dim = 128};
-    decode.key_gate = decode.initial = decode.final = true;
+    decode.initial = decode.final = true;
     table.push_back(
         maker.make("b" + std::to_string(batch) + "_t1_h" + std::to_string(heads) + "_d128",
-                   "decoding: states are read and written", decode, "normal"));
+                   "decoding: states are read and written", with_gates(decode), "normal"));
   }
   return table;
 }

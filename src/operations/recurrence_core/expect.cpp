@@ -20,7 +20,7 @@ class Gathered {
     const RecurrenceSlots& s = call.slots;
     for (const std::size_t slot :
          {s.output, s.final_state, s.grad_query, s.grad_key, s.grad_value, s.grad_g, s.grad_gamma,
-          s.grad_gk, s.grad_gv, s.grad_initial_state}) {
+          s.grad_gk, s.grad_gv, s.grad_beta, s.grad_initial_state}) {
       if (!problem.has(slot)) continue;
       const std::vector<double> zeros(static_cast<std::size_t>(problem.spec(slot).elements()));
       outputs_[slot] = Bounded{zeros, zeros};
@@ -94,6 +94,7 @@ Gathered gather(const Problem& problem, std::span<HostTensor> tensors) {
     }
     gathered.rows(slots.grad_gk, unit, result.gk, call.key_dim);
     gathered.rows(slots.grad_gv, unit, result.gv, call.value_dim);
+    gathered.rows(slots.grad_beta, unit, result.beta, 1);
     gathered.add_head(slots.grad_gamma, unit, result.gamma, result.gamma_bound);
     gathered.state(slots.grad_initial_state, unit, result.state);
   }
@@ -150,8 +151,11 @@ std::vector<Expectation> expect_columns(const Problem& problem, std::span<HostTe
 double recurrence_flops(const Problem& problem) {
   const auto& call = problem.as<RecurrenceProblem>();
   // Of the smallest form: decay, outer product and its sum, inner product; backward twice for the
-  // state and its gradient, and thrice for what is made of them.
-  const double products = call.slots.backward() ? 10 : 4;
+  // state and its gradient, and thrice for what is made of them. A delta rule has one inner product
+  // more; backward it has one for the state, one for its gradient with what follows, and two for
+  // gradients of keys.
+  const double forward = call.slots.delta() ? 6 : 4, backward = call.slots.delta() ? 18 : 10;
+  const double products = call.slots.backward() ? backward : forward;
   const auto tokens = static_cast<double>(call.batch * call.tokens);
   return products * tokens * static_cast<double>(call.heads * call.key_dim * call.value_dim);
 }

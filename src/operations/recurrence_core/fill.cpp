@@ -49,6 +49,15 @@ double made_up_decay(const std::string& data, Generator& generator) {
   return gate;
 }
 
+// Delta rules keep what they hold where keys have a norm of about 1 and beta is below 2.
+double made_up_number(const RecurrenceProblem& call, std::size_t slot, Generator& generator) {
+  std::normal_distribution<double> normal;
+  const double x = normal(generator);
+  if (slot == call.slots.beta) return 1 / (1 + std::exp(-2 * x));
+  const bool is_key = slot == call.slots.key && call.slots.delta();
+  return is_key ? x / std::sqrt(static_cast<double>(call.key_dim)) : x;
+}
+
 // Large decays that cancel out: the sum of those of a call is 0, and that of some of them is not.
 double opposed_decay(const RecurrenceSlots& slots, const Problem& problem, std::size_t slot) {
   if (slot == slots.g) return 100;
@@ -100,7 +109,6 @@ void fill_recurrence(const Problem& problem, const Case& shape, std::span<HostTe
   const auto& call = problem.as<RecurrenceProblem>();
   const RecurrenceSlots& slots = call.slots;
   Generator generator(shape.seed * 1000003);
-  std::normal_distribution<double> normal;
   if (call.packed) tensors[slots.cu_seqlens].write(made_up_boundaries(call, shape.data, generator));
   for (std::size_t slot = 0; slot < problem.operands.size(); ++slot) {
     const bool is_input =
@@ -116,7 +124,7 @@ void fill_recurrence(const Problem& problem, const Case& shape, std::span<HostTe
       values[i] = !is_drawn                             ? values[i - kMostDrawn]
                   : is_decay && shape.data == "opposed" ? opposed_decay(slots, problem, slot)
                   : is_decay                            ? made_up_decay(shape.data, generator)
-                                                        : normal(generator);
+                                                        : made_up_number(call, slot, generator);
     }
     tensors[slot].write(values);
     const bool has_rows =

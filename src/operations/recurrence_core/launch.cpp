@@ -52,6 +52,7 @@ abi::u32 features_of(const Problem& problem) {
   mark(problem.has(slots.grad_gamma), RECUR_GRAD_GAMMA);
   mark(problem.has(slots.grad_gk), RECUR_GRAD_GK);
   mark(problem.has(slots.grad_gv), RECUR_GRAD_GV);
+  mark(problem.has(slots.grad_beta), RECUR_GRAD_BETA);
   mark(problem.has(slots.grad_initial_state), RECUR_GRAD_INITIAL);
   return features;
 }
@@ -75,7 +76,7 @@ abi::RecurArgs arguments_of(const Problem& problem) {
   args.types =
       type_of(problem, slots.query, RECUR_TYPE_ROWS) | type_of(problem, slots.g, RECUR_TYPE_G) |
       type_of(problem, slots.gamma, RECUR_TYPE_GAMMA) | type_of(problem, slots.gk, RECUR_TYPE_GK) |
-      type_of(problem, slots.gv, RECUR_TYPE_GV);
+      type_of(problem, slots.gv, RECUR_TYPE_GV) | type_of(problem, slots.beta, RECUR_TYPE_BETA);
   args.tokens = narrow(call.tokens);
   args.sequences = narrow(call.sequences);
   args.heads = narrow(call.heads);
@@ -95,6 +96,7 @@ abi::RecurArgs arguments_of(const Problem& problem) {
   args.g = rows_of(problem, slots.g);
   args.gk = rows_of(problem, slots.gk);
   args.gv = rows_of(problem, slots.gv);
+  args.beta = rows_of(problem, slots.beta);
   args.result = rows_of(problem, slots.backward() ? slots.grad_output : slots.output);
   args.initial_state = states_of(problem, slots.initial_state);
   args.final_state =
@@ -110,6 +112,7 @@ abi::RecurArgs arguments_of(const Problem& problem) {
   args.dg = rows_of(problem, slots.grad_g);
   args.dgk = rows_of(problem, slots.grad_gk);
   args.dgv = rows_of(problem, slots.grad_gv);
+  args.dbeta = rows_of(problem, slots.grad_beta);
   args.dinitial = states_of(problem, slots.grad_initial_state);
   return args;
 }
@@ -141,6 +144,10 @@ Refusal rejects_recurrence(const Problem& problem, const DeviceProfile& profile)
 }
 
 std::vector<std::size_t> forward_bindings(const RecurrenceSlots& slots) {
+  if (slots.delta()) {
+    return {slots.query,         slots.key,    slots.value,       slots.beta, slots.g,
+            slots.initial_state, slots.output, slots.final_state, kScratch};
+  }
   return {slots.query, slots.key,           slots.value,  slots.g,           slots.gamma, slots.gk,
           slots.gv,    slots.initial_state, slots.output, slots.final_state, kScratch};
 }

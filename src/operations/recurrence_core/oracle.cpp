@@ -4,39 +4,14 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/tensors/rounding.hpp"
+#include "operations/common/numerics.hpp"
+#include "operations/recurrence_core/factors.hpp"
 
 namespace tessera::operations::recurrence {
 namespace {
 
 std::vector<double> read(const Problem& problem, std::span<HostTensor> tensors, std::size_t slot) {
   return problem.has(slot) ? tensors[slot].read() : std::vector<double>{};
-}
-
-// exp of a log decay, and what float may be off by, relative. The functions of devices are good to
-// 3 units in the last place in OpenCL, and to 3 + 2 |x| in Vulkan; x is a sum of terms, each of
-// which is rounded. What is below the smallest float may be lost.
-struct Factor {
-  double value = 0, error = 0, lost = 0;
-};
-Factor factor_of(double exponent, double size) {
-  Factor factor{.value = std::exp(exponent)};
-  if (exponent == 0 && size == 0) return factor;
-  factor.error = kUnitF32 * (8 + 8 * std::min(size, 256.0));
-  factor.lost = factor.value < 0x1p-125 ? 0x1p-125 : 0;
-  return factor;
-}
-
-// Devices need not keep numbers below the smallest float: of a product or sum of a magnitude of at
-// most `size`, min(size, 2^-126) may be lost. Bounds hold this once for each product with a decay,
-// for each term that is added to a state, and for each term of an output.
-double lost_of(double size) { return std::min(size, 0x1p-126); }
-
-// If roundings are independent, a sum of n numbers is off by lambda sqrt(n) u times their
-// magnitudes at most, but with a probability of about 2 n exp(-lambda^2 / 2) (Higham and Mary, SIAM
-// J. Sci. Comput. 41(5), 2019); lambda is 8.
-double sum_error(std::int64_t terms) {
-  return kUnitF32 * (8 * std::sqrt(static_cast<double>(terms)) + 8);
 }
 
 // Of weight h in a sum, where a float h is off by `error` at most.
@@ -88,6 +63,7 @@ RecurrenceOracle::RecurrenceOracle(const Problem& problem, std::span<HostTensor>
   gamma_ = read(problem, tensors, slots.gamma);
   gk_ = read(problem, tensors, slots.gk);
   gv_ = read(problem, tensors, slots.gv);
+  beta_ = read(problem, tensors, slots.beta);
   initial_ = read(problem, tensors, slots.initial_state);
   grad_output_ = read(problem, tensors, slots.grad_output);
   grad_final_ = read(problem, tensors, slots.grad_final_state);
@@ -180,6 +156,7 @@ void RecurrenceOracle::step(const Unit& unit, std::int64_t token, std::int64_t f
 
 RecurrenceOracle::Forward RecurrenceOracle::forward(const Unit& unit, std::int64_t first,
                                                     std::int64_t columns) const {
+  if (!beta_.empty()) return forward_delta(unit, first, columns);
   States states = initial(unit, first, columns);
   Forward result;
   const auto width = static_cast<std::size_t>(columns);
@@ -196,7 +173,8 @@ RecurrenceOracle::Forward RecurrenceOracle::forward(const Unit& unit, std::int64
         const std::size_t at = k * width + v;
         result.output.values[place + v] += weight * states.h[at];
         result.output.bounds[place + v] +=
-            term_bound(weight, states.size[at], states.error[at], sum_error(call_.key_dim));
+            term_bound(weight, states.size[at], states.error[at],
+                       sum_error(static_cast<double>(call_.key_dim)));
       }
     }
   }
@@ -206,6 +184,7 @@ RecurrenceOracle::Forward RecurrenceOracle::forward(const Unit& unit, std::int64
 
 // Gradients of h arrive as D; H before each token is kept.
 RecurrenceOracle::Backward RecurrenceOracle::backward(const Unit& unit) const {
+  if (!beta_.empty()) return backward_delta(unit);
   const auto keys = static_cast<std::size_t>(call_.key_dim);
   const auto columns = static_cast<std::size_t>(call_.value_dim);
   const auto length = static_cast<std::size_t>(unit.length());
@@ -235,7 +214,8 @@ RecurrenceOracle::Backward RecurrenceOracle::backward(const Unit& unit) const {
     to.values[at] += value;
     to.bounds[at] += bound;
   };
-  const double key_sum = sum_error(call_.key_dim), value_sum = sum_error(call_.value_dim);
+  const double key_sum = sum_error(static_cast<double>(call_.key_dim)),
+               value_sum = sum_error(static_cast<double>(call_.value_dim));
   for (std::size_t i = length; i-- > 0;) {
     const std::int64_t at_token = token(unit, static_cast<std::int64_t>(i));
     const auto place = static_cast<std::size_t>(at_token - unit.begin);
@@ -268,7 +248,8 @@ RecurrenceOracle::Backward RecurrenceOracle::backward(const Unit& unit) const {
                   add(result.gv, place * columns + v, slope, bound);
                   add(result.gate, place, slope, bound);
                   result.gamma += slope;
-                  result.gamma_bound += bound + sum_error(call_.tokens) * factor.value * terms;
+                  result.gamma_bound +=
+                      bound + sum_error(static_cast<double>(call_.tokens)) * factor.value * terms;
                   gradient.decay(at, factor);
                 });
   }

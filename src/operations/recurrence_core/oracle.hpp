@@ -41,7 +41,7 @@ class RecurrenceOracle {
 
   // Rows in the order of tokens. gate: the sum of gk's row, the gradient of a number for a token.
   struct Backward {
-    Bounded query, key, value, gk, gv, gate, state;
+    Bounded query, key, value, gk, gv, gate, beta, state;
     double gamma = 0, gamma_bound = 0;
   };
   Backward backward(const Unit& unit) const;
@@ -53,6 +53,10 @@ class RecurrenceOracle {
     std::vector<double> keys, key_sizes;  // sums of terms, and of their magnitudes
     const double* values = nullptr;       // gv, from the first column on
   };
+  struct DeltaToken;
+  DeltaToken delta_token(const Unit& unit, std::int64_t step, std::int64_t first) const;
+  Forward forward_delta(const Unit& unit, std::int64_t first, std::int64_t columns) const;
+  Backward backward_delta(const Unit& unit) const;
   std::int64_t token(const Unit& unit, std::int64_t step) const;
   const double* row(const std::vector<double>& values, const Unit& unit, std::int64_t token,
                     std::int64_t dim) const;
@@ -62,7 +66,7 @@ class RecurrenceOracle {
             States& states) const;
 
   const RecurrenceProblem& call_;
-  std::vector<double> query_, key_, value_, g_, gamma_, gk_, gv_, initial_;
+  std::vector<double> query_, key_, value_, g_, gamma_, gk_, gv_, beta_, initial_;
   std::vector<double> grad_output_, grad_final_;
   std::vector<Unit> units_;
 };

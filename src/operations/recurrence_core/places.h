@@ -4,7 +4,13 @@
 #ifndef TESSERA_OPERATIONS_RECURRENCE_CORE_PLACES_H
 #define TESSERA_OPERATIONS_RECURRENCE_CORE_PLACES_H
 
+// Kernels of delta rules define RECUR_DELTA; they know no other decay than g.
+#ifdef RECUR_DELTA
+#define RECUR_HAS(feature) \
+  ((ARGS(features) & (feature) & ~(RECUR_GAMMA | RECUR_GK | RECUR_GV)) != 0u)
+#else
 #define RECUR_HAS(feature) ((ARGS(features) & (feature)) != 0u)
+#endif
 // The token of a step.
 #define RECUR_TOKEN(step) (RECUR_HAS(RECUR_REVERSE) ? end - 1u - (step) : begin + (step))
 #define RECUR_ROW(rows, t) \
@@ -40,5 +46,8 @@
    (tile * ARGS(rows) + (batch * ARGS(tokens) + (t)) * ARGS(heads) + head) * \
        ((ARGS(key_dim) + 3u) / 4u) +                                         \
    (four))
+// In floats, the share of the gradient of beta.
+#define RECUR_BETA_SHARE(t) \
+  (4u * ARGS(beta_shares) + tile * ARGS(rows) + (batch * ARGS(tokens) + (t)) * ARGS(heads) + head)
 
 #endif  // TESSERA_OPERATIONS_RECURRENCE_CORE_PLACES_H

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call of a recurrence or of its gradients after validation. recurrent, gla and
-// lightning_attention share all of their inside; RecurrenceSlots says which operand is where.
+// A call of a recurrence or of its gradients after validation. recurrent, gla, lightning_attention
+// and, with beta, delta rules share all of their inside; RecurrenceSlots says which operand is
+// where.
 #pragma once
 
 #include <cstddef>
@@ -17,17 +18,19 @@ namespace tessera::operations::recurrence {
 struct RecurrenceSlots {
   std::size_t query = 0, key = 1, value = 2;
   std::size_t g = kNoOperand, gamma = kNoOperand, gk = kNoOperand, gv = kNoOperand;
+  std::size_t beta = kNoOperand;  // of delta rules: how much of what a key holds is replaced
   std::size_t initial_state = kNoOperand, cu_seqlens = kNoOperand;
   std::size_t output = kNoOperand, final_state = kNoOperand;  // forward
   // Backward. A gradient has the shape and dtype of what it is the gradient of.
   std::size_t grad_output = kNoOperand, grad_final_state = kNoOperand;
   std::size_t grad_query = kNoOperand, grad_key = kNoOperand, grad_value = kNoOperand;
   std::size_t grad_g = kNoOperand, grad_gamma = kNoOperand;
-  std::size_t grad_gk = kNoOperand, grad_gv = kNoOperand;
+  std::size_t grad_gk = kNoOperand, grad_gv = kNoOperand, grad_beta = kNoOperand;
   std::size_t grad_initial_state = kNoOperand;
   std::size_t count = 0;   // of operands
   bool of_layers = false;  // the decay is that of a layer of lightning attention, by options
   bool backward() const { return grad_output != kNoOperand; }
+  bool delta() const { return beta != kNoOperand; }
   // Gradients, and what they are the gradients of.
   std::vector<std::pair<std::size_t, std::size_t>> gradients() const;
 };
@@ -35,6 +38,7 @@ struct RecurrenceSlots {
 RecurrenceSlots recurrent_slots(bool backward);
 RecurrenceSlots gla_slots(bool backward);
 RecurrenceSlots lightning_slots(bool backward);
+RecurrenceSlots delta_slots(bool gate, bool backward);
 
 struct RecurrenceProblem {
   RecurrenceSlots slots{};

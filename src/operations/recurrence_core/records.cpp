@@ -5,16 +5,20 @@ namespace tessera::operations::recurrence {
 namespace {
 
 // Numbers the operands that an operation has, in the order of its record.
-RecurrenceSlots number_slots(bool gates, bool more_gates, bool backward) {
+struct Has {
+  bool g = false, gamma = false, more_gates = false, beta = false;
+};
+RecurrenceSlots number_slots(const Has& has, bool backward) {
   RecurrenceSlots slots;
   std::size_t next = 3;
-  const auto give = [&](bool has, std::size_t& slot) {
-    if (has) slot = next++;
+  const auto give = [&](bool wanted, std::size_t& slot) {
+    if (wanted) slot = next++;
   };
-  give(gates, slots.g);
-  give(gates, slots.gamma);
-  give(more_gates, slots.gk);
-  give(more_gates, slots.gv);
+  give(has.beta, slots.beta);
+  give(has.g, slots.g);
+  give(has.gamma, slots.gamma);
+  give(has.more_gates, slots.gk);
+  give(has.more_gates, slots.gv);
   give(true, slots.initial_state);
   give(true, slots.cu_seqlens);
   give(!backward, slots.output);
@@ -24,10 +28,11 @@ RecurrenceSlots number_slots(bool gates, bool more_gates, bool backward) {
   give(backward, slots.grad_query);
   give(backward, slots.grad_key);
   give(backward, slots.grad_value);
-  give(backward && gates, slots.grad_g);
-  give(backward && gates, slots.grad_gamma);
-  give(backward && more_gates, slots.grad_gk);
-  give(backward && more_gates, slots.grad_gv);
+  give(backward && has.beta, slots.grad_beta);
+  give(backward && has.g, slots.grad_g);
+  give(backward && has.gamma, slots.grad_gamma);
+  give(backward && has.more_gates, slots.grad_gk);
+  give(backward && has.more_gates, slots.grad_gv);
   give(backward, slots.grad_initial_state);
   slots.count = next;
   return slots;
@@ -67,6 +72,10 @@ std::vector<Operand> operands_of(const RecurrenceSlots& slots) {
   list.add(slots.query, {.name = "query", .shape = kKeys});
   list.add(slots.key, {.name = "key", .shape = kKeys});
   list.add(slots.value, {.name = "value", .shape = kValues});
+  list.add(slots.beta, {.name = "beta",
+                        .shape = "[batch, seq, heads]",
+                        .doc = "how much of what a key holds its token replaces, in the dtype of "
+                               "query or in f32"});
   list.add(slots.g, {.name = "g",
                      .optional = true,
                      .shape = "[batch, seq, heads] or [batch, seq, heads, key_dim]",
@@ -112,18 +121,24 @@ std::vector<Operand> operands_of(const RecurrenceSlots& slots) {
 }  // namespace
 
 std::vector<std::pair<std::size_t, std::size_t>> RecurrenceSlots::gradients() const {
-  return {{grad_query, query}, {grad_key, key},
-          {grad_value, value}, {grad_g, g},
-          {grad_gamma, gamma}, {grad_gk, gk},
-          {grad_gv, gv},       {grad_initial_state, initial_state}};
+  return {{grad_query, query}, {grad_key, key},     {grad_value, value},
+          {grad_g, g},         {grad_gamma, gamma}, {grad_gk, gk},
+          {grad_gv, gv},       {grad_beta, beta},   {grad_initial_state, initial_state}};
 }
 
-RecurrenceSlots recurrent_slots(bool backward) { return number_slots(true, true, backward); }
-RecurrenceSlots gla_slots(bool backward) { return number_slots(true, false, backward); }
+RecurrenceSlots recurrent_slots(bool backward) {
+  return number_slots({.g = true, .gamma = true, .more_gates = true}, backward);
+}
+RecurrenceSlots gla_slots(bool backward) {
+  return number_slots({.g = true, .gamma = true}, backward);
+}
 RecurrenceSlots lightning_slots(bool backward) {
-  RecurrenceSlots slots = number_slots(false, false, backward);
+  RecurrenceSlots slots = number_slots({}, backward);
   slots.of_layers = true;
   return slots;
+}
+RecurrenceSlots delta_slots(bool gate, bool backward) {
+  return number_slots({.g = gate, .beta = true}, backward);
 }
 
 Operation new_record(const std::string& name, const RecurrenceSlots& slots) {

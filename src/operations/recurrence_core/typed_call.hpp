@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the typed functions of the three operations share: option structs become named operands and
-// options, outputs become structs.
+// What the typed functions of recurrences share: option structs become named operands and options,
+// outputs become structs.
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 
 #include "tessera/operations/recurrent.hpp"
@@ -19,6 +20,18 @@ Tensors rows(const Tensor& query, const Tensor& key, const Tensor& value,
 
 RecurrentResult run_forward(const Executor& on, const std::string& name, Tensors tensors,
                             const Options& options);
+
+// A gradient that an operation has, whether it is wanted, and where it goes.
+struct WantedGradient {
+  const char* operand;
+  bool wants;
+  Tensor* to;
+};
+// Runs nothing where the call has none of the operands whose gradients are wanted.
+void run_gradients(const Executor& on, const std::string& name, Tensors tensors,
+                   const Tensor& grad_output, const Tensor& grad_final_state,
+                   const Options& options, std::span<const WantedGradient> all);
+// Of recurrent, gla and lightning_attention.
 RecurrentGradients run_backward(const Executor& on, const std::string& name, Tensors tensors,
                                 const Tensor& grad_output, const Options& options,
                                 const RecurrentGradientOptions& wanted);

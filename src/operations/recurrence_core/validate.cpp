@@ -19,13 +19,13 @@ void require_contiguous(const Problem& problem, std::size_t slot) {
           problem.operation->operands[slot].name + " must be contiguous along its last axis");
 }
 
-// An operand of rows, in the dtype of query or, where it is a decay, in f32.
-void check_rows(const Problem& problem, std::size_t slot, const Shape& shape, bool decay) {
+// An operand of rows, in the dtype of query or, where it may be wide, in f32.
+void check_rows(const Problem& problem, std::size_t slot, const Shape& shape, bool wide) {
   if (!problem.has(slot)) return;
   require_shape(problem, slot, shape);
   const DType dtype = problem.spec(slot).dtype;
-  require(problem, dtype == problem.dtype || (decay && dtype == DType::kF32),
-          operand_text(problem, slot) + " must have the dtype of query" + (decay ? " or f32" : ""));
+  require(problem, dtype == problem.dtype || (wide && dtype == DType::kF32),
+          operand_text(problem, slot) + " must have the dtype of query" + (wide ? " or f32" : ""));
   if (shape.size() == 4) require_contiguous(problem, slot);
 }
 
@@ -79,6 +79,7 @@ void check_inputs(const Problem& problem, RecurrenceProblem& call) {
     check_rows(problem, slots.g, call.key_gate ? keys : Shape{call.batch, call.tokens, call.heads},
                true);
   }
+  check_rows(problem, slots.beta, {call.batch, call.tokens, call.heads}, true);
   check_rows(problem, slots.gamma, {call.heads}, true);
   check_rows(problem, slots.gk, keys, true);
   check_rows(problem, slots.gv, values, true);

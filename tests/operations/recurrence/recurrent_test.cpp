@@ -10,65 +10,33 @@
 #include <string>
 #include <vector>
 
-#include "support/reference.hpp"
-#include "tessera/error.hpp"
+#include "operations/recurrence/recurrence_call.hpp"
 
 namespace tessera {
 namespace {
 
+using testing::Call;
 using ::testing::Each;
 using ::testing::ElementsAre;
+using testing::expect_near;
+using testing::expect_refusal;
+using testing::expect_slopes;
+using testing::expect_to_reverse;
+using testing::expect_to_split;
+using testing::expect_to_unpack;
 using testing::f16;
 using testing::f32;
-using ::testing::HasSubstr;
+using testing::gradients_of;
 using testing::i32;
+using testing::kColumns;
+using testing::kHeads;
+using testing::kKeys;
+using testing::kTokens;
 using testing::normal_numbers;
+using testing::part_of;
 using testing::Specs;
 using testing::Values;
-
-constexpr std::int64_t kTokens = 11, kHeads = 2, kKeys = 3, kColumns = 4;
-
-// A call with all decays, of one batch entry.
-struct Call {
-  std::int64_t tokens = kTokens;
-  Values values{};
-  std::vector<double> boundaries{};
-  Options options{};
-  std::string operation = "recurrent";
-  bool gate_of_keys = false;  // g has an axis of key dims
-
-  std::int64_t sequences() const {
-    return boundaries.empty() ? 1 : static_cast<std::int64_t>(boundaries.size()) - 1;
-  }
-  Specs specs() const {
-    Specs all{{"query", f32({1, tokens, kHeads, kKeys})},
-              {"key", f32({1, tokens, kHeads, kKeys})},
-              {"value", f32({1, tokens, kHeads, kColumns})},
-              {"g", f32({1, tokens, kHeads})},
-              {"g_gamma", f32({kHeads})},
-              {"gk", f32({1, tokens, kHeads, kKeys})},
-              {"gv", f32({1, tokens, kHeads, kColumns})},
-              {"initial_state", f32({sequences(), kHeads, kKeys, kColumns})}};
-    if (gate_of_keys) all["g"] = f32({1, tokens, kHeads, kKeys});
-    std::erase_if(all, [&](const auto& spec) { return values.count(spec.first) == 0; });
-    if (!boundaries.empty()) all["cu_seqlens"] = i32({sequences() + 1});
-    return all;
-  }
-  Values run() const {
-    Values inputs = values;
-    if (!boundaries.empty()) inputs["cu_seqlens"] = boundaries;
-    Specs all = specs();
-    all["final_state"] = f32({sequences(), kHeads, kKeys, kColumns});
-    return testing::run_reference(testing::problem_of(operation, all, options), inputs);
-  }
-};
-
-std::size_t width_of(const std::string& name) {
-  if (name == "g") return kHeads;
-  return static_cast<std::size_t>(kHeads * (name == "value" || name == "gv" ? kColumns : kKeys));
-}
-
-bool has_rows(const std::string& name) { return name != "g_gamma" && name != "initial_state"; }
+using testing::width_of;
 
 Call a_call(std::int64_t sequences = 1) {
   Call call;
@@ -83,32 +51,6 @@ Call a_call(std::int64_t sequences = 1) {
   call.values["initial_state"] =
       normal_numbers(static_cast<std::size_t>(sequences * kHeads * kKeys * kColumns), seed);
   return call;
-}
-
-// Tokens [begin, end) of a call, from a state.
-Call part_of(const Call& call, std::int64_t begin, std::int64_t end,
-             const std::vector<double>& state) {
-  Call part = call;
-  part.boundaries.clear();
-  part.tokens = end - begin;
-  for (auto& [name, values] : part.values) {
-    if (!has_rows(name)) continue;
-    const auto width = static_cast<std::int64_t>(width_of(name));
-    values = {call.values.at(name).begin() + begin * width,
-              call.values.at(name).begin() + end * width};
-  }
-  part.values["initial_state"] = state;
-  return part;
-}
-
-std::vector<double> joined(std::vector<double> a, const std::vector<double>& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-
-void expect_near(const std::vector<double>& a, const std::vector<double>& b) {
-  ASSERT_EQ(a.size(), b.size());
-  for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-12) << i;
 }
 
 TEST(RecurrentReference, IsThatOfTheSpecification) {
@@ -131,49 +73,9 @@ TEST(RecurrentReference, IsThatOfTheSpecification) {
               ElementsAre(2, 0, 0, 0, 0, 3, 0, 0, 0, 0, 4, 0));
 }
 
-TEST(RecurrentReference, TwoCallsThroughTheStateAreOne) {
-  for (const bool reverse : {false, true}) {
-    Call whole = a_call();
-    whole.options["reverse"] = reverse;
-    const Values all = whole.run();
-    for (const std::int64_t cut : {std::int64_t{0}, std::int64_t{1}, std::int64_t{7}, kTokens}) {
-      SCOPED_TRACE(cut);
-      const std::vector<double>& state = whole.values["initial_state"];
-      const Call early = part_of(whole, 0, cut, state), late = part_of(whole, cut, kTokens, state);
-      const Values first = (reverse ? late : early).run();
-      const std::vector<double>& between = first.at("final_state");
-      const Values second =
-          (reverse ? part_of(whole, 0, cut, between) : part_of(whole, cut, kTokens, between)).run();
-      expect_near(all.at("final_state"), second.at("final_state"));
-      expect_near(all.at("output"), reverse ? joined(second.at("output"), first.at("output"))
-                                            : joined(first.at("output"), second.at("output")));
-    }
-  }
-}
+TEST(RecurrentReference, TwoCallsThroughTheStateAreOne) { expect_to_split(a_call()); }
 
-TEST(RecurrentReference, PackedIsOneCallForEachSequence) {
-  Call packed = a_call(5);
-  packed.boundaries = {1, 1, 4, 4, 9, 10};
-  const Values all = packed.run();
-  std::vector<double> outputs(width_of("value")), states;  // of the first token: 0
-  const std::size_t count = kHeads * kKeys * kColumns;
-  for (std::size_t s = 0; s < 5; ++s) {
-    const auto from =
-        packed.values["initial_state"].begin() + static_cast<std::ptrdiff_t>(s * count);
-    const Values one = part_of(packed, static_cast<std::int64_t>(packed.boundaries[s]),
-                               static_cast<std::int64_t>(packed.boundaries[s + 1]),
-                               {from, from + static_cast<std::ptrdiff_t>(count)})
-                           .run();
-    outputs = joined(outputs, one.at("output"));
-    states = joined(states, one.at("final_state"));
-  }
-  outputs.resize(outputs.size() + width_of("value"));
-  expect_near(all.at("output"), outputs);
-  expect_near(all.at("final_state"), states);
-  // One of length 0 passes its state on.
-  EXPECT_TRUE(std::equal(states.begin(), states.begin() + static_cast<std::ptrdiff_t>(count),
-                         packed.values["initial_state"].begin()));
-}
+TEST(RecurrentReference, PackedIsOneCallForEachSequence) { expect_to_unpack(a_call(5)); }
 
 TEST(RecurrentReference, BoundariesThatDecreaseCutNothingTwice) {
   Call packed = a_call(3);
@@ -184,24 +86,7 @@ TEST(RecurrentReference, BoundariesThatDecreaseCutNothingTwice) {
   EXPECT_EQ(packed.run().at("final_state"), mended.run().at("final_state"));
 }
 
-TEST(RecurrentReference, ReverseIsReversal) {
-  Call call = a_call();
-  const Values forward = call.run();
-  const auto turn = [](std::vector<double>& rows, std::size_t width) {
-    for (std::size_t t = 0; t < kTokens / 2; ++t)
-      std::swap_ranges(rows.begin() + static_cast<std::ptrdiff_t>(t * width),
-                       rows.begin() + static_cast<std::ptrdiff_t>((t + 1) * width),
-                       rows.begin() + static_cast<std::ptrdiff_t>((kTokens - 1 - t) * width));
-  };
-  for (auto& [name, values] : call.values) {
-    if (has_rows(name)) turn(values, width_of(name));
-  }
-  call.options["reverse"] = true;
-  Values backward = call.run();
-  turn(backward["output"], width_of("value"));
-  EXPECT_EQ(backward["output"], forward.at("output"));
-  EXPECT_EQ(backward["final_state"], forward.at("final_state"));
-}
+TEST(RecurrentReference, ReverseIsReversal) { expect_to_reverse(a_call()); }
 
 TEST(RecurrentReference, DecaysAreAddedUp) {
   Call call = a_call();
@@ -249,48 +134,6 @@ TEST(RecurrentReference, LightningIsRecurrentWithItsDecays) {
 
 // ---- gradients ----------------------------------------------------------------------------------
 
-// Of the sum of outputs and final states times weights.
-Values gradients_of(const Call& call, const Values& weights) {
-  Specs specs = call.specs();
-  Values inputs = call.values;
-  if (!call.boundaries.empty()) inputs["cu_seqlens"] = call.boundaries;
-  for (const auto& [name, values] : call.values) specs["grad_" + name] = specs.at(name);
-  specs["grad_output"] = f32({1, call.tokens, kHeads, kColumns});
-  specs["grad_final_state"] = f32({call.sequences(), kHeads, kKeys, kColumns});
-  inputs["grad_output"] = weights.at("output");
-  inputs["grad_final_state"] = weights.at("final_state");
-  return testing::run_reference(
-      testing::problem_of(call.operation + "_backward", specs, call.options), inputs);
-}
-
-double weighted(const Call& call, const Values& weights) {
-  const Values result = call.run();
-  return testing::dot(result.at("output"), weights.at("output")) +
-         testing::dot(result.at("final_state"), weights.at("final_state"));
-}
-
-void expect_slopes(Call call) {
-  const std::size_t states = static_cast<std::size_t>(call.sequences() * kHeads * kKeys * kColumns);
-  const Values weights{{"output", normal_numbers(width_of("value") * kTokens, 21)},
-                       {"final_state", normal_numbers(states, 22)}};
-  const Values gradients = gradients_of(call, weights);
-  constexpr double kStep = 1e-5;
-  for (auto& [name, values] : call.values) {
-    SCOPED_TRACE(name);
-    const std::vector<double>& got = gradients.at("grad_" + name);
-    ASSERT_EQ(got.size(), values.size());
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const double kept = values[i];
-      values[i] = kept + kStep;
-      const double above = weighted(call, weights);
-      values[i] = kept - kStep;
-      const double below = weighted(call, weights);
-      values[i] = kept;
-      EXPECT_NEAR(got[i], (above - below) / (2 * kStep), 1e-7 * (1 + std::fabs(got[i]))) << i;
-    }
-  }
-}
-
 TEST(RecurrentBackwardReference, IsTheSlopeOfForward) {
   Call call = a_call();
   expect_slopes(call);
@@ -330,16 +173,6 @@ TEST(RecurrentBackwardReference, ResetsHaveNoSlope) {
 }
 
 // ---- refusals -----------------------------------------------------------------------------------
-
-void expect_refusal(const std::string& operation, Specs specs, const std::string& sentence,
-                    Options options = {}) {
-  try {
-    testing::problem_of(operation, specs, std::move(options));
-    FAIL() << "no refusal; expected: " << sentence;
-  } catch (const InvalidArgument& error) {
-    EXPECT_THAT(std::string(error.what()), HasSubstr(sentence));
-  }
-}
 
 Specs plain() {
   return {{"query", f32({2, 5, 2, 3})}, {"key", f32({2, 5, 2, 3})}, {"value", f32({2, 5, 2, 4})}};

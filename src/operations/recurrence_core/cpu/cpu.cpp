@@ -63,6 +63,10 @@ std::optional<Way> cpu_way(const RecurrenceSlots& slots) {
   Pass pass;
   pass.name = "forward";
   pass.opencl = {.file = "recurrence/cpu/forward.cl", .entry = "recurrence_forward_cpu"};
+  if (slots.delta()) {
+    pass.opencl = {.file = "recurrence/cpu/delta_forward.cl",
+                   .entry = "recurrence_delta_forward_cpu"};
+  }
   pass.bindings = forward_bindings(slots);
   pass.constants = [](const Problem& problem, const Config&) {
     return std::vector<Define>{{"KEY_BLOCK", key_block(problem)}};

@@ -31,6 +31,7 @@ abi::RecurArgs backward_arguments(const Problem& problem, const Config& config) 
   args.dkey_shares = narrow(scratch.dkey_shares);
   args.decay_shares = narrow(scratch.decay_shares);
   args.sums = narrow(scratch.sums);
+  args.beta_shares = narrow(scratch.beta_shares);
   args.boundaries = narrow(4 * scratch.boundaries);
   return args;
 }
@@ -57,6 +58,34 @@ Pass new_pass(const std::string& name, abi::u32 gradients, std::vector<std::size
   return pass;
 }
 
+// Forward and back.
+std::vector<Pass> decay_passes(const RecurrenceSlots& slots) {
+  constexpr abi::u32 kBack =
+      RECUR_GRAD_KEY | RECUR_GRAD_VALUE | RECUR_GRAD_DECAY | RECUR_GRAD_INITIAL;
+  Pass states = new_pass("states", RECUR_GRAD_QUERY | RECUR_GRAD_DECAY,
+                         {slots.key, slots.value, slots.g, slots.gamma, slots.gk, slots.gv,
+                          slots.initial_state, slots.grad_output, kScratch});
+  Pass gradients = new_pass("gradients", kBack,
+                            {slots.query, slots.key, slots.value, slots.g, slots.gamma, slots.gk,
+                             slots.gv, slots.grad_output, slots.grad_final_state, slots.grad_value,
+                             slots.grad_gv, slots.grad_initial_state, kScratch});
+  return {std::move(states), std::move(gradients)};
+}
+
+// Forward and back for delta rules, whose gradients all need the states.
+std::vector<Pass> delta_passes(const RecurrenceSlots& slots) {
+  constexpr abi::u32 kAll = RECUR_GRAD_QUERY | RECUR_GRAD_KEY | RECUR_GRAD_VALUE | RECUR_GRAD_BETA |
+                            RECUR_GRAD_DECAY | RECUR_GRAD_INITIAL;
+  Pass states = new_pass("delta_states", kAll,
+                         {slots.key, slots.value, slots.beta, slots.g, slots.initial_state,
+                          slots.grad_output, kScratch});
+  Pass gradients =
+      new_pass("delta_gradients", kAll & ~RECUR_GRAD_QUERY,
+               {slots.query, slots.key, slots.value, slots.beta, slots.g, slots.grad_output,
+                slots.grad_final_state, slots.grad_value, slots.grad_initial_state, kScratch});
+  return {std::move(states), std::move(gradients)};
+}
+
 }  // namespace
 
 BackwardScratch scratch_of(const Problem& problem, const Config& config) {
@@ -67,44 +96,43 @@ BackwardScratch scratch_of(const Problem& problem, const Config& config) {
   // Sequences that lie one behind the other have a segment more each than their tokens together.
   const std::int64_t segments = call.batch * call.tokens / segment + call.sequences + 1;
   const std::int64_t shares = tiles * rows_of(call) * ceil_div(call.key_dim, 4);
-  const bool decay = wants(problem, RECUR_GRAD_DECAY);
+  const bool decay = wants(problem, RECUR_GRAD_DECAY), delta = call.slots.delta();
   BackwardScratch scratch;
   const auto add = [&](bool has, std::int64_t vectors) {
     const std::uint64_t begin = scratch.end;
     if (has) scratch.end += static_cast<std::uint64_t>(vectors);
     return begin;
   };
-  scratch.kept = add(decay, segments * call.heads * tiles * state);
-  scratch.inner = add(decay, units_of(call, columns_of(config)) * segment * state);
+  scratch.kept = add(decay || delta, segments * call.heads * tiles * state);
+  scratch.inner = add(decay || delta, units_of(call, columns_of(config)) * segment * state);
   scratch.dquery_shares = add(true, shares);
   scratch.dkey_shares = add(true, shares);
   scratch.decay_shares = add(decay, shares);
   scratch.sums = add(decay, ceil_div(rows_of(call), 4));
+  scratch.beta_shares = add(delta, ceil_div(tiles * rows_of(call), 4));
   scratch.boundaries = add(call.packed, call.sequences / 4 + 1);
   return scratch;
 }
 
 std::vector<Pass> backward_passes(const RecurrenceSlots& slots) {
-  constexpr abi::u32 kBack =
-      RECUR_GRAD_KEY | RECUR_GRAD_VALUE | RECUR_GRAD_DECAY | RECUR_GRAD_INITIAL;
-  Pass states = new_pass("states", RECUR_GRAD_QUERY | RECUR_GRAD_DECAY,
-                         {slots.key, slots.value, slots.g, slots.gamma, slots.gk, slots.gv,
-                          slots.initial_state, slots.grad_output, kScratch});
-  Pass gradients = new_pass("gradients", kBack,
-                            {slots.query, slots.key, slots.value, slots.g, slots.gamma, slots.gk,
-                             slots.gv, slots.grad_output, slots.grad_final_state, slots.grad_value,
-                             slots.grad_gv, slots.grad_initial_state, kScratch});
-
-  constexpr abi::u32 kCombined = RECUR_GRAD_QUERY | RECUR_GRAD_KEY | RECUR_GRAD_DECAY;
-  Pass combine =
-      new_pass("combine", kCombined,
-               {kScratch, slots.grad_query, slots.grad_key, slots.grad_g, slots.grad_gk});
+  std::vector<Pass> passes = slots.delta() ? delta_passes(slots) : decay_passes(slots);
+  passes.insert(passes.begin(),
+                boundaries_pass(slots, [](const Problem& problem, const Config& config) {
+                  return 16 * scratch_of(problem, config).boundaries;
+                }));
+  constexpr abi::u32 kCombined =
+      RECUR_GRAD_QUERY | RECUR_GRAD_KEY | RECUR_GRAD_DECAY | RECUR_GRAD_BETA;
+  Pass combine = new_pass(
+      "combine", kCombined,
+      {kScratch, slots.grad_query, slots.grad_key, slots.grad_g, slots.grad_gk, slots.grad_beta});
   combine.specialized_on = std::vector<std::string>{};
   combine.group_size = [](const Config&) { return Dim3{kCombineItems}; };
   combine.groups = [](const Problem& problem, const Config&) {
     if (!wants(problem, kCombined)) return Dim3{0, 0, 0};
     return groups_of(rows_of(call_of(problem)));
   };
+  passes.push_back(std::move(combine));
+  if (slots.delta()) return passes;
   Pass gamma = new_pass("gamma", RECUR_GRAD_GAMMA, {kScratch, slots.grad_gamma});
   gamma.specialized_on = std::vector<std::string>{};
   gamma.group_size = [](const Config&) { return Dim3{kGammaItems}; };
@@ -112,11 +140,8 @@ std::vector<Pass> backward_passes(const RecurrenceSlots& slots) {
     if (!wants(problem, RECUR_GRAD_GAMMA)) return Dim3{0, 0, 0};
     return Dim3{static_cast<std::uint32_t>(call_of(problem).heads)};
   };
-  Pass boundaries = boundaries_pass(slots, [](const Problem& problem, const Config& config) {
-    return 16 * scratch_of(problem, config).boundaries;
-  });
-  return {std::move(boundaries), std::move(states), std::move(gradients), std::move(combine),
-          std::move(gamma)};
+  passes.push_back(std::move(gamma));
+  return passes;
 }
 
 }  // namespace tessera::operations::recurrence

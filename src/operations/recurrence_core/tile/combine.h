@@ -21,6 +21,11 @@ for (u32 k = item; k < key_fours; k += WG_X) {
     STORE_DG(ddecay, RECUR_ROW(dg, token) + 4u * k, here);
   sum += (ddecay.x + ddecay.y) + (ddecay.z + ddecay.w);
 }
+if (item == 0u && key_fours > 0u && RECUR_HAS(RECUR_GRAD_BETA)) {
+  float dbeta = 0.0f;
+  for (u32 tile = 0u; tile < ARGS(tiles); ++tile) dbeta += SCRATCH_FLOAT(RECUR_BETA_SHARE(token));
+  STORE_DBETA(dbeta, RECUR_ROW(dbeta, token));
+}
 SUMS(item) = sum;
 RECUR_BARRIER();
 if (item == 0u && key_fours > 0u && RECUR_HAS(RECUR_GRAD_DECAY)) {

@@ -29,11 +29,18 @@ for (u32 block = 0u; block < count; block += TOKENS) {
   RECUR_BARRIER();
   for (u32 t = 0u; t < block_tokens; ++t) {
     const FLOAT4 value = SPACE(RECUR_VALUES + t * WG_X + lane);
+#ifndef RECUR_DELTA
     const FLOAT4 value_decay = SPACE(RECUR_VALUE_DECAYS + t * WG_X + lane);
+#endif
     FLOAT4 share = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
+#ifdef RECUR_DELTA
+#include "operations/recurrence_core/tile/delta_step.h"
+#endif
     UNROLL for (u32 r = 0u; r < ROWS; r += 4u) {
       const u32 at = t * RECUR_KEY_FOURS + (part * ROWS + r) / 4u;
-      const FLOAT4 query = SPACE(RECUR_QUERIES + at), key = SPACE(RECUR_KEYS + at);
+      const FLOAT4 query = SPACE(RECUR_QUERIES + at);
+#ifndef RECUR_DELTA
+      const FLOAT4 key = SPACE(RECUR_KEYS + at);
       const FLOAT4 decay = SPACE(RECUR_DECAYS + at);
       if (RECUR_HAS(RECUR_GV)) {
         state[r] *= RECUR_EXP(value_decay + decay.x);
@@ -50,6 +57,7 @@ for (u32 block = 0u; block < count; block += TOKENS) {
       state[r + 1u] += value * key.y;
       state[r + 2u] += value * key.z;
       state[r + 3u] += value * key.w;
+#endif
       share += state[r] * query.x + state[r + 1u] * query.y;
       share += state[r + 2u] * query.z + state[r + 3u] * query.w;
     }

@@ -18,8 +18,8 @@ const u32 key_fours = (ARGS(key_dim) + 3u) / 4u;
 for (u32 segments = (length + ARGS(segment) - 1u) / ARGS(segment); segments > 0u; --segments) {
   const u32 segment = segments - 1u, segment_first = segment * ARGS(segment);
   const u32 segment_tokens = min(ARGS(segment), length - segment_first);
-  // The states of the segment once more, where decays have gradients.
-  const u32 again = RECUR_HAS(RECUR_GRAD_DECAY) ? segment_tokens : 0u;
+  // The states of the segment once more, where they are needed.
+  const u32 again = RECUR_KEEPS_STATES ? segment_tokens : 0u;
   if (again > 0u) {
     UNROLL for (u32 r = 0u; r < ROWS; ++r) state[r] = SCRATCH(RECUR_KEPT(segment, r));
   }
@@ -30,6 +30,10 @@ for (u32 segments = (length + ARGS(segment) - 1u) / ARGS(segment); segments > 0u
     RECUR_BARRIER();
     for (u32 t = 0u; t < block_tokens; ++t) {
       const FLOAT4 value = SPACE(RECUR_VALUES + t * WG_X + lane);
+#ifdef RECUR_DELTA
+      UNROLL for (u32 r = 0u; r < ROWS; ++r) SCRATCH(RECUR_INNER(block + t, r)) = state[r];
+#include "operations/recurrence_core/tile/delta_step.h"
+#else
       const FLOAT4 value_decay = SPACE(RECUR_VALUE_DECAYS + t * WG_X + lane);
       UNROLL for (u32 r = 0u; r < ROWS; r += 4u) {
         const u32 at = t * RECUR_KEY_FOURS + (part * ROWS + r) / 4u;
@@ -40,6 +44,7 @@ for (u32 segments = (length + ARGS(segment) - 1u) / ARGS(segment); segments > 0u
         state[r + 2u] = state[r + 2u] * RECUR_FACTOR(decay.z) + value * key.z;
         state[r + 3u] = state[r + 3u] * RECUR_FACTOR(decay.w) + value * key.w;
       }
+#endif
     }
     RECUR_BARRIER();
   }
@@ -51,9 +56,16 @@ for (u32 segments = (length + ARGS(segment) - 1u) / ARGS(segment); segments > 0u
     for (u32 back = block_tokens; back > 0u; --back) {
       const u32 t = back - 1u;
       const FLOAT4 value = SPACE(RECUR_VALUES + t * WG_X + lane);
-      const FLOAT4 value_decay = SPACE(RECUR_VALUE_DECAYS + t * WG_X + lane);
       const FLOAT4 output_gradient = SPACE(RECUR_GRADIENTS + t * WG_X + lane) * ARGS(scale);
-      FLOAT4 dvalue = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f), dgv = dvalue;
+      FLOAT4 dvalue = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
+#ifdef RECUR_DELTA
+      FLOAT4 dbeta = dvalue;
+#include "operations/recurrence_core/tile/delta_back.h"
+#define RECUR_SECOND_SHARE dbeta
+#else
+      const FLOAT4 value_decay = SPACE(RECUR_VALUE_DECAYS + t * WG_X + lane);
+      FLOAT4 dgv = dvalue;
+#define RECUR_SECOND_SHARE dgv
       UNROLL for (u32 r = 0u; r < ROWS; r += 4u) {
         const u32 fours = (part * ROWS + r) / 4u, at = t * RECUR_KEY_FOURS + fours;
         const u32 share = RECUR_SHARES + (t * WG_X + lane) * RECUR_KEY_FOURS + fours;
@@ -82,9 +94,10 @@ for (u32 segments = (length + ARGS(segment) - 1u) / ARGS(segment); segments > 0u
           dgv += (a + b) + (c + d);
         }
       }
+#endif
       const u32 share = RECUR_SHARES + 2u * RECUR_KEY_SHARES + t * RECUR_ITEMS + item;
       SPACE(share) = dvalue;
-      SPACE(share + RECUR_COLUMN_SHARES) = dgv;
+      SPACE(share + RECUR_COLUMN_SHARES) = RECUR_SECOND_SHARE;
     }
     RECUR_BARRIER();
     for (u32 i = item; i < block_tokens * key_fours; i += RECUR_ITEMS) {
@@ -98,21 +111,38 @@ for (u32 segments = (length + ARGS(segment) - 1u) / ARGS(segment); segments > 0u
       SCRATCH(RECUR_SHARE(dkey_shares, token, k)) = dkey;
       if (RECUR_HAS(RECUR_GRAD_DECAY)) SCRATCH(RECUR_SHARE(decay_shares, token, k)) = ddecay;
     }
+#ifdef RECUR_DELTA
+    for (u32 t = item; t < block_tokens; t += RECUR_ITEMS) {
+      const u32 share =
+          RECUR_SHARES + 2u * RECUR_KEY_SHARES + RECUR_COLUMN_SHARES + t * RECUR_ITEMS;
+      FLOAT4 dbeta = SPACE(share);
+      for (u32 other = 1u; other < WG_X; ++other) dbeta += SPACE(share + other);
+      SCRATCH_FLOAT(RECUR_BETA_SHARE(RECUR_TOKEN(block_first + t))) =
+          (dbeta.x + dbeta.y) + (dbeta.z + dbeta.w);
+    }
+#endif
     for (u32 i = item; i < block_tokens * WG_X; i += RECUR_ITEMS) {
       const u32 from = tile * RECUR_COLUMNS + 4u * (i % WG_X);
       const u32 here = from < ARGS(value_dim) ? min(4u, ARGS(value_dim) - from) : 0u;
       const u32 token = RECUR_TOKEN(block_first + i / WG_X);
-      FLOAT4 dvalue = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f), dgv = dvalue;
+      FLOAT4 dvalue = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
+#ifndef RECUR_DELTA
+      FLOAT4 dgv = dvalue;
+#endif
       for (u32 p = 0u; p < WG_Y; ++p) {
         const u32 share =
             RECUR_SHARES + 2u * RECUR_KEY_SHARES + i / WG_X * RECUR_ITEMS + p * WG_X + i % WG_X;
         dvalue += SPACE(share);
+#ifndef RECUR_DELTA
         dgv += SPACE(share + RECUR_COLUMN_SHARES);
+#endif
       }
       if (here > 0u) {
         if (RECUR_HAS(RECUR_GRAD_VALUE))
           STORE_DVALUE(dvalue, RECUR_ROW(dvalue, token) + from, here);
+#ifndef RECUR_DELTA
         if (RECUR_HAS(RECUR_GRAD_GV)) STORE_DGV(dgv, RECUR_ROW(dgv, token) + from, here);
+#endif
       }
     }
   }

@@ -52,7 +52,12 @@ for (u32 i = item; i < block_tokens * WG_X; i += RECUR_ITEMS) {
 #endif
   }
   SPACE(RECUR_VALUES + i) = value;
+#ifdef RECUR_DELTA
+  const float beta = here > 0u ? LOAD_BETA(RECUR_ROW(beta, token)) : 0.0f;
+  SPACE(RECUR_BETAS + i) = MAKE_FLOAT4(beta, beta, beta, beta);
+#else
   SPACE(RECUR_VALUE_DECAYS + i) = decay;
+#endif
 #if RECUR_TAKES_GRADIENT
   SPACE(RECUR_GRADIENTS + i) = gradient;
 #endif

@@ -15,7 +15,7 @@ const float decay_of_head = RECUR_DECAY_OF_HEAD;
 const u32 key_fours = (ARGS(key_dim) + 3u) / 4u;
 for (u32 block_first = 0u; block_first < length; block_first += TOKENS) {
   const u32 block_tokens = min(TO_U32(TOKENS), length - block_first);
-  if (RECUR_HAS(RECUR_GRAD_DECAY) && block_first % ARGS(segment) == 0u) {
+  if (RECUR_KEEPS_STATES && block_first % ARGS(segment) == 0u) {
     UNROLL for (u32 r = 0u; r < ROWS; ++r) SCRATCH(RECUR_KEPT(block_first / ARGS(segment), r)) =
         state[r];
   }
@@ -23,15 +23,21 @@ for (u32 block_first = 0u; block_first < length; block_first += TOKENS) {
   RECUR_BARRIER();
   for (u32 t = 0u; t < block_tokens; ++t) {
     const FLOAT4 value = SPACE(RECUR_VALUES + t * WG_X + lane);
+#ifdef RECUR_DELTA
+#include "operations/recurrence_core/tile/delta_step.h"
+#else
     const FLOAT4 value_decay = SPACE(RECUR_VALUE_DECAYS + t * WG_X + lane);
+#endif
     const FLOAT4 output_gradient = SPACE(RECUR_GRADIENTS + t * WG_X + lane);
     UNROLL for (u32 r = 0u; r < ROWS; r += 4u) {
+#ifndef RECUR_DELTA
       const u32 at = t * RECUR_KEY_FOURS + (part * ROWS + r) / 4u;
       const FLOAT4 key = SPACE(RECUR_KEYS + at), decay = SPACE(RECUR_DECAYS + at);
       state[r] = state[r] * RECUR_FACTOR(decay.x) + value * key.x;
       state[r + 1u] = state[r + 1u] * RECUR_FACTOR(decay.y) + value * key.y;
       state[r + 2u] = state[r + 2u] * RECUR_FACTOR(decay.z) + value * key.z;
       state[r + 3u] = state[r + 3u] * RECUR_FACTOR(decay.w) + value * key.w;
+#endif
       SPACE(RECUR_SHARES + (t * WG_X + lane) * RECUR_KEY_FOURS + (part * ROWS + r) / 4u) =
           MAKE_FLOAT4(dot(state[r], output_gradient), dot(state[r + 1u], output_gradient),
                       dot(state[r + 2u], output_gradient), dot(state[r + 3u], output_gradient));

@@ -16,14 +16,15 @@
 namespace tessera::operations::recurrence {
 namespace {
 
-std::vector<Tunable> tunables(bool backward) {
+std::vector<Tunable> tunables(const RecurrenceSlots& slots) {
   std::vector<Tunable> list{
 #include "operations/recurrence_core/tile/tile.def"
   };
-  if (backward) {
+  if (slots.backward()) {
     list.push_back({.id = 31, .name = "SEGMENT", .fallback = 64, .launch_only = true});
   } else {
     list.push_back({.id = 30, .name = "LAUNCH", .fallback = 0, .launch_only = true});
+    if (slots.delta()) return list;
     list.push_back({.id = 32, .name = "SPANS", .fallback = 1, .launch_only = true});
   }
   return list;
@@ -44,12 +45,15 @@ std::uint64_t carried_bytes(const Problem& problem, const Config& config) {
 }
 
 using Number = std::uint32_t;
-std::uint64_t local_bytes_of(const Config& config, bool backward) {
+std::uint64_t local_bytes_of(const Config& config, const RecurrenceSlots& slots) {
   const Number WG_Y = config.get("WG_Y", 1);
 #include "kernel/tunable_locals.inc"
 #include "operations/recurrence_core/tile/tile.def"
-  const std::uint64_t vectors = backward ? RECUR_GRADIENTS_VECTORS : RECUR_FORWARD_VECTORS;
-  return 16 * vectors + (backward ? 0 : std::uint64_t{4} * RECUR_ITEMS);
+  const std::uint64_t vectors =
+      slots.delta() ? slots.backward() ? RECUR_DELTA_GRADIENTS_VECTORS : RECUR_DELTA_FORWARD_VECTORS
+      : slots.backward() ? RECUR_GRADIENTS_VECTORS
+                         : RECUR_FORWARD_VECTORS;
+  return 16 * vectors + (slots.backward() ? 0 : std::uint64_t{4} * RECUR_ITEMS);
 }
 
 std::uint32_t power_of_two(std::int64_t n) {
@@ -83,7 +87,7 @@ Config make_config(const Problem& problem, const Cut& cut) {
 // Vulkan's, which compile for longer, for the last two, and backward for the last one.
 Config cpu_config(const Problem& problem, const DeviceProfile& profile) {
   const std::int64_t key_dim = call_of(problem).key_dim;
-  const bool backward = call_of(problem).slots.backward();
+  const bool backward = call_of(problem).slots.backward(), delta = call_of(problem).slots.delta();
   const bool large = key_dim > 128 || (backward && profile.backend == Backend::kVulkan);
   Config config{{"ROWS", 8}, {"WG_X", backward && large ? 2 : 4}};
   const bool small = key_dim <= 16 && profile.backend != Backend::kVulkan;
@@ -94,7 +98,8 @@ Config cpu_config(const Problem& problem, const DeviceProfile& profile) {
     return config;
   }
   config.set("TOKENS", large ? 2 : 3);
-  config.set("LAUNCH", profile.backend == Backend::kVulkan ? 512 : 0);
+  config.set("LAUNCH", profile.backend != Backend::kVulkan ? 0 : delta ? 128 : 512);
+  if (delta) return config;
   // Three spans where that is no more programs than it must be.
   const bool spans = !large && !problem.has(call_of(problem).slots.gv);
   config.set("SPANS", spans && launches_of(problem, config) == 1 ? 3 : 1);
@@ -139,11 +144,12 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   for (const Cut& cut : backward ? backward_cuts : forward_cuts) {
     Config config = make_config(problem, cut);
     const std::uint32_t items = config.group().x * config.group().y;
-    const bool fits =
-        (profile.local_memory == 0 || local_bytes_of(config, backward) <= profile.local_memory) &&
-        (profile.max_group_size == 0 || items <= profile.max_group_size) && items <= 512;
+    const bool fits = (profile.local_memory == 0 ||
+                       local_bytes_of(config, call_of(problem).slots) <= profile.local_memory) &&
+                      (profile.max_group_size == 0 || items <= profile.max_group_size) &&
+                      items <= 512;
     if (!fits) continue;
-    if (backward) {
+    if (backward || call_of(problem).slots.delta()) {
       if (std::ranges::count(list, config) == 0) list.push_back(std::move(config));
       continue;
     }
@@ -192,7 +198,8 @@ Refusal rejects_backward(const Problem& problem, const Config& config,
     return "counts scratch memory to 2^33 bytes, and the call takes more";
   // lavapipe ends a kernel's loops after 65535 rounds in all.
   const Dim3 group = config.group();
-  const std::int64_t most = 65535 / (16 + std::int64_t{group.x} + group.y);
+  const std::int64_t sums = call_of(problem).slots.delta() ? 4 : 1;
+  const std::int64_t most = 65535 / (16 + std::int64_t{group.x} + sums * group.y);
   if (profile.backend == Backend::kVulkan && is_cpu(profile) && call_of(problem).tokens > most)
     return "takes up to " + std::to_string(most) + " tokens on processors";
   return std::nullopt;
@@ -231,6 +238,10 @@ Pass forward_pass(const RecurrenceSlots& slots) {
   pass.opencl = {.file = "recurrence/tile/forward.cl", .entry = "recurrence_forward"};
   pass.vulkan = {.file = "recurrence/tile/forward.comp", .entry = "main"};
   pass.bindings = forward_bindings(slots);
+  if (slots.delta()) {
+    pass.opencl = {.file = "recurrence/tile/delta_forward.cl", .entry = "recurrence_delta_forward"};
+    pass.vulkan = {.file = "recurrence/tile/delta_forward.comp", .entry = "main"};
+  }
   pass.axes = tile_axes;
   pass.groups = span_groups;
   pass.args = [](const Problem& problem, const Config&) {
@@ -255,10 +266,10 @@ std::optional<Way> tile_way(const RecurrenceSlots& slots) {
   variant.idea = backward ? "columns of a state and of its gradient in registers, tokens in order"
                           : "columns of a state in registers, tokens in order";
   variant.dtypes = {DType::kF32, DType::kF16, DType::kBF16};
-  variant.tunables = tunables(backward);
+  variant.tunables = tunables(slots);
   variant.space = space;
-  variant.local_bytes = [backward](const Problem&, const Config& config) {
-    return local_bytes_of(config, backward);
+  variant.local_bytes = [slots](const Problem&, const Config& config) {
+    return local_bytes_of(config, slots);
   };
   if (backward) {
     variant.rejects = rejects_backward;
@@ -271,7 +282,7 @@ std::optional<Way> tile_way(const RecurrenceSlots& slots) {
     variant.scratch_bytes = [](const Problem& problem, const Config& config) {
       return carried_bytes(problem, config) + boundaries_bytes(problem);
     };
-    variant.passes = span_passes(slots);
+    if (!slots.delta()) variant.passes = span_passes(slots);
     variant.passes.push_back(boundaries_pass(slots, carried_bytes));
     variant.passes.push_back(forward_pass(slots));
     variant.steps = steps;

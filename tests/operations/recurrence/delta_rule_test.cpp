@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// What delta_rule and gated_delta_rule refuse, and the laws of their reference. No device is
+// needed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "operations/recurrence/recurrence_call.hpp"
+
+namespace tessera {
+namespace {
+
+using testing::Call;
+using testing::expect_near;
+using testing::expect_refusal;
+using testing::expect_slopes;
+using testing::expect_to_reverse;
+using testing::expect_to_split;
+using testing::expect_to_unpack;
+using testing::f16;
+using testing::f32;
+using testing::kColumns;
+using testing::kHeads;
+using testing::kKeys;
+using testing::kTokens;
+using testing::normal_numbers;
+using testing::part_of;
+using testing::Specs;
+using testing::Values;
+using testing::width_of;
+
+Call a_call(std::int64_t sequences = 1) {
+  Call call;
+  call.operation = "gated_delta_rule";
+  unsigned seed = 31;
+  for (const char* name : {"query", "key", "value", "beta", "g"})
+    call.values[name] = normal_numbers(width_of(name) * kTokens, seed++);
+  for (double& value : call.values["key"]) value /= std::sqrt(double{kKeys});
+  for (double& value : call.values["beta"]) value = 1 / (1 + std::exp(-value));
+  for (double& value : call.values["g"]) value = -0.3 * std::fabs(value);
+  call.values["initial_state"] =
+      normal_numbers(static_cast<std::size_t>(sequences * kHeads * kKeys * kColumns), seed);
+  return call;
+}
+
+Call of_key_dims(Call call) {
+  call.gate_of_keys = true;
+  call.values["g"] = normal_numbers(width_of("gk") * kTokens, 61);
+  for (double& value : call.values["g"]) value = -0.3 * std::fabs(value);
+  return call;
+}
+
+TEST(DeltaRuleReference, AKeyOfNormOneHoldsItsLastValue) {
+  Call call;
+  call.operation = "delta_rule";
+  call.tokens = 3;
+  call.options["softmax_scale"] = 1.0;
+  // Both heads: the first key dim, the second, and the first once more; the query is the first.
+  call.values["query"] = {1, 0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0};
+  call.values["key"] = {1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 1, 0, 1, 0, 0, 1, 0, 0};
+  call.values["beta"] = {1, 1, 1, 1, 1, 0.25};
+  std::vector<double>& value = call.values["value"];
+  for (const double row : {2.0, 3.0, 5.0, 7.0, 11.0, 13.0})
+    value.insert(value.end(), kColumns, row);
+  const Values result = call.run();
+  std::vector<double> wanted;
+  // A quarter of 13, and three of what was there.
+  for (const double row : {2.0, 3.0, 2.0, 3.0, 11.0, 13.0 / 4 + 3.0 * 3 / 4})
+    wanted.insert(wanted.end(), kColumns, row);
+  expect_near(result.at("output"), wanted);
+}
+
+TEST(DeltaRuleReference, IsTheGatedOneWithoutDecays) {
+  Call gated = a_call();
+  gated.values["g"].assign(gated.values["g"].size(), 0);
+  Call plain = gated;
+  plain.operation = "delta_rule";
+  plain.values.erase("g");
+  EXPECT_EQ(plain.run().at("output"), gated.run().at("output"));
+  EXPECT_EQ(plain.run().at("final_state"), gated.run().at("final_state"));
+}
+
+TEST(DeltaRuleReference, OneDecayOfAllKeyDimsIsThatOfTheHead) {
+  Call call = a_call();
+  const Values all = call.run();
+  std::vector<double> rows;
+  for (const double decay : call.values["g"]) rows.insert(rows.end(), kKeys, decay);
+  call.values["g"] = rows;
+  call.gate_of_keys = true;
+  expect_near(call.run().at("output"), all.at("output"));
+}
+
+// With keys that nothing is held for, what is added is what linear attention adds.
+TEST(DeltaRuleReference, IsLinearAttentionOfOrthogonalKeys) {
+  Call call = a_call();
+  call.tokens = 3;
+  for (const char* name : {"query", "value", "g", "beta"})
+    call.values[name].resize(width_of(name) * 3);
+  call.values.erase("initial_state");
+  std::vector<double>& key = call.values["key"];
+  key.assign(width_of("key") * 3, 0);
+  for (std::size_t t = 0; t < 3; ++t) {
+    for (std::size_t h = 0; h < 2; ++h) key[(t * 2 + h) * 3 + t] = 0.5;
+  }
+  const Values delta = call.run();
+  call.operation = "recurrent";
+  for (std::size_t i = 0; i < call.values["value"].size(); ++i)
+    call.values["value"][i] *= call.values["beta"][i / kColumns];
+  call.values.erase("beta");
+  expect_near(call.run().at("output"), delta.at("output"));
+}
+
+TEST(DeltaRuleReference, TwoCallsThroughTheStateAreOne) { expect_to_split(a_call()); }
+
+TEST(DeltaRuleReference, PackedIsOneCallForEachSequence) { expect_to_unpack(a_call(5)); }
+
+TEST(DeltaRuleReference, ReverseIsReversal) { expect_to_reverse(a_call()); }
+
+TEST(DeltaRuleReference, MinusInfinityBeginsAnew) {
+  Call call = a_call();
+  for (std::size_t h = 0; h < kHeads; ++h)
+    call.values["g"][7 * kHeads + h] = -std::numeric_limits<double>::infinity();
+  const Values all = call.run();
+  const std::vector<double> zero(call.values["initial_state"].size());
+  expect_near(all.at("final_state"), part_of(call, 7, kTokens, zero).run().at("final_state"));
+}
+
+TEST(DeltaRuleBackwardReference, IsTheSlopeOfForward) {
+  Call call = a_call();
+  expect_slopes(call);
+  call.options["reverse"] = true;
+  call.options["softmax_scale"] = 0.7;
+  expect_slopes(call);
+  call.operation = "delta_rule";
+  call.values.erase("g");
+  expect_slopes(call);
+}
+
+TEST(DeltaRuleBackwardReference, IsTheSlopeOfPackedSequences) {
+  Call call = a_call(4);
+  call.boundaries = {1, 1, 5, 9, 10};
+  expect_slopes(call);
+}
+
+TEST(DeltaRuleBackwardReference, IsTheSlopeOfDecaysForEachKeyDim) {
+  expect_slopes(of_key_dims(a_call()));
+}
+
+Specs plain() {
+  return {{"query", f32({2, 5, 2, 3})},
+          {"key", f32({2, 5, 2, 3})},
+          {"value", f32({2, 5, 2, 4})},
+          {"beta", f32({2, 5, 2})}};
+}
+
+TEST(DeltaRuleRefuses, WhatBetaIsNot) {
+  Specs specs = plain();
+  specs["beta"] = f32({2, 5, 1});
+  expect_refusal("delta_rule", specs, "beta f32[2, 5, 1] must be f32[2, 5, 2]");
+  specs = plain();
+  specs["beta"] = f16({2, 5, 2});
+  expect_refusal("gated_delta_rule", specs, "must have the dtype of query or f32");
+  specs = plain();
+  specs.erase("beta");
+  expect_refusal("delta_rule", specs, "beta");
+}
+
+TEST(DeltaRuleRefuses, GradientsOfWhatThereIsNot) {
+  Specs specs = plain();
+  specs["grad_output"] = f32({2, 5, 2, 4});
+  specs["grad_g"] = f32({2, 5, 2});
+  expect_refusal("gated_delta_rule_backward", specs, "grad_g is wanted, but the call has no g");
+}
+
+}  // namespace
+}  // namespace tessera
