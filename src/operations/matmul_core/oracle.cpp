@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "operations/common/codes.hpp"
 #include "operations/common/numerics.hpp"
 #include "operations/matmul_core/activation.hpp"
 #include "operations/matmul_core/core/args.h"
@@ -339,6 +341,35 @@ Bounded MatmulOracle::grad_bias() const {
   for (std::size_t i = 0; i < result.values.size(); ++i)
     result.bounds[i] += sum_error(terms) * (magnitude[i] + result.bounds[i]) + kSmallest;
   return result;
+}
+
+// As quantise has it: NaN is in no range, an infinity makes the scale infinite, and a scale below
+// the smallest normal float is 1, of 8-bit floats that float.
+CodesRow codes_row(DType codes, Bounded floats) {
+  constexpr double kLeast = 0x1p-126;
+  const double largest_number = largest_code(codes);
+  const bool whole = codes == DType::kI8;
+  double largest = 0, error = 0;
+  for (std::size_t i = 0; i < floats.values.size(); ++i) {
+    if (std::isnan(floats.values[i])) continue;
+    largest = std::max(largest, std::fabs(floats.values[i]));
+    if (std::isfinite(floats.bounds[i])) error = std::max(error, floats.bounds[i]);
+  }
+  CodesRow row{.codes = std::move(floats)};
+  double& scale = row.scale.values[0];
+  scale = static_cast<float>(largest / largest_number);
+  if (scale < kLeast) scale = whole ? 1 : kLeast;
+  const bool finite = std::isfinite(scale);
+  const double relative = finite ? error / largest_number / scale + 4 * kUnit : 0;
+  row.scale.bounds[0] = finite ? relative * scale : 0;
+  for (std::size_t i = 0; i < row.codes.values.size(); ++i) {
+    double &value = row.codes.values[i], &bound = row.codes.bounds[i];
+    value /= scale;
+    if (whole && std::isnan(value)) value = 0;
+    value = std::isnan(value) ? value : std::clamp(value, -largest_number, largest_number);
+    bound = finite ? bound / scale + std::fabs(value) * (relative + 4 * kUnit) : 0;
+  }
+  return row;
 }
 
 }  // namespace tessera::operations::matmul
