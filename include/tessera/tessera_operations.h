@@ -2603,6 +2603,9 @@ typedef struct tessera_quantised_matmul_call {
   const tessera_tensor* scale;
   /* optional, [n, groups]: in the dtype of weight; 0 where it is left out */
   const tessera_tensor* zero_point;
+  /* optional, [num_groups]: rows of input of each group, one group behind the other; weight is
+     [matrices, n, k] then, scale and zero_point [matrices, n, groups] */
+  const tessera_tensor* group_sizes;
   /* optional, [..., 1]: of input in i8, which needs it: what a code times this means */
   const tessera_tensor* input_scale;
   /* output, [..., n] */
@@ -2614,6 +2617,8 @@ typedef struct tessera_quantised_matmul_call {
   tessera_value group_size;
   /* one of f32, f16, bf16, default none: of output; that of input where it is not set, f32 of i8 */
   tessera_value output_dtype;
+  /* int, default none: the first group that has a matrix; of group_sizes */
+  tessera_value group_offset;
   /* one of default, high, highest, default none: how far arithmetic may depart from float, see
      tessera/precision.hpp */
   tessera_value precision;
@@ -2627,6 +2632,7 @@ static inline tessera_status tessera_quantised_matmul(const tessera_context* con
       {"weight", call->weight, 0},
       {"scale", call->scale, 0},
       {"zero_point", call->zero_point, 0},
+      {"group_sizes", call->group_sizes, 0},
       {"input_scale", call->input_scale, 0},
   };
   const tessera_output outputs[] = {
@@ -2636,12 +2642,13 @@ static inline tessera_status tessera_quantised_matmul(const tessera_context* con
       {"layout", call->layout},
       {"group_size", call->group_size},
       {"output_dtype", call->output_dtype},
+      {"group_offset", call->group_offset},
       {"precision", call->precision},
   };
   const tessera_call generic = {sizeof(tessera_call),
       "quantised_matmul",
-      operands, 5,
-      options, 4,
+      operands, 6,
+      options, 5,
       outputs, 1,
       0, stream};
   return tessera_run(context, &generic);
@@ -2658,6 +2665,9 @@ typedef struct tessera_quantised_matmul_backward_call {
   const tessera_tensor* scale;
   /* optional, [n, groups]: in the dtype of weight; 0 where it is left out */
   const tessera_tensor* zero_point;
+  /* optional, [num_groups]: rows of input of each group, one group behind the other; weight is
+     [matrices, n, k] then, scale and zero_point [matrices, n, groups] */
+  const tessera_tensor* group_sizes;
   /* output, [..., k]: in the dtype of grad_output */
   tessera_tensor** grad_input;
   /* one of plain, q8_0, q4_0, default plain: of weight; the others are GGUF's blocks of 32
@@ -2665,6 +2675,8 @@ typedef struct tessera_quantised_matmul_backward_call {
   tessera_value layout;
   /* int, default none: terms that share a scale; k / groups where it is not set */
   tessera_value group_size;
+  /* int, default none: the first group that has a matrix; of group_sizes */
+  tessera_value group_offset;
   /* one of default, high, highest, default none: how far arithmetic may depart from float, see
      tessera/precision.hpp */
   tessera_value precision;
@@ -2678,6 +2690,7 @@ static inline tessera_status tessera_quantised_matmul_backward(const tessera_con
       {"weight", call->weight, 0},
       {"scale", call->scale, 0},
       {"zero_point", call->zero_point, 0},
+      {"group_sizes", call->group_sizes, 0},
   };
   const tessera_output outputs[] = {
       {"grad_input", call->grad_input, 0},
@@ -2685,12 +2698,13 @@ static inline tessera_status tessera_quantised_matmul_backward(const tessera_con
   const tessera_option options[] = {
       {"layout", call->layout},
       {"group_size", call->group_size},
+      {"group_offset", call->group_offset},
       {"precision", call->precision},
   };
   const tessera_call generic = {sizeof(tessera_call),
       "quantised_matmul_backward",
-      operands, 4,
-      options, 3,
+      operands, 5,
+      options, 4,
       outputs, 1,
       0, stream};
   return tessera_run(context, &generic);
@@ -2702,7 +2716,8 @@ static inline tessera_status tessera_quantised_matmul_backward(const tessera_con
 typedef struct tessera_quantise_call {
   /* [..., rows, columns] */
   const tessera_tensor* input;
-  /* output, [..., rows, columns]: in the dtype that the option says */
+  /* output, [..., rows, columns]: in the dtype that the option says; u8 [..., rows, bytes] in
+     layouts of blocks */
   tessera_tensor** codes;
   /* output, [..., rows / group_rows, columns / group_size] */
   tessera_tensor** scale;
@@ -2714,6 +2729,9 @@ typedef struct tessera_quantise_call {
   tessera_value group_rows;
   /* bool, default false: of i8: scale is what floats are multiplied by, 127 / (largest + 1e-6) */
   tessera_value dynamic;
+  /* one of plain, q8_0, q4_0, default plain: of codes; the others are GGUF's blocks of 32
+     weights */
+  tessera_value layout;
   /* one of i8, u8, i4, u4, e4m3fn, e5m2, default i8: of codes */
   tessera_value dtype;
   /* one of default, high, highest, default none: how far arithmetic may depart from float, see
@@ -2736,13 +2754,14 @@ static inline tessera_status tessera_quantise(const tessera_context* context,
       {"group_size", call->group_size},
       {"group_rows", call->group_rows},
       {"dynamic", call->dynamic},
+      {"layout", call->layout},
       {"dtype", call->dtype},
       {"precision", call->precision},
   };
   const tessera_call generic = {sizeof(tessera_call),
       "quantise",
       operands, 1,
-      options, 5,
+      options, 6,
       outputs, 3,
       0, stream};
   return tessera_run(context, &generic);
@@ -2753,7 +2772,7 @@ static inline tessera_status tessera_quantise(const tessera_context* context,
 typedef struct tessera_dequantise_call {
   /* [..., rows, columns] */
   const tessera_tensor* codes;
-  /* [..., rows / group_rows, columns / group_size] */
+  /* optional, [..., rows / group_rows, columns / group_size]: of plain layouts, which need it */
   const tessera_tensor* scale;
   /* optional, [..., rows / group_rows, columns / group_size]: in the dtype of codes; 0 where it
      is left out */
@@ -2766,6 +2785,9 @@ typedef struct tessera_dequantise_call {
   tessera_value group_rows;
   /* bool, default false: of i8: scale is what floats are multiplied by, 127 / (largest + 1e-6) */
   tessera_value dynamic;
+  /* one of plain, q8_0, q4_0, default plain: of codes; the others are GGUF's blocks of 32
+     weights */
+  tessera_value layout;
   /* one of f32, f16, bf16, default f32: of output */
   tessera_value dtype;
   /* one of default, high, highest, default none: how far arithmetic may depart from float, see
@@ -2788,13 +2810,14 @@ static inline tessera_status tessera_dequantise(const tessera_context* context,
       {"group_size", call->group_size},
       {"group_rows", call->group_rows},
       {"dynamic", call->dynamic},
+      {"layout", call->layout},
       {"dtype", call->dtype},
       {"precision", call->precision},
   };
   const tessera_call generic = {sizeof(tessera_call),
       "dequantise",
       operands, 3,
-      options, 5,
+      options, 6,
       outputs, 1,
       0, stream};
   return tessera_run(context, &generic);
@@ -3775,16 +3798,16 @@ static inline tessera_status tessera_combine_backward(const tessera_context* con
   return tessera_run(context, &generic);
 }
 
-/* a mixture of experts, each a gated feed-forward network: choice and all. output[t] = sum over
-   the kept choices r of t of weights[t, r] (silu(input[t] gate_e) * (input[t] up_e)) down_e, e =
-   expert_ids[t, r]; choices and weights as route's of logits */
+/* a mixture of experts, each a feed-forward network, gated or not: choice and all. output[t] =
+   sum over the kept choices r of t of weights[t, r] (act(input[t] gate_e) * (input[t] up_e))
+   down_e, e = expert_ids[t, r]; choices and weights as route's of logits */
 typedef struct tessera_moe_ffn_call {
   /* [tokens, hidden] */
   const tessera_tensor* input;
   /* [tokens, experts]: of the router */
   const tessera_tensor* logits;
-  /* [experts, hidden, 2 inner]: the gate's columns, then those of up; [experts, 2 inner, hidden]
-     transposed */
+  /* [experts, hidden, 2 inner]: the gate's columns, then those of up, or without a gate up's
+     alone; [experts, 2 inner, hidden] transposed */
   const tessera_tensor* gate_up;
   /* [experts, inner, hidden]: [experts, hidden, inner] transposed */
   const tessera_tensor* down;
@@ -3830,6 +3853,12 @@ typedef struct tessera_moe_ffn_call {
   tessera_value capacity;
   /* bool, default false: matrices lie as [experts, out, in] */
   tessera_value transposed;
+  /* one of silu, gelu, gelu_tanh, relu, identity, default silu: of the gate, or of up where
+     there is none */
+  tessera_value activation;
+  /* bool, default true: false: experts are act(input up) down, and gate_up is [experts, hidden,
+     inner] */
+  tessera_value gated;
   /* one of default, high, highest, default none: how far arithmetic may depart from float, see
      tessera/precision.hpp */
   tessera_value precision;
@@ -3868,24 +3897,26 @@ static inline tessera_status tessera_moe_ffn(const tessera_context* context,
       {"top_groups", call->top_groups},
       {"capacity", call->capacity},
       {"transposed", call->transposed},
+      {"activation", call->activation},
+      {"gated", call->gated},
       {"precision", call->precision},
   };
   const tessera_call generic = {sizeof(tessera_call),
       "moe_ffn",
       operands, 5,
-      options, 13,
+      options, 15,
       outputs, 8,
       0, stream};
   return tessera_run(context, &generic);
 }
 
 /* gradients of moe_ffn; that of logits is route_backward of grad_weights. of sum over r of
-   weights[t, r] (silu(input[t] gate_e) * (input[t] up_e)) down_e, e = expert_ids[t, r] */
+   weights[t, r] (act(input[t] gate_e) * (input[t] up_e)) down_e, e = expert_ids[t, r] */
 typedef struct tessera_moe_ffn_backward_call {
   /* [tokens, hidden] */
   const tessera_tensor* input;
-  /* [experts, hidden, 2 inner]: the gate's columns, then those of up; [experts, 2 inner, hidden]
-     transposed */
+  /* [experts, hidden, 2 inner]: the gate's columns, then those of up, or without a gate up's
+     alone; [experts, 2 inner, hidden] transposed */
   const tessera_tensor* gate_up;
   /* [experts, inner, hidden]: [experts, hidden, inner] transposed */
   const tessera_tensor* down;
@@ -3911,6 +3942,12 @@ typedef struct tessera_moe_ffn_backward_call {
   tessera_value rows;
   /* bool, default false: matrices lie as [experts, out, in] */
   tessera_value transposed;
+  /* one of silu, gelu, gelu_tanh, relu, identity, default silu: of the gate, or of up where
+     there is none */
+  tessera_value activation;
+  /* bool, default true: false: experts are act(input up) down, and gate_up is [experts, hidden,
+     inner] */
+  tessera_value gated;
   /* one of default, high, highest, default none: how far arithmetic may depart from float, see
      tessera/precision.hpp */
   tessera_value precision;
@@ -3938,12 +3975,14 @@ static inline tessera_status tessera_moe_ffn_backward(const tessera_context* con
   const tessera_option options[] = {
       {"rows", call->rows},
       {"transposed", call->transposed},
+      {"activation", call->activation},
+      {"gated", call->gated},
       {"precision", call->precision},
   };
   const tessera_call generic = {sizeof(tessera_call),
       "moe_ffn_backward",
       operands, 8,
-      options, 3,
+      options, 5,
       outputs, 4,
       0, stream};
   return tessera_run(context, &generic);
