@@ -702,7 +702,7 @@ static inline tessera_status tessera_ragged_page_attention_v3(const tessera_cont
 
 /* softmax attention of one query per sequence over a part of a dense cache. output[b,h] = sum_j
    softmax_j(cap(softmax_scale * query[b,h] . key[b,j,g])) value[b,j,g] over sequence_start[b] <=
-   j < sequence_end[b] */
+   j < sequence_end[b]; position_bias[h,j] is added to the logits of the first j */
 typedef struct tessera_ragged_decode_attention_call {
   /* [batch, heads, head_dim]: also [batch, 1, heads, head_dim]; head_dim is contiguous and 1 to
      512 */
@@ -726,6 +726,9 @@ typedef struct tessera_ragged_decode_attention_call {
   /* optional, [batch, rows, kv_heads]: what a code of value times this means, not negative; each
      axis may be 1 */
   const tessera_tensor* value_scale;
+  /* optional, [heads, positions]: added to the logits of key rows j < positions, after the cap;
+     -inf hides the key; also [kv_heads, positions] and [positions]; the dtype of query or f32 */
+  const tessera_tensor* position_bias;
   /* output, [batch, heads, value_dim]: sequences without keys are 0 */
   tessera_tensor** output;
   /* optional, output, [batch, heads]: natural logarithm; -inf for sequences without keys;
@@ -757,6 +760,7 @@ static inline tessera_status tessera_ragged_decode_attention(const tessera_conte
       {"softmax_aux", call->softmax_aux, 0},
       {"key_scale", call->key_scale, 0},
       {"value_scale", call->value_scale, 0},
+      {"position_bias", call->position_bias, 0},
   };
   const tessera_output outputs[] = {
       {"output", call->output, 0},
@@ -771,7 +775,7 @@ static inline tessera_status tessera_ragged_decode_attention(const tessera_conte
   };
   const tessera_call generic = {sizeof(tessera_call),
       "ragged_decode_attention",
-      operands, 8,
+      operands, 9,
       options, 5,
       outputs, 2,
       0, stream};
@@ -3385,6 +3389,170 @@ static inline tessera_status tessera_causal_conv1d_backward(const tessera_contex
       operands, 7,
       options, 2,
       outputs, 4,
+      0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* state space model whose step, input and output depend on the token. h_t[n] = exp(step_t a[n])
+   h_(t-1)[n] + step_t b_t[n] u_t; output_t = (sum_n c_t[n] h_t[n] + d u_t) silu(z_t); step_t =
+   delta_t + delta_bias, or softplus of it */
+typedef struct tessera_selective_scan_call {
+  /* [batch, seq, dim] */
+  const tessera_tensor* u;
+  /* [batch, seq, dim]: steps */
+  const tessera_tensor* delta;
+  /* [dim, state]: in the dtype of u or in f32 */
+  const tessera_tensor* a;
+  /* [batch, seq, groups, state] */
+  const tessera_tensor* b;
+  /* [batch, seq, groups, state] */
+  const tessera_tensor* c;
+  /* optional, [dim]: in the dtype of u or in f32 */
+  const tessera_tensor* d;
+  /* optional, [batch, seq, dim]: gates */
+  const tessera_tensor* z;
+  /* optional, [dim]: in the dtype of u or in f32 */
+  const tessera_tensor* delta_bias;
+  /* optional, [sequences, dim, state]: 0 where it is left out */
+  const tessera_tensor* initial_state;
+  /* optional, [sequences + 1]: sequence s is tokens cu_seqlens[s] to cu_seqlens[s + 1] - 1 of
+     batch entry 0 */
+  const tessera_tensor* cu_seqlens;
+  /* output, [batch, seq, dim]: 0 for tokens of no sequence */
+  tessera_tensor** output;
+  /* optional, output, [sequences, dim, state]: the state after the last token */
+  tessera_tensor** final_state;
+  /* bool, default false: steps are log(1 + exp(delta + delta_bias)) */
+  tessera_value delta_softplus;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_selective_scan_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_selective_scan(const tessera_context* context,
+    const tessera_stream* stream, const tessera_selective_scan_call* call) {
+  const tessera_operand operands[] = {
+      {"u", call->u, 0},
+      {"delta", call->delta, 0},
+      {"a", call->a, 0},
+      {"b", call->b, 0},
+      {"c", call->c, 0},
+      {"d", call->d, 0},
+      {"z", call->z, 0},
+      {"delta_bias", call->delta_bias, 0},
+      {"initial_state", call->initial_state, 0},
+      {"cu_seqlens", call->cu_seqlens, 0},
+  };
+  const tessera_output outputs[] = {
+      {"output", call->output, 0},
+      {"final_state", call->final_state, 0},
+  };
+  const tessera_option options[] = {
+      {"delta_softplus", call->delta_softplus},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {sizeof(tessera_call),
+      "selective_scan",
+      operands, 10,
+      options, 2,
+      outputs, 2,
+      0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* gradients of selective_scan. D_t = r_t c_t + exp(step_(t+1) a) D_(t+1), r_t = grad_output_t
+   silu(z_t); X_t = D_t exp(step_t a) h_(t-1); grad_u_t = d r_t + step_t sum b_t D_t; grad_b_t =
+   sum step_t u_t D_t; grad_c_t = sum r_t h_t; grad_a = sum step_t X_t; grad_delta_t = (u_t sum
+   b_t D_t + sum a X_t) softplus' */
+typedef struct tessera_selective_scan_backward_call {
+  /* [batch, seq, dim] */
+  const tessera_tensor* u;
+  /* [batch, seq, dim]: steps */
+  const tessera_tensor* delta;
+  /* [dim, state]: in the dtype of u or in f32 */
+  const tessera_tensor* a;
+  /* [batch, seq, groups, state] */
+  const tessera_tensor* b;
+  /* [batch, seq, groups, state] */
+  const tessera_tensor* c;
+  /* optional, [dim]: in the dtype of u or in f32 */
+  const tessera_tensor* d;
+  /* optional, [batch, seq, dim]: gates */
+  const tessera_tensor* z;
+  /* optional, [dim]: in the dtype of u or in f32 */
+  const tessera_tensor* delta_bias;
+  /* optional, [sequences, dim, state]: 0 where it is left out */
+  const tessera_tensor* initial_state;
+  /* optional, [sequences + 1]: sequence s is tokens cu_seqlens[s] to cu_seqlens[s + 1] - 1 of
+     batch entry 0 */
+  const tessera_tensor* cu_seqlens;
+  /* [batch, seq, dim] */
+  const tessera_tensor* grad_output;
+  /* optional, [sequences, dim, state]: 0 where it is left out */
+  const tessera_tensor* grad_final_state;
+  /* optional, output, [batch, seq, dim]: in the shape and dtype of u */
+  tessera_tensor** grad_u;
+  /* optional, output, [batch, seq, dim]: in the shape and dtype of delta */
+  tessera_tensor** grad_delta;
+  /* optional, output, [dim, state]: in the shape and dtype of a */
+  tessera_tensor** grad_a;
+  /* optional, output, [batch, seq, groups, state]: in the shape and dtype of b */
+  tessera_tensor** grad_b;
+  /* optional, output, [batch, seq, groups, state]: in the shape and dtype of c */
+  tessera_tensor** grad_c;
+  /* optional, output, [dim]: in the shape and dtype of d */
+  tessera_tensor** grad_d;
+  /* optional, output, [batch, seq, dim]: in the shape and dtype of z */
+  tessera_tensor** grad_z;
+  /* optional, output, [dim]: in the shape and dtype of delta_bias */
+  tessera_tensor** grad_delta_bias;
+  /* optional, output, [sequences, dim, state]: in the shape and dtype of initial_state */
+  tessera_tensor** grad_initial_state;
+  /* bool, default false: steps are log(1 + exp(delta + delta_bias)) */
+  tessera_value delta_softplus;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_selective_scan_backward_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_selective_scan_backward(const tessera_context* context,
+    const tessera_stream* stream, const tessera_selective_scan_backward_call* call) {
+  const tessera_operand operands[] = {
+      {"u", call->u, 0},
+      {"delta", call->delta, 0},
+      {"a", call->a, 0},
+      {"b", call->b, 0},
+      {"c", call->c, 0},
+      {"d", call->d, 0},
+      {"z", call->z, 0},
+      {"delta_bias", call->delta_bias, 0},
+      {"initial_state", call->initial_state, 0},
+      {"cu_seqlens", call->cu_seqlens, 0},
+      {"grad_output", call->grad_output, 0},
+      {"grad_final_state", call->grad_final_state, 0},
+  };
+  const tessera_output outputs[] = {
+      {"grad_u", call->grad_u, 0},
+      {"grad_delta", call->grad_delta, 0},
+      {"grad_a", call->grad_a, 0},
+      {"grad_b", call->grad_b, 0},
+      {"grad_c", call->grad_c, 0},
+      {"grad_d", call->grad_d, 0},
+      {"grad_z", call->grad_z, 0},
+      {"grad_delta_bias", call->grad_delta_bias, 0},
+      {"grad_initial_state", call->grad_initial_state, 0},
+  };
+  const tessera_option options[] = {
+      {"delta_softplus", call->delta_softplus},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {sizeof(tessera_call),
+      "selective_scan_backward",
+      operands, 12,
+      options, 2,
+      outputs, 9,
       0, stream};
   return tessera_run(context, &generic);
 }

@@ -18,7 +18,7 @@ FAMILIES = {
     'quantised products': ('quantised_matmul',), 'recurrences': ('recurrent', 'gla', 'lightning_attention', 'cumsum'),
     'caches': ('append_to_cache', 'copy_pages', 'quantise_cache', 'dequantise_cache'),
     'codes': ('quantise', 'dequantise'), 'recurrent cells': ('lstm', 'gru', 'rnn'),
-    'state space models': ('causal_conv1d',),
+    'state space models': ('causal_conv1d', 'selective_scan'),
     'states of attention': ('merge_attention_states',),
     'mixtures of experts': ('route', 'dispatch', 'combine', 'moe'),
 }

@@ -57,7 +57,7 @@ def of_sample(command, options):
     code, out, errors = output_of(command + ['--list'] + options)
     numbers = sample.sample_of(line for line in lines_of(out) if 'number' in line)
     if not numbers:
-        raise RuntimeError(f'tessera_vendors --list ended with {code}: {errors.strip()[-500:]}')
+        raise Misused(f'tessera_vendors --list ended with {code}: {errors.strip()[-500:]}')
     return options + ['--programs', ','.join(map(str, numbers))]
 
 

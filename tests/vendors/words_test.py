@@ -68,6 +68,13 @@ class Script(unittest.TestCase):
         self.refused(['check', '/nonexistent', 'dg2'], "'/nonexistent' is no program")
         self.refused(['check', PROGRAM, 'dg2', '--save'], "'--save' takes a value")
 
+    def test_a_sample_of_nothing(self):
+        done = run([sys.executable, SCRIPT, 'check', PROGRAM, 'gfx1100', '--sample', '--operation', 'nosuch'])
+        if done.returncode == 77:
+            self.skipTest(done.stdout.strip())
+        self.assertEqual((done.returncode, done.stderr.count('\n')), (2, 1), done.stderr)
+        self.assertIn('no program of this device', done.stderr)
+
     def test_help_is_no_mistake(self):
         done = run([sys.executable, SCRIPT, '--help'])
         self.assertEqual((done.returncode, done.stderr), (0, ''))

@@ -205,7 +205,7 @@ KERNEL void attention_cpu_decode(const global scalar* restrict q, const global k
   const uint tiles = get_num_groups(0) / a.splits;
   Tile tile = {0, a.group * a.q_len, batch};
   if ((call.policy.features & POLICY_WORK) != 0)
-    tile = listed_tile((const global int4*)scratch, call.policy.map, get_group_id(0) % tiles);
+    tile = spread_tile((const global int4*)scratch, call.policy.map, get_group_id(0) % tiles, tiles);
 #if PAGED
   const bool hides = pages_hide(&policies, batch, tile);
   const Work work = {&a, &policies, batch, kv_head, get_group_id(0) / tiles, tile, hides};

@@ -65,7 +65,9 @@ INLINE floatv from_table(floatv table, uintv at) {
     }                                                                                                           \
   }
 ADD_CHUNK(add_chunk, const global uchar*)
+#if !BLOCKS
 ADD_CHUNK(add_held_chunk, const uchar*)
+#endif
 
 // The even terms of a chunk before the odd ones, as low and high halves of bytes have them.
 INLINE void part_pairs(float* x) {
@@ -81,17 +83,18 @@ INLINE void part_pairs(float* x) {
   }
 }
 
+// What is read next: behind the part of a row of weights that ends at `stop` comes that of the next row.
+INLINE void fetch_ahead(const global uchar* p, const global uchar* stop, ptrdiff_t jump) {
+  PREFETCH(p + QUANT_AHEAD + (p + QUANT_AHEAD >= stop ? jump : 0));
+}
+
 // As quant_scale().
 INLINE floatv finite_scales(floatv x) {
   const uintv exponents = as_uintv(x) & (uintv)(0x7f800000u);
   return exponents == (uintv)(0x7f800000u) ? as_floatv((uintv)(0x7fc00000u)) : x;
 }
 
-// What is read next: behind the part of a row of weights that ends at `stop` comes that of the next row.
-INLINE void fetch_ahead(const global uchar* p, const global uchar* stop, ptrdiff_t jump) {
-  PREFETCH(p + QUANT_AHEAD + (p + QUANT_AHEAD >= stop ? jump : 0));
-}
-
+#if BLOCKS
 // Blocks with scales of their own, whose halves are converted by vectors.
 INLINE void add_blocks(floatv* total, const global uchar* line, const float* x, int chunks, ptrdiff_t jump,
                        floatv zeros) {
@@ -129,6 +132,7 @@ INLINE void add_blocks(floatv* total, const global uchar* line, const float* x, 
   }
   UNROLL for (int r = 0; r < ROWS; ++r) total[r] += odd[r];
 }
+#endif
 
 // Up to VECTOR_WIDTH terms of a row, 0 behind `count`.
 INLINE floatv input_part(const global void* input, size_t at, int count) {
@@ -155,7 +159,9 @@ KERNEL void quantised_product_cpu(const global void* restrict input, const globa
   const uint row0 = unit % blocks_m * ROWS, column0 = unit / blocks_m * COLUMNS;
   const int columns = (int)min(args.n - column0, (uint)COLUMNS);
   const bool is_signed = (args.features & QUANT_SIGNED) != 0u;
+#if BY_TABLE || !BLOCKS
   const uchar flip = is_signed ? (NIBBLES ? 0x88 : 0x80) : 0;
+#endif
   const uint middle = is_signed || FORMAT == QUANT_Q4_0 ? (NIBBLES ? 8 : 128) : 0;
 #if BY_TABLE
   // What half bytes stand for, two's complement as numbers from 0 on.
@@ -175,8 +181,10 @@ KERNEL void quantised_product_cpu(const global void* restrict input, const globa
       if (FORMAT != QUANT_NIBBLES) continue;
       for (int chunk = 0; chunk < chunks; ++chunk) part_pairs(to + chunk * QUANT_CHUNK);
     }
-    const uint first_chunk = term0 / QUANT_CHUNK, first_group = first_chunk / args.group;
-    const uint groups = BLOCKS ? 0 : (first_chunk + chunks - 1) / args.group + 1;
+    const uint first_chunk = term0 / QUANT_CHUNK;
+#if !BLOCKS
+    const uint first_group = first_chunk / args.group, groups = (first_chunk + chunks - 1) / args.group + 1;
+#endif
     for (int c = 0; c < columns; ++c) {
       const uint column = column0 + c;
       const global uchar* line =

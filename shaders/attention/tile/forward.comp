@@ -159,6 +159,22 @@ Interval share_of(Interval at, uint split, uint splits) {
   return at;
 }
 
+// {what outputs are multiplied with, log-sum-exp} of a row with this maximum and sum of weights. A row that saw nothing has
+// the sum 0.
+vec2 end_of_row(uint head, float maximum, float weights) {
+#if POLICY
+  const vec2 total = policy_sinks(head, maximum, weights);
+  const float shrink = exp2(maximum - total.x);
+  const float norm = (args.policy.features & POLICY_UNNORMALIZED) != 0u ? shrink : shrink / total.y;
+  const float lse = policy_log_sum_exp(total.x, total.y);
+#else
+  const vec2 total = vec2(maximum, weights);
+  const float norm = 1.0 / total.y;
+  const float lse = (total.x + log2(total.y)) * LN_2;
+#endif
+  return total.y == 0.0 ? vec2(0.0, uintBitsToFloat(0xff800000u)) : vec2(norm, lse);
+}
+
 void main() {
   uint subgroup_lanes = 1u;
   item = gl_LocalInvocationIndex;
@@ -344,6 +360,19 @@ void main() {
   // A row that saw nothing has row_sum 0; a NaN in row_sum must show in both results.
   [[unroll]] for (uint r = 0u; r < ITEM_ROWS; ++r) statistic[r] = row_sum[r];
   reduce_rows(true, subgroup_lanes);
+#if POLICY
+  // Sinks are a loop, around which Mesa's compilers unroll no other, and outputs that a loop counts through lie in memory.
+  // So an item for each row goes through them first.
+  barrier();
+  [[unroll]] for (uint r = 0u; r < ITEM_ROWS; ++r) if (lane_k == 0u)
+      memory[lane_q + ATTN_LANES_Q * r].xy = vec2(row_max[r], statistic[r]);
+  barrier();
+  for (uint row = item; row < BLOCK_Q && first_row + int(row) < end_row; row += WG_X) {
+    const uint head = first_head + (uint(first_row) + row) % CALL.pack;
+    memory[row].xy = end_of_row(head, memory[row].x, memory[row].y);
+  }
+  barrier();
+#endif
   const uint rows = gl_NumWorkGroups.z * CALL.heads * CALL.q_len;
   const uint totals = CALL.partials + CALL.splits * rows * VALUE_DIM;
   [[unroll]] for (uint r = 0u; r < ITEM_ROWS; ++r) {
@@ -366,22 +395,15 @@ void main() {
       continue;
     }
 #if POLICY
-    const vec2 total = policy_sinks(head, row_max[r], statistic[r]);
-    const float shrink = exp2(row_max[r] - total.x);
-    const float norm = total.y == 0.0                                       ? 0.0
-                       : (args.policy.features & POLICY_UNNORMALIZED) != 0u ? shrink
-                                                                            : shrink / total.y;
-    const float lse = policy_log_sum_exp(total.x, total.y);
+    const vec2 end = memory[lane_q + ATTN_LANES_Q * r].xy;
 #else
-    const vec2 total = vec2(row_max[r], statistic[r]);
-    const float norm = total.y == 0.0 ? 0.0 : 1.0 / total.y;
-    const float lse = (total.x + log2(total.y)) * LN_2;
+    const vec2 end = end_of_row(first_head, row_max[r], statistic[r]);
 #endif
     const uint to = CALL.o_offset + batch * CALL.o_stride_batch + head * CALL.o_stride_head +
                     row * CALL.o_stride_row;
     [[unroll]] for (uint i = 0u; i < ATTN_ITEM_VALUES; ++i) {
       const uint column = (lane_k + ATTN_LANES_K * i) * 4u;
-      const vec4 result = sum[r * ATTN_ITEM_VALUES + i] * norm;
+      const vec4 result = sum[r * ATTN_ITEM_VALUES + i] * end.x;
       if (ALIGNED != 0u) {
         if (column < VALUE_DIM) o4[(to + column) / 4u] = store_scalar4(result);
       } else {
@@ -391,7 +413,6 @@ void main() {
     }
     if (CALL.write_lse != 0u && lane_k == 0u)
       log_sum_exp[CALL.lse_offset + batch * CALL.lse_stride_batch + head * CALL.lse_stride_head +
-                  row] =
-          total.y == 0.0 ? uintBitsToFloat(0xff800000u) : lse;
+                  row] = end.y;
   }
 }

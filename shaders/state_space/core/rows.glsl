@@ -16,8 +16,15 @@
 #define GROUP_ID_Y gl_WorkGroupID.y
 #define GROUP_COUNT_X gl_NumWorkGroups.x
 #define ARGS(name) (args.name)
+#define SPACE_BARRIER() barrier()
+// Below -104 nothing of a float is left; functions of devices need not say so. NaN stays NaN.
+#define SPACE_EXP4(x) mix(exp(x), vec4(0.0), lessThan(x, vec4(-104.0)))
+#define SPACE_SILU4(of) vec4(space_silu(of.x), space_silu(of.y), space_silu(of.z), space_silu(of.w))
+#define SPACE_SILU_SLOPE4(of) \
+  vec4(space_silu_slope(of.x), space_silu_slope(of.y), space_silu_slope(of.z), space_silu_slope(of.w))
 #define ORDERED(i) ordered[i]
 #define SHARE(i) scratch_vectors[i]
+#define NUMBER(i) scratch_numbers[i]
 
 #define TYPE_OF(shift) ((args.types >> (shift)) & 3u)
 #define IS_ALIGNED ((args.features & SPACE_ALIGNED) != 0u)

@@ -48,7 +48,7 @@ if (present) {
       if (CONV_HAS(CONV_SILU)) {
         FLOAT4 sum = bias;
         UNROLL for (u32 j = 0u; j < WIDTH; ++j) sum += weight[j] * past[j];
-        slope[0] *= CONV_SLOPE_OF(sum);
+        slope[0] *= SPACE_SILU_SLOPE4(sum);
       }
       if (!is_state && token < last) {
         UNROLL for (u32 j = 0u; j < WIDTH; ++j) dweight[j] += slope[0] * past[j];

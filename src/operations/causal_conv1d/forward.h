@@ -34,7 +34,7 @@ if (present && is_state) {
       past[WIDTH - 1u] = LOAD_INPUT(CONV_ROW(source, token), left);
       FLOAT4 sum = bias;
       UNROLL for (u32 j = 0u; j < WIDTH; ++j) sum += weight[j] * past[j];
-      if (CONV_HAS(CONV_SILU)) sum = CONV_SILU_OF(sum);
+      if (CONV_HAS(CONV_SILU)) sum = SPACE_SILU4(sum);
       STORE_OUTPUT(sum, CONV_ROW(result, token), left);
     } else {
       STORE_OUTPUT(zero, CONV_ROW(result, token), left);

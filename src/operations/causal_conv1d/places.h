@@ -26,10 +26,4 @@
 // The units: chunks of tokens, then the states of sequences.
 #define CONV_UNITS (ARGS(batches) * ARGS(chunks) + ARGS(states))
 
-#define CONV_SILU_OF(of) \
-  MAKE_FLOAT4(space_silu((of).x), space_silu((of).y), space_silu((of).z), space_silu((of).w))
-#define CONV_SLOPE_OF(of)                                                                   \
-  MAKE_FLOAT4(space_silu_slope((of).x), space_silu_slope((of).y), space_silu_slope((of).z), \
-              space_silu_slope((of).w))
-
 #endif  // TESSERA_OPERATIONS_CAUSAL_CONV1D_PLACES_H

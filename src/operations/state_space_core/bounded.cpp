@@ -15,6 +15,9 @@ bool is_wanted(const Problem& problem, std::size_t slot) {
   return problem.has(slot) && problem.operation->operands[slot].role == Role::kOutput;
 }
 
+// What is exact stays so, whatever it is multiplied with.
+double errors_of(double a, double b) { return a == 0 || b == 0 ? 0 : a * b; }
+
 double sigmoid(double x) {
   const double e = std::exp(-std::fabs(x));
   return (x < 0 ? e : 1) / (1 + e);
@@ -64,7 +67,8 @@ Rough rough_softplus(Rough x) {
 
 Rough rough_product(Rough a, Rough b) {
   const double size = std::fabs(a.value * b.value);
-  const double error = a.error * (std::fabs(b.value) + b.error) + std::fabs(a.value) * b.error;
+  const double error =
+      errors_of(a.error, std::fabs(b.value) + b.error) + errors_of(std::fabs(a.value), b.error);
   return {a.value * b.value, error + kUnitF32 * (size + error) + lost_of(size + error)};
 }
 

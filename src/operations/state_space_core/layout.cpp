@@ -184,9 +184,9 @@ Dim3 groups_of(std::int64_t groups) {
   return {static_cast<std::uint32_t>(x), ceil_div(groups, x)};
 }
 
-std::vector<Define> typed_axes(const Problem& problem, const DeviceProfile& profile) {
-  return profile.backend == Backend::kVulkan ? storage_axes(problem, profile)
-                                             : std::vector<Define>{};
+std::vector<Define> typed_axes(const Problem& /*problem*/, const DeviceProfile& profile) {
+  if (profile.backend != Backend::kVulkan) return {};
+  return {{"STORAGE16", has(profile.features, Feature::kStorage16) ? 1U : 0U}};
 }
 
 Pass boundaries_pass(const Layout& (*layout_of)(const Problem&), std::size_t cu_seqlens) {

@@ -57,7 +57,8 @@ abi::u32 type_of(const Problem& problem, std::size_t slot, abi::u32 shift);
 // Whether the operands' last axes are contiguous, and all else of them multiples of four.
 bool by_fours(const Problem& problem, std::span<const std::size_t> slots);
 Dim3 groups_of(std::int64_t groups);
-// Vulkan's modules know whether an operand has 16 bits.
+// Vulkan's modules know whether the device stores elements of 16 bits: types are values there, and
+// one module takes them all.
 std::vector<Define> typed_axes(const Problem& problem, const DeviceProfile& profile);
 // Launched for packed sequences: leaves the boundaries at the beginning of scratch.
 Pass boundaries_pass(const Layout& (*layout_of)(const Problem&), std::size_t cu_seqlens);

@@ -124,6 +124,13 @@ std::vector<Config> nvidia_vulkan_configs(std::uint32_t dim) {
   return {};
 }
 
+// By ocloc 3 and 19 registers of Xe2's 16 lanes spill with the first cut above, and 5 or 13 with
+// others of as many items; its OpenCL does not tell that generation from the ones before.
+std::vector<Config> intel_opencl_configs(std::uint32_t dim) {
+  if (dim > 64 && dim <= 128) return {make_config(512, 64, 32, 1, 8, 4)};
+  return {};
+}
+
 // All cuts, those first that were made for the vendor.
 std::vector<Config> cuts(const DeviceProfile& profile, std::uint32_t dim) {
   std::vector<Config> configs;
@@ -135,6 +142,8 @@ std::vector<Config> cuts(const DeviceProfile& profile, std::uint32_t dim) {
   if (profile.vendor_id == kVendorAmd && profile.backend == Backend::kOpenCL)
     take(amd_opencl_configs(dim));
   if (profile.vendor_id == kVendorAmd) take(amd_configs(dim));
+  if (profile.vendor_id == kVendorIntel && profile.backend == Backend::kOpenCL)
+    take(intel_opencl_configs(dim));
   if (profile.vendor_id == kVendorIntel) take(intel_configs(dim));
   if (profile.vendor_id == kVendorNvidia && profile.backend == Backend::kVulkan)
     take(nvidia_vulkan_configs(dim));

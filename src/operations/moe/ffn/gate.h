@@ -19,6 +19,8 @@ for (u32 unit = GLOBAL_ID; unit < units; unit += GLOBAL_COUNT) {
   } else {
     const FLOAT4 gradient = LOAD(ARGS(gradient) + of_row, count);
     STORE(gradient * up * matmul_slope(kind, gate), of_gate, count);
-    if (is_gated) STORE(gradient * matmul_activation(kind, gate), of_up, count);
+    if (is_gated) {
+      STORE(gradient * matmul_activation(kind, gate), of_up, count);
+    }
   }
 }

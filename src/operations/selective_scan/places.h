@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where rows, factors and states lie, by names that a kernel's body has, and the arithmetic of a
+// step. Text for OpenCL C and GLSL.
+#ifndef TESSERA_OPERATIONS_SELECTIVE_SCAN_PLACES_H
+#define TESSERA_OPERATIONS_SELECTIVE_SCAN_PLACES_H
+
+#define SCAN_FOURS (ROWS / 4u)
+#define SCAN_ITEMS (WG_X * WG_Y)
+#define SCAN_HAS(feature) ((ARGS(features) & (feature)) != 0u)
+#define SCAN_ROW(name, t)                                                \
+  (ARGS(name.offset) + batch * ARGS(name.batch) + (t)*ARGS(name.token) + \
+   channel * ARGS(name.feature))
+#define SCAN_FACTOR(name, t, n)                                          \
+  (ARGS(name.offset) + batch * ARGS(name.batch) + (t)*ARGS(name.token) + \
+   branch * ARGS(name.group) + (n)*ARGS(name.state))
+#define SCAN_STATE(name, n)                                                       \
+  (ARGS(name.offset) + sequence * ARGS(name.batch) + channel * ARGS(name.token) + \
+   (n)*ARGS(name.feature))
+
+// Of an item's fours of states: the first, and how many there are.
+#define SCAN_FIRST(f) (part * ROWS + 4u * (f))
+#define SCAN_LEFT(f) (SCAN_FIRST(f) < ARGS(states) ? min(4u, ARGS(states) - SCAN_FIRST(f)) : 0u)
+
+// In vectors of scratch: an item's states of a span. In floats: two numbers of a span and channel.
+#define SCAN_KEPT(base, of_span, f) \
+  (ARGS(base) +                     \
+   (((batch * ARGS(spans) + (of_span)) * tiles + tile) * SCAN_FOURS + (f)) * SCAN_ITEMS + item)
+#define SCAN_SUM(of_span) \
+  (ARGS(sums) + 2u * (((batch * ARGS(spans) + (of_span)) * tiles + tile) * WG_X + lane))
+
+// What is behind the states is 0, but no product with it counts.
+#define SCAN_DOT(one, two, left)                                                         \
+  (((left) > 0u ? (one).x * (two).x : 0.0f) + ((left) > 1u ? (one).y * (two).y : 0.0f) + \
+   ((left) > 2u ? (one).z * (two).z : 0.0f) + ((left) > 3u ? (one).w * (two).w : 0.0f))
+
+#define SCAN_TAKE_INITIAL(to, f)                                                 \
+  {                                                                              \
+    to = zero;                                                                   \
+    if (SCAN_HAS(SCAN_INITIAL) && SCAN_LEFT(f) > 0u)                             \
+      to = LOAD_INITIAL(SCAN_STATE(initial_state, SCAN_FIRST(f)), SCAN_LEFT(f)); \
+  }
+
+// What is given of a step, and the step.
+#define SCAN_TAKE_WIDTH(token)                     \
+  raw = LOAD_DELTA(SCAN_ROW(delta, token)) + bias; \
+  width = SCAN_HAS(SCAN_SOFTPLUS) ? space_softplus(raw) : raw;
+
+#endif  // TESSERA_OPERATIONS_SELECTIVE_SCAN_PLACES_H
