@@ -2915,6 +2915,9 @@ typedef struct tessera_quantised_matmul_call {
   const tessera_tensor* scale;
   /* optional, [n, groups]: in the dtype of weight; 0 where it is left out */
   const tessera_tensor* zero_point;
+  /* optional, [num_groups]: rows of input of each group, one group behind the other; weight is
+     [matrices, n, k] then, scale and zero_point [matrices, n, groups] */
+  const tessera_tensor* group_sizes;
   /* optional, [..., 1]: of input in i8, which needs it: what a code times this means */
   const tessera_tensor* input_scale;
   /* output, [..., n] */
@@ -2926,6 +2929,8 @@ typedef struct tessera_quantised_matmul_call {
   tessera_value group_size;
   /* one of f32, f16, bf16, default none: of output; that of input where it is not set, f32 of i8 */
   tessera_value output_dtype;
+  /* int, default none: the first group that has a matrix; of group_sizes */
+  tessera_value group_offset;
   /* one of default, high, highest, default none: how far arithmetic may depart from float, see
      tessera/precision.hpp */
   tessera_value precision;
@@ -2939,6 +2944,7 @@ static inline tessera_status tessera_quantised_matmul(const tessera_context* con
       {"weight", call->weight, 0},
       {"scale", call->scale, 0},
       {"zero_point", call->zero_point, 0},
+      {"group_sizes", call->group_sizes, 0},
       {"input_scale", call->input_scale, 0},
   };
   const tessera_output outputs[] = {
@@ -2948,12 +2954,13 @@ static inline tessera_status tessera_quantised_matmul(const tessera_context* con
       {"layout", call->layout},
       {"group_size", call->group_size},
       {"output_dtype", call->output_dtype},
+      {"group_offset", call->group_offset},
       {"precision", call->precision},
   };
   const tessera_call generic = {sizeof(tessera_call),
       "quantised_matmul",
-      operands, 5,
-      options, 4,
+      operands, 6,
+      options, 5,
       outputs, 1,
       0, stream};
   return tessera_run(context, &generic);
@@ -2970,6 +2977,9 @@ typedef struct tessera_quantised_matmul_backward_call {
   const tessera_tensor* scale;
   /* optional, [n, groups]: in the dtype of weight; 0 where it is left out */
   const tessera_tensor* zero_point;
+  /* optional, [num_groups]: rows of input of each group, one group behind the other; weight is
+     [matrices, n, k] then, scale and zero_point [matrices, n, groups] */
+  const tessera_tensor* group_sizes;
   /* output, [..., k]: in the dtype of grad_output */
   tessera_tensor** grad_input;
   /* one of plain, q8_0, q4_0, default plain: of weight; the others are GGUF's blocks of 32
@@ -2977,6 +2987,8 @@ typedef struct tessera_quantised_matmul_backward_call {
   tessera_value layout;
   /* int, default none: terms that share a scale; k / groups where it is not set */
   tessera_value group_size;
+  /* int, default none: the first group that has a matrix; of group_sizes */
+  tessera_value group_offset;
   /* one of default, high, highest, default none: how far arithmetic may depart from float, see
      tessera/precision.hpp */
   tessera_value precision;
@@ -2990,6 +3002,7 @@ static inline tessera_status tessera_quantised_matmul_backward(const tessera_con
       {"weight", call->weight, 0},
       {"scale", call->scale, 0},
       {"zero_point", call->zero_point, 0},
+      {"group_sizes", call->group_sizes, 0},
   };
   const tessera_output outputs[] = {
       {"grad_input", call->grad_input, 0},
@@ -2997,12 +3010,13 @@ static inline tessera_status tessera_quantised_matmul_backward(const tessera_con
   const tessera_option options[] = {
       {"layout", call->layout},
       {"group_size", call->group_size},
+      {"group_offset", call->group_offset},
       {"precision", call->precision},
   };
   const tessera_call generic = {sizeof(tessera_call),
       "quantised_matmul_backward",
-      operands, 4,
-      options, 3,
+      operands, 5,
+      options, 4,
       outputs, 1,
       0, stream};
   return tessera_run(context, &generic);
@@ -4315,8 +4329,8 @@ typedef struct tessera_moe_ffn_call {
   tessera_value capacity;
   /* bool, default false: matrices lie as [experts, out, in] */
   tessera_value transposed;
-  /* one of silu, gelu, gelu_tanh, relu, none, default silu: of the gate, or of up where there is
-     none */
+  /* one of silu, gelu, gelu_tanh, relu, identity, default silu: of the gate, or of up where
+     there is none */
   tessera_value activation;
   /* bool, default true: false: experts are act(input up) down, and gate_up is [experts, hidden,
      inner] */
@@ -4404,8 +4418,8 @@ typedef struct tessera_moe_ffn_backward_call {
   tessera_value rows;
   /* bool, default false: matrices lie as [experts, out, in] */
   tessera_value transposed;
-  /* one of silu, gelu, gelu_tanh, relu, none, default silu: of the gate, or of up where there is
-     none */
+  /* one of silu, gelu, gelu_tanh, relu, identity, default silu: of the gate, or of up where
+     there is none */
   tessera_value activation;
   /* bool, default true: false: experts are act(input up) down, and gate_up is [experts, hidden,
      inner] */

@@ -13,6 +13,7 @@
 #define GLOBAL_ID_X ((uint)get_global_id(0))
 #define GLOBAL_SIZE_X ((uint)get_global_size(0))
 #define ARGS(name) (args.name)
+#define FORMAT ARGS(format)
 #define LOAD_WEIGHT_BYTE(at) load_byte(weight, at)
 #define LOAD_SCALE(at, type) load_typed_steps(scales, at, 1, 1, type).s0
 #define LOAD_ZERO_BYTE(at) load_byte(zeros, at)

@@ -116,7 +116,7 @@ TESSERA_API CombineGradients combine_backward(const Executor& on, const Tensor& 
 //   expert_e(x) = act(x up_e) down_e                    without a gate
 //
 // act: silu(z) = z / (1 + exp(-z)) (SwiGLU), gelu by the error function (GeGLU), gelu_tanh, relu,
-// none; as matmul's, slopes too: that of silu is 1 at infinity and 0 at -infinity.
+// identity; as matmul's, slopes too: that of silu is 1 at infinity and 0 at -infinity.
 //
 // input [tokens, hidden]; logits [tokens, experts] of the router, with all that route says of them;
 // gate_up [experts, hidden, 2 inner], the gate's columns before those of up, or [experts, hidden,
@@ -126,7 +126,7 @@ TESSERA_API CombineGradients combine_backward(const Executor& on, const Tensor& 
 // Numerics: f32, f16 or bf16 of their own, but grad_output has the dtype of input, and so has what
 // is kept between the products: rows [gate, up], gated rows and those of outputs are rounded to it.
 // The gradients compute these again. Shared experts are a call of their own, whose output is added.
-enum class ExpertActivation : std::uint8_t { kSilu, kGelu, kGeluTanh, kRelu, kNone };
+enum class ExpertActivation : std::uint8_t { kSilu, kGelu, kGeluTanh, kRelu, kIdentity };
 
 struct MoeFfnOptions {
   RouteOptions route{};

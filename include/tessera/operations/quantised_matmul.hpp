@@ -19,6 +19,12 @@
 // Activations in 8 bits: input is i8, and input_scale, f32 [..., 1], says what its codes mean: the
 // output is times it. quantise(input, i8) makes both of floats, row by row ("w8a8", "w4a8").
 //
+// Rows in groups: group_sizes, i32 [num_groups] on the device, says as grouped_matmul's how many
+// rows of input, [m, k] then, each group has. weight is [matrices, n, k], scale and zero_point have
+// that axis before theirs, too, and groups from group_offset on have a matrix each; rows of no
+// matrix are 0, and their gradients. It makes floats of all weights, matrices n k of them in
+// scratch. What is wrong with sizes is reported by grouped_matmul, which it calls.
+//
 //   grad_input[..., k] = sum over n of grad_output[..., n] scale[n, g] (weight[n, k] -
 //   zero_point[n, g])
 //
@@ -49,6 +55,8 @@ struct QuantisedMatmulOptions {
   WeightLayout layout = WeightLayout::kPlain;
   Tensor scale{}, zero_point{};
   Tensor input_scale{};  // of input in i8
+  Tensor group_sizes{};  // of rows in groups
+  std::optional<std::int64_t> group_offset{};
   std::optional<std::int64_t> group_size{};
   std::optional<DType> output_dtype{};  // f32, f16 or bf16; that of input
 };

@@ -7,7 +7,6 @@
 #include "operations/quantise/args.h"
 #include "operations/quantise/codes.h"
 #include "operations/quantised_core/scale.h"
-#include "operations/quantise/gguf/gguf.def"
 
 layout(std430, binding = 0) readonly buffer Codes { uint code_words[]; };
 TYPED_OUTPUT(floats, 1)

@@ -8,7 +8,6 @@
 #include "operations/quantise/codes.h"
 #include "operations/quantised_core/scale.h"
 #include "operations/quantise/gguf/codes.h"
-#include "operations/quantise/gguf/gguf.def"
 
 TYPED_INPUT(floats, 0)
 layout(std430, binding = 1) buffer Codes { uint code_words[]; };

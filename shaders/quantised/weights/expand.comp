@@ -7,7 +7,6 @@
 #include "operations/quantised_core/args.h"
 #include "operations/quantised_core/chunk.h"
 #include "operations/quantised_core/scale.h"
-#include "operations/quantised_core/weights/weights.def"
 
 layout(std430, binding = 0) readonly buffer Weight { uint weight_words[]; };
 TYPED_INPUT(scales, 1)
@@ -18,6 +17,7 @@ PUSH_ARGS(QuantArgs);
 #define GLOBAL_ID_X gl_GlobalInvocationID.x
 #define GLOBAL_SIZE_X (gl_NumWorkGroups.x * WG_X)
 #define ARGS(name) (args.name)
+#define FORMAT ARGS(format)
 #define LOAD_WEIGHT_BYTE(at) LOAD_BYTE(weight_words, at)
 #define LOAD_SCALE(at, type) load_scales_steps(at, 1u, 1u, type).x
 #define LOAD_ZERO_BYTE(at) LOAD_BYTE(zero_words, at)

@@ -51,8 +51,8 @@ std::string name_of(ExpertActivation activation) {
       return "gelu_tanh";
     case ExpertActivation::kRelu:
       return "relu";
-    case ExpertActivation::kNone:
-      return "none";
+    case ExpertActivation::kIdentity:
+      return "identity";
   }
   throw InvalidArgument("moe_ffn: activation has no value of ExpertActivation");
 }

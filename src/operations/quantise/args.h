@@ -5,9 +5,10 @@
 #include "abi/storage.h"
 
 // Bits of `features`.
-#define CODES_ALIGNED 1u  // eights of codes and of floats begin at words and vectors
-#define CODES_ZEROS 2u    // a zero point for each scale
-#define CODES_DYNAMIC 4u  // scales are what floats are multiplied by
+#define CODES_ALIGNED 1u     // eights of codes and of floats begin at words and vectors
+#define CODES_ZEROS 2u       // a zero point for each scale
+#define CODES_DYNAMIC 4u     // scales are what floats are multiplied by
+#define CODES_HALF_BYTES 8u  // of GGUF's blocks: those of q4_0
 
 TESSERA_ABI_BEGIN
 

@@ -73,6 +73,7 @@ abi::CodesArgs codes_arguments(const Problem& problem) {
     args.features |= CODES_ALIGNED;
   if (problem.has(slots.zero)) args.features |= CODES_ZEROS;
   if (call.is_dynamic) args.features |= CODES_DYNAMIC;
+  if (call.layout == Layout::kQ4_0) args.features |= CODES_HALF_BYTES;
   return args;
 }
 

@@ -4,8 +4,8 @@
 #define TESSERA_OPERATIONS_QUANTISED_CORE_ARGS_H
 #include "abi/shared.h"
 
-// Values of the constant FORMAT: how 32 weights of a row lie, which is what an item takes at a
-// time.
+// Values of the constant FORMAT, or of `format`: how 32 weights of a row lie, which is what an item
+// takes at a time.
 #define QUANT_BYTES 0    // a byte each
 #define QUANT_NIBBLES 1  // two to a byte, the even one in the low half
 #define QUANT_Q8_0 2     // a half as scale, then a byte each
@@ -41,6 +41,7 @@ struct QuantArgs {
   u32 output_offset;
   u32 output_row;
   u32 output_type;
+  u32 format;  // QUANT_BYTES ..., where no constant says it
 };
 
 TESSERA_ABI_END

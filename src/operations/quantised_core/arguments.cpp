@@ -39,19 +39,20 @@ abi::QuantArgs weight_arguments(const Problem& problem) {
   const std::int64_t bits = static_cast<std::int64_t>(bits_of(weight.dtype));
   abi::QuantArgs args{};
   args.m = narrow(call.m);
-  args.n = narrow(call.n);
+  args.n = narrow(call.matrices * call.n);  // rows of all matrices
   args.k = narrow(call.k);
+  args.format = format_of(problem);
   args.group = narrow(std::max<std::int64_t>(1, (call.group + QUANT_CHUNK - 1) / QUANT_CHUNK));
   args.weight_offset = narrow(weight.offset * bits / 8);
-  args.weight_row = narrow(weight.strides[0] * bits / 8);
+  args.weight_row = narrow(row_step(weight) * bits / 8);
   if (problem.has(kScale)) {
     args.scale_offset = narrow(problem.spec(kScale).offset);
-    args.scale_row = narrow(problem.spec(kScale).strides[0]);
+    args.scale_row = narrow(row_step(problem.spec(kScale)));
     args.scale_type = dtype_axis(problem.spec(kScale).dtype);
   }
   if (problem.has(kZero)) {
     args.zero_offset = narrow(problem.spec(kZero).offset);
-    args.zero_row = narrow(problem.spec(kZero).strides[0]);
+    args.zero_row = narrow(row_step(problem.spec(kZero)));
   }
   const auto mark = [&](bool holds, abi::u32 feature) { args.features |= holds ? feature : 0U; };
   mark(call.layout == Layout::kQ8_0 || weight.dtype == DType::kI8 || weight.dtype == DType::kI4,
@@ -59,6 +60,25 @@ abi::QuantArgs weight_arguments(const Problem& problem) {
   mark(problem.has(kZero), QUANT_ZEROS);
   mark(call.layout == Layout::kPlain && args.weight_offset % 16 == 0 && args.weight_row % 16 == 0,
        QUANT_ALIGNED);
+  return args;
+}
+
+abi::QuantArgs input_arguments(const Problem& problem) {
+  const auto& call = problem.as<QuantisedProblem>();
+  const TensorSpec &input = problem.spec(kInput), &scale = problem.spec(kInputScale);
+  abi::QuantArgs args{};
+  args.n = narrow(call.m);
+  args.k = narrow(call.k);
+  args.features = QUANT_SIGNED;
+  args.format = QUANT_BYTES;
+  args.group = narrow(std::max<std::int64_t>(1, (call.k + QUANT_CHUNK - 1) / QUANT_CHUNK));
+  args.weight_offset = narrow(input.offset);
+  args.weight_row = narrow(row_step(input));
+  args.scale_offset = narrow(scale.offset);
+  args.scale_row = narrow(row_step(scale));
+  args.scale_type = dtype_axis(scale.dtype);
+  // Behind the weights.
+  args.output_offset = narrow(call.matrices * call.n * call.k);
   return args;
 }
 
@@ -93,6 +113,7 @@ Refusal rejects_rows_apart(const Problem& problem, std::span<const std::size_t> 
 }
 
 Refusal rejects_quantised(const Problem& problem, const DeviceProfile& profile) {
+  if (problem.as<QuantisedProblem>().is_grouped) return "takes one matrix of weights";
   if (Refusal no = rejects_long_operands(problem, profile, {})) return no;
   if (Refusal no = rejects_storage16(problem, profile)) return no;
   constexpr std::size_t kSlots[] = {kInput, kWeight, kScale, kZero, kInputScale, kOutput};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The calls that tests, benchmarks and the tuner make up for products with quantised weights.
+#include <array>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -22,6 +23,8 @@ struct QuantisedCase {
   const char* data = "normal";
   const char* scale = "";  // empty = the dtype of input
   const char* output = "";
+  std::int64_t matrices = 0;  // rows in groups
+  std::int64_t first = 0;
 };
 
 TensorSpec laid_out(DType dtype, const Shape& shape, std::int64_t gap) {
@@ -47,14 +50,20 @@ Case make(DType dtype, const QuantisedCase& from) {
   if (dtype == DType::kI8)
     result.operands[kInputScale] = laid_out(DType::kF32, {from.m, 1}, from.gap);
   result.operands[kInput] = laid_out(dtype, {from.m, from.k}, from.gap);
+  const auto each = [&](std::int64_t columns) {
+    return from.matrices == 0 ? Shape{from.n, columns} : Shape{from.matrices, from.n, columns};
+  };
   result.operands[kWeight] =
-      laid_out(code, {from.n, blocks ? from.k / QUANT_CHUNK * bytes : from.k}, from.gap);
+      laid_out(code, each(blocks ? from.k / QUANT_CHUNK * bytes : from.k), from.gap);
+  if (from.matrices != 0)
+    result.operands[kSizes] = TensorSpec::contiguous(DType::kI32, {from.matrices + from.first + 1});
+  if (from.first != 0) result.options["group_offset"] = from.first;
   if (blocks) {
     result.options["layout"] = weight;
   } else {
     const DType scale = *from.scale != '\0' ? parse_dtype(from.scale) : floats;
-    result.operands[kScale] = laid_out(scale, {from.n, groups}, from.gap);
-    if (from.zeros) result.operands[kZero] = laid_out(code, {from.n, groups}, from.gap);
+    result.operands[kScale] = laid_out(scale, each(groups), from.gap);
+    if (from.zeros) result.operands[kZero] = laid_out(code, each(groups), from.gap);
     if (from.group != 0) result.options["group_size"] = from.group;
   }
   if (from.gap != 0) result.operands[kOutput] = laid_out(output, {from.m, from.n}, from.gap);
@@ -180,6 +189,31 @@ std::vector<Case> quantised_matmul_cases(DType dtype) {
        .group = 64,
        .scale = "f32",
        .output = "f32"},
+      {.name = "grouped",
+       .why = "a matrix for each group of rows, zero points",
+       .weight = "u4",
+       .m = 19,
+       .n = 10,
+       .k = 96,
+       .group = 32,
+       .zeros = true,
+       .matrices = 4},
+      {.name = "grouped_offset",
+       .why = "rows of groups without a matrix, bytes",
+       .weight = "i8",
+       .m = 21,
+       .n = 7,
+       .k = 40,
+       .matrices = 3,
+       .first = 2},
+      {.name = "grouped_blocks",
+       .why = "GGUF's blocks, scales that are not finite",
+       .weight = "q4_0",
+       .m = 9,
+       .n = 5,
+       .k = 64,
+       .data = "wild",
+       .matrices = 2},
   };
   std::vector<Case> cases;
   for (const QuantisedCase& from : table) cases.push_back(make(dtype, from));
@@ -193,7 +227,8 @@ std::vector<Case> quantised_backward_cases(DType dtype) {
     if (from.options.contains("output_dtype") || from.name == "no_terms") continue;
     Case& result = cases.emplace_back(std::move(from));
     const TensorSpec input = *result.operands[kInput];
-    const std::int64_t n = result.operands[kWeight]->shape[0];
+    const Shape& weight = result.operands[kWeight]->shape;
+    const std::int64_t n = weight[weight.size() - 2];
     const std::int64_t gap = input.strides[0] - input.shape[1];
     const bool is_strided = input.shape[0] > 0 && gap > 0;
     result.operands.resize(kGradInput + 1);
@@ -260,6 +295,13 @@ void fill_quantised_matmul(const Problem& problem, const Case& shape,
   const auto count = [&](std::size_t slot) {
     return static_cast<std::size_t>(problem.spec(slot).elements());
   };
+  if (problem.has(kSizes)) {
+    // Some rows are behind all groups.
+    std::vector<double> sizes(count(kSizes), 0);
+    for (std::int64_t row = 0; row < call.m - call.m / 8; ++row)
+      sizes[generator() % sizes.size()] += 1;
+    tensors[kSizes].write(sizes);
+  }
   std::vector<double> input = normal_numbers(count(kInput), generator);
   if (const DType type = problem.spec(kInput).dtype; type == DType::kI8) {
     for (double& x : input) x = random_code(type, generator);
@@ -277,7 +319,10 @@ void fill_quantised_matmul(const Problem& problem, const Case& shape,
     const auto size = static_cast<std::size_t>(block_bytes(call.layout));
     for (std::size_t at = 0; at < codes.size(); at += size) {
       const double size = shape.data == "tiny" ? 0x1p-20 : 0.01;
-      const std::uint16_t bits = to_half_bits(size * normal(generator));
+      std::uint16_t bits = to_half_bits(size * normal(generator));
+      // Infinity, NaN and 0 among them.
+      if (shape.data == "wild" && generator() % 4 == 0)
+        bits = std::array<std::uint16_t, 3>{0x7c00, 0x7e01, 0}[generator() % 3];
       codes[at] = bits % 256;
       codes[at + 1] = bits / 256;
     }

@@ -15,9 +15,9 @@
 
 namespace tessera::operations::quantised {
 
-enum Slot : std::size_t { kInput, kWeight, kScale, kZero, kInputScale, kOutput };
+enum Slot : std::size_t { kInput, kWeight, kScale, kZero, kSizes, kInputScale, kOutput };
 // Of the gradient, whose weights are in the same slots.
-enum BackwardSlot : std::size_t { kGradOutput = kInput, kGradInput = kZero + 1 };
+enum BackwardSlot : std::size_t { kGradOutput = kInput, kGradInput = kSizes + 1 };
 
 // How weights lie: rows of codes, or ggml's blocks of 32 with a scale each.
 enum class Layout : std::uint8_t { kPlain, kQ8_0, kQ4_0 };
@@ -29,7 +29,10 @@ std::string name_of(WeightLayout layout);  // as the option has it
 
 struct QuantisedProblem {
   std::int64_t m = 0, n = 0, k = 0;
-  std::int64_t group = 0;  // terms that share a scale
+  bool is_grouped = false;    // rows have a matrix of weights for each group of them
+  std::int64_t matrices = 1;  // of weights
+  std::int64_t first = 0;     // group that has one
+  std::int64_t group = 0;     // terms that share a scale
   Layout layout = Layout::kPlain;
   DType output = DType::kF32;  // backward that of the gradient of input
 };
@@ -51,14 +54,16 @@ void fill_quantised_matmul(const Problem& problem, const Case& shape,
 // What kernels are specialised on and given.
 std::uint32_t format_of(const Problem& problem);          // QUANT_BYTES …
 abi::QuantArgs weight_arguments(const Problem& problem);  // those of weights alone
+abi::QuantArgs input_arguments(const Problem& problem);   // those of input in i8, as weights
 abi::QuantArgs arguments_of(const Problem& problem);
 // The distance of rows, where the axes before the last lie one behind the other; else -1.
 std::int64_t row_step(const TensorSpec& spec);
 Refusal rejects_rows_apart(const Problem& problem, std::span<const std::size_t> slots);
+// Of ways that read weights where they lie.
 Refusal rejects_quantised(const Problem& problem, const DeviceProfile& profile);
 
 Way rows_way();
 Way cpu_way();
-Way weights_way();  // of the gradient
+Way weights_way(bool backward);
 
 }  // namespace tessera::operations::quantised

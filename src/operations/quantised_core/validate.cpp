@@ -16,6 +16,11 @@ std::int64_t parts_of(std::int64_t extent, std::int64_t part) {
   return extent / part + (extent % part == 0 ? 0 : 1);
 }
 
+// Rows of weights with `columns` each, of as many matrices as there are.
+Shape of_each(const QuantisedProblem& call, std::int64_t columns) {
+  return call.is_grouped ? Shape{call.matrices, call.n, columns} : Shape{call.n, columns};
+}
+
 void read_blocks(const Problem& problem, QuantisedProblem& call) {
   const TensorSpec& weight = problem.spec(kWeight);
   require(problem, weight.dtype == DType::kU8,
@@ -23,7 +28,7 @@ void read_blocks(const Problem& problem, QuantisedProblem& call) {
   require(problem, call.k % QUANT_CHUNK == 0,
           "blocks have 32 weights, and input has " + std::to_string(call.k) + " terms");
   require_shape(problem, kWeight,
-                {weight.shape[0], saturating_mul(call.k / QUANT_CHUNK, block_bytes(call.layout))});
+                of_each(call, saturating_mul(call.k / QUANT_CHUNK, block_bytes(call.layout))));
   require(problem, !problem.has(kScale) && !problem.has(kZero),
           "blocks have scales of their own, and the call has scale or zero_point");
   call.group = QUANT_CHUNK;
@@ -31,12 +36,13 @@ void read_blocks(const Problem& problem, QuantisedProblem& call) {
 
 void read_codes(const Problem& problem, QuantisedProblem& call) {
   const TensorSpec& weight = problem.spec(kWeight);
-  require_shape(problem, kWeight, {weight.shape[0], call.k});
+  require_shape(problem, kWeight, of_each(call, call.k));
   require(problem, problem.has(kScale), "weight in layout 'plain' needs scale");
   const Shape& scale = problem.spec(kScale).shape;
-  require(problem, scale.size() == 2 && scale[0] == call.n && scale[1] > 0,
-          operand_text(problem, kScale) + " must be [n, groups]");
-  const std::int64_t groups = scale[1];
+  const std::int64_t groups = scale.empty() ? 0 : scale.back();
+  require(problem, groups > 0 && scale == of_each(call, groups),
+          operand_text(problem, kScale) +
+              (call.is_grouped ? " must be [matrices, n, groups]" : " must be [n, groups]"));
   // One that is longer than a row is the row.
   call.group = std::min(integer_option(problem, "group_size", 1).value_or(parts_of(call.k, groups)),
                         std::max<std::int64_t>(call.k, 1));
@@ -53,8 +59,27 @@ void read_codes(const Problem& problem, QuantisedProblem& call) {
               std::string(to_string(weight.dtype)));
 }
 
+// `rows`: the operand whose rows are in groups where there are some.
+void read_matrices(const Problem& problem, std::size_t rows, QuantisedProblem& call) {
+  const Shape& weight = problem.spec(kWeight).shape;
+  call.is_grouped = problem.has(kSizes);
+  const auto first = integer_option(problem, "group_offset", 0);
+  require(problem, call.is_grouped || !first, "group_offset is that of group_sizes");
+  require(problem, weight.size() == (call.is_grouped ? 3U : 2U),
+          operand_text(problem, kWeight) + (call.is_grouped
+                                                ? " must be [matrices, out_features, in_features]"
+                                                : " must be [out_features, in_features]"));
+  call.n = weight[weight.size() - 2];
+  if (!call.is_grouped) return;
+  require(problem, problem.spec(kSizes).shape.size() == 1,
+          operand_text(problem, kSizes) + " must be [num_groups]");
+  require(problem, problem.spec(rows).shape.size() == 2,
+          operand_text(problem, rows) + " must have two axes: its rows are in groups");
+  call.matrices = weight[0];
+  call.first = first.value_or(0);
+}
+
 void read_weights(const Problem& problem, QuantisedProblem& call) {
-  call.n = problem.spec(kWeight).shape[0];
   call.layout = layout_of(problem);
   if (call.layout == Layout::kPlain) {
     read_codes(problem, call);
@@ -75,7 +100,8 @@ std::string key_of(const Problem& problem, const QuantisedProblem& call) {
          ";layout=" + std::to_string(static_cast<int>(call.layout)) +
          ";out=" + std::string(to_string(call.output)) + ";m=" + bucket(call.m) +
          ";n=" + bucket(call.n) + ";k=" + bucket(call.k) + ";group=" + bucket(call.group) +
-         ";zero=" + (problem.has(kZero) ? "1" : "0");
+         ";zero=" + (problem.has(kZero) ? "1" : "0") +
+         (call.is_grouped ? ";matrices=" + bucket(call.matrices) : "");
 }
 
 }  // namespace
@@ -107,13 +133,12 @@ OptionInfo layout_option(const std::string& of) {
 }
 
 void validate_quantised_matmul(Problem& problem) {
-  const TensorSpec &input = problem.spec(kInput), &weight = problem.spec(kWeight);
+  const TensorSpec& input = problem.spec(kInput);
   QuantisedProblem call;
   problem.dtype = input.dtype;
   require(problem, !input.shape.empty(),
           operand_text(problem, kInput) + " must be [..., in_features]");
-  require(problem, weight.shape.size() == 2,
-          operand_text(problem, kWeight) + " must be [out_features, in_features]");
+  read_matrices(problem, kInput, call);
   call.k = input.shape.back();
   call.m = rows_before_last(input.shape);
   read_weights(problem, call);
@@ -143,11 +168,10 @@ void validate_quantised_backward(Problem& problem) {
   problem.dtype = gradient.dtype;
   require(problem, !gradient.shape.empty(),
           operand_text(problem, kGradOutput) + " must be [..., out_features]");
-  require(problem, weight.shape.size() == 2,
-          operand_text(problem, kWeight) + " must be [out_features, in_features]");
+  read_matrices(problem, kGradOutput, call);
   call.m = rows_before_last(gradient.shape);
   const Layout layout = layout_of(problem);
-  call.k = weight.shape[1];
+  call.k = weight.shape.back();
   if (layout != Layout::kPlain) call.k = call.k / block_bytes(layout) * QUANT_CHUNK;
   read_weights(problem, call);
   Shape expected = gradient.shape;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "operations/common/numerics.hpp"
+#include "operations/grouped_core/oracle.hpp"
 #include "operations/quantised_core/problem.hpp"
 
 namespace tessera::operations::quantised {
@@ -19,8 +20,9 @@ Weights read_blocks(const QuantisedProblem& call, const std::vector<double>& byt
   Weights weights;
   const std::int64_t size = block_bytes(call.layout);
   weights.groups = call.k / QUANT_CHUNK;
-  weights.values.resize(static_cast<std::size_t>(call.n * call.k));
-  for (std::int64_t block = 0; block < call.n * weights.groups; ++block) {
+  const std::int64_t rows = call.matrices * call.n;
+  weights.values.resize(static_cast<std::size_t>(rows * call.k));
+  for (std::int64_t block = 0; block < rows * weights.groups; ++block) {
     const double* from = bytes.data() + block * size;
     double* to = weights.values.data() + block * QUANT_CHUNK;
     weights.scales.push_back(
@@ -42,13 +44,29 @@ Weights read_weights(const Problem& problem, std::span<HostTensor> tensors) {
   if (call.layout != Layout::kPlain) return read_blocks(call, tensors[kWeight].read());
   Weights weights{.values = tensors[kWeight].read(),
                   .scales = tensors[kScale].read(),
-                  .groups = problem.spec(kScale).shape[1]};
+                  .groups = problem.spec(kScale).shape.back()};
   if (!problem.has(kZero)) return weights;
   const std::vector<double> zeros = tensors[kZero].read();
-  for (std::int64_t i = 0; i < call.n * call.k; ++i)
+  for (std::int64_t i = 0; i < call.matrices * call.n * call.k; ++i)
     weights.values[static_cast<std::size_t>(i)] -=
         zeros[static_cast<std::size_t>(i / call.k * weights.groups + i % call.k / call.group)];
   return weights;
+}
+
+// The first row of weights of the matrix of each row; -1 where it has none.
+std::vector<std::int64_t> matrices_of_rows(const Problem& problem, std::span<HostTensor> tensors) {
+  const auto& call = problem.as<QuantisedProblem>();
+  std::vector<std::int64_t> of_rows(static_cast<std::size_t>(call.m), 0);
+  if (!call.is_grouped) return of_rows;
+  std::ranges::fill(of_rows, -1);
+  const auto ranges = matmul::group_ranges(tensors[kSizes].read(), call.m);
+  for (std::size_t group = 0; group < ranges.size(); ++group) {
+    const std::int64_t matrix = static_cast<std::int64_t>(group) - call.first;
+    if (matrix < 0 || matrix >= call.matrices) continue;
+    for (std::int64_t row = ranges[group].first; row < ranges[group].end; ++row)
+      of_rows[static_cast<std::size_t>(row)] = matrix * call.n;
+  }
+  return of_rows;
 }
 
 Expectation expect_rows(const Problem& problem, std::span<HostTensor> tensors, std::int64_t count) {
@@ -57,28 +75,32 @@ Expectation expect_rows(const Problem& problem, std::span<HostTensor> tensors, s
   const Weights weights = read_weights(problem, tensors);
   std::vector<double> factors(static_cast<std::size_t>(call.m), 1);
   if (problem.has(kInputScale)) factors = tensors[kInputScale].read();
+  const std::vector<std::int64_t> matrices = matrices_of_rows(problem, tensors);
   Expectation to{.slot = kOutput};
   // Columns at equal distances where all of them would take too long.
   for (std::int64_t row = 0; row < call.m; ++row) {
     for (std::int64_t i = 0; i < count; ++i) {
       const std::int64_t column = count == 1 ? 0 : i * (call.n - 1) / (count - 1);
+      const std::int64_t matrix = matrices[static_cast<std::size_t>(row)];
+      const std::int64_t line = matrix + column;
       double value = 0, magnitude = 0;
-      for (std::int64_t first = 0; first < call.k; first += call.group) {
+      for (std::int64_t first = 0; first < call.k && matrix >= 0; first += call.group) {
         double sum = 0, size = 0;
         for (std::int64_t k = first; k < std::min(first + call.group, call.k); ++k) {
           const double product = input[static_cast<std::size_t>(row * call.k + k)] *
-                                 weights.values[static_cast<std::size_t>(column * call.k + k)];
+                                 weights.values[static_cast<std::size_t>(line * call.k + k)];
           sum += product;
           size += std::fabs(product);
         }
         double scale =
-            weights.scales[static_cast<std::size_t>(column * weights.groups + first / call.group)];
+            weights.scales[static_cast<std::size_t>(line * weights.groups + first / call.group)];
         if (std::isinf(scale)) scale = std::nan("");
         value += scale * sum;
         magnitude += std::fabs(scale) * size;
       }
       double factor = factors[static_cast<std::size_t>(row)];
       if (std::isinf(factor)) factor = std::nan("");
+      if (matrix < 0) factor = 1;  // nothing is read
       value *= factor;
       magnitude *= std::fabs(factor);
       const double bound =
@@ -97,16 +119,19 @@ Expectation expect_gradient(const Problem& problem, std::span<HostTensor> tensor
   const auto& call = problem.as<QuantisedProblem>();
   const std::vector<double> gradient = tensors[kGradOutput].read();
   const Weights weights = read_weights(problem, tensors);
+  const std::vector<std::int64_t> matrices = matrices_of_rows(problem, tensors);
   Expectation to{.slot = kGradInput};
   for (std::int64_t row = 0; row < call.m; ++row) {
+    const std::int64_t matrix = matrices[static_cast<std::size_t>(row)];
     for (std::int64_t k = 0; k < call.k; ++k) {
       double value = 0, magnitude = 0;
-      for (std::int64_t n = 0; n < call.n; ++n) {
+      for (std::int64_t n = 0; n < call.n && matrix >= 0; ++n) {
+        const std::int64_t line = matrix + n;
         double scale =
-            weights.scales[static_cast<std::size_t>(n * weights.groups + k / call.group)];
+            weights.scales[static_cast<std::size_t>(line * weights.groups + k / call.group)];
         if (std::isinf(scale)) scale = std::nan("");
         const double product = gradient[static_cast<std::size_t>(row * call.n + n)] * scale *
-                               weights.values[static_cast<std::size_t>(n * call.k + k)];
+                               weights.values[static_cast<std::size_t>(line * call.k + k)];
         value += product;
         magnitude += std::fabs(product);
       }

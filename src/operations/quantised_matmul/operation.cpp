@@ -38,6 +38,12 @@ Operation forward() {
        .shape = "[n, groups]",
        .dtypes = codes,
        .doc = "in the dtype of weight; 0 where it is left out"},
+      {.name = "group_sizes",
+       .optional = true,
+       .shape = "[num_groups]",
+       .dtypes = {DType::kI32},
+       .doc = "rows of input of each group, one group behind the other; weight is [matrices, n, k] "
+              "then, scale and zero_point [matrices, n, groups]"},
       {.name = "input_scale",
        .optional = true,
        .shape = "[..., 1]",
@@ -50,10 +56,13 @@ Operation forward() {
                         .doc = "terms that share a scale; k / groups where it is not set"},
                        {.name = "output_dtype",
                         .type = "one of f32, f16, bf16",
-                        .doc = "of output; that of input where it is not set, f32 of i8"}};
+                        .doc = "of output; that of input where it is not set, f32 of i8"},
+                       {.name = "group_offset",
+                        .type = "int",
+                        .doc = "the first group that has a matrix; of group_sizes"}};
   operation.validate = validate_quantised_matmul;
   operation.reference = reference_quantised_matmul;
-  add_ways(operation, {cpu_way(), rows_way()});
+  add_ways(operation, {weights_way(false), cpu_way(), rows_way()});
   operation.workload = quantised_matmul_workload();
   return operation;
 }
@@ -71,15 +80,16 @@ Operation backward(const Operation& forward) {
                         forward.operands[kWeight],
                         forward.operands[kScale],
                         forward.operands[kZero],
+                        forward.operands[kSizes],
                         {.name = "grad_input",
                          .role = Role::kOutput,
                          .shape = "[..., k]",
                          .dtypes = floats,
                          .doc = "in the dtype of grad_output"}};
-  operation.options = {forward.options[0], forward.options[1]};
+  operation.options = {forward.options[0], forward.options[1], forward.options[3]};
   operation.validate = validate_quantised_backward;
   operation.reference = reference_quantised_backward;
-  add_ways(operation, {weights_way()});
+  add_ways(operation, {weights_way(true)});
   operation.workload = quantised_backward_workload();
   return operation;
 }
@@ -100,12 +110,14 @@ Tensors weights_of(const Tensor& weight, const QuantisedMatmulOptions& options) 
   Tensors tensors{{"weight", weight}};
   if (options.scale) tensors.emplace("scale", options.scale);
   if (options.zero_point) tensors.emplace("zero_point", options.zero_point);
+  if (options.group_sizes) tensors.emplace("group_sizes", options.group_sizes);
   return tensors;
 }
 
 Options named(const QuantisedMatmulOptions& options) {
   Options values{{"layout", operations::quantised::name_of(options.layout)}};
   if (options.group_size) values.emplace("group_size", *options.group_size);
+  if (options.group_offset) values.emplace("group_offset", *options.group_offset);
   return values;
 }
 

@@ -60,7 +60,7 @@ TEST(MoeFfnRefusals, SayWhatIsWrong) {
       {"moe_ffn",
        forward,
        {{"activation", std::string("swish")}},
-       "option 'activation' must be silu or gelu or gelu_tanh or relu or none"},
+       "option 'activation' must be silu or gelu or gelu_tanh or relu or identity"},
       {"moe_ffn", forward, {{"gated", false}}, "gate_up f32[3, 8, 12] must be f32[3, 8, 6]"},
       {"moe_ffn", forward, {{"transposed", true}}, "down f32[3, 6, 8] must be f32[3, 8, 8]"},
       {"moe_ffn_backward",
@@ -185,7 +185,7 @@ TEST_F(MoeFfn, IsItsPieces) {
 TEST_F(MoeFfn, GradientsAreSlopes) {
   check_slopes({.route = {.top_k = 3}});
   check_slopes({.route = {.top_k = 3}, .activation = ExpertActivation::kGelu});
-  check_slopes({.activation = ExpertActivation::kNone});
+  check_slopes({.activation = ExpertActivation::kIdentity});
   gate_up = numbers({4, 6, 5}, 3, 0.4);
   check_slopes({.activation = ExpertActivation::kGeluTanh, .gated = false});
 }

@@ -46,6 +46,22 @@ TEST(QuantisedRefusals, SayWhatIsWrong) {
   const Row rows[] = {
       {with("weight", u8({64})), {}, "weight u8[64] must be [out_features, in_features]"},
       {with("weight", u8({3, 60})), {}, "weight u8[3, 60] must be u8[3, 64]"},
+      {plain, {{"group_offset", std::int64_t{0}}}, "group_offset is that of group_sizes"},
+      {with("group_sizes", testing::i32({3})),
+       {},
+       "weight u8[3, 64] must be [matrices, out_features, in_features]"},
+      {{{"input", f32({2, 64})},
+        {"weight", u8({4, 3, 64})},
+        {"scale", f32({3, 2})},
+        {"group_sizes", testing::i32({4})}},
+       {},
+       "scale f32[3, 2] must be [matrices, n, groups]"},
+      {{{"input", f32({1, 2, 64})},
+        {"weight", u8({4, 3, 64})},
+        {"scale", f32({4, 3, 2})},
+        {"group_sizes", testing::i32({4})}},
+       {},
+       "input f32[1, 2, 64] must have two axes: its rows are in groups"},
       {unscaled, {}, "weight in layout 'plain' needs scale"},
       {with("scale", f32({3})), {}, "scale f32[3] must be [n, groups]"},
       {with("scale", f32({3, 3})), {}, "groups have a multiple of 32 terms, not 22"},
@@ -194,6 +210,23 @@ TEST(QuantisedMatmul, ItsGradientIsTheTransposedProduct) {
                                                   {.scale = scale, .zero_point = zero_point});
   EXPECT_EQ(result.shape(), (Shape{1, 1, 2}));
   EXPECT_EQ(context.download<float>(result), (std::vector<float>{60, 28}));
+}
+
+// Each group by its own matrix; rows before group_offset and behind the last group are 0.
+TEST(QuantisedMatmul, TakesRowsInGroups) {
+  const Context context = Context::open({.device = "host", .cache_directory = ""});
+  const Tensor input = context.upload(std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8}, {4, 2});
+  const Tensor weight =
+      context.upload(std::vector<std::uint8_t>{1, 0, 2, 1, 0, 1, 3, 3}, {2, 2, 2});
+  const Tensor scale = context.upload(std::vector<float>{2, 10, 1, 0.5F}, {2, 2, 1});
+  const QuantisedMatmulOptions options{
+      .scale = scale,
+      .group_sizes = context.upload(std::vector<std::int32_t>{1, 1, 1}, {3}),
+      .group_offset = 1};
+  EXPECT_EQ(context.download<float>(quantised_matmul(context, input, weight, options)),
+            (std::vector<float>{0, 0, 6, 100, 6, 16.5F, 0, 0}));
+  EXPECT_EQ(context.download<float>(quantised_matmul_backward(context, input, weight, options)),
+            (std::vector<float>{0, 0, 3 * 2 + 4 * 20, 4 * 10, 6 * 1.5F, 5 + 6 * 1.5F, 0, 0}));
 }
 
 TEST(QuantisedMatmul, TakesLeadingAxes) {

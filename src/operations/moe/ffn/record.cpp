@@ -52,7 +52,7 @@ void read_matrices(const Problem& problem, FfnProblem& call) {
   constexpr abi::u32 kActivations[] = {MATMUL_SILU, MATMUL_GELU, MATMUL_GELU_TANH, MATMUL_RELU,
                                        MATMUL_NONE};
   call.activation = kActivations[kernel::choice_option(
-      problem, "activation", {"silu", "gelu", "gelu_tanh", "relu", "none"})];
+      problem, "activation", {"silu", "gelu", "gelu_tanh", "relu", "identity"})];
   call.gated = kernel::bool_option(problem, "gated");
   const std::int64_t columns = ffn_columns(call);
   require_shape(problem, slots.gate_up,
@@ -127,7 +127,7 @@ std::vector<OptionInfo> expert_options() {
        .doc = "matrices lie as [experts, out, in]"},
       {.name = "activation",
        .fallback = std::string("silu"),
-       .type = "one of silu, gelu, gelu_tanh, relu, none",
+       .type = "one of silu, gelu, gelu_tanh, relu, identity",
        .doc = "of the gate, or of up where there is none"},
       {.name = "gated",
        .fallback = true,

@@ -36,7 +36,7 @@ std::vector<FfnCase> ffn_cases() {
       {"tanh_up", "no gate", 9, 3, 2, 14, 10, 0, false, false, "gelu_tanh", false},
       {"relu_up", "no gate, matrices as weights lie", 9, 3, 2, 16, 12, 0, true, false, "relu",
        false},
-      {"bilinear", "a gate that is not activated", 5, 3, 2, 16, 12, 0, false, false, "none"}};
+      {"bilinear", "a gate that is not activated", 5, 3, 2, 16, 12, 0, false, false, "identity"}};
 }
 
 Case make_ffn(const FfnSlots& slots, DType dtype, const FfnCase& from) {

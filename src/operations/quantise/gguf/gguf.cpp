@@ -4,7 +4,6 @@
 #include <string>
 #include <utility>
 
-#include "kernel/tunable_list.hpp"
 #include "operations/common/launch.hpp"
 #include "operations/quantise/problem.hpp"
 
@@ -26,10 +25,6 @@ Way gguf_way(const std::string& name, std::vector<std::size_t> bindings) {
   pass.vulkan = {.file = "quantised/gguf/" + name + ".comp", .entry = "main"};
   pass.bindings = std::move(bindings);
   pass.axes = storage_axes;
-  pass.constants = [](const Problem& problem, const Config&) {
-    const bool half = problem.as<CodesProblem>().layout == Layout::kQ4_0;
-    return std::vector<Define>{{"HALF_BYTES", half ? 1U : 0U}};
-  };
   pass.groups = [](const Problem& problem, const Config& config) {
     constexpr std::int64_t kMostGroups = 16384;
     const std::int64_t blocks = problem.as<CodesProblem>().blocks(), items = config.group().x;
@@ -42,9 +37,6 @@ Way gguf_way(const std::string& name, std::vector<std::size_t> bindings) {
   variant.name = "gguf";
   variant.idea = "an item for each of GGUF's blocks";
   variant.dtypes = {DType::kF32, DType::kF16, DType::kBF16};
-  variant.tunables = {
-#include "operations/quantise/gguf/gguf.def"
-  };
   variant.passes = {std::move(pass)};
   variant.space = space;
   variant.rejects = rejects;

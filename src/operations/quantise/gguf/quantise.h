@@ -7,11 +7,12 @@
 //   zero; of q4_0 the element of the largest magnitude has code 0, that is -8 scales, and a code is
 //   what is below 8.5 more. Both multiply by the inverse of the scale before it is a half.
 
+const bool half_bytes = (ARGS(features) & CODES_HALF_BYTES) != 0u;
 for (u32 unit = GLOBAL_ID; unit < ARGS(blocks); unit += GLOBAL_COUNT) {
   const u32 block = unit % ARGS(groups), rest = unit / ARGS(groups);
   const u32 row = rest % ARGS(talls), batch = rest / ARGS(talls);
   const u32 from = CODES_AT(floats, row, 32u * block);
-  const u32 to = CODES_AT(codes, row, (HALF_BYTES != 0 ? 18u : 34u) * block);
+  const u32 to = CODES_AT(codes, row, (half_bytes ? 18u : 34u) * block);
   float peak = 0.0f, most = 0.0f;  // of equal ones the first
   UNROLL for (u32 i = 0u; i < 8u; ++i) {
     const FLOAT4 x = (ARGS(features) & CODES_ALIGNED) != 0u
@@ -29,15 +30,15 @@ for (u32 unit = GLOBAL_ID; unit < ARGS(blocks); unit += GLOBAL_COUNT) {
       most = FLOATS(i);
     }
   }
-  const float scale = HALF_BYTES != 0 ? most / -8.0f : peak / 127.0f;
+  const float scale = half_bytes ? most / -8.0f : peak / 127.0f;
   const float inverse = gguf_inverse(scale);
   const u32 half_scale = gguf_half(scale);
   STORE_SCALE(quant_half(half_scale), CODES_AT(scale, row, block));
   STORE_CODE_BYTE(half_scale & 0xffu, to)
   STORE_CODE_BYTE(half_scale >> 8, to + 1u)
-  for (u32 i = 0u; i < (HALF_BYTES != 0 ? 16u : 32u); ++i) {
+  for (u32 i = 0u; i < (half_bytes ? 16u : 32u); ++i) {
     u32 code;
-    if (HALF_BYTES != 0) {
+    if (half_bytes) {
       code = gguf_half_byte(FLOATS(i) * inverse) | gguf_half_byte(FLOATS(i + 16u) * inverse) << 4;
     } else {
       code = gguf_byte(FLOATS(i) * inverse);

@@ -18,6 +18,6 @@ for (u32 unit = GLOBAL_ID_X; unit < ARGS(n) * chunks; unit += GLOBAL_SIZE_X) {
     } else {
       code = (LOAD_WEIGHT_BYTE(at + i) ^ flip) & 255u;
     }
-    STORE_NUMBER((TO_FLOAT(code) - zero) * scale, column * k + first + i);
+    STORE_NUMBER((TO_FLOAT(code) - zero) * scale, ARGS(output_offset) + column * k + first + i);
   }
 }

@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
 tessera_add_kernels(
   SHADERS "quantised/weights/expand.comp|STORAGE16=0,1"
-  OPENCL "quantised/weights/expand.cl|weights.def|FORMAT=0,1,2,3|WG_X=64")
+  OPENCL "quantised/weights/expand.cl|WG_X=64")

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of the input: weights as floats in scratch, then a product of any way of matmul.
+// Weights as floats in scratch, then a product of any way of matmul or of grouped_matmul.
 #include <algorithm>
 #include <string>
 #include <utility>
 
-#include "kernel/tunable_list.hpp"
 #include "operations/common/launch.hpp"
 #include "operations/quantised_core/problem.hpp"
 
@@ -23,32 +22,64 @@ Place matrix(const Problem& problem, std::size_t slot) {
        .offset = spec.offset}};
 }
 
-std::vector<Step> steps(const Problem& problem, const Config&) {
-  const auto& call = problem.as<QuantisedProblem>();
-  const Place weights{kScratch, TensorSpec::contiguous(DType::kF32, {call.n, call.k})};
-  return {LaunchStep{.pass = "weights"},
-          CallStep{.operation = "matmul",
-                   .operands = {{"a", matrix(problem, kGradOutput)},
-                                {"b", weights},
-                                {"output", matrix(problem, kGradInput)}}}};
+std::int64_t weights_of(const QuantisedProblem& call) { return call.matrices * call.n * call.k; }
+
+bool has_codes_of_input(const Problem& problem, bool backward) {
+  return !backward && problem.has(kInputScale);
 }
 
-Pass expand_pass() {
+// input weight^T, or grad_output weight, of all rows or of each group of them.
+std::vector<Step> steps(const Problem& problem, bool backward) {
+  const auto& call = problem.as<QuantisedProblem>();
+  std::vector<Step> steps{LaunchStep{.pass = "weights"}};
+  Place rows = backward || !problem.has(kInputScale)
+                   ? matrix(problem, kInput)
+                   : Place{kScratch, TensorSpec::contiguous(DType::kF32, {call.m, call.k})};
+  if (has_codes_of_input(problem, backward)) {
+    steps.emplace_back(LaunchStep{.pass = "input"});
+    rows.spec.offset = weights_of(call);
+  }
+  const Place output = matrix(problem, backward ? std::size_t{kGradInput} : std::size_t{kOutput});
+  const std::string dtype(to_string(output.spec.dtype));
+  CallStep product{.operation = call.is_grouped ? "grouped_matmul" : "matmul",
+                   .operands = {{"output", output}},
+                   .options = {{"output_dtype", dtype}}};
+  Shape weights{call.n, call.k};
+  if (call.is_grouped) {
+    weights.insert(weights.begin(), call.matrices);
+    product.operands.emplace_back("group_sizes", Place{kSizes, problem.spec(kSizes)});
+    product.options["group_offset"] = call.first;
+  }
+  product.options[call.is_grouped ? "transpose_rhs" : "transpose_b"] = !backward;
+  product.operands.emplace_back(call.is_grouped ? "lhs" : "a", rows);
+  product.operands.emplace_back(call.is_grouped ? "rhs" : "b",
+                                Place{kScratch, TensorSpec::contiguous(DType::kF32, weights)});
+  steps.emplace_back(std::move(product));
+  return steps;
+}
+
+Pass expand_pass(const std::string& name, std::vector<std::size_t> bindings) {
   Pass pass;
-  pass.name = "weights";
+  pass.name = name;
   pass.opencl = {.file = "quantised/weights/expand.cl", .entry = "quantised_expand"};
   pass.vulkan = {.file = "quantised/weights/expand.comp", .entry = "main"};
-  pass.bindings = {kWeight, kScale, kZero, kScratch};
+  pass.bindings = std::move(bindings);
   pass.axes = storage_axes;
-  pass.constants = [](const Problem& problem, const Config&) {
-    return std::vector<Define>{{"FORMAT", format_of(problem)}};
-  };
+  return pass;
+}
+
+Dim3 groups_of(std::int64_t rows, std::int64_t k, const Config& config) {
+  constexpr std::int64_t kMostGroups = 16384;
+  const std::int64_t units = rows * ((k + QUANT_CHUNK - 1) / QUANT_CHUNK);
+  const std::int64_t items = config.group().x;
+  return Dim3{static_cast<std::uint32_t>(std::min((units + items - 1) / items, kMostGroups))};
+}
+
+Pass weights_pass() {
+  Pass pass = expand_pass("weights", {kWeight, kScale, kZero, kScratch});
   pass.groups = [](const Problem& problem, const Config& config) {
-    constexpr std::int64_t kMostGroups = 16384;
     const auto& call = problem.as<QuantisedProblem>();
-    const std::int64_t units = call.n * ((call.k + QUANT_CHUNK - 1) / QUANT_CHUNK);
-    const std::int64_t items = config.group().x;
-    return Dim3{static_cast<std::uint32_t>(std::min((units + items - 1) / items, kMostGroups))};
+    return groups_of(call.matrices * call.n, call.k, config);
   };
   pass.args = [](const Problem& problem, const Config&) {
     return argument_bytes(weight_arguments(problem));
@@ -56,14 +87,37 @@ Pass expand_pass() {
   return pass;
 }
 
-Refusal rejects(const Problem& problem, const Config&, const DeviceProfile& profile) {
+// Codes of input, which are rows of bytes as weights are.
+Pass input_pass() {
+  Pass pass = expand_pass("input", {kInput, kInputScale, kNoOperand, kScratch});
+  pass.groups = [](const Problem& problem, const Config& config) {
+    const auto& call = problem.as<QuantisedProblem>();
+    return groups_of(call.m, call.k, config);
+  };
+  pass.args = [](const Problem& problem, const Config&) {
+    return argument_bytes(input_arguments(problem));
+  };
+  return pass;
+}
+
+Refusal rejects(const Problem& problem, bool backward, const DeviceProfile& profile) {
   if (Refusal no = rejects_long_operands(problem, profile, {})) return no;
   if (Refusal no = rejects_storage16(problem, profile)) return no;
-  constexpr std::size_t kSlots[] = {kGradOutput, kWeight, kScale, kZero, kGradInput};
-  if (Refusal no = rejects_rows_apart(problem, kSlots)) return no;
+  std::vector<std::size_t> slots{kInput, kWeight, kScale, kZero};
+  if (backward) {
+    slots.push_back(kGradInput);
+  } else {
+    slots.insert(slots.end(), {kInputScale, kOutput});
+  }
+  if (Refusal no = rejects_rows_apart(problem, slots)) return no;
   constexpr std::int64_t kMost = std::int64_t{1} << 31;
   const auto& call = problem.as<QuantisedProblem>();
-  if (call.k > 0 && call.n >= kMost / call.k) return "counts weights to 2^31";
+  // Of no terms or no rows nothing is left to overflow.
+  std::int64_t floats = 1;
+  for (const std::int64_t extent : {call.k, call.matrices * call.n + call.m}) {
+    if (extent > 0 && floats >= kMost / extent) return "counts weights and input to 2^31";
+    floats *= std::max<std::int64_t>(extent, 1);
+  }
   return std::nullopt;
 }
 
@@ -71,29 +125,37 @@ std::vector<Config> space(const Problem&, const DeviceProfile&) { return {{{"WG_
 
 }  // namespace
 
-Way weights_way() {
+Way weights_way(bool backward) {
   Variant variant;
   variant.name = "weights";
-  variant.idea = "weights as floats in scratch, then matmul";
+  variant.idea = "weights as floats in scratch, then a product of all rows, or of groups of them";
   variant.dtypes = {DType::kF32, DType::kF16, DType::kBF16};
-  variant.tunables = {
-#include "operations/quantised_core/weights/weights.def"
+  if (!backward) variant.dtypes.push_back(DType::kI8);
+  variant.passes = {weights_pass()};
+  if (!backward) variant.passes.push_back(input_pass());
+  variant.steps = [backward](const Problem& problem, const Config&) {
+    return steps(problem, backward);
   };
-  variant.passes = {expand_pass()};
-  variant.steps = steps;
-  variant.scratch_bytes = [](const Problem& problem, const Config&) {
+  variant.scratch_bytes = [backward](const Problem& problem, const Config&) {
     const auto& call = problem.as<QuantisedProblem>();
-    return 4 * static_cast<std::uint64_t>(std::max<std::int64_t>(call.n * call.k, 4));
+    const std::int64_t input = has_codes_of_input(problem, backward) ? call.m * call.k : 0;
+    return 4 * static_cast<std::uint64_t>(std::max<std::int64_t>(weights_of(call) + input, 4));
   };
   variant.space = space;
-  variant.rejects = rejects;
-  return {.variant = std::move(variant),
-          .rule = {.why = "runs everywhere",
-                   .when = [](const Problem&, const DeviceProfile&) { return true; },
-                   .config =
-                       [](const Problem& problem, const DeviceProfile& profile) {
-                         return space(problem, profile).front();
-                       }}};
+  variant.rejects = [backward](const Problem& problem, const Config&,
+                               const DeviceProfile& profile) {
+    return rejects(problem, backward, profile);
+  };
+  return {
+      .variant = std::move(variant),
+      .rule = {
+          .why = backward ? "runs everywhere" : "rows in groups have matrices of their own",
+          .when =
+              [backward](const Problem& problem, const DeviceProfile&) {
+                return backward || problem.as<QuantisedProblem>().is_grouped;
+              },
+          .config = [](const Problem& problem,
+                       const DeviceProfile& profile) { return space(problem, profile).front(); }}};
 }
 
 }  // namespace tessera::operations::quantised
