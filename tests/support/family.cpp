@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/family.hpp"
+
+namespace tessera::testing {
+
+std::string family_of(const Operation& operation) {
+  for (const Variant& variant : operation.variants) {
+    for (const Pass& pass : variant.passes) {
+      for (const Source* source : {&pass.opencl, &pass.vulkan}) {
+        const std::size_t slash = source->file.find('/');
+        if (slash != std::string::npos) return source->file.substr(0, slash);
+      }
+    }
+  }
+  return operation.name;
+}
+
+}  // namespace tessera::testing
