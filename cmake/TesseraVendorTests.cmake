@@ -52,6 +52,8 @@ foreach(i RANGE ${last})
   set_tests_properties(vendors.${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1800 COST 200)
 endforeach()
 tessera_add_test(vendors.rules unit "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tests/vendors/vendors_test.py")
+tessera_add_test(vendors.words unit "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tests/vendors/words_test.py"
+                 "$<TARGET_FILE:tessera_vendors>")
 if(profiles)
   tessera_add_test(vendors.profiles vendors ${command} profiles "$<TARGET_FILE:tessera_vendors>" ${profiles})
   set_tests_properties(vendors.profiles PROPERTIES SKIP_RETURN_CODE 77)

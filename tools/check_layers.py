@@ -125,8 +125,8 @@ def public_fault(name, bracket, included):
 
 
 def kernel_fault(rooms, root_name, here, included):
-    """Kernels include the library, what the languages share, and of their own family core/ and their own room."""
-    if included.startswith(("lib/", "abi/")) or "/" not in included:
+    """Kernels include the library, what languages and families share, and of their own family core/ and their room."""
+    if included.startswith(("lib/", "abi/", "operations/common/")) or "/" not in included:
         return None
     family, *room = here.parts[:-1]
     where = "/".join([root_name, *here.parts[:-1]])

@@ -54,6 +54,16 @@ need() { # PART
   loader=$(echo "$libraries"/ld-linux*.so.*)
 }
 
+need_compiler() { # PART
+  case $1 in
+    amd | intel | nvidia) need "$1" ;;
+    *)
+      say "which compiler is '$1'? There are amd, intel and nvidia"
+      exit 2
+      ;;
+  esac
+}
+
 run() { # GPU PROGRAM...
   gpu=$1
   shift
@@ -114,7 +124,7 @@ launch=exec
 tool() {
   name=$1
   shift
-  need "$name"
+  need_compiler "$name"
   case $name in
     amd)
       resources=$place/usr/lib/llvm-$clang_amd/lib/clang/$clang_amd
@@ -132,7 +142,7 @@ tool() {
 
 # Of the compiler, as allowances.json records it; Mesa's drivers tell theirs in the profile.
 version() {
-  need "$1"
+  need_compiler "$1"
   case $1 in
     amd | nvidia) llvm_version=$(tool "$1" --version | sed -n 's/.*clang version \([^ ]*\).*/\1/p') ;;
   esac

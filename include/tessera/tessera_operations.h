@@ -1220,6 +1220,8 @@ typedef struct tessera_matmul_call {
   const tessera_tensor* scale_b;
   /* output, [..., m, n]: n / 2 columns where they are paired */
   tessera_tensor** output;
+  /* optional, output, [..., m, 1]: of each row of a quantised output, which times this is meant */
+  tessera_tensor** scale;
   /* one of none, relu, gelu, gelu_tanh, silu, swiglu, geglu, default none: swiglu and geglu take
      columns in pairs: act(even) odd */
   tessera_value activation;
@@ -1234,6 +1236,9 @@ typedef struct tessera_matmul_call {
   /* one of f32, f16, bf16, i32, default none: of output; where it is not set that of a, of 8-bit
      floats and scaled i8 f32, of i8 alone i32 */
   tessera_value output_dtype;
+  /* one of none, i8, e4m3fn, e5m2, default none: output in that type, divided by the scale of
+     its row */
+  tessera_value quantise;
   /* one of default, high, highest, default none: how far arithmetic may depart from float, see
      tessera/precision.hpp */
   tessera_value precision;
@@ -1254,6 +1259,7 @@ static inline tessera_status tessera_matmul(const tessera_context* context,
   };
   const tessera_output outputs[] = {
       {"output", call->output, 0},
+      {"scale", call->scale, 0},
   };
   const tessera_option options[] = {
       {"activation", call->activation},
@@ -1262,13 +1268,14 @@ static inline tessera_status tessera_matmul(const tessera_context* context,
       {"alpha", call->alpha},
       {"beta", call->beta},
       {"output_dtype", call->output_dtype},
+      {"quantise", call->quantise},
       {"precision", call->precision},
   };
   const tessera_call generic = {sizeof(tessera_call),
       "matmul",
       operands, 8,
-      options, 7,
-      outputs, 1,
+      options, 8,
+      outputs, 2,
       0, stream};
   return tessera_run(context, &generic);
 }
@@ -1373,12 +1380,17 @@ typedef struct tessera_linear_call {
   const tessera_tensor* scale_weight;
   /* output, [..., out_features]: half as many columns where they are paired */
   tessera_tensor** output;
+  /* optional, output, [..., 1]: of each row of a quantised output, which times this is meant */
+  tessera_tensor** scale;
   /* one of none, relu, gelu, gelu_tanh, silu, swiglu, geglu, default none: swiglu and geglu take
      columns in pairs: act(even) odd */
   tessera_value activation;
   /* one of f32, f16, bf16, i32, default none: of output; where it is not set that of input, of
      8-bit floats and scaled i8 f32, of i8 alone i32 */
   tessera_value output_dtype;
+  /* one of none, i8, e4m3fn, e5m2, default none: output in that type, divided by the scale of
+     its row */
+  tessera_value quantise;
   /* one of default, high, highest, default none: how far arithmetic may depart from float, see
      tessera/precision.hpp */
   tessera_value precision;
@@ -1398,17 +1410,19 @@ static inline tessera_status tessera_linear(const tessera_context* context,
   };
   const tessera_output outputs[] = {
       {"output", call->output, 0},
+      {"scale", call->scale, 0},
   };
   const tessera_option options[] = {
       {"activation", call->activation},
       {"output_dtype", call->output_dtype},
+      {"quantise", call->quantise},
       {"precision", call->precision},
   };
   const tessera_call generic = {sizeof(tessera_call),
       "linear",
       operands, 7,
-      options, 3,
-      outputs, 1,
+      options, 4,
+      outputs, 2,
       0, stream};
   return tessera_run(context, &generic);
 }
@@ -1891,6 +1905,66 @@ static inline tessera_status tessera_append_to_cache(const tessera_context* cont
       operands, 11,
       options, 1,
       0, 0,
+      0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* the gradients of new keys and values, and of the caches before them. grad_keys[t, h] =
+   grad_key_cache[slot / page_size, h, slot % page_size], which becomes 0; 0 for tokens that
+   append_to_cache did not write */
+typedef struct tessera_append_to_cache_backward_call {
+  /* optional, [tokens]: page page_size + slot of each token; -1 skips it */
+  const tessera_tensor* slot_mapping;
+  /* optional, [max_seqs, pages_per_seq]: the pages of each sequence; read where new tokens lie */
+  const tessera_tensor* block_tables;
+  /* optional, [max_seqs]: lengths of the sequences with their new tokens */
+  const tessera_tensor* kv_lens;
+  /* optional, [max_seqs + 1]: sequence n has tokens query_start_loc[n] to query_start_loc[n + 1]
+     - 1 */
+  const tessera_tensor* query_start_loc;
+  /* optional, [1]: how many sequences there are; all without it */
+  const tessera_tensor* num_seqs;
+  /* in-out, [pages, heads, page_size, dim]: of the cache after the call; becomes that of the
+     cache before it */
+  const tessera_tensor* grad_key_cache;
+  /* optional, in-out, [pages, heads, page_size, value_dim]: in the dtype of grad_key_cache */
+  const tessera_tensor* grad_value_cache;
+  /* output, [tokens, heads, dim]: in the dtype of grad_key_cache */
+  tessera_tensor** grad_keys;
+  /* optional, output, [tokens, heads, value_dim]: there where grad_value_cache is */
+  tessera_tensor** grad_values;
+  /* int, default none: how many there are; not set: as many as slot_mapping has */
+  tessera_value tokens;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_append_to_cache_backward_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_append_to_cache_backward(const tessera_context* context,
+    const tessera_stream* stream, const tessera_append_to_cache_backward_call* call) {
+  const tessera_operand operands[] = {
+      {"slot_mapping", call->slot_mapping, 0},
+      {"block_tables", call->block_tables, 0},
+      {"kv_lens", call->kv_lens, 0},
+      {"query_start_loc", call->query_start_loc, 0},
+      {"num_seqs", call->num_seqs, 0},
+      {"grad_key_cache", call->grad_key_cache, 0},
+      {"grad_value_cache", call->grad_value_cache, 0},
+  };
+  const tessera_output outputs[] = {
+      {"grad_keys", call->grad_keys, 0},
+      {"grad_values", call->grad_values, 0},
+  };
+  const tessera_option options[] = {
+      {"tokens", call->tokens},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {sizeof(tessera_call),
+      "append_to_cache_backward",
+      operands, 7,
+      options, 2,
+      outputs, 2,
       0, stream};
   return tessera_run(context, &generic);
 }
@@ -2735,21 +2809,23 @@ typedef struct tessera_lstm_call {
   /* [directions, gates * hidden, features]: one direction or two; blocks of hidden rows, one for
      each gate */
   const tessera_tensor* weight_ih;
-  /* [directions, gates * hidden, hidden]: likewise */
+  /* [directions, gates * hidden, proj]: likewise */
   const tessera_tensor* weight_hh;
+  /* optional, [directions, proj, hidden]: projection of h; proj is hidden where it is left out */
+  const tessera_tensor* weight_hr;
   /* optional, [directions, gates * hidden] */
   const tessera_tensor* bias_ih;
   /* optional, [directions, gates * hidden] */
   const tessera_tensor* bias_hh;
-  /* optional, [directions, batch, hidden]: 0 where it is left out */
+  /* optional, [directions, batch, proj]: 0 where it is left out */
   const tessera_tensor* h0;
   /* optional, [directions, batch, hidden]: 0 where it is left out */
   const tessera_tensor* c0;
   /* optional, [batch]: tokens of each batch entry; seq where it is left out */
   const tessera_tensor* lengths;
-  /* output, [batch, seq, directions * hidden]: h of each token, 0 behind lengths */
+  /* output, [batch, seq, directions * proj]: h of each token, 0 behind lengths */
   tessera_tensor** output;
-  /* optional, output, [directions, batch, hidden]: h after the last token */
+  /* optional, output, [directions, batch, proj]: h after the last token */
   tessera_tensor** h_n;
   /* optional, output, [directions, batch, hidden]: c after the last token */
   tessera_tensor** c_n;
@@ -2768,6 +2844,7 @@ static inline tessera_status tessera_lstm(const tessera_context* context,
       {"input", call->input, 0},
       {"weight_ih", call->weight_ih, 0},
       {"weight_hh", call->weight_hh, 0},
+      {"weight_hr", call->weight_hr, 0},
       {"bias_ih", call->bias_ih, 0},
       {"bias_hh", call->bias_hh, 0},
       {"h0", call->h0, 0},
@@ -2785,7 +2862,7 @@ static inline tessera_status tessera_lstm(const tessera_context* context,
   };
   const tessera_call generic = {sizeof(tessera_call),
       "lstm",
-      operands, 8,
+      operands, 9,
       options, 2,
       outputs, 3,
       0, stream};
@@ -2801,21 +2878,23 @@ typedef struct tessera_lstm_backward_call {
   /* [directions, gates * hidden, features]: one direction or two; blocks of hidden rows, one for
      each gate */
   const tessera_tensor* weight_ih;
-  /* [directions, gates * hidden, hidden]: likewise */
+  /* [directions, gates * hidden, proj]: likewise */
   const tessera_tensor* weight_hh;
+  /* optional, [directions, proj, hidden]: projection of h; proj is hidden where it is left out */
+  const tessera_tensor* weight_hr;
   /* optional, [directions, gates * hidden] */
   const tessera_tensor* bias_ih;
   /* optional, [directions, gates * hidden] */
   const tessera_tensor* bias_hh;
-  /* optional, [directions, batch, hidden]: 0 where it is left out */
+  /* optional, [directions, batch, proj]: 0 where it is left out */
   const tessera_tensor* h0;
   /* optional, [directions, batch, hidden]: 0 where it is left out */
   const tessera_tensor* c0;
   /* optional, [batch]: tokens of each batch entry; seq where it is left out */
   const tessera_tensor* lengths;
-  /* [batch, seq, directions * hidden] */
+  /* [batch, seq, directions * proj] */
   const tessera_tensor* grad_output;
-  /* optional, [directions, batch, hidden]: 0 where it is left out */
+  /* optional, [directions, batch, proj]: 0 where it is left out */
   const tessera_tensor* grad_h_n;
   /* optional, [directions, batch, hidden]: 0 where it is left out */
   const tessera_tensor* grad_c_n;
@@ -2824,13 +2903,15 @@ typedef struct tessera_lstm_backward_call {
   /* optional, output, [directions, gates * hidden, features]: in the shape and dtype of
      weight_ih */
   tessera_tensor** grad_weight_ih;
-  /* optional, output, [directions, gates * hidden, hidden]: in the shape and dtype of weight_hh */
+  /* optional, output, [directions, gates * hidden, proj]: in the shape and dtype of weight_hh */
   tessera_tensor** grad_weight_hh;
+  /* optional, output, [directions, proj, hidden]: in the shape and dtype of weight_hr */
+  tessera_tensor** grad_weight_hr;
   /* optional, output, [directions, gates * hidden]: in the shape and dtype of bias_ih */
   tessera_tensor** grad_bias_ih;
   /* optional, output, [directions, gates * hidden]: in the shape and dtype of bias_hh */
   tessera_tensor** grad_bias_hh;
-  /* optional, output, [directions, batch, hidden]: in the shape and dtype of h0 */
+  /* optional, output, [directions, batch, proj]: in the shape and dtype of h0 */
   tessera_tensor** grad_h0;
   /* optional, output, [directions, batch, hidden]: in the shape and dtype of c0 */
   tessera_tensor** grad_c0;
@@ -2849,6 +2930,7 @@ static inline tessera_status tessera_lstm_backward(const tessera_context* contex
       {"input", call->input, 0},
       {"weight_ih", call->weight_ih, 0},
       {"weight_hh", call->weight_hh, 0},
+      {"weight_hr", call->weight_hr, 0},
       {"bias_ih", call->bias_ih, 0},
       {"bias_hh", call->bias_hh, 0},
       {"h0", call->h0, 0},
@@ -2862,6 +2944,7 @@ static inline tessera_status tessera_lstm_backward(const tessera_context* contex
       {"grad_input", call->grad_input, 0},
       {"grad_weight_ih", call->grad_weight_ih, 0},
       {"grad_weight_hh", call->grad_weight_hh, 0},
+      {"grad_weight_hr", call->grad_weight_hr, 0},
       {"grad_bias_ih", call->grad_bias_ih, 0},
       {"grad_bias_hh", call->grad_bias_hh, 0},
       {"grad_h0", call->grad_h0, 0},
@@ -2873,9 +2956,9 @@ static inline tessera_status tessera_lstm_backward(const tessera_context* contex
   };
   const tessera_call generic = {sizeof(tessera_call),
       "lstm_backward",
-      operands, 11,
+      operands, 12,
       options, 2,
-      outputs, 7,
+      outputs, 8,
       0, stream};
   return tessera_run(context, &generic);
 }
@@ -3159,6 +3242,126 @@ static inline tessera_status tessera_rnn_backward(const tessera_context* context
       operands, 9,
       options, 3,
       outputs, 6,
+      0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* causal convolution of 2 to 8 taps along tokens, for each channel by itself. output_t =
+   activation(bias + sum_j weight[:, j] input_(t - width + 1 + j)); inputs before the first are
+   initial_state */
+typedef struct tessera_causal_conv1d_call {
+  /* [batch, seq, dim] */
+  const tessera_tensor* input;
+  /* [dim, width]: in the dtype of input or in f32 */
+  const tessera_tensor* weight;
+  /* optional, [dim]: in the dtype of input or in f32 */
+  const tessera_tensor* bias;
+  /* optional, [sequences, width - 1, dim]: the inputs before the first, oldest first; 0 where it
+     is left out */
+  const tessera_tensor* initial_state;
+  /* optional, [sequences + 1]: sequence s is tokens cu_seqlens[s] to cu_seqlens[s + 1] - 1 of
+     batch entry 0 */
+  const tessera_tensor* cu_seqlens;
+  /* output, [batch, seq, dim]: 0 for tokens of no sequence */
+  tessera_tensor** output;
+  /* optional, output, [sequences, width - 1, dim]: the last inputs, oldest first */
+  tessera_tensor** final_state;
+  /* one of none, silu, default none: silu(z) = z / (1 + exp(-z)) */
+  tessera_value activation;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_causal_conv1d_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_causal_conv1d(const tessera_context* context,
+    const tessera_stream* stream, const tessera_causal_conv1d_call* call) {
+  const tessera_operand operands[] = {
+      {"input", call->input, 0},
+      {"weight", call->weight, 0},
+      {"bias", call->bias, 0},
+      {"initial_state", call->initial_state, 0},
+      {"cu_seqlens", call->cu_seqlens, 0},
+  };
+  const tessera_output outputs[] = {
+      {"output", call->output, 0},
+      {"final_state", call->final_state, 0},
+  };
+  const tessera_option options[] = {
+      {"activation", call->activation},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {sizeof(tessera_call),
+      "causal_conv1d",
+      operands, 5,
+      options, 2,
+      outputs, 2,
+      0, stream};
+  return tessera_run(context, &generic);
+}
+
+/* gradients of causal_conv1d. slope_t = grad_output_t activation'(z_t); grad_input_t = sum_j
+   weight[:, j] slope_(t + width - 1 - j), and grad_final_state where it is held there;
+   grad_weight[:, j] = sum_t slope_t input_(t - width + 1 + j); grad_bias = sum_t slope_t */
+typedef struct tessera_causal_conv1d_backward_call {
+  /* [batch, seq, dim] */
+  const tessera_tensor* input;
+  /* [dim, width]: in the dtype of input or in f32 */
+  const tessera_tensor* weight;
+  /* optional, [dim]: in the dtype of input or in f32 */
+  const tessera_tensor* bias;
+  /* optional, [sequences, width - 1, dim]: the inputs before the first, oldest first; 0 where it
+     is left out */
+  const tessera_tensor* initial_state;
+  /* optional, [sequences + 1]: sequence s is tokens cu_seqlens[s] to cu_seqlens[s + 1] - 1 of
+     batch entry 0 */
+  const tessera_tensor* cu_seqlens;
+  /* [batch, seq, dim] */
+  const tessera_tensor* grad_output;
+  /* optional, [sequences, width - 1, dim]: 0 where it is left out */
+  const tessera_tensor* grad_final_state;
+  /* optional, output, [batch, seq, dim]: in the shape and dtype of input */
+  tessera_tensor** grad_input;
+  /* optional, output, [dim, width]: in the shape and dtype of weight */
+  tessera_tensor** grad_weight;
+  /* optional, output, [dim]: in the shape and dtype of bias */
+  tessera_tensor** grad_bias;
+  /* optional, output, [sequences, width - 1, dim]: in the shape and dtype of initial_state */
+  tessera_tensor** grad_initial_state;
+  /* one of none, silu, default none: silu(z) = z / (1 + exp(-z)) */
+  tessera_value activation;
+  /* one of default, high, highest, default none: how far arithmetic may depart from float, see
+     tessera/precision.hpp */
+  tessera_value precision;
+} tessera_causal_conv1d_backward_call;
+
+/* `stream` null: the context's own. */
+static inline tessera_status tessera_causal_conv1d_backward(const tessera_context* context,
+    const tessera_stream* stream, const tessera_causal_conv1d_backward_call* call) {
+  const tessera_operand operands[] = {
+      {"input", call->input, 0},
+      {"weight", call->weight, 0},
+      {"bias", call->bias, 0},
+      {"initial_state", call->initial_state, 0},
+      {"cu_seqlens", call->cu_seqlens, 0},
+      {"grad_output", call->grad_output, 0},
+      {"grad_final_state", call->grad_final_state, 0},
+  };
+  const tessera_output outputs[] = {
+      {"grad_input", call->grad_input, 0},
+      {"grad_weight", call->grad_weight, 0},
+      {"grad_bias", call->grad_bias, 0},
+      {"grad_initial_state", call->grad_initial_state, 0},
+  };
+  const tessera_option options[] = {
+      {"activation", call->activation},
+      {"precision", call->precision},
+  };
+  const tessera_call generic = {sizeof(tessera_call),
+      "causal_conv1d_backward",
+      operands, 7,
+      options, 2,
+      outputs, 4,
       0, stream};
   return tessera_run(context, &generic);
 }

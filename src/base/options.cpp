@@ -88,6 +88,8 @@ std::string to_string(const OptionValue& value) try {
 
 OptionValue parse_option(std::string_view name, std::string_view text,
                          const OptionValue& like) try {
+  // A text may be a choice of that name.
+  if (std::holds_alternative<std::string>(like)) return std::string(text);
   if (text == "none") return std::monostate{};
   if (std::holds_alternative<bool>(like))
     return expect(name, text, parse_bool(text), "true or false (also on, off, yes, no, 1, 0)");
@@ -99,7 +101,6 @@ OptionValue parse_option(std::string_view name, std::string_view text,
   if (std::holds_alternative<std::vector<std::int64_t>>(like)) {
     return expect(name, text, parse_list(text), "integers separated by commas");
   }
-  if (std::holds_alternative<std::string>(like)) return std::string(text);
   return guess(text);
 } catch (...) {
   rethrow_as_error();

@@ -51,18 +51,26 @@ Core core_of(const DeviceProfile& profile) {
 
 GroupBudget group_budget(const DeviceProfile& profile) {
   constexpr std::uint32_t kNoLimit = std::numeric_limits<std::uint32_t>::max();
-  // RDNA: 1536 registers of 32 lanes per SIMD, so 192 leave room for four waves of 64; 1024 in
-  // processors with graphics. A wave can have 256, some of which the compiler needs to copy.
+  // RDNA: 1536 registers of 32 lanes per SIMD, so 192 leave room for four waves of 64; 1024 before
+  // RDNA 3, which is the first to multiply matrices, and in processors with graphics. GCN: 256 of
+  // 64 lanes, for two waves. A wave can have 256, some of which the compiler needs to copy.
   if (profile.vendor_id == kVendorAmd) {
-    return {.registers = profile.kind == DeviceKind::kIntegratedGpu ? 128U : 192U,
-            .spills_from = 248,
-            .local_bytes = 16 << 10};
+    const bool many = profile.kind != DeviceKind::kIntegratedGpu && !profile.matrix_shapes.empty();
+    return {.registers = many ? 192U : 128U, .spills_from = 248, .local_bytes = 16 << 10};
   }
   // 128 registers of the native width to a thread, whatever its sub-group's size; a quarter goes to
-  // addresses of 64 bits and to loads under way.
+  // addresses of 64 bits and to loads under way. Of cooperative matrices on Xe2, 76 by the estimate
+  // compiled without a spill, and 84, 92 and 96 with 22 to 128.
   if (profile.vendor_id == kVendorIntel)
-    return {.registers = 96, .spills_from = 96, .local_bytes = kNoLimit};
+    return {.registers = 96, .spills_from = 80, .local_bytes = kNoLimit};
   return {.registers = kNoLimit, .spills_from = kNoLimit, .local_bytes = kNoLimit};
+}
+
+std::uint32_t fewest_items_of_64_sums(const DeviceProfile& profile) {
+  constexpr std::uint32_t kRegisters = 137;
+  if (profile.vendor_id != kVendorAmd) return 1;
+  const bool few = group_budget(profile).registers < kRegisters;
+  return profile.backend == Backend::kVulkan && few ? 256 : 128;
 }
 
 std::uint32_t lanes_of_a_matrix(const DeviceProfile& profile) {

@@ -31,6 +31,10 @@ struct GroupBudget {
 // Of kernels with cooperative matrices. Where nothing is known, no limit.
 GroupBudget group_budget(const DeviceProfile& profile);
 
+// Items of a work-group from which on 64 sums of each leave a SIMD of AMD's four waves of 64 lanes,
+// or two on GCN: by ACO such an item takes 137 registers, and 128 in groups of 256.
+std::uint32_t fewest_items_of_64_sums(const DeviceProfile& profile);
+
 // Lanes that hold a matrix of A or B between them once: all of a sub-group, but 16 on RDNA 3, whose
 // 16 lanes each hold a row, and the others the same again.
 std::uint32_t lanes_of_a_matrix(const DeviceProfile& profile);

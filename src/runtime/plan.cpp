@@ -34,8 +34,10 @@ class Planner {
       : plan_(plan), profile_(profile), programs_(programs), choose_(choose), in_parts_(in_parts) {}
 
   // `operands`: where this call's operands are, by slot. `depth`: how many calls are around it.
+  // `told_at`: its errors are those of the call around it from that word on.
   void add(const std::shared_ptr<const Problem>& problem, const Choice& choice,
-           const std::vector<Binding>& operands, std::size_t depth) {
+           const std::vector<Binding>& operands, std::size_t depth,
+           std::optional<std::uint32_t> told_at = std::nullopt) {
     const Operation& operation = *problem->operation;
     const Variant* variant = operation.find_variant(choice.variant);
     if (variant == nullptr)
@@ -45,8 +47,8 @@ class Planner {
                         "}: " + *no);
     }
     reserve_scratch(*problem, *variant, choice.config, depth);
-    const std::uint32_t first_error = plan_.error_words;
-    if (!operation.errors.empty()) {
+    const std::uint32_t first_error = told_at.value_or(plan_.error_words);
+    if (!told_at && !operation.errors.empty()) {
       plan_.errors.push_back({&operation, first_error});
       plan_.error_words += static_cast<std::uint32_t>(operation.errors.size());
     }
@@ -77,6 +79,15 @@ class Planner {
     const std::uint64_t bytes = variant.scratch_bytes(problem, config);
     if (plan_.scratch_bytes.size() <= depth) plan_.scratch_bytes.resize(depth + 1, 0);
     plan_.scratch_bytes[depth] = std::max(plan_.scratch_bytes[depth], bytes);
+  }
+
+  // Where a caller's errors contain those of a call, by their kinds and in their order, they are
+  // told as the caller's, of its operands.
+  static std::optional<std::uint32_t> told_by(const Call& caller, const Operation& callee) {
+    const std::vector<ErrorKind>& all = caller.problem->operation->errors;
+    const auto at = std::ranges::search(all, callee.errors, {}, &ErrorKind::kind, &ErrorKind::kind);
+    if (callee.errors.empty() || at.empty()) return std::nullopt;
+    return caller.first_error + static_cast<std::uint32_t>(at.begin() - all.begin());
   }
 
   static Binding binding_of(const Call& call, std::size_t slot) {
@@ -117,7 +128,7 @@ class Planner {
     add(problem,
         choose_ ? choose_(*problem, step.variant)
                 : choose_by_rules(*problem, step.variant, profile_),
-        operands, caller.depth + 1);
+        operands, caller.depth + 1, told_by(caller, *problem->operation));
   }
 
   Plan& plan_;

@@ -4,6 +4,7 @@
 #include <exception>
 #include <utility>
 
+#include "base/tensors/byte_range.hpp"
 #include "base/tensors/checked.hpp"
 #include "kernel/sources.hpp"
 #include "kernel/steps.hpp"
@@ -110,6 +111,29 @@ Refusal refuse_precision(const Problem& problem, const Variant& variant) {
   return what + ", and precision=" + std::string(to_string(problem.precision)) + " forbids that";
 }
 
+std::string more_than(std::uint64_t asked, const std::string& what, std::uint64_t limit) {
+  return "needs " + std::to_string(asked) + " bytes of " + what + ", and the device has " +
+         std::to_string(limit);
+}
+
+Refusal refuse_bytes(std::uint64_t asked, const std::string& what, const DeviceProfile& profile) {
+  for (const std::uint64_t limit : {profile.max_allocation, profile.max_binding}) {
+    if (limit != 0 && asked > limit) return more_than(asked, what + " in one buffer", limit);
+  }
+  return std::nullopt;
+}
+
+// Operands that no buffer of the device can hold.
+Refusal refuse_operands(const Problem& problem, const DeviceProfile& profile) {
+  for (std::size_t slot = 0; slot < problem.operands.size(); ++slot) {
+    if (!problem.has(slot)) continue;
+    const std::string& name = problem.operation->operands[slot].name;
+    const ByteRange range = byte_range(problem.spec(slot), {problem.operation->name, name});
+    if (Refusal no = refuse_bytes(range.end, name, profile)) return no;
+  }
+  return std::nullopt;
+}
+
 // All that does not depend on a configuration.
 Refusal refuse_variant(const Problem& problem, const Variant& variant,
                        const DeviceProfile& profile) {
@@ -118,7 +142,7 @@ Refusal refuse_variant(const Problem& problem, const Variant& variant,
   for (const Pass& pass : variant.passes) {
     if (Refusal no = missing_source(problem, pass, profile)) return no;
   }
-  return std::nullopt;
+  return refuse_operands(problem, profile);
 }
 
 // Of a complete configuration.
@@ -188,10 +212,6 @@ Refusal refuse_step(const Problem& problem, const kernel::ResolvedStep& step, co
 
 Refusal refuse_memory(const Problem& problem, const Variant& variant, const Config& config,
                       const DeviceProfile& profile) {
-  const auto more_than = [](std::uint64_t asked, const std::string& what, std::uint64_t limit) {
-    return "needs " + std::to_string(asked) + " bytes of " + what + ", and the device has " +
-           std::to_string(limit);
-  };
   if (variant.local_bytes && profile.backend != Backend::kHost) {
     const std::uint64_t bytes = variant.local_bytes(problem, config);
     if (bytes > profile.local_memory)
@@ -199,9 +219,7 @@ Refusal refuse_memory(const Problem& problem, const Variant& variant, const Conf
   }
   if (variant.scratch_bytes) {
     const std::uint64_t bytes = variant.scratch_bytes(problem, config);
-    for (const std::uint64_t limit : {profile.max_allocation, profile.max_binding}) {
-      if (limit != 0 && bytes > limit) return more_than(bytes, "scratch in one buffer", limit);
-    }
+    if (Refusal no = refuse_bytes(bytes, "scratch", profile)) return no;
   }
   return std::nullopt;
 }

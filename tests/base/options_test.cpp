@@ -24,5 +24,12 @@ TEST(ParseOption, TakesEveryUsualWordForABoolean) {
   }
 }
 
+TEST(ParseOption, TakesNoneForTheTextOrForNothing) {
+  EXPECT_EQ(parse_option("activation", "none", std::string("relu")),
+            OptionValue(std::string("none")));
+  EXPECT_EQ(parse_option("softmax_scale", "none", 1.0), OptionValue());
+  EXPECT_EQ(parse_option("output_dtype", "none", {}), OptionValue());
+}
+
 }  // namespace
 }  // namespace tessera

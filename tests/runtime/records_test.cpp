@@ -220,6 +220,26 @@ TEST_F(Records, TheNextWaitThrowsWhatTheFirstCallRaised) {
   }
 }
 
+// Work-groups run in any order, and side by side.
+TEST_F(Records, OfManyErrorsTheSmallestIndexOfTheFirstCallIsTold) {
+  constexpr std::size_t kRows = 5000;
+  std::vector<std::int32_t> late(kRows, -1), all(kRows, 99);
+  for (std::size_t i = 0; i < 4321; ++i) late[i] = static_cast<std::int32_t>(i % kCacheRows);
+  for (const Context& context : contexts_) {
+    const Executor executor(context);
+    const Tensors first = call(context, late), second = call(context, all);
+    for (int round = 0; round < 20; ++round) {
+      const bool turned = round % 2 != 0;
+      executor.run("append_rows", turned ? second : first);
+      executor.run("append_rows", turned ? first : second);
+      EXPECT_EQ(message_of<DataError>([&] { context.synchronize(); }),
+                "append_rows: slots[" + std::string(turned ? "0" : "4321") +
+                    "] names no row of the cache")
+          << round;
+    }
+  }
+}
+
 // More calls than a stream has words for: nothing is lost.
 TEST_F(Records, ManyCallsRaiseWithoutAWait) {
   const Context& context = contexts_.back();

@@ -131,7 +131,18 @@ TEST(RefusalTable, Sentences) {
       {"h200_vulkan", 65536, DType::kF32, "plain", {{"WG_X", 1}}, ""},
       // 128 MiB is what one binding reaches on lavapipe.
       {"lavapipe", 33554432, DType::kF32, "plain", {{"WG_X", 1024}}, ""},
-      {"lavapipe", 33554433, DType::kF32, "plain", {{"WG_X", 1024}}, "scratch in one buffer"},
+      {"lavapipe",
+       33554433,
+       DType::kF16,
+       "plain",
+       {{"WG_X", 1024}},
+       "needs 134217732 bytes of scratch in one buffer, and the device has 134217728"},
+      {"lavapipe",
+       33554433,
+       DType::kF32,
+       "plain",
+       {{"WG_X", 1024}},
+       "needs 134217732 bytes of x in one buffer, and the device has 134217728"},
   };
   for (const RefusalRow& row : rows) {
     const Problem problem = fake_problem(row.n, row.dtype);

@@ -8,7 +8,8 @@ std::string family_of(const Operation& operation) {
     for (const Pass& pass : variant.passes) {
       for (const Source* source : {&pass.opencl, &pass.vulkan}) {
         const std::size_t slash = source->file.find('/');
-        if (slash != std::string::npos) return source->file.substr(0, slash);
+        const std::string folder = source->file.substr(0, slash);
+        if (slash != std::string::npos && folder != "common") return folder;
       }
     }
   }

@@ -32,6 +32,7 @@ struct Arguments {
 
 DeviceProfile read_profile(const std::string& path) {
   std::ifstream file(path);
+  if (!file) throw InvalidArgument(path + ": it can't be read");
   std::string problem = "it is no JSON";
   const auto json = nlohmann::json::parse(file, nullptr, false);
   std::optional<DeviceProfile> profile;
@@ -51,6 +52,8 @@ Target open_target(const Arguments& arguments) {
   const device::PartialProbe partial = platforms.probe(arguments.device);
   const auto found = select_devices(partial.probe, arguments.device);
   if (found.empty()) throw NoDevice("no device '" + arguments.device + "'");
+  if (found.front().profile.backend == Backend::kHost)
+    throw Unsupported("the host runs the references, and nothing is compiled for it");
   const auto index = static_cast<std::size_t>(found.front().index);
   // A driver takes abilities back when the device is opened.
   device::DevicePtr real = platforms.at(partial.routes[index]).open();
@@ -76,6 +79,9 @@ std::string hash_of_all_kernels(Backend backend) {
 }
 
 int run(const Arguments& arguments) {
+  if (arguments.device.empty() && arguments.profile.empty())
+    throw InvalidArgument(
+        "name a device, as TESSERA_DEVICE does, or --profile FILE; --help says more");
   const Target target = open_target(arguments);
   if (arguments.only_profile) {
     print_profile(target.profile);
@@ -94,6 +100,8 @@ int run(const Arguments& arguments) {
                                       {"failures", recorder.failures()}}
                    .dump()
             << '\n';
+  if (recorder.programs() == 0 && recorder.failures() == 0)
+    std::cerr << "no program of this device is what the options ask for\n";
   return recorder.failures() == 0 && recorder.programs() > 0 ? 0 : 1;
 }
 
@@ -101,10 +109,14 @@ int run(const Arguments& arguments) {
 }  // namespace tessera::vendors
 
 int main(int argc, char** argv) {
-  CLI::App app("Builds the programs of all operations and prints what compilers say of them.");
+  CLI::App app(
+      "Builds the programs of all operations for a device and prints what its compiler says of "
+      "them,\n"
+      "a line of JSON for each. tests/vendors/vendors.py runs it for GPUs that are not here.");
   tessera::vendors::Arguments arguments;
   tessera::vendors::Wanted& wanted = arguments.wanted;
-  CLI::Option* device = app.add_option("device", arguments.device, "As in TESSERA_DEVICE");
+  CLI::Option* device =
+      app.add_option("device", arguments.device, "To build for, by the words of TESSERA_DEVICE");
   CLI::Option* profile =
       app.add_option("--profile", arguments.profile, "Of a device that is not here, as JSON");
   CLI::Option* directory =

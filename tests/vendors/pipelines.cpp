@@ -13,7 +13,7 @@
 namespace tessera::vendors {
 namespace {
 
-nlohmann::ordered_json g_statistics;
+nlohmann::ordered_json g_statistics = nlohmann::ordered_json::object();
 bool g_offered = false;
 
 // The names that drivers give to the same thing. RADV's and NVK's numbers of cycles are estimates

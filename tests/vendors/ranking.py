@@ -63,6 +63,8 @@ def rows_kept(path, renewed):
 
 
 def main():
+    if len(sys.argv) != 3 or not pathlib.Path(sys.argv[1]).is_dir():
+        sys.exit(__doc__)
     folder, out = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
     tables, versions = {kernel: [] for kernel in SLICES}, {}
     for target in json.loads((HERE / 'targets.json').read_text(encoding='utf-8')):

@@ -18,6 +18,7 @@ FAMILIES = {
     'quantised products': ('quantised_matmul',), 'recurrences': ('recurrent', 'gla', 'lightning_attention', 'cumsum'),
     'caches': ('append_to_cache', 'copy_pages', 'quantise_cache', 'dequantise_cache'),
     'codes': ('quantise', 'dequantise'), 'recurrent cells': ('lstm', 'gru', 'rnn'),
+    'state space models': ('causal_conv1d',),
     'states of attention': ('merge_attention_states',),
     'mixtures of experts': ('route', 'dispatch', 'combine', 'moe'),
 }
@@ -49,7 +50,7 @@ documentation, not recorded.
 
 | GPUs | what a work-item has | so Tessera takes |
 | --- | --- | --- |
-| Intel, Xe-LP to Xe2 | 128 registers of the native width: a sub-group of 32 lanes leaves 32 or 64 to a lane | sub-groups of the smallest size (8; 16 on Xe2); 2 rows and short slices; matrices where 96 registers hold them |
+| Intel, Xe-LP to Xe2 | 128 registers of the native width: a sub-group of 32 lanes leaves 32 or 64 to a lane | sub-groups of the smallest size (8; 16 on Xe2); 2 rows and short slices; matrices where 80 registers hold them |
 | AMD, GCN | 256 registers for one wave per SIMD, 128 for two; 64 KiB of local memory for four SIMDs | 4 x 4 scores to an item, 256 items that share a tile, at most 16 KiB for 128 items |
 | AMD, RDNA | 192 registers for four waves of 64 lanes (RDNA 3), 128 before | the same; matrices within 192, counting those of RDNA 3 four times |
 | AMD through OpenCL | LLVM unrolls the loops over a slice whole and loads all of it first | those loops are marked not to be unrolled |
@@ -155,6 +156,8 @@ def families(target, lines):
 
 
 def main():
+    if len(sys.argv) != 2 or not pathlib.Path(sys.argv[1]).is_dir():
+        sys.exit(__doc__)
     folder = pathlib.Path(sys.argv[1])
     targets = json.loads((HERE / 'targets.json').read_text(encoding='utf-8'))
     found = [(target, load(folder, target)) for target in targets]

@@ -3,14 +3,17 @@
 
 Programs of one kernel that differ only in how many items share the work, or in a length that is rounded up to the same
 width, have the same loops and the same registers. One of them is taken: the one with the largest work-group, since it
-leaves an item the fewest registers, and of those the one with the most operands, then the largest numbers. Of how
-elements are stored and which way a matrix lies, every value is taken once for each kernel, not once for each tile. Tiles,
+leaves an item the fewest registers, and of those the one with the most operands, then the largest numbers. Of programs
+that differ in what an item holds in no way but how much, the ones that hold most are taken. Of how elements are stored
+and which way a matrix lies, every value is taken once for each kernel, by the smallest programs that have it. Tiles,
 stages, policies and everything else that decides what an item holds are told apart, so a larger tile anywhere is a
 program of its own.
 """
 
 # Items and groups; nothing that an item holds depends on them.
-EXTENTS = ('WG_X', 'WG_Y', 'WG_Z', 'LANES', 'SPLITS')
+EXTENTS = ('WG_X', 'WG_Y', 'WG_Z', 'LANES', 'LANES_K', 'SPLITS')
+# How much an item holds: with all else alike, less of it takes fewer registers.
+HELD = ('ROWS', 'COLUMNS', 'SQUARES', 'VECTORS', 'TOKENS')
 WIDTHS = ('HEAD_DIM', 'VALUE_DIM')
 NARROWEST = 64
 # How elements come and go around the same loops.
@@ -26,7 +29,7 @@ def width_of(dim):
 
 def kind_of(line):
     """Equal for programs of which one speaks for all."""
-    kind = [line['kernel']]
+    kind = [('kernel', line['kernel'])]
     for name, value in sorted(line['defines'].items()):
         if name in WIDTHS:
             value = width_of(value)
@@ -50,16 +53,36 @@ def strain_of(line):
     return items, bin(defines.get('FEATURES', 0)).count('1'), numbers
 
 
+def held_by(line):
+    return tuple(line['defines'].get(name, 0) for name in HELD)
+
+
+def without_smaller(lines):
+    """Of lines that differ in HELD only, those of which no other has as much of everything."""
+    alike = {}
+    for line in lines:
+        alike.setdefault(tuple(pair for pair in kind_of(line) if pair[0] not in HELD), []).append(line)
+    for group in alike.values():
+        for line in group:
+            mine = held_by(line)
+            if not any(other is not line and all(a >= b for a, b in zip(held_by(other), mine)) for other in group):
+                yield line
+
+
 def sample_of(lines):
     """The numbers of those to compile, of what `tessera_vendors --list` printed."""
     lines = sorted(lines, key=strain_of, reverse=True)
-    taken = {}
+    kinds = {}
     for line in lines:
-        taken.setdefault(kind_of(line), line)
-    numbers = {line['number'] for line in taken.values()}
-    known = set().union(*map(stored_as, taken.values()))
-    for line in lines:
-        if stored_as(line) - known:
-            known |= stored_as(line)
-            numbers.add(line['number'])
+        kinds.setdefault(kind_of(line), line)
+    taken = list(without_smaller(kinds.values()))
+    numbers = {line['number'] for line in taken}
+    known = set().union(*map(stored_as, taken))
+    lines.reverse()
+    while lines:
+        line = max(lines, key=lambda line: len(stored_as(line) - known))  # the first of equal ones
+        if not stored_as(line) - known:
+            break
+        known |= stored_as(line)
+        numbers.add(line['number'])
     return sorted(numbers)

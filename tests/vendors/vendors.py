@@ -9,6 +9,7 @@ PROGRAM is tessera_vendors; the targets are in targets.json, what may spill is i
 programs that sample.py takes. Exits with 77 where a compiler can't be had, with 1 where a check fails, and says why.
 """
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -17,6 +18,7 @@ import tempfile
 
 import kept
 import offline
+import report
 import rules
 import sample
 
@@ -33,6 +35,10 @@ def targets():
 
 class Skipped(Exception):
     """A compiler that can't be had."""
+
+
+class Misused(Exception):
+    """Words that this program does not take."""
 
 
 def output_of(command):
@@ -128,6 +134,15 @@ def opencl_lines(program, target, options, sampled):
         memory.write()
 
 
+def seconds_by_family(built):
+    families = {}
+    for line in built:
+        family = report.family_of(line['name'].split('.')[0]) or 'attention'
+        families[family] = families.get(family, 0) + line.get('seconds', 0)
+    most_first = sorted(families.items(), key=lambda item: -item[1])
+    return ', '.join(f'{family} {seconds:.1f}' for family, seconds in most_first)
+
+
 def check(program, target, options, folder, sampled):
     build = vulkan_lines if target['platform'] == 'vulkan' else opencl_lines
     lines = list(build(program, target, options, sampled))
@@ -140,6 +155,8 @@ def check(program, target, options, folder, sampled):
     print(f"{target['name']} ({target['gpu']}, {target['platform']}): {len(built)} programs, "
           f"{sum(line.get('seconds', 0) for line in built):.0f} s of CPU time, the longest "
           f"{max((line.get('seconds', 0) for line in built), default=0):.1f} s; {len(failures)} failures")
+    if built:
+        print('  seconds by family, those of what was known among them:', seconds_by_family(built))
     for text in warnings:
         print('  warning:', text)
     for text in failures[:MOST_PRINTED]:
@@ -165,39 +182,70 @@ def same_profile(program, target):
     return not differ
 
 
-def main():
+def read_words(arguments):
+    """Words, options for tessera_vendors, the folder of --save, whether --sample is there."""
     words, options, folder, sampled = [], [], None, False
-    rest = iter(sys.argv[1:])
+    rest = iter(arguments)
     for word in rest:
-        if word == '--save':
-            folder = pathlib.Path(next(rest))
-        elif word == '--sample':
+        if word == '--sample':
             sampled = True
         elif word.startswith('--'):
-            options += [word, next(rest)]
+            value = next(rest, None)
+            if value is None:
+                raise Misused(f"'{word}' takes a value")
+            if word == '--save':
+                folder = pathlib.Path(value)
+            else:
+                options += [word, value]
         else:
             words.append(word)
-    if words[:1] == ['targets']:
+    return words, options, folder, sampled
+
+
+def asked_for(names):
+    known = {target['name']: target for target in targets()}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise Misused(f"no target is called {', '.join(unknown)}; there are {', '.join(known)}")
+    return [known[name] for name in names]
+
+
+def run(arguments):
+    if not arguments or '--help' in arguments or '-h' in arguments:
+        print(__doc__, file=sys.stdout if arguments else sys.stderr)
+        return 0 if arguments else 2
+    words, options, folder, sampled = read_words(arguments)
+    if words == ['targets']:
         for target in targets():
             print(target['name'], '(default)' if target.get('default') else '')
         return 0
     if len(words) < 3 or words[0] not in ('check', 'profiles'):
-        print(__doc__, file=sys.stderr)
-        return 2
-    known = {target['name']: target for target in targets()}
+        raise Misused("this takes 'check PROGRAM TARGET...', 'profiles PROGRAM TARGET...' or 'targets'; --help says more")
+    program = words[1]
+    if not os.access(program, os.X_OK):
+        raise Misused(f"'{program}' is no program; this takes the build's tessera_vendors")
     good, skipped = True, 0
-    for name in words[2:]:
+    for target in asked_for(words[2:]):
         try:
             if words[0] == 'check':
-                good = check(words[1], known[name], options, folder, sampled) and good
+                good = check(program, target, options, folder, sampled) and good
             else:
-                good = same_profile(words[1], known[name]) and good
+                good = same_profile(program, target) and good
         except Skipped as why:
             skipped += 1
-            print(f'{name}: skipped: {why}')
+            print(f"{target['name']}: skipped: {why}")
     if not good:
         return 1
     return SKIPPED if skipped == len(words[2:]) else 0
 
 
-sys.exit(main())
+def main():
+    try:
+        return run(sys.argv[1:])
+    except Misused as why:
+        print(why, file=sys.stderr)
+        return 2
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -43,7 +43,12 @@ class Sample(unittest.TestCase):
 
     def test_each_storage_type_is_compiled_once(self):
         lines = [program(1, A_TYPE=2), program(2, A_TYPE=1), program(3, BLOCK_Q=128, A_TYPE=1), program(4, BLOCK_Q=128, A_TYPE=2)]
-        self.assertEqual(sample.sample_of(lines), [1, 3, 4])
+        self.assertEqual(sample.sample_of(lines), [1, 2, 4])
+
+    def test_of_what_an_item_holds_the_most_is_taken(self):
+        lines = [program(1, VECTORS=2), program(2, VECTORS=4), program(3, ROWS=8, COLUMNS=1), program(4, ROWS=2, COLUMNS=4),
+                 program(5, ROWS=2, COLUMNS=2), program(6, VECTORS=2, CENTER=1)]
+        self.assertEqual(sample.sample_of(lines), [2, 3, 4, 6])
 
     def test_lengths_count_by_their_width(self):
         lines = [program(1, HEAD_DIM=72), program(2, HEAD_DIM=128), program(3, HEAD_DIM=40), program(4, HEAD_DIM=192)]

@@ -31,20 +31,20 @@ KERNEL void cells_cpu_backward(global float* scratch, const global void* restric
       if (row >= last_row || unit >= hidden) continue;
       const int left = (int)(hidden - unit);
       const uint entry = direction * args.batch + row, at = entry * hidden + unit;
-      floatv dh = LOAD_UNITS(args.carry + at) + sums[item / CELL_BACK_VECTORS][item % CELL_BACK_VECTORS];
-      floatv dc = 0.0f;
+      floatv dh = sums[item / CELL_BACK_VECTORS][item % CELL_BACK_VECTORS], dc = 0.0f;
+      if (!CELL_PROJECTED) dh = LOAD_UNITS(args.carry + at) + dh;
       if (CELL == CELL_LSTM) dc = LOAD_UNITS(args.cell + at);
       if (CELL_HAS(CELL_LAST)) {
         if (CELL_HAS(CELL_HAS_H))
           store_typed_part(
               dh, h_elements,
               args.h_offset + direction * args.h_direction + row * args.h_batch + unit * args.h_unit, args.h_unit,
-              left, args.type);
+              left, CELL_TYPE(args.features));
         if (CELL_HAS(CELL_HAS_C))
           store_typed_part(
               dc, c_elements,
               args.c_offset + direction * args.c_direction + row * args.c_batch + unit * args.c_unit, args.c_unit,
-              left, args.type);
+              left, CELL_TYPE(args.features));
         continue;
       }
       const uint length = (uint)SCRATCH(args.lengths + row);
@@ -57,20 +57,21 @@ KERNEL void cells_cpu_backward(global float* scratch, const global void* restric
       floatv carry = dh;
       if (is_token) {
         const uint kept = args.kept + place * CELL_KEPT * hidden + unit;
-        dh += load_typed_part(gradient_elements,
-                              args.out_offset + row * args.out_batch + token * args.out_token +
-                                  (direction * hidden + unit) * args.out_feature,
-                              args.out_feature, left, args.type);
+        if (!CELL_PROJECTED)
+          dh += load_typed_part(gradient_elements,
+                                args.out_offset + row * args.out_batch + token * args.out_token +
+                                    (direction * hidden + unit) * args.out_feature,
+                                args.out_feature, left, CELL_TYPE(args.features));
 #include "operations/cells_core/gradients.h"
         if (CELL == CELL_LSTM) STORE_UNITS(dc, args.cell + at);
       }
-      STORE_UNITS(carry, args.carry + at);
+      if (!CELL_PROJECTED) STORE_UNITS(carry, args.carry + at);
       UNROLL for (uint v = 0; v < CELL_GATES; ++v) {
         const uint to = (place * CELL_GATES + v) * hidden + unit;
         STORE_UNITS(gradients[v], args.product + to);
         if (CELL == CELL_GRU && v == 2) gradients[v] = turned;
         if (CELL == CELL_GRU) STORE_UNITS(gradients[v], args.turned + to);
-        STORE_UNITS(gradients[v], args.to_state + entry * terms + v * hidden + unit);
+        STORE_UNITS(gradients[v], args.to_state + entry * args.to_terms + v * hidden + unit);
       }
     }
   }

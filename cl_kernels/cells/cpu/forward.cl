@@ -32,8 +32,9 @@ KERNEL void cells_cpu_forward(global float* scratch, global void* restrict outpu
       const uint token = is_token && is_back ? length - 1 - step : step;
       const uint place = (row * tokens + token) * args.directions + direction;
       const uint cell = args.cell + entry * hidden + unit;
-      const floatv before = LOAD_UNITS(args.from_state + entry * terms + unit);
-      floatv h = before, c = 0.0f;
+      floatv before = 0.0f, c = 0.0f;
+      if (!CELL_PROJECTED) before = LOAD_UNITS(args.from_state + entry * terms + unit);
+      floatv h = before;
       if (CELL == CELL_LSTM) c = LOAD_UNITS(cell);
       if (is_token) {
         const uint kept = args.kept + place * CELL_KEPT * hidden + unit;
@@ -46,24 +47,25 @@ KERNEL void cells_cpu_forward(global float* scratch, global void* restrict outpu
         if (CELL == CELL_LSTM) STORE_UNITS(c, cell);
       }
       if (step < tokens && CELL_HAS(CELL_KEEPS)) {
+        if (CELL_PROJECTED) before = h;
         STORE_UNITS(is_token ? before : CELL_ZERO, args.before + place * hidden + unit);
-      } else if (step < tokens) {
+      } else if (step < tokens && !CELL_PROJECTED) {
         store_typed_part(is_token ? h : CELL_ZERO, output_elements,
                          args.out_offset + row * args.out_batch + token * args.out_token +
                              (direction * hidden + unit) * args.out_feature,
-                         args.out_feature, left, args.type);
+                         args.out_feature, left, CELL_TYPE(args.features));
       }
-      STORE_UNITS(h, args.to_state + entry * terms + unit);
+      STORE_UNITS(h, args.to_state + entry * args.to_terms + unit);
       if (CELL_HAS(CELL_LAST) && CELL_HAS(CELL_HAS_H))
         store_typed_part(
             h, h_elements,
             args.h_offset + direction * args.h_direction + row * args.h_batch + unit * args.h_unit, args.h_unit,
-            left, args.type);
+            left, CELL_TYPE(args.features));
       if (CELL_HAS(CELL_LAST) && CELL_HAS(CELL_HAS_C))
         store_typed_part(
             c, c_elements,
             args.c_offset + direction * args.c_direction + row * args.c_batch + unit * args.c_unit, args.c_unit,
-            left, args.type);
+            left, CELL_TYPE(args.features));
     }
   }
 }

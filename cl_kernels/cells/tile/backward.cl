@@ -6,7 +6,7 @@
 // Assumes  Scratch and operands below 2^31 elements.
 #include "cells/tile/step.clh"
 
-#define LOAD_GRADIENT(at) load_typed_steps(gradient_elements, at, 0, 1, args.type).x
+#define LOAD_GRADIENT(at) load_typed_steps(gradient_elements, at, 0, 1, CELL_TYPE(args.features)).x
 #define CELL_ZERO 0.0f
 #define CELL_WHERE_ABOVE(x, a, b) ((x) > 0.0f ? (a) : (b))
 #define CELL_KEPT_VALUE(block) SCRATCH(kept + (block)*hidden)

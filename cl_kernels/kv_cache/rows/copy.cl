@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What     Rows of a tensor to the rows of another, as lists in scratch say, bit by bit
+// What     Rows of a tensor to the rows of another, as lists in scratch say, bit by bit; moved ones leave zeros
 // Who      LANES items own a row at a time, an item every LANES-th unit of it.
 // Memory   Each row once, by units of UNIT bytes.
 // Numerics Bits are copied.
@@ -28,8 +28,10 @@ typedef uchar unit;
   ((at).offset + (size_t)((n) / (at).split) * (at).outer + (size_t)((n) % (at).split) * (at).inner + \
    (size_t)a * (at).axis0 + (size_t)b * (at).axis1)
 #define COPY_UNIT(from, to) to_units[to] = from_units[from]
+#define CLEAR_FROM(at) from_units[at] = (unit)(0)
+#define CLEAR_TO(at) to_units[at] = (unit)(0)
 
-KERNEL void cache_copy(const global unit* from_units, global unit* to_units, const global int* list,
+KERNEL void cache_copy(global unit* from_units, global unit* to_units, const global int* list,
                        const struct CacheCopyArgs args) {
 #include "operations/kv_cache/rows/copy.h"
 }

@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// What     silu(gate) up of rows [gate, up]; or, from its gradient, those of gate and up in their place
+// What     act(gate) up of rows [gate, up], or act(up) of rows [up]; or, from its gradient, those of gate and up in their place
 // Who      An item owns every so many fours of elements.
 // Memory   Each element once.
 // Numerics Float; one rounding to the storage type.
 // Assumes  Scratch below 2^31 elements.
 #include "lib/typed.clh"
+#include "operations/matmul_core/core/args.h"
 #include "operations/moe/ffn/args.h"
+
+#define ACT_VALUES float4
+#define ACT_SPLAT(x) ((float4)(x))
+#define ACT_EXP(x) exp(x)
+#define ACT_ABS(x) fabs(x)
+#define ACT_BELOW(x, a, b) ((x) < 0.0f ? (a) : (b))
+#define ACT_CLAMP(x, limit) clamp(x, -(limit), limit)
+#include "operations/matmul_core/core/activation.h"
 
 #define FLOAT4 float4
 #define MAKE_FLOAT4(x, y, z, w) ((float4)(x, y, z, w))

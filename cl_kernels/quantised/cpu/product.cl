@@ -11,10 +11,11 @@
 #include "operations/quantised_core/scale.h"
 
 #define QUANT_TERMS 4096
-#define QUANT_AHEAD 1024  // bytes
+#define QUANT_AHEAD 2048  // bytes
 #define NIBBLES (FORMAT % 2)
 #define BLOCKS (FORMAT / 2)
 #define CHUNK_BYTES (NIBBLES ? 16 : 32)
+#define STEP_BYTES (CHUNK_BYTES + (BLOCKS ? 2 : 0))  // from chunk to chunk
 typedef JOIN(uchar, VECTOR_WIDTH) ucharv;
 // PoCL converts the elements one by one.
 #ifdef __clang__
@@ -64,7 +65,74 @@ INLINE floatv from_table(floatv table, uintv at) {
     }                                                                                                           \
   }
 ADD_CHUNK(add_chunk, const global uchar*)
+#if !BLOCKS
 ADD_CHUNK(add_held_chunk, const uchar*)
+#endif
+
+// The even terms of a chunk before the odd ones, as low and high halves of bytes have them.
+INLINE void part_pairs(float* x) {
+  floatv even[16 / VECTOR_WIDTH], odd[16 / VECTOR_WIDTH];
+  UNROLL for (int i = 0; i < 16 / VECTOR_WIDTH; ++i) {
+    const floatv low = vloadv(2 * i, x), high = vloadv(2 * i + 1, x);
+    even[i] = (floatv)(low.even, high.even);
+    odd[i] = (floatv)(low.odd, high.odd);
+  }
+  UNROLL for (int i = 0; i < 16 / VECTOR_WIDTH; ++i) {
+    vstorev(even[i], i, x);
+    vstorev(odd[i], 16 / VECTOR_WIDTH + i, x);
+  }
+}
+
+// What is read next: behind the part of a row of weights that ends at `stop` comes that of the next row.
+INLINE void fetch_ahead(const global uchar* p, const global uchar* stop, ptrdiff_t jump) {
+  PREFETCH(p + QUANT_AHEAD + (p + QUANT_AHEAD >= stop ? jump : 0));
+}
+
+// As quant_scale().
+INLINE floatv finite_scales(floatv x) {
+  const uintv exponents = as_uintv(x) & (uintv)(0x7f800000u);
+  return exponents == (uintv)(0x7f800000u) ? as_floatv((uintv)(0x7fc00000u)) : x;
+}
+
+#if BLOCKS
+// Blocks with scales of their own, whose halves are converted by vectors.
+INLINE void add_blocks(floatv* total, const global uchar* line, const float* x, int chunks, ptrdiff_t jump,
+                       floatv zeros) {
+  const global uchar* stop = line + chunks * STEP_BYTES;
+  floatv odd[ROWS];
+  UNROLL for (int r = 0; r < ROWS; ++r) odd[r] = (floatv)(0.0f);
+  for (int chunk = 0; chunk < chunks; chunk += VECTOR_WIDTH) {
+    const int count = min(chunks - chunk, VECTOR_WIDTH);
+    ushort halves[VECTOR_WIDTH];
+    UNROLL for (int i = 0; i < VECTOR_WIDTH; ++i)
+      halves[i] = as_ushort(vload2(0, line + min(i, count - 1) * STEP_BYTES));
+    float factor[VECTOR_WIDTH];
+    vstorev(finite_scales(JOIN(vload_half, VECTOR_WIDTH)(0, (const half*)halves)), 0, factor);
+    int i = 0;
+    for (; i + 2 <= count; i += 2, line += 2 * STEP_BYTES, x += 2 * QUANT_CHUNK) {
+      floatv part[4 * ROWS];
+      UNROLL for (int j = 0; j < 4 * ROWS; ++j) part[j] = (floatv)(0.0f);
+      fetch_ahead(line, stop, jump);
+      add_chunk(part, line + 2, x, zeros, 0);
+      add_chunk(part + 2 * ROWS, line + STEP_BYTES + 2, x + QUANT_CHUNK, zeros, 0);
+      UNROLL for (int r = 0; r < ROWS; ++r) {
+        total[r] = fma((floatv)(factor[i]), part[r] + part[ROWS + r], total[r]);
+        odd[r] = fma((floatv)(factor[i + 1]), part[2 * ROWS + r] + part[3 * ROWS + r], odd[r]);
+      }
+    }
+    if (i < count) {
+      floatv part[2 * ROWS];
+      UNROLL for (int j = 0; j < 2 * ROWS; ++j) part[j] = (floatv)(0.0f);
+      add_chunk(part, line + 2, x, zeros, 0);
+      UNROLL for (int r = 0; r < ROWS; ++r)
+        total[r] = fma((floatv)(factor[i]), part[r] + part[ROWS + r], total[r]);
+      line += STEP_BYTES;
+      x += QUANT_CHUNK;
+    }
+  }
+  UNROLL for (int r = 0; r < ROWS; ++r) total[r] += odd[r];
+}
+#endif
 
 // Up to VECTOR_WIDTH terms of a row, 0 behind `count`.
 INLINE floatv input_part(const global void* input, size_t at, int count) {
@@ -91,7 +159,9 @@ KERNEL void quantised_product_cpu(const global void* restrict input, const globa
   const uint row0 = unit % blocks_m * ROWS, column0 = unit / blocks_m * COLUMNS;
   const int columns = (int)min(args.n - column0, (uint)COLUMNS);
   const bool is_signed = (args.features & QUANT_SIGNED) != 0u;
+#if BY_TABLE || !BLOCKS
   const uchar flip = is_signed ? (NIBBLES ? 0x88 : 0x80) : 0;
+#endif
   const uint middle = is_signed || FORMAT == QUANT_Q4_0 ? (NIBBLES ? 8 : 128) : 0;
 #if BY_TABLE
   // What half bytes stand for, two's complement as numbers from 0 on.
@@ -109,33 +179,43 @@ KERNEL void quantised_product_cpu(const global void* restrict input, const globa
       for (int i = 0; i < chunks * QUANT_CHUNK; i += VECTOR_WIDTH)
         vstorev(i < terms ? input_part(input, at + i, terms - i) : (floatv)(0.0f), 0, to + i);
       if (FORMAT != QUANT_NIBBLES) continue;
-      for (int chunk = 0; chunk < chunks; ++chunk) {
-        float turned[QUANT_CHUNK];
-        for (int i = 0; i < QUANT_CHUNK; ++i) turned[i % 2 * 16 + i / 2] = to[chunk * QUANT_CHUNK + i];
-        for (int i = 0; i < QUANT_CHUNK; ++i) to[chunk * QUANT_CHUNK + i] = turned[i];
-      }
+      for (int chunk = 0; chunk < chunks; ++chunk) part_pairs(to + chunk * QUANT_CHUNK);
     }
+    const uint first_chunk = term0 / QUANT_CHUNK;
+#if !BLOCKS
+    const uint first_group = first_chunk / args.group, groups = (first_chunk + chunks - 1) / args.group + 1;
+#endif
     for (int c = 0; c < columns; ++c) {
       const uint column = column0 + c;
-      const global uchar* line = weight + args.weight_offset + (size_t)column * args.weight_row +
-                                 (size_t)(term0 / QUANT_CHUNK) * (CHUNK_BYTES + (BLOCKS ? 2 : 0));
+      const global uchar* line =
+          weight + args.weight_offset + (size_t)column * args.weight_row + (size_t)first_chunk * STEP_BYTES;
+      const ptrdiff_t jump = (ptrdiff_t)args.weight_row - chunks * STEP_BYTES;
       floatv total[ROWS];
       UNROLL for (int r = 0; r < ROWS; ++r) total[r] = sum[r * COLUMNS + c];
-      for (int chunk = 0; chunk < chunks;) {
-        // The chunks of a group that are in this block of terms.
-        const uint at = term0 / QUANT_CHUNK + chunk, group = BLOCKS ? 0 : at / args.group;
-        const int end = BLOCKS ? chunk + 1 : (int)min((uint)chunks, (group + 1) * args.group - term0 / QUANT_CHUNK);
-        float factor;
+#if BLOCKS
+#if BY_TABLE
+      const floatv zeros = numbers - (floatv)((float)middle);
+#else
+      const floatv zeros = (floatv)((float)middle);
+#endif
+      add_blocks(total, line, x, chunks, jump, zeros);
+#else
+      const global uchar* stop = line + chunks * STEP_BYTES;
+      uint group = first_group;
+      float factors[VECTOR_WIDTH];
+      // The chunks of a group that are in this block of terms.
+      for (int chunk = 0, last = (int)min((group + 1) * args.group - first_chunk, (uint)chunks); chunk < chunks;
+           ++group, last = (int)min(last + args.group, (uint)chunks)) {
+        const uint in_vector = (group - first_group) % VECTOR_WIDTH;
+        if (in_vector == 0)
+          vstorev(finite_scales(load_typed_part(scale, args.scale_offset + column * args.scale_row + group, 1,
+                                                (int)min(groups - group, (uint)VECTOR_WIDTH), args.scale_type)),
+                  0, factors);
+        const float factor = factors[in_vector];
         uint middle_of = middle;
-        if (BLOCKS) {
-          const ushort bits = (ushort)(load_byte(line, 0) | load_byte(line, 1) << 8);
-          factor = vload_half(0, (const half*)&bits);
-          line += 2;
-        } else {
-          factor = load_typed_steps(scale, args.scale_offset + column * args.scale_row + group, 1, 1, args.scale_type).s0;
+        if ((args.features & QUANT_ZEROS) != 0u) {
           const size_t of_zero = args.zero_offset + (size_t)column * args.zero_row + group;
-          if ((args.features & QUANT_ZEROS) != 0u)
-            middle_of = (NIBBLES ? load_half_byte(zero, of_zero) : load_byte(zero, of_zero)) ^ middle;
+          middle_of = (NIBBLES ? load_half_byte(zero, of_zero) : load_byte(zero, of_zero)) ^ middle;
         }
 #if BY_TABLE
         const floatv zeros = numbers - (floatv)((float)middle_of);
@@ -145,16 +225,15 @@ KERNEL void quantised_product_cpu(const global void* restrict input, const globa
         const float* from = x + chunk * QUANT_CHUNK;
         floatv part[4 * ROWS];
         UNROLL for (int i = 0; i < 4 * ROWS; ++i) part[i] = (floatv)(0.0f);
-        const int whole = min(end, terms / QUANT_CHUNK);
-        if (BLOCKS) PREFETCH(line + QUANT_AHEAD);
-        for (; !BLOCKS && chunk + 2 <= whole; chunk += 2, line += 2 * CHUNK_BYTES, from += 2 * QUANT_CHUNK) {
-          PREFETCH(line + QUANT_AHEAD);
+        const int whole = min(last, terms / QUANT_CHUNK);
+        for (; chunk + 2 <= whole; chunk += 2, line += 2 * CHUNK_BYTES, from += 2 * QUANT_CHUNK) {
+          fetch_ahead(line, stop, jump);
           add_chunk(part, line, from, zeros, flip);
           add_chunk(part + 2 * ROWS, line + CHUNK_BYTES, from + QUANT_CHUNK, zeros, flip);
         }
         for (; chunk < whole; ++chunk, line += CHUNK_BYTES, from += QUANT_CHUNK)
           add_chunk(part, line, from, zeros, flip);
-        if (chunk < end) {
+        if (chunk < last) {
           // The last chunk of a row, of which a part is there.
           const int left = terms - chunk * QUANT_CHUNK, bytes = NIBBLES ? (left + 1) / 2 : left;
           uchar held[32] __attribute__((aligned(32)));
@@ -162,13 +241,11 @@ KERNEL void quantised_product_cpu(const global void* restrict input, const globa
           add_held_chunk(part, held, from, zeros, flip);
           ++chunk;
         }
-        factor = quant_scale(factor);
         UNROLL for (int r = 0; r < ROWS; ++r)
-          total[r] = fma((floatv)(factor),
-                         BLOCKS ? part[r] + part[ROWS + r]
-                                : (part[r] + part[ROWS + r]) + (part[2 * ROWS + r] + part[3 * ROWS + r]),
+          total[r] = fma((floatv)(factor), (part[r] + part[ROWS + r]) + (part[2 * ROWS + r] + part[3 * ROWS + r]),
                          total[r]);
       }
+#endif
       UNROLL for (int r = 0; r < ROWS; ++r) sum[r * COLUMNS + c] = total[r];
     }
   }

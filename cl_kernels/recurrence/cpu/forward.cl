@@ -8,7 +8,6 @@
 #define VECTOR_WIDTH 16
 #include "lib/cpu/stream.clh"
 #include "lib/cpu/typed.clh"
-#include "lib/errors.clh"
 #include "operations/recurrence_core/args.h"
 #include "operations/recurrence_core/places.h"
 #include "recurrence/cpu/chunk.clh"
@@ -18,15 +17,14 @@
 #define ROWS_TYPE TYPE(RECUR_TYPE_ROWS)
 #define LOAD_ONE(from, at, shift) load_typed_steps(from, at, 0, 1, TYPE(shift)).x
 #define LOAD_GAMMA(at) LOAD_ONE(gamma_elements, at, RECUR_TYPE_GAMMA)
-#define LOAD_BOUNDARY(i) cu_seqlens[args.cu_offset + (i)*args.cu_stride]
+#define LOAD_BOUNDARY(i) boundaries[args.boundaries + (i)]
 
 KERNEL void recurrence_forward_cpu(const global void* restrict query_elements, const global void* restrict key_elements,
                                    const global void* restrict value_elements, const global void* restrict g_elements,
                                    const global void* restrict gamma_elements, const global void* restrict gk_elements,
                                    const global void* restrict gv_elements, const global float* restrict initial_elements,
-                                   const global int* restrict cu_seqlens, global void* restrict output_elements,
-                                   global float* restrict final_elements, global float* restrict scratch,
-                                   volatile global uint* restrict errors, const struct RecurArgs args) {
+                                   global void* restrict output_elements, global float* restrict final_elements,
+                                   const global int* restrict boundaries, const struct RecurArgs args) {
   const uint blocks = (args.value_dim + COLUMNS - 1) / COLUMNS;
   const uint unit = (uint)get_group_id(1) * (uint)get_num_groups(0) + (uint)get_group_id(0);
   const uint block = unit % blocks, head = unit / blocks % args.heads, sequence = unit / blocks / args.heads;
@@ -37,29 +35,15 @@ KERNEL void recurrence_forward_cpu(const global void* restrict query_elements, c
   uint begin = 0, end = tokens, batch = sequence;
   if (RECUR_HAS(RECUR_PACKED)) {
     batch = 0;
-    int low = 0, high = 0;
-    for (uint i = 0; i <= min(sequence + 1, sequences); ++i) {
-      low = i <= sequence ? max(high, clamp(LOAD_BOUNDARY(i), 0, (int)tokens)) : low;
-      high = max(high, clamp(LOAD_BOUNDARY(i), 0, (int)tokens));
-    }
-    begin = (uint)low;
-    end = (uint)high;
-    if (sequence >= sequences) begin = end = tokens;
+    const bool is_some = sequence < sequences;
+    begin = is_some ? (uint)LOAD_BOUNDARY(sequence) : tokens;
+    end = is_some ? (uint)LOAD_BOUNDARY(sequence + 1) : tokens;
     const uint before = sequence == 0 ? begin : 0, behind = sequence + 1 >= sequences ? end : tokens;
     for (uint token = 0; token < tokens; ++token) {
       if (token == before) token = behind;
       if (token >= tokens) break;
       for (int v = 0; v < min(left, COLUMNS); v += 16)
         store_typed_part((floatv)(0.0f), output_elements, RECUR_ROW(result, token) + column + v, 1, left - v, ROWS_TYPE);
-    }
-    if (head == 0 && block == 0) {
-      const uint last = sequence + 1 >= sequences ? sequences : sequence;
-      for (uint i = sequence; i <= last; ++i) {
-        const int boundary = LOAD_BOUNDARY(i);
-        if (boundary < 0 || boundary > (int)tokens) raise_error(errors, args.errors, RECUR_ERROR_OUTSIDE, i);
-      }
-      if (sequence < sequences && LOAD_BOUNDARY(sequence + 1) < LOAD_BOUNDARY(sequence))
-        raise_error(errors, args.errors, RECUR_ERROR_DECREASES, sequence + 1);
     }
     if (sequence >= sequences) return;
   }

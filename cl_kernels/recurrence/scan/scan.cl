@@ -4,7 +4,6 @@
 // Memory   Input once, output once.
 // Numerics Float, token after token; one rounding of each output.
 // Assumes  Operands below 2^31 elements.
-#include "lib/errors.clh"
 #include "lib/typed.clh"
 #include "operations/cumsum/args.h"
 
@@ -15,11 +14,9 @@
 #define GROUP_COUNT_Y ((uint)get_num_groups(1))
 #define LOAD(at) load_typed_steps(input, at, 0, 1, args.in_type).x
 #define STORE(x, at) store_typed_steps((float4)(x), result, at, 0, 1, args.out_type)
-#define LOAD_BOUNDARY(i) cu_seqlens[args.cu_offset + (i)*args.cu_stride]
-#define RAISE(error, index) raise_error(errors, args.errors, error, index)
+#define LOAD_BOUNDARY(i) boundaries[i]
 
-KERNEL void cumsum_scan(const global void* restrict input, const global int* restrict cu_seqlens,
-                        global void* restrict result, volatile global uint* restrict errors,
-                        const struct CumsumArgs args) {
+KERNEL void cumsum_scan(const global void* restrict input, const global int* restrict boundaries,
+                        global void* restrict result, const struct CumsumArgs args) {
 #include "operations/cumsum/scan.h"
 }

@@ -6,7 +6,6 @@
 //          output and the states once.
 // Numerics Float. The decays are added up before exp is taken of them; outputs are sums over key dims, lanes in order.
 // Assumes  Operands below 2^31 elements; key_dim is at most WG_Y ROWS.
-#include "lib/errors.clh"
 #include "lib/typed.clh"
 #include "operations/recurrence_core/args.h"
 #include "operations/recurrence_core/tile/geometry.h"
@@ -21,10 +20,8 @@ KERNEL void recurrence_forward(const global void* restrict query_elements, const
                                const global void* restrict value_elements, const global void* restrict g_elements,
                                const global void* restrict gamma_elements, const global void* restrict gk_elements,
                                const global void* restrict gv_elements, const global float* restrict initial_elements,
-                               const global int* restrict cu_seqlens, global void* restrict output_elements,
-                               global float* restrict final_elements, global float* restrict scratch,
-                               volatile global uint* restrict errors, const struct RecurArgs args) {
+                               global void* restrict output_elements, global float* restrict final_elements,
+                               global float* restrict scratch, const struct RecurArgs args) {
   local float4 space[RECUR_FORWARD_VECTORS];
-  local int bounds[2 * RECUR_ITEMS];
 #include "operations/recurrence_core/tile/forward.h"
 }

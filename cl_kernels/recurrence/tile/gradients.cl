@@ -6,7 +6,6 @@
 // Memory   Operands twice for each tile, by way of local memory; the states of a segment through scratch.
 // Numerics Float; lanes in order.
 // Assumes  recurrence/tile/states has run; its assumptions.
-#include "lib/errors.clh"
 #include "operations/recurrence_core/tile/geometry.h"
 #include "recurrence/tile/operands.clh"
 
@@ -31,16 +30,13 @@ KERNEL void recurrence_gradients(
     const global void* restrict gamma_elements,
     const global void* restrict gk_elements,
     const global void* restrict gv_elements,
-    const global int* restrict cu_seqlens,
     const global void* restrict doutput_elements,
     const global float* restrict dfinal_elements,
     global void* restrict dvalue_elements,
     global void* restrict dgv_elements,
     global float* restrict dinitial_elements,
     global float* scratch,
-    volatile global uint* restrict errors,
     const struct RecurArgs args) {
   local float4 space[RECUR_GRADIENTS_VECTORS];
-  local int bounds[2 * RECUR_ITEMS];
 #include "operations/recurrence_core/tile/gradients.h"
 }

@@ -4,21 +4,20 @@
 // Memory   key, value and decays once for each tile of columns, by way of local memory, TOKENS tokens at a time; a state.
 // Numerics Float. Factors are products, token after token.
 // Assumes  Operands and scratch below 2^31 elements; key_dim is at most WG_Y ROWS; values have no decays.
-#include "lib/errors.clh"
 #include "operations/recurrence_core/tile/geometry.h"
 #include "recurrence/tile/operands.clh"
 
 #define RECUR_TAKES_QUERY 0
 #define RECUR_TAKES_GRADIENT 0
-#define RECUR_CLEAR(token)
+#define RECUR_CLEAR(token) {}
+#define WILD(item) wild_items[item]
 
 KERNEL void recurrence_spans(const global void* restrict key_elements, const global void* restrict value_elements,
                              const global void* restrict g_elements, const global void* restrict gamma_elements,
                              const global void* restrict gk_elements, const global void* restrict gv_elements,
-                             const global float* restrict initial_elements, const global int* restrict cu_seqlens,
-                             global float* restrict scratch, volatile global uint* restrict errors,
+                             const global float* restrict initial_elements, global float* restrict scratch,
                              const struct RecurArgs args) {
   local float4 space[RECUR_SHARES + 1];
-  local int bounds[2 * RECUR_ITEMS];
+  local int wild_items[RECUR_ITEMS];
 #include "operations/recurrence_core/tile/spans.h"
 }

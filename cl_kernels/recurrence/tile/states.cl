@@ -6,7 +6,6 @@
 // Memory   key, value, gradients and decays once for each tile, by way of local memory; shares of sums to scratch.
 // Numerics Float; lanes in order.
 // Assumes  Operands and scratch below 2^31 elements; key_dim is at most WG_Y ROWS, segment a multiple of TOKENS.
-#include "lib/errors.clh"
 #include "operations/recurrence_core/tile/geometry.h"
 #include "recurrence/tile/operands.clh"
 
@@ -24,12 +23,9 @@ KERNEL void recurrence_states(
     const global void* restrict gk_elements,
     const global void* restrict gv_elements,
     const global float* restrict initial_elements,
-    const global int* restrict cu_seqlens,
     const global void* restrict doutput_elements,
     global float* scratch,
-    volatile global uint* restrict errors,
     const struct RecurArgs args) {
   local float4 space[RECUR_STATES_VECTORS];
-  local int bounds[2 * RECUR_ITEMS];
 #include "operations/recurrence_core/tile/states.h"
 }

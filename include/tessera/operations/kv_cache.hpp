@@ -13,6 +13,14 @@
 // kv_lens[n] - query_start_loc[n + 1] + t, in page block_tables[n, position / page_size]. A slot of
 // -1 skips its token; of tokens with one slot the last one wins; every other slot keeps its bits.
 //
+// Its gradients, for caches of floats: with g that of the cache after the call, the gradient of
+// keys[t, h] is g at head h of the slot that token t was written to, and 0 of tokens that were not
+// written or not last; the gradient of the cache before the call is g with zeros in those slots. g
+// is changed in place from one to the other, as the cache was, so the pullbacks of several calls
+// that append to one cache are applied in reverse order to one g. Codes are rounded and have no
+// gradient. Nor has copy_pages: a server's copies belong to no computation, and the gradient of a
+// page with several copies would be a sum over them.
+//
 // copy_pages copies page source_pages[i] to page target_pages[i], as if all were read before any is
 // written: pairs may form chains and circles. -1 on either side skips the pair; of equal targets
 // the last wins. Pages that another pair of the same pool overwrites go through scratch: a call
@@ -43,6 +51,11 @@
 // Sources: Kwon et al., arXiv:2309.06180 (pages); formats of the Open Compute Project, OFP8.
 #pragma once
 
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+
 #include "tessera/context.hpp"
 #include "tessera/export.hpp"
 
@@ -68,6 +81,19 @@ struct CacheSlots {
 TESSERA_API void append_to_cache(const Executor& on, const Tensor& keys, const Tensor& values,
                                  const PagedCache& cache, const CacheSlots& slots);
 
+// Gradients of new keys and values, f32, f16 or bf16 as the cache's gradient.
+struct CacheGradients {
+  Tensor keys{}, values{};  // [tokens, heads, dim]
+};
+
+// `grad_cache`: of the caches after append_to_cache(), without scales; becomes those before it.
+// `tokens` of the call: needed where tables and no slot_mapping say the slots. DataError and what
+// is skipped as there.
+TESSERA_API CacheGradients append_to_cache_backward(const Executor& on,
+                                                    const PagedCache& grad_cache,
+                                                    const CacheSlots& slots,
+                                                    std::optional<std::int64_t> tokens = {});
+
 // `source`: another pool; empty = the pages are those of `pool`.
 TESSERA_API void copy_pages(const Executor& on, const Tensor& source_pages,
                             const Tensor& target_pages, const Tensor& pool,
@@ -85,4 +111,25 @@ TESSERA_API QuantisedCache quantise_cache(const Executor& on, const Tensor& inpu
 TESSERA_API Tensor dequantise_cache(const Executor& on, const Tensor& codes, const Tensor& scale,
                                     DType output = DType::kF32);
 
+namespace vjp {
+
+// Takes the gradients of the caches after the call, which become those of the caches before it, to
+// those of the new keys and values. Keep the slots' tensors as they were.
+class CachePullback {
+ public:
+  TESSERA_API CacheGradients operator()(const PagedCache& grad_cache) const;
+
+ private:
+  struct State;
+  explicit CachePullback(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+  friend struct CacheMaker;
+  std::shared_ptr<const State> state_;
+};
+
+// CachePullback pullback = vjp::append_to_cache(context, k, v, cache, {.slot_mapping = slots});
+TESSERA_API CachePullback append_to_cache(const Executor& on, const Tensor& keys,
+                                          const Tensor& values, const PagedCache& cache,
+                                          const CacheSlots& slots);
+
+}  // namespace vjp
 }  // namespace tessera

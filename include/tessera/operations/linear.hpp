@@ -42,6 +42,10 @@ struct LinearGradients {
 
 TESSERA_API Tensor linear(const Executor& on, const Tensor& input, const Tensor& weight,
                           const LinearOptions& options = {});
+// As matmul_to_codes has it.
+TESSERA_API MatmulCodes linear_to_codes(const Executor& on, const Tensor& input,
+                                        const Tensor& weight, DType codes,
+                                        const LinearOptions& options = {});
 TESSERA_API LinearGradients linear_backward(const Executor& on, const Tensor& input,
                                             const Tensor& weight, const Tensor& grad_output,
                                             const LinearOptions& options = {},

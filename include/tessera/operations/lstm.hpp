@@ -5,9 +5,14 @@
 //   c_t = sigmoid(f) c_(t-1) + sigmoid(i) tanh(g)
 //   h_t = sigmoid(o) tanh(c_t)
 //
+// With weight_hr [directions, proj, hidden], a projection, h_t is weight_hr times that instead:
+// weight_hh is [directions, 4 hidden, proj], h0 and h_n have `proj` numbers where c0 and c_n
+// have `hidden`, and output is [batch, seq, directions proj]. All layers have it or none.
+//
 // Layers, directions, lengths, shapes, gradients, dtypes, numerics and errors are those of rnn.hpp.
 //
-// Source: Hochreiter and Schmidhuber, Long short-term memory, 1997; Gers et al., 2000 (the gate f).
+// Source: Hochreiter and Schmidhuber, Long short-term memory, 1997; Gers et al., 2000 (the gate f);
+// Sak et al., Long short-term memory recurrent neural network architectures, 2014 (projections).
 #pragma once
 
 #include <vector>

@@ -100,6 +100,15 @@ struct MatmulGradients {
 
 TESSERA_API Tensor matmul(const Executor& on, const Tensor& a, const Tensor& b,
                           const MatmulOptions& options = {});
+// The output as i8, e4m3fn or e5m2, and a scale for each of its rows, [..., m, 1] f32, which the
+// codes times are meant: what quantise() of the output in f32 gives (quantise.hpp), NaN and
+// infinity included. As a factor of the next product, with its scale_a. output_dtype is not set;
+// codes have no gradient. Unsupported where rows of codes are not contiguous.
+struct MatmulCodes {
+  Tensor output, scale;
+};
+TESSERA_API MatmulCodes matmul_to_codes(const Executor& on, const Tensor& a, const Tensor& b,
+                                        DType codes, const MatmulOptions& options = {});
 TESSERA_API MatmulGradients matmul_backward(const Executor& on, const Tensor& a, const Tensor& b,
                                             const Tensor& grad_output,
                                             const MatmulOptions& options = {},
@@ -146,8 +155,9 @@ struct MatmulResult {
 TESSERA_API MatmulResult matmul(const Executor& on, const Tensor& a, const Tensor& b,
                                 const MatmulOptions& options = {});
 
-// The gradients of both operands, in their dtypes and contiguous. An operand whose diagonal was
-// taken has none: Unsupported.
+// The gradients of both operands, in their shapes and dtypes and contiguous: where an operand
+// repeats in memory, by strides of 0, each of its elements has its own. An operand whose diagonal
+// was taken has none: Unsupported.
 class EinsumPullback {
  public:
   TESSERA_API std::pair<Tensor, Tensor> operator()(const Tensor& grad_output) const;

@@ -107,24 +107,32 @@ struct CombineGradients {
 TESSERA_API CombineGradients combine_backward(const Executor& on, const Tensor& rows,
                                               const Routes& routes, const Tensor& grad_output);
 
-// ---- experts that are gated feed-forward networks -----------------------------------------------
+// ---- experts that are feed-forward networks -----------------------------------------------
 
 // All of it as one call: route, dispatch, two products of groups of rows, combine.
 //
 //   output[t] = sum over the kept choices r of t of weights[t, r] expert_e(input[t]),
-//   expert_e(x) = (silu(x gate_e) * (x up_e)) down_e,    e = expert_ids[t, r],  silu(z) = z / (1 +
-//   exp(-z))
+//   expert_e(x) = (act(x gate_e) * (x up_e)) down_e,    e = expert_ids[t, r]
+//   expert_e(x) = act(x up_e) down_e                    without a gate
+//
+// act: silu(z) = z / (1 + exp(-z)) (SwiGLU), gelu by the error function (GeGLU), gelu_tanh, relu,
+// none; as matmul's, slopes too: that of silu is 1 at infinity and 0 at -infinity.
 //
 // input [tokens, hidden]; logits [tokens, experts] of the router, with all that route says of them;
-// gate_up [experts, hidden, 2 inner], the gate's columns before those of up; down [experts, inner,
-// hidden]; with transposed [experts, 2 inner, hidden] and [experts, hidden, inner].
+// gate_up [experts, hidden, 2 inner], the gate's columns before those of up, or [experts, hidden,
+// inner] without a gate; down [experts, inner, hidden]; with transposed [experts, 2 inner, hidden]
+// and [experts, hidden, inner].
 //
 // Numerics: f32, f16 or bf16 of their own, but grad_output has the dtype of input, and so has what
 // is kept between the products: rows [gate, up], gated rows and those of outputs are rounded to it.
 // The gradients compute these again. Shared experts are a call of their own, whose output is added.
+enum class ExpertActivation : std::uint8_t { kSilu, kGelu, kGeluTanh, kRelu, kNone };
+
 struct MoeFfnOptions {
   RouteOptions route{};
   bool transposed = false;
+  ExpertActivation activation = ExpertActivation::kSilu;
+  bool gated = true;
 };
 
 struct MoeFfnResult {

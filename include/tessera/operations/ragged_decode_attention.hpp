@@ -8,7 +8,10 @@
 //
 // cap(x) = c * tanh(x / c) with logits_soft_cap c. The query is the last row: a sliding_window
 // {left, right} hides j < sequence_end - 1 - left, and right hides nothing. softmax_aux holds
-// logits of keys whose value is 0. A sequence without keys gives 0.
+// logits of keys whose value is 0. A sequence without keys gives 0. position_bias[h,j] is added to
+// the capped logits of the first key rows, counted from that of row 0 and not from sequence_start;
+// rows that it does not reach have 0, and it reveals no key (that is what ejkernel's XLA backend
+// makes of softmax_aux, but for the keys that it reveals).
 //
 // Starts and ends lie on the device: those that are not 0 <= start <= end <= rows count as the
 // nearest that are, nothing outside of the operands is read, and who waits for the call gets a
@@ -37,6 +40,7 @@ struct RaggedDecodeAttentionOptions {
   std::int64_t num_splits = 0;           // work-groups that share a sequence's keys; 0 = chosen
   std::optional<Precision> precision{};  // see Numerics in flash_attention.hpp
   Tensor key_scale{}, value_scale{};     // of codes: f32 [batch, rows, kv_heads], axes may be 1
+  Tensor position_bias{};  // [positions], or [kv_heads, positions], or [heads, positions]
 };
 
 // query [batch, heads, head_dim] or [batch, 1, heads, head_dim]; key [batch, rows, kv_heads,

@@ -16,8 +16,7 @@
 //
 // Tables, lengths and starts lie on the device. What is wrong with them harms nothing: a new token
 // without a page is not written, and what is read is as in ragged_page_attention. Who waits for the
-// call gets a DataError that says where, of append_to_cache or ragged_page_attention, whose calls
-// these are.
+// call gets a DataError that says where. A count that is wrong is told of the last of distribution.
 #pragma once
 
 #include <cstdint>

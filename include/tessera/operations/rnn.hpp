@@ -46,9 +46,9 @@
 
 namespace tessera {
 
-// Of one layer, or their gradients. Biases may be left out.
+// Of one layer, or their gradients. Biases may be left out, and weight_hr, which lstm has.
 struct CellWeights {
-  Tensor weight_ih{}, weight_hh{}, bias_ih{}, bias_hh{};
+  Tensor weight_ih{}, weight_hh{}, bias_ih{}, bias_hh{}, weight_hr{};
 };
 
 struct CellResult {

@@ -34,8 +34,8 @@ PUSH_ARGS(CellStepArgs);
 #define SCRATCH(at) scratch[at]
 #define SCRATCH_FOUR(at) scratch_fours[at]
 #define SPACE(at) space[at]
-#define STORE(name, x, at) store_##name##_steps(vec4(x), at, 0u, 1u, args.type)
-#define LOAD_GRADIENT(at) load_gradient_steps(at, 0u, 1u, args.type).x
+#define STORE(name, x, at) store_##name##_steps(vec4(x), at, 0u, 1u, CELL_TYPE(args.features))
+#define LOAD_GRADIENT(at) load_gradient_steps(at, 0u, 1u, CELL_TYPE(args.features)).x
 #define VALUES float
 #define CELL_TANH(x) cell_tanh(x)
 #define CELL_ZERO 0.0f

@@ -34,7 +34,7 @@ PUSH_ARGS(CellStepArgs);
 #define SCRATCH(at) scratch[at]
 #define SCRATCH_FOUR(at) scratch_fours[at]
 #define SPACE(at) space[at]
-#define STORE(name, x, at) store_##name##_steps(vec4(x), at, 0u, 1u, args.type)
+#define STORE(name, x, at) store_##name##_steps(vec4(x), at, 0u, 1u, CELL_TYPE(args.features))
 #define STORE_OUTPUT(x, at) STORE(output, x, at)
 #define VALUES float
 #define CELL_SIGMOID(x) cell_sigmoid(x)

@@ -6,21 +6,21 @@
 #include "operations/kv_cache/args.h"
 #include "operations/kv_cache/rows/copy.def"
 
-layout(std430, binding = 0) readonly buffer FromFours { uvec4 from_fours[]; };
-layout(std430, binding = 0) readonly buffer FromWords { uint from_words[]; };
+layout(std430, binding = 0) buffer FromFours { uvec4 from_fours[]; };
+layout(std430, binding = 0) buffer FromWords { uint from_words[]; };
 layout(std430, binding = 1) writeonly buffer ToFours { uvec4 to_fours[]; };
 layout(std430, binding = 1) buffer ToWords { uint to_words[]; };
 layout(std430, binding = 2) readonly buffer Scratch { int list[]; };
 PUSH_ARGS(CacheCopyArgs);
 
 // Units below a word: other items may store the rest of the word at the same time.
-void copy_part(uint from, uint to) {
-  const uint parts = 4u / UNIT, bits = 8u * UNIT, mask = (1u << bits) - 1u;
-  const uint value = (from_words[from / parts] >> (from % parts * bits)) & mask;
-  const uint shift = to % parts * bits;
-  atomicAnd(to_words[to / parts], ~(mask << shift));
-  atomicOr(to_words[to / parts], value << shift);
-}
+#define PART_SHIFT(at) ((at) % (4u / UNIT) * 8u * UNIT)
+#define PART_MASK ((1u << (8u * UNIT)) - 1u)
+#define PUT_PART(words, at, value)                                         \
+  {                                                                        \
+    atomicAnd(words[(at) / (4u / UNIT)], ~(PART_MASK << PART_SHIFT(at)));  \
+    atomicOr(words[(at) / (4u / UNIT)], (value) << PART_SHIFT(at));        \
+  }
 
 void copy_unit(uint from, uint to) {
   if (UNIT == 16u) {
@@ -28,9 +28,18 @@ void copy_unit(uint from, uint to) {
   } else if (UNIT == 4u) {
     to_words[to] = from_words[from];
   } else {
-    copy_part(from, to);
+    PUT_PART(to_words, to, (from_words[from / (4u / UNIT)] >> PART_SHIFT(from)) & PART_MASK)
   }
 }
+
+#define CLEAR_UNIT(fours, words, at) \
+  if (UNIT == 16u) {                 \
+    fours[at] = uvec4(0u);           \
+  } else if (UNIT == 4u) {           \
+    words[at] = 0u;                  \
+  } else {                           \
+    PUT_PART(words, at, 0u)          \
+  }
 
 #define INDEX uint
 #define LOCAL_ID gl_LocalInvocationID.x
@@ -41,6 +50,8 @@ void copy_unit(uint from, uint to) {
 #define ROW_AT(at, n)                                                                                        \
   ((at).offset + (n) / (at).split * (at).outer + (n) % (at).split * (at).inner + a * (at).axis0 + b * (at).axis1)
 #define COPY_UNIT(from, to) copy_unit(from, to)
+#define CLEAR_FROM(at) CLEAR_UNIT(from_fours, from_words, at)
+#define CLEAR_TO(at) CLEAR_UNIT(to_fours, to_words, at)
 
 void main() {
 #include "operations/kv_cache/rows/copy.h"

@@ -3,8 +3,17 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "lib/typed.glsl"
+#include "operations/matmul_core/core/args.h"
 #include "operations/moe/ffn/args.h"
 #include "operations/moe/ffn/ffn.def"
+
+#define ACT_VALUES vec4
+#define ACT_SPLAT(x) vec4(x)
+#define ACT_EXP(x) exp(x)
+#define ACT_ABS(x) abs(x)
+#define ACT_BELOW(x, a, b) mix(b, a, lessThan(x, vec4(0.0)))
+#define ACT_CLAMP(x, limit) clamp(x, vec4(-(limit)), vec4(limit))
+#include "operations/matmul_core/core/activation.h"
 
 TYPED_INPUT(from, 0)
 TYPED_OUTPUT(to, 1)

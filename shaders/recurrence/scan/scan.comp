@@ -8,13 +8,11 @@
 #extension GL_GOOGLE_include_directive : require
 #include "lib/prelude.glsl"
 #include "lib/typed.glsl"
-#include "lib/errors.glsl"
 #include "operations/cumsum/args.h"
 
 TYPED_INPUT(from, 0)
-layout(std430, binding = 1) readonly buffer Boundaries { int cu_seqlens[]; };
+layout(std430, binding = 1) readonly buffer Boundaries { int boundaries[]; };
 TYPED_OUTPUT(result, 2)
-layout(std430, binding = 3) buffer Errors { uint errors[]; };
 PUSH_ARGS(CumsumArgs);
 
 #define ARGS(name) (args.name)
@@ -24,8 +22,7 @@ PUSH_ARGS(CumsumArgs);
 #define GROUP_COUNT_Y gl_NumWorkGroups.y
 #define LOAD(at) load_from_steps(at, 0u, 1u, args.in_type).x
 #define STORE(x, at) store_result_steps(vec4(x), at, 0u, 1u, args.out_type)
-#define LOAD_BOUNDARY(i) cu_seqlens[args.cu_offset + (i)*args.cu_stride]
-#define RAISE(error, index) RAISE_ERROR(errors, args.errors, error, index)
+#define LOAD_BOUNDARY(i) boundaries[i]
 
 void main() {
 #include "operations/cumsum/scan.h"

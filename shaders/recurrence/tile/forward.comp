@@ -10,7 +10,6 @@
 #extension GL_GOOGLE_include_directive : require
 #include "lib/prelude.glsl"
 #include "lib/typed.glsl"
-#include "lib/errors.glsl"
 #include "operations/recurrence_core/args.h"
 #include "operations/recurrence_core/tile/tile.def"
 #include "operations/recurrence_core/tile/geometry.h"
@@ -23,17 +22,15 @@ TYPED_INPUT(gamma, 4)
 TYPED_INPUT(gk, 5)
 TYPED_INPUT(gv, 6)
 TYPED_INPUT(initial, 7)
-layout(std430, binding = 8) readonly buffer Boundaries { int cu_seqlens[]; };
-TYPED_OUTPUT(output, 9)
-TYPED_OUTPUT(final, 10)
-TYPED_INPUT(carried, 11)
-TYPED_OUTPUT(paused, 11)
-layout(std430, binding = 11) readonly buffer Scratch { vec4 scratch[]; };
-layout(std430, binding = 12) buffer Errors { uint errors[]; };
-BUFFER_ARGS(RecurArgs, 13);
+TYPED_OUTPUT(output, 8)
+TYPED_OUTPUT(final, 9)
+TYPED_INPUT(carried, 10)
+TYPED_OUTPUT(paused, 10)
+layout(std430, binding = 10) readonly buffer Scratch { vec4 scratch[]; };
+layout(std430, binding = 10) readonly buffer Boundaries { int boundaries[]; };
+BUFFER_ARGS(RecurArgs, 11);
 
 shared vec4 space[RECUR_FORWARD_VECTORS];
-shared int bounds[2u * RECUR_ITEMS];
 #include "recurrence/tile/operands.glsl"
 
 #define RECUR_TAKES_QUERY 1

@@ -10,7 +10,6 @@
 #extension GL_GOOGLE_include_directive : require
 #include "lib/prelude.glsl"
 #include "lib/typed.glsl"
-#include "lib/errors.glsl"
 #include "operations/recurrence_core/args.h"
 #include "operations/recurrence_core/tile/tile.def"
 #include "operations/recurrence_core/tile/geometry.h"
@@ -22,18 +21,16 @@ TYPED_INPUT(g, 3)
 TYPED_INPUT(gamma, 4)
 TYPED_INPUT(gk, 5)
 TYPED_INPUT(gv, 6)
-layout(std430, binding = 7) readonly buffer Boundaries { int cu_seqlens[]; };
-TYPED_INPUT(doutput, 8)
-TYPED_INPUT(dfinal, 9)
-TYPED_OUTPUT(dvalue, 10)
-TYPED_OUTPUT(dgv, 11)
-TYPED_OUTPUT(dinitial, 12)
-layout(std430, binding = 13) buffer Scratch { vec4 scratch[]; };
-layout(std430, binding = 14) buffer Errors { uint errors[]; };
-BUFFER_ARGS(RecurArgs, 15);
+TYPED_INPUT(doutput, 7)
+TYPED_INPUT(dfinal, 8)
+TYPED_OUTPUT(dvalue, 9)
+TYPED_OUTPUT(dgv, 10)
+TYPED_OUTPUT(dinitial, 11)
+layout(std430, binding = 12) buffer Scratch { vec4 scratch[]; };
+layout(std430, binding = 12) readonly buffer Boundaries { int boundaries[]; };
+BUFFER_ARGS(RecurArgs, 13);
 
 shared vec4 space[RECUR_GRADIENTS_VECTORS];
-shared int bounds[2u * RECUR_ITEMS];
 #include "recurrence/tile/operands.glsl"
 
 #define RECUR_TAKES_QUERY 1

@@ -13,7 +13,6 @@
 #define GROUP_COUNT_X gl_NumWorkGroups.x
 #define ARGS(name) (args.name)
 #define SPACE(i) space[i]
-#define BOUNDS(i) bounds[i]
 #define RECUR_BARRIER() barrier()
 // Below -104 nothing of a float is left; functions of devices need not say so. NaN stays NaN.
 #define RECUR_EXP(x) mix(exp(x), vec4(0.0), lessThan(x, vec4(-104.0)))
@@ -47,7 +46,7 @@
 #define LOAD_CARRIED(at, left) LOAD(carried, at, left, DTYPE_F32)
 #define LOAD_DFINAL(at, left) LOAD(dfinal, at, left, DTYPE_F32)
 #define LOAD_GRADIENT(at, left) LOAD(doutput, at, left, RECUR_TYPE(RECUR_TYPE_ROWS))
-#define LOAD_BOUNDARY(i) cu_seqlens[args.cu_offset + (i)*args.cu_stride]
+#define LOAD_BOUNDARY(i) boundaries[args.boundaries + (i)]
 #define STORE_OUTPUT(x, at, left) STORE(output, x, at, left, RECUR_TYPE(RECUR_TYPE_ROWS))
 #define STORE_FINAL(x, at, left) STORE(final, x, at, left, DTYPE_F32)
 #define STORE_CARRIED(x, at, left) STORE(paused, x, at, left, DTYPE_F32)
@@ -60,7 +59,6 @@
 #define STORE_DGK(x, at, left) STORE(dgk, x, at, left, RECUR_TYPE(RECUR_TYPE_GK))
 #define STORE_DGV(x, at, left) STORE(dgv, x, at, left, RECUR_TYPE(RECUR_TYPE_GV))
 #define STORE_DINITIAL(x, at, left) STORE(dinitial, x, at, left, DTYPE_F32)
-#define RAISE(error, index) RAISE_ERROR(errors, args.errors, error, index)
 #include "operations/recurrence_core/places.h"
 
 #endif  // TESSERA_RECURRENCE_TILE_OPERANDS_GLSL

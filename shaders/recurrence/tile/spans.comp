@@ -8,7 +8,6 @@
 #extension GL_GOOGLE_include_directive : require
 #include "lib/prelude.glsl"
 #include "lib/typed.glsl"
-#include "lib/errors.glsl"
 #include "operations/recurrence_core/args.h"
 #include "operations/recurrence_core/tile/tile.def"
 #include "operations/recurrence_core/tile/geometry.h"
@@ -20,19 +19,19 @@ TYPED_INPUT(gamma, 3)
 TYPED_INPUT(gk, 4)
 TYPED_INPUT(gv, 5)
 TYPED_INPUT(initial, 6)
-layout(std430, binding = 7) readonly buffer Boundaries { int cu_seqlens[]; };
-layout(std430, binding = 8) writeonly buffer Scratch { vec4 scratch[]; };
-layout(std430, binding = 8) buffer ScratchFloats { float scratch_floats[]; };
-layout(std430, binding = 9) buffer Errors { uint errors[]; };
-BUFFER_ARGS(RecurArgs, 10);
+layout(std430, binding = 7) writeonly buffer Scratch { vec4 scratch[]; };
+layout(std430, binding = 7) readonly buffer Boundaries { int boundaries[]; };
+layout(std430, binding = 7) buffer ScratchFloats { float scratch_floats[]; };
+BUFFER_ARGS(RecurArgs, 8);
 
 shared vec4 space[RECUR_SHARES + 1u];
-shared int bounds[2u * RECUR_ITEMS];
+shared int wild_items[RECUR_ITEMS];
 #include "recurrence/tile/operands.glsl"
 
 #define RECUR_TAKES_QUERY 0
 #define RECUR_TAKES_GRADIENT 0
-#define RECUR_CLEAR(token)
+#define RECUR_CLEAR(token) {}
+#define WILD(item) wild_items[item]
 
 void main() {
 #include "operations/recurrence_core/tile/spans.h"

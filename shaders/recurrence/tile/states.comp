@@ -10,7 +10,6 @@
 #extension GL_GOOGLE_include_directive : require
 #include "lib/prelude.glsl"
 #include "lib/typed.glsl"
-#include "lib/errors.glsl"
 #include "operations/recurrence_core/args.h"
 #include "operations/recurrence_core/tile/tile.def"
 #include "operations/recurrence_core/tile/geometry.h"
@@ -22,14 +21,12 @@ TYPED_INPUT(gamma, 3)
 TYPED_INPUT(gk, 4)
 TYPED_INPUT(gv, 5)
 TYPED_INPUT(initial, 6)
-layout(std430, binding = 7) readonly buffer Boundaries { int cu_seqlens[]; };
-TYPED_INPUT(doutput, 8)
-layout(std430, binding = 9) buffer Scratch { vec4 scratch[]; };
-layout(std430, binding = 10) buffer Errors { uint errors[]; };
-BUFFER_ARGS(RecurArgs, 11);
+TYPED_INPUT(doutput, 7)
+layout(std430, binding = 8) buffer Scratch { vec4 scratch[]; };
+layout(std430, binding = 8) readonly buffer Boundaries { int boundaries[]; };
+BUFFER_ARGS(RecurArgs, 9);
 
 shared vec4 space[RECUR_STATES_VECTORS];
-shared int bounds[2u * RECUR_ITEMS];
 #include "recurrence/tile/operands.glsl"
 
 #define RECUR_TAKES_QUERY 0

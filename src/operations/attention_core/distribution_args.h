@@ -7,6 +7,7 @@
 // What is raised, in the order of the record.
 #define DISTRIBUTION_OUT_OF_ORDER 0u
 #define DISTRIBUTION_NOT_ONE_ROW 1u
+#define DISTRIBUTION_ERRORS 2u
 
 TESSERA_ABI_BEGIN
 

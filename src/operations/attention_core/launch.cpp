@@ -93,6 +93,12 @@ std::int64_t keys_of_sequence(const Problem& problem) {
                      : call.kv_len;
 }
 
+std::int64_t heads_of_position_bias(const Problem& problem) {
+  const std::size_t slot = call_of(problem).slots.position_bias;
+  if (!problem.has(slot) || problem.spec(slot).shape.back() == 0) return 0;
+  return with_rank(problem.spec(slot), 2).shape[0];
+}
+
 AttentionScratch scratch_of(const Problem& problem, const AttentionTiling& tiling) {
   const AttentionProblem& call = call_of(problem);
   AttentionScratch scratch;
@@ -113,6 +119,10 @@ AttentionScratch scratch_of(const Problem& problem, const AttentionTiling& tilin
   if (tiling.splits > 1) {
     scratch.end += 4 * tiling.splits * unsign(call.batch * call.heads * call.q_len) *
                    unsign(call.value_dim + 2);
+  }
+  if (const std::int64_t heads = heads_of_position_bias(problem); heads > 0) {
+    scratch.biases = scratch.end;
+    scratch.end += 4 * unsign(heads * call.kv_len);
   }
   return scratch;
 }
@@ -175,6 +185,14 @@ abi::AttentionPolicyArgs policy_arguments(const Problem& problem, const Attentio
   args.features = call.features;
   args.mask = pair_arguments(problem, slots.mask);
   args.bias = pair_arguments(problem, slots.bias);
+  if (const std::int64_t heads = heads_of_position_bias(problem); heads > 0) {
+    args.bias = {.offset = static_cast<abi::u32>(scratch.biases / 4),
+                 .stride_batch = 0,
+                 .stride_head = narrow(call.kv_len),
+                 .stride_row = 0,
+                 .stride_key = 1,
+                 .group = heads_per(call, heads)};
+  }
   args.sinks_group = heads_per(call, 1);
   args.map_heads = narrow(call.heads) / args.mask.group;
   args.map_rows = tiling.rows;
@@ -227,8 +245,10 @@ abi::AttentionPolicyArgs policy_arguments(const Problem& problem, const Attentio
 }
 
 std::vector<std::size_t> policy_bindings(const AttentionSlots& slots) {
-  return {kScratch,    slots.mask,        slots.bias,        slots.alibi_slopes,
-          slots.sinks, slots.kv_segments, slots.kv_positions};
+  const bool first = slots.position_bias != kNoOperand;
+  return {kScratch,           slots.mask,  first ? kScratch : slots.bias,
+          slots.alibi_slopes, slots.sinks, slots.kv_segments,
+          slots.kv_positions};
 }
 
 std::uint32_t filling_splits(const Problem& problem, const DeviceProfile& profile, Dim3 groups,

@@ -47,6 +47,7 @@ using Tiling = std::function<AttentionTiling(const Problem&, const Config&)>;
 struct AttentionScratch {
   std::uint64_t map = 0, map_words = 0, partials = 0, end = 0;  // the table of rows begins at 0
   std::uint64_t list = 0;    // the work list, where the map would be
+  std::uint64_t biases = 0;  // of each key, where the call has some of the first keys
   std::uint64_t begins = 0;  // of paged sequences, where their rows begin: one int more than those
 };
 AttentionScratch scratch_of(const Problem& problem, const AttentionTiling& tiling);
@@ -55,6 +56,9 @@ abi::AttentionArgs core_arguments(const Problem& problem, const AttentionTiling&
 abi::AttentionPages page_arguments(const Problem& problem);
 abi::AttentionPolicyArgs policy_arguments(const Problem& problem, const AttentionTiling& tiling);
 abi::AttentionScales scale_arguments(const TensorSpec& scales);
+
+// Lines of the biases of the first keys; 0 = the call has none.
+std::int64_t heads_of_position_bias(const Problem& problem);
 
 // The operands of the policies, in the order of their bindings: the scratch buffer first.
 std::vector<std::size_t> policy_bindings(const AttentionSlots& slots);
@@ -84,6 +88,7 @@ Pass pages_pass(const AttentionSlots& slots, const Tiling& tiling);  // in place
 Pass spans_pass(const AttentionSlots& slots);                        // the same
 Pass map_pass(const AttentionSlots& slots, const Tiling& tiling);
 Pass work_pass(const AttentionSlots& slots, const Tiling& tiling);
+Pass position_bias_pass(const AttentionSlots& slots, const Tiling& tiling);
 // And after one: the weights, where the call wants them.
 Pass weights_pass(const AttentionSlots& slots, const Tiling& tiling);
 

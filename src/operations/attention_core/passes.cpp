@@ -2,6 +2,7 @@
 // The passes that variants of attention share.
 #include "abi/shared.h"
 #include "operations/attention_core/core/combine.h"
+#include "operations/attention_core/core/position_bias_args.h"
 #include "operations/attention_core/core/rows_args.h"
 #include "operations/attention_core/core/spans_args.h"
 #include "operations/attention_core/core/weights_args.h"
@@ -176,6 +177,30 @@ Pass spans_pass(const AttentionSlots& slots) {
                                                   .ends_offset = narrow(ends.offset),
                                                   .ends_stride = narrow(ends.strides[0]),
                                                   .errors = 0});
+  };
+  return pass;
+}
+
+Pass position_bias_pass(const AttentionSlots& slots, const Tiling& tiling) {
+  Pass pass = helper_pass("position_bias");
+  pass.axes = storage_axes;
+  pass.constants = {};
+  pass.bindings = {slots.position_bias, kScratch};
+  pass.groups = [](const Problem& problem, const Config&) {
+    const std::int64_t heads = heads_of_position_bias(problem);
+    return heads > 0 ? Dim3{ceil_div(call_of(problem).kv_len, kHelperItems), narrow(heads), 1}
+                     : kNothing;
+  };
+  pass.args = [tiling](const Problem& problem, const Config& config) {
+    const TensorSpec spec = with_rank(problem.spec(call_of(problem).slots.position_bias), 2);
+    return argument_bytes(abi::AttentionPositionBiasArgs{
+        .keys = narrow(call_of(problem).kv_len),
+        .biases = narrow(spec.shape[1]),
+        .type = dtype_axis(spec.dtype),
+        .offset = narrow(spec.offset),
+        .stride_head = spec.shape[0] == 1 ? 0 : narrow(spec.strides[0]),
+        .stride = narrow(spec.strides[1]),
+        .to = static_cast<abi::u32>(scratch_of(problem, tiling(problem, config)).biases / 4)});
   };
   return pass;
 }
@@ -364,6 +389,8 @@ std::vector<Pass> forward_passes(const AttentionSlots& slots, const ForwardKerne
                            combine_pass(slots, kernel.tiling, true)};
   if (kernel.takes_codes && slots.key_scale != kNoOperand)
     passes.insert(passes.end() - 2, policies_pass(slots, kernel, true));
+  if (slots.position_bias != kNoOperand)
+    passes.insert(passes.begin() + 1, position_bias_pass(slots, kernel.tiling));
   if (!kernel.takes_policies) passes = {plain_pass(slots, kernel)};
   if (kernel.takes_list) passes.insert(passes.begin() + 1, work_pass(slots, kernel.tiling));
   if (slots.weights != kNoOperand) passes.push_back(weights_pass(slots, kernel.tiling));

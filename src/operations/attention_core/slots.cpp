@@ -32,6 +32,7 @@ AttentionSlots attention_slots(const std::vector<Operand>& operands) {
       {"kv_segment_ids", &AttentionSlots::kv_segments},
       {"q_positions", &AttentionSlots::q_positions},
       {"kv_positions", &AttentionSlots::kv_positions},
+      {"position_bias", &AttentionSlots::position_bias},
       {"sequence_start", &AttentionSlots::sequence_start},
       {"sequence_end", &AttentionSlots::sequence_end},
       {"block_tables", &AttentionSlots::block_tables},

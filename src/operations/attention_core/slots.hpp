@@ -18,8 +18,8 @@ struct AttentionSlots {
               kv_lengths = kNoOperand;
   std::size_t q_segments = kNoOperand, kv_segments = kNoOperand, q_positions = kNoOperand,
               kv_positions = kNoOperand;
-  // The keys of each sequence of one query.
-  std::size_t sequence_start = kNoOperand, sequence_end = kNoOperand;
+  // The keys of each sequence of one query, and what is added to the logits of the first of all.
+  std::size_t sequence_start = kNoOperand, sequence_end = kNoOperand, position_bias = kNoOperand;
   // Of keys in pages; `key` and `value` are then pools, and the same one where heads are combined.
   std::size_t block_tables = kNoOperand, context_lens = kNoOperand, query_start_loc = kNoOperand,
               num_seqs = kNoOperand;

@@ -42,6 +42,7 @@ void validate_ragged_decode(Problem& problem) {
             operand_text(problem, slot) + " must be [batch], [" + std::to_string(call.batch) + "]");
   }
   parse_options(problem, call);
+  call.bias_after_cap = true;
   call.causal = call.bottom_right = true;
   check_policies(problem, call);
   call.policies = true;

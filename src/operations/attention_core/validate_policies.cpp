@@ -105,6 +105,20 @@ void check_policies(const Problem& problem, AttentionProblem& call) {
     storage_or_float(slots.bias, POLICY_WIDE_BIAS);
     features |= POLICY_BIAS | (call.bias_after_cap ? POLICY_BIAS_AFTER_CAP : 0);
   }
+  const auto check_lines = [&](std::size_t slot, const std::string& line) {
+    const Shape& shape = problem.spec(slot).shape;
+    require(problem,
+            shape.size() == 1 ||
+                (shape.size() == 2 && is_one_of(shape[0], {1, call.kv_heads, call.heads})),
+            operand_text(problem, slot) + " must be [" + line + "] or [heads or kv_heads, " + line +
+                "]");
+  };
+  if (problem.has(slots.position_bias)) {
+    check_lines(slots.position_bias, "positions");
+    storage_or_float(slots.position_bias, 0);
+    if (problem.spec(slots.position_bias).shape.back() > 0)
+      features |= POLICY_BIAS | POLICY_WIDE_BIAS | POLICY_BIAS_AFTER_CAP;
+  }
   if (problem.has(slots.alibi_slopes)) {
     const Shape& shape = problem.spec(slots.alibi_slopes).shape;
     require(problem, shape == Shape{call.heads} || shape == Shape{call.batch, call.heads},
@@ -112,13 +126,9 @@ void check_policies(const Problem& problem, AttentionProblem& call) {
     features |= POLICY_ALIBI;
   }
   if (problem.has(slots.sinks)) {
-    const Shape& shape = problem.spec(slots.sinks).shape;
-    require(problem,
-            shape.size() == 1 ||
-                (shape.size() == 2 && is_one_of(shape[0], {1, call.kv_heads, call.heads})),
-            operand_text(problem, slots.sinks) + " must be [sinks] or [heads or kv_heads, sinks]");
+    check_lines(slots.sinks, "sinks");
     storage_or_float(slots.sinks, POLICY_WIDE_SINKS);
-    if (shape.back() > 0) features |= POLICY_SINKS;
+    if (problem.spec(slots.sinks).shape.back() > 0) features |= POLICY_SINKS;
   }
   for (const std::size_t slot : {slots.q_lengths, slots.kv_lengths}) {
     if (problem.has(slot)) check_lengths(problem, call, slot);

@@ -22,6 +22,11 @@ TESSERA_ABI_BEGIN
 #define CELL_RELU 128
 #define CELL_KEEPS 256  // for the way back
 #define CELL_LAST 512   // launch of a pass
+#define CELL_WIDE 1024  // panels of vectors of units, not of the gates of CELL_LANES units
+#define CELL_PROJECTS 2048
+// In arguments of steps the storage type, DTYPE_… of abi/shared.h, lies above them.
+#define CELL_TYPE_SHIFT 16
+#define CELL_TYPE(features) ((features) >> CELL_TYPE_SHIFT)
 
 // Offsets and strides count elements; places in scratch count floats.
 struct CellBeginArgs {
@@ -31,16 +36,20 @@ struct CellBeginArgs {
   u32 tokens;
   u32 inputs;
   u32 hidden;
+  u32 outputs;  // numbers of h
   u32 gates;
   u32 directions;
+  u32 units;    // columns of the product, of which each has
+  u32 depth;    // terms,
+  u32 terms;    // by fours
   u32 vectors;  // of CELL_LANES columns in a panel
   u32 panels;   // of a direction
-  u32 terms;    // of a product, by fours
   u32 errors;
   u32 weight_offset;
   u32 weight_direction;
-  u32 weight_row;
-  u32 weight_column;
+  u32 weight_unit;
+  u32 weight_term;
+  u32 weight_gate;
   u32 bias_offset;
   u32 bias_direction;
   u32 bias_row;
@@ -63,21 +72,21 @@ struct CellBeginArgs {
   u32 lengths;
   u32 state;  // two of [directions, batch, terms]
   u32 cell;   // [directions, batch, hidden]
-  u32 carry;  // likewise
+  u32 carry;  // [directions, batch, outputs]
   u32 clean;  // counts elements of `type`
 };
 
 struct CellStepArgs {
   u32 features;
-  u32 type;
   u32 step;
   u32 batch;
   u32 tokens;
   u32 hidden;
   u32 directions;
   u32 terms;
-  u32 rows;     // batch entries of a work-group
-  u32 product;  // in scratch, as what follows: [batch, tokens, directions, gates, hidden]
+  u32 to_terms;  // between rows of to_state
+  u32 rows;      // batch entries of a work-group
+  u32 product;   // in scratch, as what follows: [batch, tokens, directions, gates, hidden]
   u32 weights;
   u32 bias;
   u32 lengths;
@@ -86,7 +95,7 @@ struct CellStepArgs {
   u32 cell;
   u32 carry;
   u32 kept;    // [batch, tokens, directions, CELL_KEPT, hidden]
-  u32 before;  // [batch, tokens, directions, hidden]: h that entered a step
+  u32 before;  // [batch, tokens, directions, hidden]: h that entered a step, or what is projected
   u32 turned;  // of gru, as product: gradients of weight_hh h + bias_hh
   u32 out_offset;
   u32 out_batch;
@@ -102,6 +111,34 @@ struct CellStepArgs {
   u32 c_unit;
 };
 
+// h of a product of what the cells made; on the way back the gradient of h, as they take it.
+struct CellProjectArgs {
+  u32 features;
+  u32 step;
+  u32 batch;
+  u32 tokens;
+  u32 outputs;
+  u32 directions;
+  u32 terms;
+  u32 to_terms;
+  u32 carry_terms;  // between rows of `carry`
+  u32 rows;
+  u32 weights;  // in scratch, as what follows
+  u32 lengths;
+  u32 from_state;
+  u32 to_state;
+  u32 carry;  // h before the step, or the gradient that passes those behind lengths
+  u32 kept;   // [batch, tokens, directions, outputs]: h that entered a step; gradient of h
+  u32 out_offset;
+  u32 out_batch;
+  u32 out_token;
+  u32 out_feature;
+  u32 h_offset;
+  u32 h_direction;
+  u32 h_batch;
+  u32 h_unit;
+};
+
 TESSERA_ABI_END
 
 // What a kind of cell has.
@@ -109,6 +146,8 @@ TESSERA_ABI_END
 // Of lstm the gates and c before the step; of gru the gates and weight_hh h + bias_hh of the third;
 // of rnn h.
 #define CELL_KEPT (CELL == CELL_LSTM ? 5u : CELL == CELL_GRU ? 4u : 1u)
-// Panels of the way back have as many vectors for every cell.
+// Only lstm has projections.
+#define CELL_PROJECTED (CELL == CELL_LSTM && CELL_HAS(CELL_PROJECTS))
+// Wide panels have as many vectors for every cell.
 #define CELL_BACK_VECTORS 4
 #endif  // TESSERA_OPERATIONS_CELLS_CORE_ARGS_H

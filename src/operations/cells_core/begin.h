@@ -9,18 +9,13 @@ for (u32 i = first; i < weights; i += pace) {
   const u32 lane = i % TO_U32(CELL_LANES), v = i / TO_U32(CELL_LANES) % ARGS(vectors);
   const u32 term = i % panel_terms / (ARGS(vectors) * TO_U32(CELL_LANES));
   const u32 panel = i / panel_terms % ARGS(panels), direction = i / panel_terms / ARGS(panels);
-  u32 unit = panel * TO_U32(CELL_LANES) + lane, row = v * hidden + unit, column = term;
-  bool is_some = unit < hidden && term < hidden;
-  if (CELL_HAS(CELL_BACKWARD)) {
-    unit = (panel * ARGS(vectors) + v) * TO_U32(CELL_LANES) + lane;
-    row = term;
-    column = unit;
-    is_some = unit < hidden && term < ARGS(gates) * hidden;
-  }
+  u32 unit = panel * TO_U32(CELL_LANES) + lane;
+  if (CELL_HAS(CELL_WIDE)) unit = (panel * ARGS(vectors) + v) * TO_U32(CELL_LANES) + lane;
   float weight = 0.0f;
-  if (is_some)
-    weight = LOAD_WEIGHT(ARGS(weight_offset) + direction * ARGS(weight_direction) +
-                         row * ARGS(weight_row) + column * ARGS(weight_column));
+  if (unit < ARGS(units) && term < ARGS(depth))
+    weight =
+        LOAD_WEIGHT(ARGS(weight_offset) + direction * ARGS(weight_direction) +
+                    v * ARGS(weight_gate) + unit * ARGS(weight_unit) + term * ARGS(weight_term));
   SCRATCH(ARGS(weights) + i) = weight;
 }
 
@@ -49,19 +44,24 @@ const u32 states = ARGS(directions) * batch * terms;
 for (u32 i = first; i < 2u * states; i += pace) {
   const u32 unit = i % terms, entry = i / terms % batch, direction = i / terms / batch;
   float h = 0.0f;
-  if (CELL_HAS(CELL_HAS_H) && !CELL_HAS(CELL_BACKWARD) && i < states && unit < hidden)
+  if (CELL_HAS(CELL_HAS_H) && !CELL_HAS(CELL_BACKWARD) && i < states && unit < ARGS(outputs))
     h = LOAD_H(ARGS(h_offset) + direction * ARGS(h_direction) + entry * ARGS(h_batch) +
                unit * ARGS(h_unit));
   SCRATCH(ARGS(state) + i) = h;
 }
 for (u32 i = first; i < ARGS(directions) * batch * hidden; i += pace) {
   const u32 unit = i % hidden, entry = i / hidden % batch, direction = i / hidden / batch;
-  float c = 0.0f, h = 0.0f;
+  float c = 0.0f;
   if (CELL_HAS(CELL_HAS_C))
     c = LOAD_C(ARGS(c_offset) + direction * ARGS(c_direction) + entry * ARGS(c_batch) +
                unit * ARGS(c_unit));
   SCRATCH(ARGS(cell) + i) = c;
-  if (CELL_HAS(CELL_BACKWARD)) {
+}
+if (CELL_HAS(CELL_BACKWARD)) {
+  const u32 outputs = ARGS(outputs);
+  for (u32 i = first; i < ARGS(directions) * batch * outputs; i += pace) {
+    const u32 unit = i % outputs, entry = i / outputs % batch, direction = i / outputs / batch;
+    float h = 0.0f;
     if (CELL_HAS(CELL_HAS_H))
       h = LOAD_H(ARGS(h_offset) + direction * ARGS(h_direction) + entry * ARGS(h_batch) +
                  unit * ARGS(h_unit));

@@ -85,17 +85,19 @@ class Gatherer {
   struct WeightSums {
     explicit WeightSums(const CellProblem& call)
         : ih(at(call.gates * call.hidden), Sums(at(call.features))),
-          hh(at(call.gates * call.hidden), Sums(at(call.hidden))),
+          hh(at(call.gates * call.hidden), Sums(at(call.outputs))),
+          hr(at(call.projects ? call.outputs : 0), Sums(at(call.hidden))),
           bias_ih(at(call.gates * call.hidden), Sums(1)),
           bias_hh(at(call.gates * call.hidden), Sums(1)) {}
-    std::vector<Sums> ih, hh, bias_ih, bias_hh;
+    std::vector<Sums> ih, hh, hr, bias_ih, bias_hh;
   };
 
-  std::int64_t state_place(const Path& path) const {
-    return (path.direction * call_.batch + path.batch) * call_.hidden;
+  std::int64_t state_place(const Path& path, std::int64_t size) const {
+    return (path.direction * call_.batch + path.batch) * size;
   }
   std::int64_t output_place(const Path& path, std::int64_t token) const {
-    return ((path.batch * call_.tokens + token) * call_.directions + path.direction) * call_.hidden;
+    return ((path.batch * call_.tokens + token) * call_.directions + path.direction) *
+           call_.outputs;
   }
 
   void forward(const Path& path, std::int64_t steps) {
@@ -106,10 +108,10 @@ class Gatherer {
       gathered_.put(call_.slots.output, output_place(path, oracle_.token(path, step)), values.h);
     }
     for (std::int64_t token = path.length; token < call_.tokens; ++token)
-      gathered_.put(call_.slots.output, output_place(path, token), Estimates(at(call_.hidden)));
+      gathered_.put(call_.slots.output, output_place(path, token), Estimates(at(call_.outputs)));
     if (last < path.length) return;
-    gathered_.put(call_.slots.h_n, state_place(path), values.h);
-    gathered_.put(call_.slots.c_n, state_place(path), values.c);
+    gathered_.put(call_.slots.h_n, state_place(path, call_.outputs), values.h);
+    gathered_.put(call_.slots.c_n, state_place(path, call_.hidden), values.c);
   }
 
   void backward(const Path& path, WeightSums* sums) {
@@ -134,11 +136,13 @@ class Gatherer {
         sums->bias_ih[i].add(gradients.of_input_sums[i], &one);
         sums->bias_hh[i].add(gradients.of_hidden_sums[i], &one);
       }
+      for (std::size_t i = 0; i < sums->hr.size(); ++i)
+        sums->hr[i].add(gradients.of_h[i], made.unprojected.data());
     }
     for (std::int64_t token = path.length; token < call_.tokens; ++token)
       gathered_.put(slots.grad_input, input_place(path, token), Estimates(at(call_.features)));
-    gathered_.put(slots.grad_h0, state_place(path), dh);
-    gathered_.put(slots.grad_c0, state_place(path), dc);
+    gathered_.put(slots.grad_h0, state_place(path, call_.outputs), dh);
+    gathered_.put(slots.grad_c0, state_place(path, call_.hidden), dc);
   }
 
   std::int64_t input_place(const Path& path, std::int64_t token) const {
@@ -151,9 +155,13 @@ class Gatherer {
     for (std::int64_t i = 0; i < rows; ++i) {
       const std::int64_t row = direction * rows + i;
       gathered_.put(slots.grad_weight_ih, row * call_.features, sums.ih[at(i)].take());
-      gathered_.put(slots.grad_weight_hh, row * call_.hidden, sums.hh[at(i)].take());
+      gathered_.put(slots.grad_weight_hh, row * call_.outputs, sums.hh[at(i)].take());
       gathered_.put(slots.grad_bias_ih, row, sums.bias_ih[at(i)].take());
       gathered_.put(slots.grad_bias_hh, row, sums.bias_hh[at(i)].take());
+    }
+    for (std::size_t i = 0; i < sums.hr.size(); ++i) {
+      const std::int64_t row = direction * call_.outputs + static_cast<std::int64_t>(i);
+      gathered_.put(slots.grad_weight_hr, row * call_.hidden, sums.hr[i].take());
     }
   }
 
@@ -166,8 +174,7 @@ Extent extent_of(const CellProblem& call, double max_flops) {
   Extent extent{.steps = call.tokens};
   // Three sums for each product, and each product three times on the way back.
   const double entry =
-      (call.slots.backward() ? 18.0 : 6.0) *
-      static_cast<double>(call.tokens * call.width() * (call.hidden + call.features));
+      (call.slots.backward() ? 18.0 : 6.0) * static_cast<double>(call.tokens * call.products());
   const double entries = std::max(1.0, max_flops / std::max(entry, 1.0));
   if (entries >= static_cast<double>(call.batch)) return extent;
   extent.every =

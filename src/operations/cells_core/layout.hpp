@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "operations/cells_core/args.h"
@@ -10,27 +12,44 @@
 
 namespace tessera::operations::cells {
 
-// Packed weights of one pass, the states that they multiply, and panels of each direction.
-struct PackedPlaces {
-  std::int64_t vectors = 1, panels = 0, terms = 0;
+// Products of a step: a state times packed weights, in panels of each direction. Two states take
+// turns.
+struct PackedProduct {
+  std::int64_t units = 0, depth = 0;  // columns, and terms of each
+  std::int64_t vectors = 1, panels = 0;
+  std::int64_t terms = 0;  // depth by fours
   std::uint64_t weights = 0, state = 0;
   std::uint64_t state_size = 0;  // of one of both
 };
 
 // Places count floats.
 struct CellLayout {
-  PackedPlaces forward{}, backward{};
+  PackedProduct forward{}, project{};
   std::uint64_t product = 0, bias = 0, lengths = 0, cell = 0;
-  std::uint64_t carry = 0, kept = 0, before = 0, turned = 0, clean = 0;  // backward
+  // Backward. `before`: h that entered each step, `unprojected`: what it became h of, `of_h`: its
+  // gradient.
+  PackedProduct backward{}, project_backward{};
+  std::uint64_t carry = 0, kept = 0, before = 0, turned = 0, clean = 0;
+  std::uint64_t unprojected = 0, of_h = 0;
   std::uint64_t end = 0;
 };
 CellLayout layout_of(const Problem& problem);
 
-// Passes "begin", "forward" and, of gradients, "begin_backward" and "backward": `file` is that of
-// the step kernels without "forward.cl", and `entry` their name without "_forward".
+// Products that the library's own operations do: of all tokens before the first step, and what
+// becomes gradients of operands behind the last.
+CallStep input_product(const Problem& problem);
+std::vector<CallStep> gradient_products(const Problem& problem);
+bool copies_input(const Problem& problem);  // for the latter, with 0 behind lengths
+// The same elements with the first two axes as one; nothing where no stride says so.
+std::optional<TensorSpec> folded(const TensorSpec& spec);
+
+inline constexpr const char* kBeginKernel = "cells/core/begin.cl";  // of every way
+// Passes "begin", "forward" and, of gradients, "begin_backward" and "backward"; with projections
+// "pack", "project", "pack_backward" and "project_backward", too. `file` is that of the step
+// kernels without "forward.cl", and `entry` their name without "_forward".
 std::vector<Pass> cell_passes(const CellSlots& slots, const std::string& file,
                               const std::string& entry, bool vulkan);
-// The product of all tokens, then a launch for each of them, and the same on the way back. A
+// The product of all tokens, then launches for each of them, and the same on the way back. A
 // work-group takes ROWS batch entries and one panel.
 std::vector<Step> cell_steps(const Problem& problem, const Config& config);
 

@@ -2,6 +2,7 @@
 #include "operations/cells_core/oracle.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace tessera::operations::cells {
 namespace {
@@ -41,7 +42,11 @@ CellOracle::CellOracle(const Problem& problem, std::span<HostTensor> tensors)
   weight_hh_ = read(slots.weight_hh);
   const std::int64_t rows = call_.gates * call_.hidden;
   ih_turned_ = turned(weight_ih_, call_.directions, rows, call_.features);
-  hh_turned_ = turned(weight_hh_, call_.directions, rows, call_.hidden);
+  hh_turned_ = turned(weight_hh_, call_.directions, rows, call_.outputs);
+  if (call_.projects) {
+    weight_hr_ = read(slots.weight_hr);
+    hr_turned_ = turned(weight_hr_, call_.directions, call_.outputs, call_.hidden);
+  }
   bias_ih_ = read(slots.bias_ih);
   bias_hh_ = read(slots.bias_hh);
   h0_ = read(slots.h0);
@@ -80,15 +85,16 @@ const double* CellOracle::input(const Path& path, std::int64_t step) const {
 }
 
 StepValues CellOracle::start(const Path& path) const {
-  const std::int64_t place = (path.direction * call_.batch + path.batch) * call_.hidden;
+  const std::int64_t entry = path.direction * call_.batch + path.batch;
   StepValues values;
-  values.h = part(h0_, place, call_.hidden);
-  values.c = part(c0_, place, call_.hidden);
+  values.h = part(h0_, entry * call_.outputs, call_.outputs);
+  values.c = part(c0_, entry * call_.hidden, call_.hidden);
   return values;
 }
 
 Estimates CellOracle::last(const Path& path, std::size_t slot) const {
-  return part(read(slot), (path.direction * call_.batch + path.batch) * call_.hidden, call_.hidden);
+  const std::int64_t size = slot == call_.slots.grad_h_n ? call_.outputs : call_.hidden;
+  return part(read(slot), (path.direction * call_.batch + path.batch) * size, size);
 }
 
 StepValues CellOracle::step(const Path& path, std::int64_t step, const StepValues& before) const {
@@ -98,7 +104,7 @@ StepValues CellOracle::step(const Path& path, std::int64_t step, const StepValue
   Estimates factors(at(call_.features));
   for (std::size_t i = 0; i < factors.size(); ++i) factors[i].value = x[i];
   Estimates a = multiply(ih_turned_.data() + first * call_.features, rows, factors);
-  Estimates b = multiply(hh_turned_.data() + first * hidden, rows, before.h);
+  Estimates b = multiply(hh_turned_.data() + first * call_.outputs, rows, before.h);
   if (!bias_ih_.empty()) add_to(a, part(bias_ih_, first, rows));
   if (!bias_hh_.empty()) add_to(b, part(bias_hh_, first, rows));
   StepValues values;
@@ -135,6 +141,11 @@ StepValues CellOracle::step(const Path& path, std::int64_t step, const StepValue
     }
   }
   if (call_.slots.cell == Cell::kGru) values.recurrent.assign(b.begin() + 2 * hidden, b.end());
+  if (call_.projects) {
+    values.unprojected = std::move(values.h);
+    values.h = multiply(hr_turned_.data() + path.direction * hidden * call_.outputs, call_.outputs,
+                        values.unprojected);
+  }
   return values;
 }
 
@@ -148,9 +159,13 @@ StepGradients CellOracle::step_back(const Path& path, std::int64_t step, const S
   add_to(dh, part(grad_output_,
                   ((path.batch * call_.tokens + token(path, step)) * call_.directions +
                    path.direction) *
-                      hidden,
-                  hidden));
-  Estimates passed(at(hidden));  // to h before the step, past the product
+                      call_.outputs,
+                  call_.outputs));
+  if (call_.projects) {
+    result.of_h = dh;
+    dh = multiply(weight_hr_.data() + path.direction * call_.outputs * hidden, hidden, dh);
+  }
+  Estimates passed(at(call_.outputs));  // to h before the step, past the product
   const auto gate = [&](std::int64_t block, std::int64_t j) {
     return values.gates[at(block * hidden + j)];
   };
@@ -191,7 +206,8 @@ StepGradients CellOracle::step_back(const Path& path, std::int64_t step, const S
       n = n * gate(0, j);
     }
   }
-  dh = multiply(weight_hh_.data() + path.direction * rows * hidden, hidden, result.of_hidden_sums);
+  dh = multiply(weight_hh_.data() + path.direction * rows * call_.outputs, call_.outputs,
+                result.of_hidden_sums);
   add_to(dh, passed);
   return result;
 }

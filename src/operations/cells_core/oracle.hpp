@@ -17,16 +17,18 @@ struct Path {
   std::int64_t direction = 0, batch = 0, length = 0;
 };
 
-// What one step reads and makes, a vector of `hidden` for each; gates behind their functions, in
-// the order of the weights' blocks.
+// What one step reads and makes, a vector of `hidden` for each (of h, `outputs`); gates behind
+// their functions, in the order of the weights' blocks; `unprojected` is what becomes h by
+// weight_hr.
 struct StepValues {
   Estimates h_before, c_before, gates, recurrent;  // recurrent: weight_hh h + bias_hh of n of gru
-  Estimates h, c;
+  Estimates h, c, unprojected;
 };
 
-// Gradients that one step leaves, [gates * hidden].
+// Gradients that one step leaves, [gates * hidden], and of its h.
 struct StepGradients {
   Estimates of_input_sums, of_hidden_sums;  // of weight_ih x + bias_ih, of weight_hh h + bias_hh
+  Estimates of_h;
 };
 
 class CellOracle {
@@ -55,7 +57,8 @@ class CellOracle {
   const Problem& problem_;
   const CellProblem& call_;
   std::span<HostTensor> tensors_;
-  std::vector<double> input_, weight_ih_, weight_hh_, ih_turned_, hh_turned_, bias_ih_, bias_hh_;
+  std::vector<double> input_, weight_ih_, weight_hh_, ih_turned_, hh_turned_, weight_hr_,
+      hr_turned_, bias_ih_, bias_hh_;
   std::vector<double> h0_, c0_, grad_output_, lengths_;
 };
 

@@ -19,12 +19,14 @@ enum class Cell : std::uint8_t { kRnn, kLstm, kGru };
 struct CellSlots {
   Cell cell = Cell::kRnn;
   std::size_t input = 0, weight_ih = 1, weight_hh = 2;
+  std::size_t weight_hr = kNoOperand;  // of lstm
   std::size_t bias_ih = kNoOperand, bias_hh = kNoOperand;
   std::size_t h0 = kNoOperand, c0 = kNoOperand, lengths = kNoOperand;
   std::size_t output = kNoOperand, h_n = kNoOperand, c_n = kNoOperand;  // forward
   // Backward. A gradient of an operand has its shape and dtype.
   std::size_t grad_output = kNoOperand, grad_h_n = kNoOperand, grad_c_n = kNoOperand;
   std::size_t grad_input = kNoOperand, grad_weight_ih = kNoOperand, grad_weight_hh = kNoOperand;
+  std::size_t grad_weight_hr = kNoOperand;
   std::size_t grad_bias_ih = kNoOperand, grad_bias_hh = kNoOperand;
   std::size_t grad_h0 = kNoOperand, grad_c0 = kNoOperand;
   std::size_t count = 0;  // of operands
@@ -38,14 +40,22 @@ CellSlots cell_slots(Cell cell, bool backward);
 struct CellProblem {
   CellSlots slots{};
   std::int64_t batch = 0, tokens = 0, features = 0, hidden = 0;
+  std::int64_t outputs = 0;  // numbers of h: hidden, or those of its projection
   std::int64_t directions = 1, gates = 1;
   bool reverse = false;  // of the first direction; the second runs the other way
   bool relu = false;     // of rnn
+  bool projects = false;
 
   std::int64_t rows() const { return batch * tokens; }
   std::int64_t width() const { return directions * gates * hidden; }  // of all gates of a token
+  // Products of a token.
+  std::int64_t products() const {
+    return width() * (outputs + features) + (projects ? directions * outputs * hidden : 0);
+  }
   bool backwards(std::int64_t direction) const { return reverse != (direction == 1); }
 };
+
+inline const CellProblem& call_of(const Problem& problem) { return problem.as<CellProblem>(); }
 
 void validate_cells(Problem& problem, const CellSlots& slots);
 void reference_cells(const Problem& problem, std::span<HostTensor> tensors);

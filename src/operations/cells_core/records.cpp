@@ -7,10 +7,14 @@ namespace tessera::operations::cells {
 namespace {
 
 const std::vector<DType> kFloats{DType::kF32, DType::kF16, DType::kBF16};
-constexpr const char* kStates = "[directions, batch, hidden]";
+constexpr const char* kCells = "[directions, batch, hidden]";
 constexpr const char* kGateRows = "[directions, gates * hidden]";
 
 std::vector<Operand> operands_of(const CellSlots& slots) {
+  // h has `hidden` numbers where nothing projects it.
+  const std::string outputs = slots.weight_hr == kNoOperand ? "hidden" : "proj";
+  const std::string states = "[directions, batch, " + outputs + "]";
+  const std::string output = "[batch, seq, directions * " + outputs + "]";
   std::vector<Operand> list(slots.count);
   const auto add = [&](std::size_t slot, Operand operand) {
     if (slot == kNoOperand) return;
@@ -21,14 +25,17 @@ std::vector<Operand> operands_of(const CellSlots& slots) {
   add(slots.weight_ih, {.name = "weight_ih",
                         .shape = "[directions, gates * hidden, features]",
                         .doc = "one direction or two; blocks of hidden rows, one for each gate"});
-  add(slots.weight_hh,
-      {.name = "weight_hh", .shape = "[directions, gates * hidden, hidden]", .doc = "likewise"});
+  add(slots.weight_hh, {.name = "weight_hh",
+                        .shape = "[directions, gates * hidden, " + outputs + "]",
+                        .doc = "likewise"});
+  add(slots.weight_hr, {.name = "weight_hr",
+                        .optional = true,
+                        .shape = "[directions, proj, hidden]",
+                        .doc = "projection of h; proj is hidden where it is left out"});
   add(slots.bias_ih, {.name = "bias_ih", .optional = true, .shape = kGateRows});
   add(slots.bias_hh, {.name = "bias_hh", .optional = true, .shape = kGateRows});
-  add(slots.h0,
-      {.name = "h0", .optional = true, .shape = kStates, .doc = "0 where it is left out"});
-  add(slots.c0,
-      {.name = "c0", .optional = true, .shape = kStates, .doc = "0 where it is left out"});
+  add(slots.h0, {.name = "h0", .optional = true, .shape = states, .doc = "0 where it is left out"});
+  add(slots.c0, {.name = "c0", .optional = true, .shape = kCells, .doc = "0 where it is left out"});
   add(slots.lengths, {.name = "lengths",
                       .optional = true,
                       .shape = "[batch]",
@@ -36,23 +43,23 @@ std::vector<Operand> operands_of(const CellSlots& slots) {
                       .doc = "tokens of each batch entry; seq where it is left out"});
   add(slots.output, {.name = "output",
                      .role = Role::kOutput,
-                     .shape = "[batch, seq, directions * hidden]",
+                     .shape = output,
                      .doc = "h of each token, 0 behind lengths"});
   add(slots.h_n, {.name = "h_n",
                   .role = Role::kOutput,
                   .optional = true,
-                  .shape = kStates,
+                  .shape = states,
                   .doc = "h after the last token"});
   add(slots.c_n, {.name = "c_n",
                   .role = Role::kOutput,
                   .optional = true,
-                  .shape = kStates,
+                  .shape = kCells,
                   .doc = "c after the last token"});
-  add(slots.grad_output, {.name = "grad_output", .shape = "[batch, seq, directions * hidden]"});
+  add(slots.grad_output, {.name = "grad_output", .shape = output});
   add(slots.grad_h_n,
-      {.name = "grad_h_n", .optional = true, .shape = kStates, .doc = "0 where it is left out"});
+      {.name = "grad_h_n", .optional = true, .shape = states, .doc = "0 where it is left out"});
   add(slots.grad_c_n,
-      {.name = "grad_c_n", .optional = true, .shape = kStates, .doc = "0 where it is left out"});
+      {.name = "grad_c_n", .optional = true, .shape = kCells, .doc = "0 where it is left out"});
   for (const auto& [gradient, operand] : slots.gradients()) {
     if (gradient == kNoOperand) continue;
     Operand copy = list[operand];
@@ -97,6 +104,7 @@ std::vector<std::pair<std::size_t, std::size_t>> CellSlots::gradients() const {
   return {{grad_input, input},
           {grad_weight_ih, weight_ih},
           {grad_weight_hh, weight_hh},
+          {grad_weight_hr, weight_hr},
           {grad_bias_ih, bias_ih},
           {grad_bias_hh, bias_hh},
           {grad_h0, h0},
@@ -110,6 +118,7 @@ CellSlots cell_slots(Cell cell, bool backward) {
     if (has) slot = next++;
   };
   const bool memory = cell == Cell::kLstm;
+  give(memory, slots.weight_hr);
   give(true, slots.bias_ih);
   give(true, slots.bias_hh);
   give(true, slots.h0);
@@ -124,6 +133,7 @@ CellSlots cell_slots(Cell cell, bool backward) {
   give(backward, slots.grad_input);
   give(backward, slots.grad_weight_ih);
   give(backward, slots.grad_weight_hh);
+  give(backward && memory, slots.grad_weight_hr);
   give(backward, slots.grad_bias_ih);
   give(backward, slots.grad_bias_hh);
   give(backward, slots.grad_h0);

@@ -34,6 +34,7 @@ Tensors operands(const LayeredCall& call, std::size_t layer, const Tensor& input
   put(tensors, "input", input);
   put(tensors, "weight_ih", weights.weight_ih);
   put(tensors, "weight_hh", weights.weight_hh);
+  put(tensors, "weight_hr", weights.weight_hr);
   put(tensors, "bias_ih", weights.bias_ih);
   put(tensors, "bias_hh", weights.bias_hh);
   put(tensors, "h0", part_of(call, call.h0, layer));
@@ -42,14 +43,22 @@ Tensors operands(const LayeredCall& call, std::size_t layer, const Tensor& input
   return tensors;
 }
 
-// Room for the states of all layers, or their gradients.
-Tensor states_of(const Executor& on, const LayeredCall& call) {
-  const Tensor& weight = call.layers.front().weight_hh;
+// Room for the states of all layers, or their gradients: `weight` multiplies them.
+Tensor states_of(const Executor& on, const LayeredCall& call, const Tensor& weight) {
   if (!weight || weight.shape().size() != 3 || !call.input || call.input.shape().size() != 3)
     return {};  // the call says what is wrong
   const auto layers = static_cast<std::int64_t>(call.layers.size());
   return on.context().empty(call.input.dtype(),
                             {layers * weight.dim(0), call.input.dim(0), weight.dim(2)});
+}
+
+Tensor outputs_of(const Executor& on, const LayeredCall& call) {
+  return states_of(on, call, call.layers.front().weight_hh);
+}
+
+Tensor cells_of(const Executor& on, const LayeredCall& call) {
+  const CellWeights& weights = call.layers.front();
+  return states_of(on, call, weights.weight_hr ? weights.weight_hr : weights.weight_hh);
 }
 
 void check_states(const LayeredCall& call, const Tensor& states, const char* name) {
@@ -68,8 +77,8 @@ CellResult run_layers(const Executor& on, const LayeredCall& call, std::vector<T
     throw InvalidArgument(call.operation + ": there must be at least one layer");
   check_states(call, call.h0, "h0");
   check_states(call, call.c0, "c0");
-  CellResult result{.output = call.input, .h_n = states_of(on, call), .c_n = {}};
-  if (call.operation == "lstm") result.c_n = states_of(on, call);
+  CellResult result{.output = call.input, .h_n = outputs_of(on, call), .c_n = {}};
+  if (call.operation == "lstm") result.c_n = cells_of(on, call);
   for (std::size_t layer = 0; layer < call.layers.size(); ++layer) {
     if (inputs != nullptr) inputs->push_back(result.output);
     Tensors tensors = operands(call, layer, result.output);
@@ -106,17 +115,16 @@ CellGradients CellPullback::operator()(const Tensor& grad_output, const Tensor& 
   cells::check_states(call, grad_c_n, "grad_c_n");
   CellGradients gradients;
   gradients.layers.resize(call.layers.size());
-  if (call.h0) gradients.h0 = cells::states_of(state_->on, call);
-  if (call.c0) gradients.c0 = cells::states_of(state_->on, call);
+  if (call.h0) gradients.h0 = cells::outputs_of(state_->on, call);
+  if (call.c0) gradients.c0 = cells::cells_of(state_->on, call);
   gradients.input = grad_output;
   for (std::size_t layer = call.layers.size(); layer-- > 0;) {
     Tensors tensors = cells::operands(call, layer, state_->inputs[layer]);
     CellWeights& weights = gradients.layers[layer];
-    const std::map<std::string, Tensor*> to{{"grad_input", &gradients.input},
-                                            {"grad_weight_ih", &weights.weight_ih},
-                                            {"grad_weight_hh", &weights.weight_hh},
-                                            {"grad_bias_ih", &weights.bias_ih},
-                                            {"grad_bias_hh", &weights.bias_hh}};
+    const std::map<std::string, Tensor*> to{
+        {"grad_input", &gradients.input},       {"grad_weight_ih", &weights.weight_ih},
+        {"grad_weight_hh", &weights.weight_hh}, {"grad_weight_hr", &weights.weight_hr},
+        {"grad_bias_ih", &weights.bias_ih},     {"grad_bias_hh", &weights.bias_hh}};
     std::vector<std::string> wanted;
     for (const auto& [name, tensor] : to) {
       if (tensors.contains(name.substr(5))) wanted.push_back(name);

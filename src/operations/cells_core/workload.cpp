@@ -17,6 +17,7 @@ struct Sizes {
   std::int64_t batch = 1, tokens = 1, features = 1, hidden = 1, directions = 1;
   bool biases = false, states = false, lengths = false, reverse = false, relu = false;
   bool strided = false;
+  std::int64_t outputs = 0;  // of a projection of h
 };
 
 Case make_case(const CellSlots& slots, DType dtype, std::string name, std::string why,
@@ -30,16 +31,20 @@ Case make_case(const CellSlots& slots, DType dtype, std::string name, std::strin
   };
   const std::int64_t gates = slots.cell == Cell::kLstm ? 4 : slots.cell == Cell::kGru ? 3 : 1;
   const std::int64_t rows = gates * sizes.hidden;
-  const Shape outputs{sizes.batch, sizes.tokens, sizes.directions * sizes.hidden};
-  const Shape states{sizes.directions, sizes.batch, sizes.hidden};
+  const std::int64_t width = sizes.outputs > 0 ? sizes.outputs : sizes.hidden;
+  const Shape outputs{sizes.batch, sizes.tokens, sizes.directions * width};
+  const Shape states{sizes.directions, sizes.batch, width};
+  const Shape cells{sizes.directions, sizes.batch, sizes.hidden};
   put(true, slots.input, {sizes.batch, sizes.tokens, sizes.features}, sizes.strided);
   put(true, slots.weight_ih, {sizes.directions, rows, sizes.features});
-  put(true, slots.weight_hh, {sizes.directions, rows, sizes.hidden}, sizes.strided);
+  put(true, slots.weight_hh, {sizes.directions, rows, width}, sizes.strided);
+  put(sizes.outputs > 0, slots.weight_hr, {sizes.directions, width, sizes.hidden}, sizes.strided);
   put(sizes.biases, slots.bias_ih, {sizes.directions, rows});
   put(sizes.biases, slots.bias_hh, {sizes.directions, rows});
-  for (const std::size_t slot :
-       {slots.h0, slots.c0, slots.h_n, slots.c_n, slots.grad_h_n, slots.grad_c_n})
+  for (const std::size_t slot : {slots.h0, slots.h_n, slots.grad_h_n})
     put(sizes.states, slot, states, sizes.strided);
+  for (const std::size_t slot : {slots.c0, slots.c_n, slots.grad_c_n})
+    put(sizes.states, slot, cells, sizes.strided);
   if (sizes.lengths)
     result.operands[slots.lengths] = TensorSpec::contiguous(DType::kI32, {sizes.batch});
   put(sizes.strided, slots.output, outputs, true);
@@ -90,6 +95,15 @@ std::vector<Case> conformance(const CellSlots& slots, DType dtype) {
   add("out_of_range", "lengths below 0 and beyond the tokens", both, "out_of_range");
   add("saturated", "gates at the ends of their range", small, "saturated");
   if (!slots.backward()) add("not_finite", "NaN stays in its batch entry", small, "not_finite");
+  if (slots.weight_hr != kNoOperand) {
+    Sizes projected = both;
+    projected.outputs = 5;
+    add("projected", "h is a projection, of two directions with lengths", projected, "lengths");
+    projected.strided = true;
+    projected.outputs = 70;
+    add("projected_up", "h has more numbers than c, of several tiles, in unusual order", projected,
+        "lengths");
+  }
   if (slots.cell == Cell::kRnn) {
     small.relu = true;
     add("relu", "the other activation", small);
@@ -142,7 +156,7 @@ void fill(const Problem& problem, const Case& shape, std::span<HostTensor> tenso
     if (problem.operation->operands[slot].role != Role::kInput) continue;
     std::vector<double> values(static_cast<std::size_t>(problem.spec(slot).elements()));
     const bool weights = slot == slots.weight_ih || slot == slots.weight_hh ||
-                         slot == slots.bias_ih || slot == slots.bias_hh;
+                         slot == slots.weight_hr || slot == slots.bias_ih || slot == slots.bias_hh;
     for (double& value : values) value = weights ? uniform(generator) : normal(generator);
     if (slot == slots.input && shape.data == "saturated") {
       for (double& value : values) value *= 60;
@@ -176,9 +190,8 @@ Workload cells_workload(const CellSlots& slots) {
                        double max_flops) { return expect_cells(problem, tensors, max_flops); };
   workload.flops = [](const Problem& problem) {
     const auto& call = problem.as<CellProblem>();
-    const double forward = 2.0 * static_cast<double>(call.rows()) *
-                           static_cast<double>(call.width()) *
-                           static_cast<double>(call.features + call.hidden);
+    const double forward =
+        2.0 * static_cast<double>(call.rows()) * static_cast<double>(call.products());
     return call.slots.backward() ? 3 * forward : forward;
   };
   return workload;

@@ -19,9 +19,6 @@ struct CumsumArgs {
   u32 in_type;  // DTYPE_… of abi/shared.h
   u32 out_type;
   f32 scale;
-  u32 errors;
-  u32 cu_offset;
-  u32 cu_stride;
   u32 in_offset;
   u32 in_batch;
   u32 in_token;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // An item for each column of a chunk or sequence: any device.
 #include <algorithm>
-#include <cstddef>
 #include <string>
 
+#include "operations/common/boundaries.hpp"
 #include "operations/common/launch.hpp"
 #include "operations/cumsum/args.h"
 #include "operations/cumsum/call.hpp"
@@ -36,11 +36,7 @@ std::vector<std::byte> arguments(const Problem& problem, const Config& /*config*
   args.in_type = dtype_axis(from.dtype);
   args.out_type = dtype_axis(to.dtype);
   args.scale = static_cast<float>(call.scale);
-  if (call.sequences) {
-    args.boundaries = narrow(*call.sequences + 1);
-    args.cu_offset = narrow(problem.spec(kCumsumOffsets).offset);
-    args.cu_stride = narrow(problem.spec(kCumsumOffsets).strides[0]);
-  }
+  if (call.sequences) args.boundaries = narrow(*call.sequences + 1);
   const std::size_t token = call.token_axis(), head = call.head_axis();
   args.in_offset = narrow(from.offset);
   args.in_batch = narrow(from.strides[0]);
@@ -59,7 +55,7 @@ Refusal rejects(const Problem& problem, const Config& /*config*/, const DevicePr
   if (Refusal no = rejects_storage16(problem, profile)) return no;
   // lavapipe ends a kernel's loops after 65535 rounds in all.
   const CumsumCall& call = call_of(problem);
-  const std::int64_t longest = call.sequences ? 2 * call.tokens + *call.sequences : call.chunk;
+  const std::int64_t longest = call.sequences ? 2 * call.tokens : call.chunk;
   const std::int64_t rounds =
       longest * ceil_div(std::max<std::int64_t>(call.batch * units_of(call), 1), kMostGroups);
   if (profile.backend == Backend::kVulkan && is_cpu(profile) && rounds > 60000)
@@ -86,8 +82,7 @@ Way cumsum_columns_way() {
   pass.name = "scan";
   pass.opencl = {.file = "recurrence/scan/scan.cl", .entry = "cumsum_scan"};
   pass.vulkan = {.file = "recurrence/scan/scan.comp", .entry = "main"};
-  pass.bindings = {kCumsumInput, kCumsumOffsets, kCumsumOutput, kErrors};
-  pass.errors_at = offsetof(abi::CumsumArgs, errors);
+  pass.bindings = {kCumsumInput, kScratch, kCumsumOutput};
   pass.axes = [](const Problem& problem, const DeviceProfile& profile) {
     return profile.backend == Backend::kVulkan ? storage_axes(problem, profile)
                                                : std::vector<Define>{};
@@ -98,7 +93,15 @@ Way cumsum_columns_way() {
                 static_cast<std::uint32_t>(std::min(call.batch * units_of(call), kMostGroups))};
   };
   pass.args = arguments;
-  variant.passes = {std::move(pass)};
+  variant.passes = {
+      boundaries_pass(kCumsumOffsets, kNoOperand,
+                      [](const Problem& problem, const Config&) -> Boundaries {
+                        return {.tokens = call_of(problem).tokens, .outside = 0, .decreases = 1};
+                      }),
+      std::move(pass)};
+  variant.scratch_bytes = [](const Problem& problem, const Config&) {
+    return boundaries_bytes(problem, kCumsumOffsets);
+  };
   return {.variant = std::move(variant),
           .rule = {.why = "runs everywhere",
                    .when = [](const Problem&, const DeviceProfile&) { return true; },

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The body of recurrence/scan/scan.cl and scan.comp. Text for OpenCL C and GLSL.
+// The body of recurrence/scan/scan.cl and scan.comp. Text for OpenCL C and GLSL. LOAD_BOUNDARY(i)
+// is what common/boundaries has left.
 
 const u32 columns = ARGS(heads) * ARGS(dim);
 const u32 column = GROUP_ID_X * TO_U32(WG_X) + LOCAL_ID_X;
@@ -15,20 +16,8 @@ if (column < columns) {
     u32 begin = unit * ARGS(chunk), end = min(begin + ARGS(chunk), tokens);
     if (ARGS(boundaries) != 0u) {
       const bool is_last = unit + 2u >= ARGS(boundaries), is_some = unit + 1u < ARGS(boundaries);
-      // Boundaries are cut to the tokens and to not decrease.
-      int low = 0;
-      for (u32 i = 0u; i <= unit; ++i) low = max(low, clamp(LOAD_BOUNDARY(i), 0, TO_INT(tokens)));
-      begin = is_some ? TO_U32(low) : tokens;
-      end = begin;
-      if (is_some) end = TO_U32(max(low, clamp(LOAD_BOUNDARY(unit + 1u), 0, TO_INT(tokens))));
-      if (column == 0u) {
-        const u32 last = is_last ? ARGS(boundaries) - 1u : unit;
-        for (u32 i = unit; i <= last; ++i) {
-          const int boundary = LOAD_BOUNDARY(i);
-          if (boundary < 0 || boundary > TO_INT(tokens)) RAISE(0u, i);
-        }
-        if (is_some && LOAD_BOUNDARY(unit + 1u) < LOAD_BOUNDARY(unit)) RAISE(1u, unit + 1u);
-      }
+      begin = is_some ? TO_U32(LOAD_BOUNDARY(unit)) : tokens;
+      end = is_some ? TO_U32(LOAD_BOUNDARY(unit + 1u)) : tokens;
       // Tokens of no sequence: 0 times the scale, which no compiler knows to be finite.
       const u32 before = unit == 0u ? begin : 0u;
       const u32 behind = is_last ? end : tokens;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The typed functions.
 #include <array>
+#include <memory>
 #include <string>
 #include <utility>
 
 #include "base/system/out_of_memory.hpp"
+#include "tessera/error.hpp"
 #include "tessera/operations/kv_cache.hpp"
 
 namespace tessera {
@@ -12,6 +14,14 @@ namespace {
 
 void add(Tensors& tensors, const char* name, const Tensor& tensor) {
   if (tensor) tensors.emplace(name, tensor);
+}
+
+void add(Tensors& tensors, const CacheSlots& slots) {
+  add(tensors, "slot_mapping", slots.slot_mapping);
+  add(tensors, "block_tables", slots.block_tables);
+  add(tensors, "kv_lens", slots.kv_lens);
+  add(tensors, "query_start_loc", slots.query_start_loc);
+  add(tensors, "num_seqs", slots.num_seqs);
 }
 
 }  // namespace
@@ -23,12 +33,24 @@ void append_to_cache(const Executor& on, const Tensor& keys, const Tensor& value
   add(tensors, "value_cache", cache.values);
   add(tensors, "key_scale", cache.key_scale);
   add(tensors, "value_scale", cache.value_scale);
-  add(tensors, "slot_mapping", slots.slot_mapping);
-  add(tensors, "block_tables", slots.block_tables);
-  add(tensors, "kv_lens", slots.kv_lens);
-  add(tensors, "query_start_loc", slots.query_start_loc);
-  add(tensors, "num_seqs", slots.num_seqs);
+  add(tensors, slots);
   on.run("append_to_cache", std::move(tensors));
+} catch (...) {
+  rethrow_as_error();
+}
+
+CacheGradients append_to_cache_backward(const Executor& on, const PagedCache& grad_cache,
+                                        const CacheSlots& slots,
+                                        std::optional<std::int64_t> tokens) try {
+  if (grad_cache.key_scale || grad_cache.value_scale)
+    throw InvalidArgument("append_to_cache_backward: gradients have no scales");
+  Tensors tensors{{"grad_key_cache", grad_cache.keys}};
+  add(tensors, "grad_value_cache", grad_cache.values);
+  add(tensors, slots);
+  Options options;
+  if (tokens) options["tokens"] = *tokens;
+  Tensors results = on.run("append_to_cache_backward", std::move(tensors), std::move(options));
+  return {.keys = std::move(results["grad_keys"]), .values = std::move(results["grad_values"])};
 } catch (...) {
   rethrow_as_error();
 }
@@ -65,4 +87,36 @@ Tensor dequantise_cache(const Executor& on, const Tensor& codes, const Tensor& s
   rethrow_as_error();
 }
 
+namespace vjp {
+
+struct CachePullback::State {
+  Executor on;
+  CacheSlots slots;
+  std::int64_t tokens = 0;
+};
+
+struct CacheMaker {
+  static CachePullback make(const Executor& on, const CacheSlots& slots, std::int64_t tokens) {
+    return CachePullback(std::make_shared<CachePullback::State>(
+        CachePullback::State{.on = on, .slots = slots, .tokens = tokens}));
+  }
+};
+
+CacheGradients CachePullback::operator()(const PagedCache& grad_cache) const try {
+  return append_to_cache_backward(state_->on, grad_cache, state_->slots, state_->tokens);
+} catch (...) {
+  rethrow_as_error();
+}
+
+CachePullback append_to_cache(const Executor& on, const Tensor& keys, const Tensor& values,
+                              const PagedCache& cache, const CacheSlots& slots) try {
+  if (cache.key_scale || cache.value_scale)
+    throw InvalidArgument("vjp::append_to_cache: a cache of codes is rounded and has no gradient");
+  tessera::append_to_cache(on, keys, values, cache, slots);
+  return CacheMaker::make(on, slots, keys.shape().at(0));
+} catch (...) {
+  rethrow_as_error();
+}
+
+}  // namespace vjp
 }  // namespace tessera

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Made-up calls of append_to_cache, and what they must give.
+// Made-up calls of append_to_cache and of its gradient, and what they must give.
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -280,6 +280,68 @@ std::vector<Case> codes_cases(const StorageTypes& types) {
   return cases;
 }
 
+std::vector<Case> append_benchmarks(const StorageTypes& types) {
+  return {
+      make(types,
+           {"t8192_h8_d128", "a chunk of prefills, pages of 16", 8192, 8, 1024, 16, 128, 128}),
+      make(types, {"t256_h8_d128", "a decode of 256 sequences", 256, 8, 1024, 16, 128, 128, 256})};
+}
+
+// ---- append_to_cache_backward -------------------------------------------------------------------
+
+// The operands are gradients of those of the call.
+std::vector<Case> gradients_of(std::vector<Case> cases) {
+  for (Case& call : cases) {
+    if (!call.operands[kSlotMapping]) call.options["tokens"] = call.operands[kKeys]->shape[0];
+    call.operands.resize(kValueCache + 1);
+  }
+  return cases;
+}
+
+StorageTypes types_of_call(const StorageTypes& types) {
+  return *std::ranges::find(append_types(), types.name(), &StorageTypes::name);
+}
+
+void fill_gradients(const Problem& problem, const Case& shape, std::span<HostTensor> tensors) {
+  std::mt19937_64 random(shape.seed * 1000003 + 23);
+  fill_places(problem, shape, tensors, random);
+  for (const std::size_t slot : {kKeyCache, kValueCache}) {
+    if (!problem.has(slot)) continue;
+    fill_normal(tensors[slot], random, 1);
+    if (shape.data == "wild") make_wild(tensors[slot]);
+  }
+}
+
+std::vector<Expectation> expect_gradients(const Problem& problem, std::span<HostTensor> tensors,
+                                          const Arithmetic& /*bits are moved*/,
+                                          double /*max_flops*/) {
+  const Places places = places_of(problem, tensors);
+  std::vector<Expectation> expected;
+  const auto expect_gradient = [&](std::size_t rows, std::size_t cache) {
+    const PoolShape pool = pool_of(problem.spec(cache));
+    Expectation to{.slot = rows}, left{.slot = cache};
+    for (const std::int64_t place : places.slots) {
+      for (std::int64_t head = 0; head < pool.heads; ++head) {
+        std::vector<double> row(static_cast<std::size_t>(pool.dim), 0.0);
+        if (place != kNowhere) {
+          row =
+              row_of(tensors[cache], {place / pool.page_size, head, place % pool.page_size}).read();
+        }
+        to.values.insert(to.values.end(), row.begin(), row.end());
+      }
+    }
+    to.bounds.resize(to.values.size(), 0);
+    left.elements = written_by_append(problem, tensors, cache);
+    left.values.resize(left.elements.size(), 0);
+    left.bounds.resize(left.elements.size(), 0);
+    if (!to.values.empty()) expected.push_back(std::move(to));
+    if (!left.elements.empty()) expected.push_back(std::move(left));
+  };
+  expect_gradient(kKeys, kKeyCache);
+  if (problem.has(kValues)) expect_gradient(kValues, kValueCache);
+  return expected;
+}
+
 }  // namespace
 
 Workload append_workload() {
@@ -287,12 +349,7 @@ Workload append_workload() {
   workload.cases = [](const StorageTypes& types) {
     return is_code(types.of("key_cache")) ? codes_cases(types) : plain_cases(types);
   };
-  workload.benchmarks = [](const StorageTypes& types) {
-    return std::vector<Case>{make(types, {"t8192_h8_d128", "a chunk of prefills, pages of 16", 8192,
-                                          8, 1024, 16, 128, 128}),
-                             make(types, {"t256_h8_d128", "a decode of 256 sequences", 256, 8, 1024,
-                                          16, 128, 128, 256})};
-  };
+  workload.benchmarks = append_benchmarks;
   workload.fill = fill;
   workload.expect = expect;
   workload.bytes = [](const Problem& problem) {
@@ -302,6 +359,26 @@ Workload append_workload() {
     const auto features =
         static_cast<double>(call.keys.dim * call.keys.heads + call.values.dim * call.values.heads);
     return static_cast<double>(call.tokens) * features * bits / 8;
+  };
+  return workload;
+}
+
+Workload append_backward_workload() {
+  Workload workload;
+  workload.cases = [](const StorageTypes& types) {
+    return gradients_of(plain_cases(types_of_call(types)));
+  };
+  workload.benchmarks = [](const StorageTypes& types) {
+    return gradients_of(append_benchmarks(types_of_call(types)));
+  };
+  workload.fill = fill_gradients;
+  workload.expect = expect_gradients;
+  workload.bytes = [](const Problem& problem) {
+    const auto& call = problem.as<AppendProblem>();
+    const auto features =
+        static_cast<double>(call.keys.dim * call.keys.heads + call.values.dim * call.values.heads);
+    return static_cast<double>(3 * call.tokens) * features *
+           static_cast<double>(bits_of(problem.dtype)) / 8;
   };
   return workload;
 }

@@ -35,6 +35,7 @@ struct CacheCopyArgs {
   u32 units;      // of a row
   u32 from_list;  // where the n of the rows' sources begin in scratch, or CACHE_NO_LIST
   u32 to_list;
+  u32 moves;  // not 0: rows of no source are cleared, and sources behind the copy
   STRUCT(CacheRows) from;
   STRUCT(CacheRows) to;
 };

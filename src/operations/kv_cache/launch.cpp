@@ -76,6 +76,10 @@ std::int64_t places_length(const Problem& problem) {
   return std::int64_t{ceil_div(problem.as<AppendProblem>().tokens, 4)} * 4;
 }
 
+std::int64_t boundaries_at(const Problem& problem) {
+  return 8 * places_length(problem) + 4 * problem.as<AppendProblem>().keys.slots();
+}
+
 Stage stage_of(const Problem& problem) {
   const auto& call = problem.as<CopyProblem>();
   Stage stage{.owners = std::int64_t{ceil_div(call.pairs, 4)} * 64};
@@ -101,7 +105,7 @@ abi::CachePlacesArgs places_arguments(const Problem& problem, abi::u32 round) {
           .tables_stride =
               problem.has(kBlockTables) ? narrow(problem.spec(kBlockTables).strides[0]) : 0U,
           .lengths_offset = offset_of(problem, kKvLens),
-          .starts_offset = offset_of(problem, kQueryStartLoc),
+          .boundaries = narrow(boundaries_at(problem) / 4),
           .counted = problem.has(kNumSeqs) ? 1U : 0U,
           .count_offset = offset_of(problem, kNumSeqs),
           .errors = 0,

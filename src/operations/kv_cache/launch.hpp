@@ -29,6 +29,7 @@ std::int64_t unit_of(DType dtype, std::int64_t dim, const RowStrides& from, cons
 
 // Places in scratch, in entries of 4 bytes.
 std::int64_t places_length(const Problem& problem);  // of one list of append_to_cache
+std::int64_t boundaries_at(const Problem& problem);  // of its sequences, in bytes
 struct Stage {
   std::int64_t owners = 0;         // where the words of pages begin, in bytes
   std::int64_t lists = 0;          // bytes that these and the lists take, a multiple of 16

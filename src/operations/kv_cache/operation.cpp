@@ -40,33 +40,21 @@ constexpr const char* kPoolAxes = "[pages, heads, page_size, dim]";
 constexpr const char* kScaleDoc =
     "what a code times this means; broadcasts to [pages, heads, page_size]";
 
-Operation append_to_cache() {
-  Operation operation;
-  operation.name = "append_to_cache";
-  operation.summary = "writes the keys and values of new tokens into their pages";
-  operation.formula =
-      "key_cache[slot / page_size, h, slot % page_size] = keys[t, h], where slot is "
-      "slot_mapping[t], or that of position kv_lens[n] - query_start_loc[n + 1] + t of sequence n";
-  const char* own = "of codes; one for each token and head is made and written, others are read";
-  operation.operands = {
-      tensor("keys", Role::kInput, "[tokens, heads, dim]", kFloatDtypes, "of the new tokens"),
-      optional(tensor("values", Role::kInput, "[tokens, heads, value_dim]", kFloatDtypes,
-                      "in the dtype of keys")),
-      index("slot_mapping", true, "[tokens]", "page page_size + slot of each token; -1 skips it"),
-      index("block_tables", true, "[max_seqs, pages_per_seq]",
-            "the pages of each sequence; read where new tokens lie"),
-      index("kv_lens", true, "[max_seqs]", "lengths of the sequences with their new tokens"),
-      index("query_start_loc", true, "[max_seqs + 1]",
-            "sequence n has tokens query_start_loc[n] to query_start_loc[n + 1] - 1"),
-      index("num_seqs", true, "[1]", "how many sequences there are; all without it"),
-      tensor("key_cache", Role::kInOut, kPoolAxes, kPoolDtypes,
-             "other slots keep their bits; any strides but along the last axis"),
-      optional(tensor("value_cache", Role::kInOut, "[pages, heads, page_size, value_dim]",
-                      kPoolDtypes, "in the dtype of key_cache")),
-      optional(tensor("key_scale", Role::kInOut, "[pages, heads, page_size]", {DType::kF32}, own)),
-      optional(
-          tensor("value_scale", Role::kInOut, "[pages, heads, page_size]", {DType::kF32}, own))};
-  operation.types = append_types();
+// Where tokens go.
+void add_tables(std::vector<Operand>& operands) {
+  operands.insert(
+      operands.end(),
+      {index("slot_mapping", true, "[tokens]", "page page_size + slot of each token; -1 skips it"),
+       index("block_tables", true, "[max_seqs, pages_per_seq]",
+             "the pages of each sequence; read where new tokens lie"),
+       index("kv_lens", true, "[max_seqs]", "lengths of the sequences with their new tokens"),
+       index("query_start_loc", true, "[max_seqs + 1]",
+             "sequence n has tokens query_start_loc[n] to query_start_loc[n + 1] - 1"),
+       index("num_seqs", true, "[1]", "how many sequences there are; all without it")});
+}
+
+// What tables may have wrong.
+void add_errors_of_tables(Operation& operation) {
   operation.errors = {
       {.kind = "slot_outside_pool",
        .operand = "slot_mapping",
@@ -83,14 +71,71 @@ Operation append_to_cache() {
       {.kind = "page_outside_pool",
        .operand = "block_tables",
        .sentence = "names a page outside the pool, and a new token belongs there"}};
-  operation.validate = validate_append;
-  operation.reference = reference_append;
   operation.raises = [](const Problem& problem, std::span<HostTensor> tensors) {
     return places_of(problem, tensors).raised;
   };
+}
+
+Operation append_to_cache() {
+  Operation operation;
+  operation.name = "append_to_cache";
+  operation.summary = "writes the keys and values of new tokens into their pages";
+  operation.formula =
+      "key_cache[slot / page_size, h, slot % page_size] = keys[t, h], where slot is "
+      "slot_mapping[t], or that of position kv_lens[n] - query_start_loc[n + 1] + t of sequence n";
+  const char* own = "of codes; one for each token and head is made and written, others are read";
+  operation.operands = {
+      tensor("keys", Role::kInput, "[tokens, heads, dim]", kFloatDtypes, "of the new tokens"),
+      optional(tensor("values", Role::kInput, "[tokens, heads, value_dim]", kFloatDtypes,
+                      "in the dtype of keys"))};
+  add_tables(operation.operands);
+  operation.operands.insert(
+      operation.operands.end(),
+      {tensor("key_cache", Role::kInOut, kPoolAxes, kPoolDtypes,
+              "other slots keep their bits; any strides but along the last axis"),
+       optional(tensor("value_cache", Role::kInOut, "[pages, heads, page_size, value_dim]",
+                       kPoolDtypes, "in the dtype of key_cache")),
+       optional(tensor("key_scale", Role::kInOut, "[pages, heads, page_size]", {DType::kF32}, own)),
+       optional(
+           tensor("value_scale", Role::kInOut, "[pages, heads, page_size]", {DType::kF32}, own))});
+  operation.types = append_types();
+  add_errors_of_tables(operation);
+  operation.validate = validate_append;
+  operation.reference = reference_append;
   operation.writes = written_by_append;
   add_ways(operation, {append_way(), append_codes_way()});
   operation.workload = append_workload();
+  return operation;
+}
+
+Operation append_to_cache_backward() {
+  Operation operation;
+  operation.name = "append_to_cache_backward";
+  operation.summary = "the gradients of new keys and values, and of the caches before them";
+  operation.formula =
+      "grad_keys[t, h] = grad_key_cache[slot / page_size, h, slot % page_size], which becomes 0; 0 "
+      "for tokens that append_to_cache did not write";
+  operation.operands = {tensor("grad_keys", Role::kOutput, "[tokens, heads, dim]", kFloatDtypes,
+                               "in the dtype of grad_key_cache"),
+                        optional(tensor("grad_values", Role::kOutput, "[tokens, heads, value_dim]",
+                                        kFloatDtypes, "there where grad_value_cache is"))};
+  add_tables(operation.operands);
+  operation.operands.insert(
+      operation.operands.end(),
+      {tensor("grad_key_cache", Role::kInOut, kPoolAxes, kFloatDtypes,
+              "of the cache after the call; becomes that of the cache before it"),
+       optional(tensor("grad_value_cache", Role::kInOut, "[pages, heads, page_size, value_dim]",
+                       kFloatDtypes, "in the dtype of grad_key_cache"))});
+  operation.options = {{.name = "tokens",
+                        .type = "int",
+                        .doc = "how many there are; not set: as many as slot_mapping has"}};
+  operation.types = gradient_types();
+  add_errors_of_tables(operation);
+  operation.validate = validate_append_backward;
+  operation.reference = reference_append_backward;
+  operation.writes = written_by_append;
+  add_ways(operation, {append_backward_way()});
+  operation.workload = append_backward_workload();
   return operation;
 }
 
@@ -180,7 +225,8 @@ Operation dequantise_cache() {
 }  // namespace
 
 std::vector<Operation> kv_cache() {
-  return {append_to_cache(), copy_pages(), quantise_cache(), dequantise_cache()};
+  return {append_to_cache(), append_to_cache_backward(), copy_pages(), quantise_cache(),
+          dequantise_cache()};
 }
 
 }  // namespace tessera::operations::kv_cache

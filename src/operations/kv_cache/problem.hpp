@@ -13,6 +13,8 @@
 
 namespace tessera::operations::kv_cache {
 
+// Also of append_to_cache_backward: what the call reads is a gradient that it writes there, and
+// there are no scales.
 enum AppendSlot : std::size_t {
   kKeys,
   kValues,
@@ -59,6 +61,7 @@ struct CodesProblem {
 };
 
 void validate_append(Problem& problem);
+void validate_append_backward(Problem& problem);
 void validate_copy_pages(Problem& problem);
 void validate_quantise(Problem& problem);
 void validate_dequantise(Problem& problem);
@@ -68,6 +71,7 @@ bool has_own_scales(const Problem& problem, std::size_t scale, const PoolShape& 
 
 // The combinations of dtypes.
 const std::vector<StorageTypes>& append_types();    // "bf16", "bf16_i8"
+const std::vector<StorageTypes>& gradient_types();  // of append_to_cache_backward
 const std::vector<StorageTypes>& pool_types();      // of copy_pages
 const std::vector<StorageTypes>& quantise_types();  // "bf16_i8"
 const std::vector<StorageTypes>& dequantise_types();
@@ -84,11 +88,13 @@ Places places_of(const Problem& problem, std::span<HostTensor> tensors);
 Places pages_of(const Problem& problem, std::span<HostTensor> tensors);
 
 void reference_append(const Problem& problem, std::span<HostTensor> tensors);
+void reference_append_backward(const Problem& problem, std::span<HostTensor> tensors);
 void reference_copy_pages(const Problem& problem, std::span<HostTensor> tensors);
 void reference_quantise(const Problem& problem, std::span<HostTensor> tensors);
 void reference_dequantise(const Problem& problem, std::span<HostTensor> tensors);
 
 Workload append_workload();
+Workload append_backward_workload();
 Workload copy_pages_workload();
 Workload quantise_workload();
 Workload dequantise_workload();
@@ -99,6 +105,7 @@ std::vector<std::size_t> written_by_copy(const Problem& problem, std::span<HostT
 
 Way append_way();
 Way append_codes_way();
+Way append_backward_way();
 Way copy_pages_way();
 Way quantise_way();
 Way dequantise_way();

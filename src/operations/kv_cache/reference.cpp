@@ -51,6 +51,26 @@ void append(std::span<HostTensor> tensors, const Places& places, std::size_t row
   }
 }
 
+// The gradients of the written rows, and zeros in their places.
+void take(std::span<HostTensor> tensors, const Places& places, std::size_t rows,
+          std::size_t cache) {
+  const Shape& pool = tensors[cache].spec.shape;
+  const std::vector<double> zeros(static_cast<std::size_t>(pool[3]), 0.0);
+  for (std::size_t n = 0; n < places.slots.size(); ++n) {
+    for (std::int64_t head = 0; head < pool[1]; ++head) {
+      HostTensor to = row_of(tensors[rows], {std::int64_t(n), head});
+      if (places.slots[n] == kNowhere) {
+        to.write(zeros);
+        continue;
+      }
+      const std::int64_t page = places.slots[n] / pool[2], slot = places.slots[n] % pool[2];
+      HostTensor from = row_of(tensors[cache], {page, head, slot});
+      copy_row(from, to);
+      from.write(zeros);
+    }
+  }
+}
+
 }  // namespace
 
 HostTensor row_of(const HostTensor& tensor, const std::vector<std::int64_t>& index) {
@@ -132,6 +152,12 @@ void reference_append(const Problem& problem, std::span<HostTensor> tensors) {
   if (problem.has(kValues))
     append(tensors, places, kValues, kValueCache, kValueScale,
            has_own_scales(problem, kValueScale, call.values));
+}
+
+void reference_append_backward(const Problem& problem, std::span<HostTensor> tensors) {
+  const Places places = places_of(problem, tensors);
+  take(tensors, places, kKeys, kKeyCache);
+  if (problem.has(kValues)) take(tensors, places, kValues, kValueCache);
 }
 
 void reference_copy_pages(const Problem& problem, std::span<HostTensor> tensors) {

@@ -33,8 +33,8 @@ struct CachePlacesArgs {
   u32 tables_offset;
   u32 tables_stride;  // from one sequence to the next
   u32 lengths_offset;
-  u32 starts_offset;
-  u32 counted;  // not 0: num_seqs says how many sequences there are
+  u32 boundaries;  // where the offsets of sequences begin in scratch
+  u32 counted;     // not 0: num_seqs says how many sequences there are
   u32 count_offset;
   u32 errors;
   u32 round;  // of last

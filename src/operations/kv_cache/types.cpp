@@ -38,6 +38,18 @@ const std::vector<StorageTypes>& append_types() {
   return *types;
 }
 
+const std::vector<StorageTypes>& gradient_types() {
+  static const auto* const types = [] {
+    auto* const all = new std::vector<StorageTypes>;
+    for (const DType dtype : kFloatTypes) {
+      all->emplace_back(std::string(to_string(dtype)),
+                        std::vector<std::pair<std::string, DType>>{{"grad_key_cache", dtype}});
+    }
+    return all;
+  }();
+  return *types;
+}
+
 const std::vector<StorageTypes>& pool_types() {
   static const auto* const types = [] {
     auto* const all = new std::vector<StorageTypes>;

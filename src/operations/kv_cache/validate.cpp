@@ -94,6 +94,43 @@ void check_tables(const Problem& problem, AppendProblem& call) {
           operand_text(problem, kBlockTables) + " has room for 2^31 tokens or more");
 }
 
+void check_places(const Problem& problem, AppendProblem& call) {
+  if (!call.mapped) return check_tables(problem, call);
+  for (const std::size_t slot : {kBlockTables, kKvLens, kQueryStartLoc, kNumSeqs}) {
+    require(problem, !problem.has(slot),
+            "takes slot_mapping or tables, and not " + name_of(problem, slot) + " beside it");
+  }
+  require_list(problem, kSlotMapping, call.tokens);
+}
+
+void check_pages(const Problem& problem, const AppendProblem& call) {
+  require(problem,
+          call.values.pages == call.keys.pages && call.values.page_size == call.keys.page_size,
+          operand_text(problem, kValueCache) + " and " + operand_text(problem, kKeyCache) +
+              " differ in pages");
+}
+
+// The gradient of new rows, which the call makes, and that of their cache.
+PoolShape check_gradient(Problem& problem, std::size_t rows, std::size_t cache,
+                         std::int64_t tokens) {
+  require_pool(problem, cache);
+  const PoolShape pool = pool_of(problem.spec(cache));
+  problem.infer_output(rows, problem.dtype, {tokens, pool.heads, pool.dim});
+  require_rows(problem, rows);
+  return pool;
+}
+
+// A list of slots has as many entries as there are tokens; tables do not say.
+std::int64_t tokens_option(const Problem& problem, bool mapped) {
+  const auto tokens = kernel::integers_option(problem, "tokens");
+  const bool is_number = !tokens || (tokens->size() == 1 && tokens->front() >= 0);
+  if (!is_number) kernel::bad_option(problem, "tokens", "an integer of at least 0");
+  if (tokens) return tokens->front();
+  require(problem, mapped, "needs the option tokens, for tables do not say how many there are");
+  require_rank(problem, kSlotMapping, 1);
+  return problem.spec(kSlotMapping).shape[0];
+}
+
 std::string pool_key(const PoolShape& pool) {
   return ";heads=" + std::to_string(pool.heads) + ";page=" + std::to_string(pool.page_size) +
          ";dim=" + std::to_string(pool.dim);
@@ -126,10 +163,7 @@ void validate_append(Problem& problem) {
     require(problem, problem.spec(kValues).shape[0] == call.tokens,
             operand_text(problem, kValues) + " and " + operand_text(problem, kKeys) +
                 " differ in tokens");
-    require(problem,
-            call.values.pages == call.keys.pages && call.values.page_size == call.keys.page_size,
-            operand_text(problem, kValueCache) + " and " + operand_text(problem, kKeyCache) +
-                " differ in pages");
+    check_pages(problem, call);
     require(problem,
             problem.spec(kValues).dtype == problem.dtype &&
                 problem.spec(kValueCache).dtype == problem.spec(kKeyCache).dtype,
@@ -137,19 +171,33 @@ void validate_append(Problem& problem) {
   } else {
     require(problem, !problem.has(kValueScale), "value_scale belongs to a value_cache");
   }
-  if (call.mapped) {
-    for (const std::size_t slot : {kBlockTables, kKvLens, kQueryStartLoc, kNumSeqs}) {
-      require(problem, !problem.has(slot),
-              "takes slot_mapping or tables, and not " + name_of(problem, slot) + " beside it");
-    }
-    require_list(problem, kSlotMapping, call.tokens);
-  } else {
-    check_tables(problem, call);
-  }
+  check_places(problem, call);
   problem.key = "types=" + problem.types.name() + ";tokens=" + bucket(call.tokens) +
                 pool_key(call.keys) + ";values=" + std::to_string(call.values.dim) +
                 ";own=" + (has_own_scales(problem, kKeyScale, call.keys) ? "1" : "0") +
                 (has_own_scales(problem, kValueScale, call.values) ? "1" : "0");
+  problem.set_details(call);
+}
+
+void validate_append_backward(Problem& problem) {
+  problem.dtype = problem.spec(kKeyCache).dtype;
+  AppendProblem call{.tokens = 0, .mapped = problem.has(kSlotMapping)};
+  call.tokens = tokens_option(problem, call.mapped);
+  require(problem, call.tokens < kMost / 4, "counts tokens to 2^29");
+  call.keys = check_gradient(problem, kKeys, kKeyCache, call.tokens);
+  const bool has_values = problem.has(kValueCache);
+  require(problem, has_values || !problem.requested[kValues], "grad_values needs grad_value_cache");
+  problem.requested[kValues] = has_values;
+  if (has_values) {
+    require(problem, problem.spec(kValueCache).dtype == problem.dtype,
+            "gradients of keys and values must have one dtype");
+    call.values = check_gradient(problem, kValues, kValueCache, call.tokens);
+    check_pages(problem, call);
+  }
+  check_places(problem, call);
+  problem.key = "dtype=" + std::string(to_string(problem.dtype)) +
+                ";tokens=" + bucket(call.tokens) + pool_key(call.keys) +
+                ";values=" + std::to_string(call.values.dim);
   problem.set_details(call);
 }
 

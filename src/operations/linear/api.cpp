@@ -29,16 +29,34 @@ MatmulOptions hidden_options(const MlpWeights& weights, MatmulActivation activat
 
 }  // namespace
 
-Tensor linear(const Executor& on, const Tensor& input, const Tensor& weight,
-              const LinearOptions& options) try {
+namespace {
+
+Tensors forward(const Executor& on, const Tensor& input, const Tensor& weight,
+                const LinearOptions& options, Options values) {
   Tensors tensors = operands(input, weight, options);
   if (options.residual) tensors.emplace("residual", options.residual);
   if (options.scale_input) tensors.emplace("scale_input", options.scale_input);
   if (options.scale_weight) tensors.emplace("scale_weight", options.scale_weight);
-  Options values = named(options);
+  values.merge(named(options));
   if (options.output_dtype)
     values.emplace("output_dtype", std::string(to_string(*options.output_dtype)));
-  return on.run("linear", std::move(tensors), values).at("output");
+  return on.run("linear", std::move(tensors), std::move(values));
+}
+
+}  // namespace
+
+Tensor linear(const Executor& on, const Tensor& input, const Tensor& weight,
+              const LinearOptions& options) try {
+  return forward(on, input, weight, options, {}).at("output");
+} catch (...) {
+  rethrow_as_error();
+}
+
+MatmulCodes linear_to_codes(const Executor& on, const Tensor& input, const Tensor& weight,
+                            DType codes, const LinearOptions& options) try {
+  Tensors results =
+      forward(on, input, weight, options, {{"quantise", std::string(to_string(codes))}});
+  return {.output = std::move(results.at("output")), .scale = std::move(results.at("scale"))};
 } catch (...) {
   rethrow_as_error();
 }

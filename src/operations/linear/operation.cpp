@@ -32,7 +32,9 @@ Operation forward() {
   operation.operands.push_back(scale_operand("scale_weight", "weight"));
   operation.operands.push_back(
       output_operand("[..., out_features]", "half as many columns where they are paired"));
+  operation.operands.push_back(codes_scale_operand("[..., 1]"));
   operation.options.push_back(output_option("input"));
+  operation.options.push_back(quantise_option());
   return operation;
 }
 

@@ -104,6 +104,9 @@ PackedWeights pack_weights(const Executor& on, const Tensor& weight) try {
   const std::int64_t width = panel_width(on.context().device(), "pack_weights");
   if (!weight || weight.shape().size() != 2)
     throw InvalidArgument("pack_weights: the weights are not a matrix [out_features, in_features]");
+  if (bits_of(weight.dtype()) == 8)
+    throw InvalidArgument("pack_weights: the weights are f32, f16 or bf16, not " +
+                          std::string(to_string(weight.dtype())));
   const std::int64_t out = weight.dim(0), in = weight.dim(1), whole = out / width;
   PackedWeights packed{
       .panels = on.context().empty(DType::kF32, {(out + width - 1) / width, in, width}),

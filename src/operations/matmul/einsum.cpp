@@ -120,13 +120,20 @@ Axis take_last(std::vector<Axis>& axes) {
   return last;
 }
 
+// An operand and its gradient repeat along the axes that both lack; what repeats in memory alone
+// has a gradient for each of its elements.
+bool repeats(const Axis& axis, Part part) {
+  if (part == kOfOutput) return false;
+  const bool of_a = part == kOfA || part == kOfGradA;
+  return axis.steps[of_a ? kOfA : kOfB] == 0 && axis.steps[of_a ? kOfGradA : kOfGradB] == 0;
+}
+
 // [..., rows, columns] of one part of the product.
 TensorSpec view(const TensorSpec& of, const std::vector<Axis>& leading, Part part, const Axis& rows,
                 const Axis& columns) {
   TensorSpec spec{.dtype = of.dtype, .offset = of.offset};
   for (const Axis& axis : leading) {
-    const bool repeats = part != kOfOutput && axis.steps[part] == 0;
-    spec.shape.push_back(repeats ? 1 : axis.extent);
+    spec.shape.push_back(repeats(axis, part) ? 1 : axis.extent);
     spec.strides.push_back(axis.steps[part]);
   }
   for (const Axis* axis : {&rows, &columns}) {

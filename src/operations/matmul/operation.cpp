@@ -44,7 +44,9 @@ Operation forward() {
   operation.operands.push_back(scale_operand("scale_b", "b"));
   operation.operands.push_back(
       output_operand("[..., m, n]", "n / 2 columns where they are paired"));
+  operation.operands.push_back(codes_scale_operand("[..., m, 1]"));
   operation.options.push_back(output_option("a"));
+  operation.options.push_back(quantise_option());
   return operation;
 }
 
@@ -102,16 +104,33 @@ Options named(const MatmulOptions& options) {
 
 }  // namespace
 
-Tensor matmul(const Executor& on, const Tensor& a, const Tensor& b,
-              const MatmulOptions& options) try {
+namespace {
+
+Tensors forward(const Executor& on, const Tensor& a, const Tensor& b, const MatmulOptions& options,
+                Options values) {
   Tensors tensors = operands(a, b, options);
   if (options.residual) tensors.emplace("residual", options.residual);
   if (options.scale_a) tensors.emplace("scale_a", options.scale_a);
   if (options.scale_b) tensors.emplace("scale_b", options.scale_b);
-  Options values = named(options);
+  values.merge(named(options));
   if (options.output_dtype)
     values.emplace("output_dtype", std::string(to_string(*options.output_dtype)));
-  return on.run("matmul", std::move(tensors), values).at("output");
+  return on.run("matmul", std::move(tensors), std::move(values));
+}
+
+}  // namespace
+
+Tensor matmul(const Executor& on, const Tensor& a, const Tensor& b,
+              const MatmulOptions& options) try {
+  return forward(on, a, b, options, {}).at("output");
+} catch (...) {
+  rethrow_as_error();
+}
+
+MatmulCodes matmul_to_codes(const Executor& on, const Tensor& a, const Tensor& b, DType codes,
+                            const MatmulOptions& options) try {
+  Tensors results = forward(on, a, b, options, {{"quantise", std::string(to_string(codes))}});
+  return {.output = std::move(results.at("output")), .scale = std::move(results.at("scale"))};
 } catch (...) {
   rethrow_as_error();
 }

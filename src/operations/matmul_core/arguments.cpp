@@ -121,6 +121,8 @@ Lines lines_of(const Product& product, Role role) {
 }
 
 Refusal rejects_products(const Problem& problem, const DeviceProfile& profile) {
+  if (problem.as<MatmulProblem>().quantised)
+    return "writes floats, or sums as they are; codes makes codes of them";
   if (Refusal no = rejects_long_operands(problem, profile, {})) return no;
   if (Refusal no = rejects_storage16(problem, profile)) return no;
   constexpr std::int64_t kMost = std::int64_t{1} << 31;

@@ -293,14 +293,16 @@ Tile tile_of(const Config& config, DType dtype) {
 
 std::vector<Case> conformance_cases(const MatmulSlots& slots, DType dtype) {
   std::vector<Case> cases;
+  const auto add = [&](const std::vector<MatmulCase>& table) {
+    for (const MatmulCase& from : table) cases.push_back(make_case(slots, dtype, from));
+  };
   if (is_eight_bits(dtype)) {
-    for (const MatmulCase& from : eight_bit_table(slots, dtype))
-      cases.push_back(make_case(slots, dtype, from));
-    return cases;
+    add(eight_bit_table(slots, dtype));
+  } else {
+    add(shared_table());
+    if (!slots.linear) add(matmul_table());
   }
-  for (const MatmulCase& from : shared_table()) cases.push_back(make_case(slots, dtype, from));
-  if (slots.linear) return cases;
-  for (const MatmulCase& from : matmul_table()) cases.push_back(make_case(slots, dtype, from));
+  add(codes_table(slots, dtype));
   return cases;
 }
 

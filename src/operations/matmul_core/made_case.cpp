@@ -53,7 +53,8 @@ Case make_case(const MatmulSlots& slots, DType dtype, const MatmulCase& from) {
   const auto has = [&](Has what) { return (from.has & what) != 0; };
   const DType b_type = *from.b_dtype != '\0' ? parse_dtype(from.b_dtype) : dtype;
   const DType beside = is_eight_bits(dtype) ? DType::kF32 : dtype;
-  const bool sums = dtype == DType::kI8 && from.scale_a.empty() && from.scale_b.empty();
+  const bool codes = *from.quantise != '\0';
+  const bool sums = dtype == DType::kI8 && from.scale_a.empty() && from.scale_b.empty() && !codes;
   const DType output = *from.output != '\0' ? parse_dtype(from.output)
                        : sums               ? DType::kI32
                                             : beside;
@@ -92,7 +93,9 @@ Case make_case(const MatmulSlots& slots, DType dtype, const MatmulCase& from) {
     set_scale(slots.scale_a, from.scale_a, has(kTransposeA));
     set_scale(slots.scale_b, from.scale_b, transpose_b);
     if (has(kHasResidual)) set(slots.residual, beside, with(batch, from.m, n));
-    if (from.layout != Layout::kContiguous) set(slots.output, output, with(batch, from.m, n));
+    if (from.layout != Layout::kContiguous)
+      set(slots.output, codes ? parse_dtype(from.quantise) : output, with(batch, from.m, n));
+    if (codes) result.options["quantise"] = std::string(from.quantise);
     if (*from.output != '\0') result.options["output_dtype"] = std::string(from.output);
   }
   if (has(kTransposeA)) result.options["transpose_a"] = true;

@@ -37,6 +37,7 @@ struct MatmulCase {
   const char* b_dtype = "";  // empty = that of a
   const char* output = "";
   Shape scale_a{}, scale_b{};  // of op(a) and op(b); empty = none
+  const char* quantise = "";   // output as these codes
 };
 
 // Gradients that a call can have are all wanted. Beside operands of 8 bits the others are f32.
@@ -44,6 +45,9 @@ Case make_case(const MatmulSlots& slots, DType dtype, const MatmulCase& from);
 
 // Of factors of 8 bits.
 std::vector<MatmulCase> eight_bit_table(const MatmulSlots& slots, DType dtype);
+
+// Of forward calls whose output is quantised.
+std::vector<MatmulCase> codes_table(const MatmulSlots& slots, DType dtype);
 
 // Of forward calls, beside the edges of Hopper's tiles.
 std::vector<MatmulCase> hopper_table(const MatmulSlots& slots, DType dtype, const Config& config);

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
+#include <utility>
 
+#include "operations/common/codes.hpp"
 #include "operations/common/numerics.hpp"
+#include "operations/matmul_core/activation.hpp"
 #include "operations/matmul_core/core/args.h"
 
 namespace tessera::operations::matmul {
@@ -13,59 +15,12 @@ namespace {
 
 constexpr double kUnit = kUnitF32;
 constexpr double kSmallest = 0x1p-126;  // what a device that flushes may lose
-// The steepest slope of an activation, and the largest change of a slope: those of gelu.
-constexpr double kSteepest = 1.13, kBend = 1;
-
-struct Shape1 {
-  double value = 0, slope = 1;
-};
-
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
-
-Shape1 activate(abi::u32 kind, double x) {
-  switch (kind) {
-    case MATMUL_RELU:
-      return std::isnan(x) ? Shape1{x, x} : x > 0 ? Shape1{x, 1} : Shape1{0, 0};
-    case MATMUL_GELU: {
-      const double below = std::erfc(-x / std::numbers::sqrt2) / 2;
-      const double bell = std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi);
-      return {x * below, below + (bell == 0 ? 0 : x * bell)};
-    }
-    case MATMUL_GELU_TANH: {
-      const double factor = 2 * std::sqrt(2 / std::numbers::pi);
-      const double s = sigmoid(factor * (x + 0.044715 * x * x * x));
-      const double change = s * (1 - s);
-      return {x * s, s + (change == 0 ? 0 : x * change * factor * (1 + 3 * 0.044715 * x * x))};
-    }
-    case MATMUL_SILU: {
-      const double s = sigmoid(x), change = s * (1 - s);
-      return {x * s, s + (change == 0 ? 0 : x * change)};
-    }
-    default:
-      return {x, 1};
-  }
-}
-
-// Of the value and of the slope, beside what x brings with it: an exponential of GLSL has 3 + 2 |x|
-// units, of an argument that has about as many.
-double value_error(abi::u32 kind, double x, double value) {
-  if (kind == MATMUL_NONE || kind == MATMUL_RELU) return 0;
-  const double far = std::min(std::fabs(x), 100.0);
-  const double exponent = kind == MATMUL_SILU ? far : far * (1 + far);
-  return kUnit * ((16 + 4 * exponent) * std::fabs(value) + 4 * std::min(std::fabs(x), 8.0)) +
-         kSmallest;
-}
-
-double slope_error(abi::u32 kind, double x) {
-  if (kind == MATMUL_NONE || kind == MATMUL_RELU) return 0;
-  return kUnit * (32 + 8 * std::min(std::fabs(x), 8.0));
-}
 
 }  // namespace
 
 struct MatmulOracle::Sums {
   std::vector<double> values{}, bounds{};
-  std::vector<Shape1> shaped{};  // of each column, or of each even one
+  std::vector<Activated> shaped{};  // of each column, or of each even one
   std::vector<double> value_bounds{}, slope_bounds{};
 };
 
@@ -195,14 +150,15 @@ MatmulOracle::Sums MatmulOracle::sums_row(std::int64_t batch, std::int64_t row) 
     }
     bound += kSmallest;
     sums.bounds[n] = bound;
-    sums.shaped.push_back(activate(kind, z));
-    sums.value_bounds.push_back(
-        kind == MATMUL_NONE ? bound
-                            : kSteepest * bound + value_error(kind, z, sums.shaped.back().value));
+    sums.shaped.push_back(activated(kind, z));
+    sums.value_bounds.push_back(kind == MATMUL_NONE
+                                    ? bound
+                                    : kSteepestActivation * bound +
+                                          activation_error(kind, z, sums.shaped.back().value));
     const bool at_the_corner = kind == MATMUL_RELU && std::fabs(z) <= bound;
     sums.slope_bounds.push_back(kind == MATMUL_NONE || (kind == MATMUL_RELU && !at_the_corner) ? 0
                                 : at_the_corner                                                ? 1
-                                                : kBend * bound + slope_error(kind, z));
+                                                : kActivationBend * bound + slope_error(kind, z));
   }
   return sums;
 }
@@ -259,7 +215,7 @@ MatmulOracle::Shaped MatmulOracle::shaped_row(std::int64_t batch, std::int64_t r
       return std::fabs(x) * y_bound + x_bound * (std::fabs(y) + y_bound) +
              4 * kUnit * std::fabs(x * y);
     };
-    const Shape1& shape = sums.shaped[n];
+    const Activated& shape = sums.shaped[n];
     const double value_bound = product(shape.value, sums.value_bounds[n], up, up_bound);
     const double slope_bound = product(shape.slope, sums.slope_bounds[n], up, up_bound);
     result.gate.values[i] = dy * (shape.value * up);
@@ -385,6 +341,35 @@ Bounded MatmulOracle::grad_bias() const {
   for (std::size_t i = 0; i < result.values.size(); ++i)
     result.bounds[i] += sum_error(terms) * (magnitude[i] + result.bounds[i]) + kSmallest;
   return result;
+}
+
+// As quantise has it: NaN is in no range, an infinity makes the scale infinite, and a scale below
+// the smallest normal float is 1, of 8-bit floats that float.
+CodesRow codes_row(DType codes, Bounded floats) {
+  constexpr double kLeast = 0x1p-126;
+  const double largest_number = largest_code(codes);
+  const bool whole = codes == DType::kI8;
+  double largest = 0, error = 0;
+  for (std::size_t i = 0; i < floats.values.size(); ++i) {
+    if (std::isnan(floats.values[i])) continue;
+    largest = std::max(largest, std::fabs(floats.values[i]));
+    if (std::isfinite(floats.bounds[i])) error = std::max(error, floats.bounds[i]);
+  }
+  CodesRow row{.codes = std::move(floats)};
+  double& scale = row.scale.values[0];
+  scale = static_cast<float>(largest / largest_number);
+  if (scale < kLeast) scale = whole ? 1 : kLeast;
+  const bool finite = std::isfinite(scale);
+  const double relative = finite ? error / largest_number / scale + 4 * kUnit : 0;
+  row.scale.bounds[0] = finite ? relative * scale : 0;
+  for (std::size_t i = 0; i < row.codes.values.size(); ++i) {
+    double &value = row.codes.values[i], &bound = row.codes.bounds[i];
+    value /= scale;
+    if (whole && std::isnan(value)) value = 0;
+    value = std::isnan(value) ? value : std::clamp(value, -largest_number, largest_number);
+    bound = finite ? bound / scale + std::fabs(value) * (relative + 4 * kUnit) : 0;
+  }
+  return row;
 }
 
 }  // namespace tessera::operations::matmul

@@ -17,6 +17,12 @@ struct Bounded {
   explicit Bounded(std::size_t size = 0) : values(size), bounds(size) {}
 };
 
+// A row of codes and its scale, of the floats that it stands for.
+struct CodesRow {
+  Bounded codes{}, scale{1};
+};
+CodesRow codes_row(DType codes, Bounded floats);
+
 class MatmulOracle {
  public:
   // `rounds_gradients`: to the storage type, before they are multiplied.

@@ -19,6 +19,7 @@ struct MatmulSlots {
   std::size_t addend = kNoOperand, gate = kNoOperand;
   std::size_t residual = kNoOperand, output = kNoOperand;  // forward
   std::size_t scale_a = kNoOperand, scale_b = kNoOperand;  // forward
+  std::size_t scale = kNoOperand;                          // forward: of rows of codes
   // Backward. A gradient has the shape and dtype of what it is the gradient of.
   std::size_t grad_output = kNoOperand, grad_a = kNoOperand, grad_b = kNoOperand;
   std::size_t grad_bias = kNoOperand, grad_addend = kNoOperand, grad_gate = kNoOperand;
@@ -55,6 +56,7 @@ struct MatmulProblem {
   Activation activation{};
   double alpha = 1, beta = 1;
   DType output = DType::kF32;
+  bool quantised = false;  // rows of output are codes, each with a scale
   Scaling scale_a{}, scale_b{};
 
   // Is the gradient of the sums another tensor than that of the output?

@@ -38,8 +38,25 @@ Operand scale_operand(const std::string& name, const std::string& of) {
 
 Operand output_operand(std::string shape, std::string doc) {
   Operand output = operand("output", Role::kOutput, false, std::move(shape), std::move(doc));
-  output.dtypes.push_back(DType::kI32);
+  output.dtypes.insert(output.dtypes.end(),
+                       {DType::kI32, DType::kI8, DType::kE4M3FN, DType::kE5M2});
   return output;
+}
+
+OptionInfo quantise_option() {
+  return {.name = "quantise",
+          .fallback = std::string("none"),
+          .type = "one of none, i8, e4m3fn, e5m2",
+          .doc = "output in that type, divided by the scale of its row"};
+}
+
+Operand codes_scale_operand(std::string shape) {
+  return {.name = "scale",
+          .role = Role::kOutput,
+          .optional = true,
+          .shape = std::move(shape),
+          .dtypes = {DType::kF32},
+          .doc = "of each row of a quantised output, which times this is meant"};
 }
 
 OptionInfo output_option(const std::string& operand) {

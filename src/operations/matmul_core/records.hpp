@@ -18,6 +18,10 @@ void add_eight_bits(Operation& operation);  // to operands 0 and 1
 Operand scale_operand(const std::string& name, const std::string& of);
 Operand output_operand(std::string shape, std::string doc);
 
+// Forward: output as codes. The operand comes behind output.
+OptionInfo quantise_option();
+Operand codes_scale_operand(std::string shape);
+
 // Validation, reference, ways, workload and the option "activation"; operands are the caller's.
 Operation new_record(const std::string& name, const MatmulSlots& slots);
 

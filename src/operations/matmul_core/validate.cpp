@@ -2,7 +2,9 @@
 #include "operations/common/validate.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "base/tensors/checked.hpp"
 #include "kernel/option_access.hpp"
@@ -119,6 +121,30 @@ DType output_type(const Problem& problem, const MatmulSlots& slots) {
   }
   const std::vector<DType> types{DType::kF32, DType::kF16, DType::kBF16, DType::kI32};
   return types[kernel::choice_option(problem, "output_dtype", {"f32", "f16", "bf16", "i32"})];
+}
+
+// What the option asks for; nothing = floats, or sums as they are.
+std::optional<DType> code_type(const Problem& problem) {
+  const std::size_t choice =
+      kernel::choice_option(problem, "quantise", {"none", "i8", "e4m3fn", "e5m2"});
+  if (choice == 0) return std::nullopt;
+  require(problem, std::holds_alternative<std::monostate>(problem.option("output_dtype")),
+          "output_dtype and quantise both say what output is");
+  constexpr DType kCodes[] = {DType::kI8, DType::kE4M3FN, DType::kE5M2};
+  return kCodes[choice - 1];
+}
+
+void infer_outputs(Problem& problem, const MatmulProblem& call, const Shape& output) {
+  const std::size_t scale = call.slots.scale;
+  problem.infer_output(call.slots.output, call.output, output);
+  require(problem, call.quantised || !problem.requested[scale],
+          "scale belongs to an output that is quantised");
+  if (!call.quantised) return;
+  require(problem, call.n > 0, "rows of codes share a scale, and those of output are empty");
+  problem.requested[scale] = true;
+  Shape rows = output;
+  rows.back() = 1;
+  problem.infer_output(scale, DType::kF32, std::move(rows));
 }
 
 enum class Axis : std::uint8_t { kRows, kColumns };
@@ -240,7 +266,8 @@ const std::vector<std::string>& activation_names() {
 bool is_eight_bits(DType dtype) { return bits_of(dtype) == 8; }
 
 MatmulSlots matmul_slots() {
-  return {.addend = 3, .gate = 4, .residual = 5, .output = 8, .scale_a = 6, .scale_b = 7};
+  return {
+      .addend = 3, .gate = 4, .residual = 5, .output = 8, .scale_a = 6, .scale_b = 7, .scale = 9};
 }
 
 MatmulSlots matmul_backward_slots() {
@@ -255,7 +282,13 @@ MatmulSlots matmul_backward_slots() {
 }
 
 MatmulSlots linear_slots() {
-  return {.gate = 3, .residual = 4, .output = 7, .scale_a = 5, .scale_b = 6, .linear = true};
+  return {.gate = 3,
+          .residual = 4,
+          .output = 7,
+          .scale_a = 5,
+          .scale_b = 6,
+          .scale = 8,
+          .linear = true};
 }
 
 MatmulSlots linear_backward_slots() {
@@ -276,6 +309,11 @@ void validate_matmul(Problem& problem, const MatmulSlots& slots) {
   call.beta = slots.addend == kNoOperand ? 1.0 : finite_option(problem, "beta");
   call.output =
       slots.backward() ? problem.spec(slots.grad_output).dtype : output_type(problem, slots);
+  if (!slots.backward()) {
+    const std::optional<DType> codes = code_type(problem);
+    call.quantised = codes.has_value();
+    call.output = codes.value_or(call.output);
+  }
   read_shapes(problem, call);
   check_types(problem, call);
   if (!slots.backward()) {
@@ -293,7 +331,7 @@ void validate_matmul(Problem& problem, const MatmulSlots& slots) {
   if (slots.backward()) {
     infer_gradients(problem, slots);
   } else {
-    problem.infer_output(slots.output, call.output, output);
+    infer_outputs(problem, call, output);
   }
   problem.key = make_key(problem, call);
   problem.set_details(std::move(call));

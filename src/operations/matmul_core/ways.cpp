@@ -9,6 +9,7 @@ namespace tessera::operations::matmul {
 #define WAY(name) Way name##_way(const MatmulSlots& slots);
 #include "operations/matmul_core/ways.def"
 #undef WAY
+Way codes_way(const MatmulSlots& slots);  // forward only
 
 std::vector<Way> matmul_ways(const MatmulSlots& slots) {
 #define WAY(name) name##_way(slots),
@@ -19,6 +20,8 @@ std::vector<Way> matmul_ways(const MatmulSlots& slots) {
     std::erase_if(ways, [](const Way& way) {
       return std::ranges::all_of(way.variant.dtypes, is_eight_bits);
     });
+  } else {
+    ways.insert(ways.begin(), codes_way(slots));
   }
   return ways;
 }

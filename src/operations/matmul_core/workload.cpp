@@ -49,7 +49,16 @@ std::vector<RowWise> row_wise(const Problem& problem, const MatmulOracle& oracle
   const auto of = [&](Bounded (MatmulOracle::*function)(std::int64_t) const) -> RowOf {
     return [&oracle, function](std::int64_t row) { return (oracle.*function)(row); };
   };
-  add(slots.output, call.m, call.n, false, of(&MatmulOracle::output_row));
+  if (call.quantised) {
+    const auto codes = [&oracle, type = call.output](std::int64_t row) {
+      return codes_row(type, oracle.output_row(row));
+    };
+    add(slots.output, call.m, call.n, false,
+        [codes](std::int64_t row) { return codes(row).codes; });
+    add(slots.scale, call.m, 1, false, [codes](std::int64_t row) { return codes(row).scale; });
+  } else {
+    add(slots.output, call.m, call.n, false, of(&MatmulOracle::output_row));
+  }
   add(slots.grad_a, call.m, call.k, call.transpose_a, of(&MatmulOracle::grad_a_row));
   add(slots.grad_b, call.k, call.columns, call.transpose_b, of(&MatmulOracle::grad_b_row));
   add(slots.grad_gate, call.m, call.n, false, of(&MatmulOracle::grad_gate_row));

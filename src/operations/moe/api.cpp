@@ -41,6 +41,28 @@ Routes routes_of(Tensors results) {
           .z_loss = std::move(results.at("z_loss"))};
 }
 
+std::string name_of(ExpertActivation activation) {
+  switch (activation) {
+    case ExpertActivation::kSilu:
+      return "silu";
+    case ExpertActivation::kGelu:
+      return "gelu";
+    case ExpertActivation::kGeluTanh:
+      return "gelu_tanh";
+    case ExpertActivation::kRelu:
+      return "relu";
+    case ExpertActivation::kNone:
+      return "none";
+  }
+  throw InvalidArgument("moe_ffn: activation has no value of ExpertActivation");
+}
+
+void set_expert(Options& named, const MoeFfnOptions& options) {
+  named["transposed"] = options.transposed;
+  named["activation"] = name_of(options.activation);
+  named["gated"] = options.gated;
+}
+
 Tensors choices(const Routes& routes) {
   return {{"expert_ids", routes.expert_ids}, {"slots", routes.slots}, {"offsets", routes.offsets}};
 }
@@ -130,7 +152,7 @@ MoeFfnResult moe_ffn(const Executor& on, const Tensor& input, const Tensor& logi
   Tensors tensors{{"input", input}, {"logits", logits}, {"gate_up", gate_up}, {"down", down}};
   if (options.route.bias) tensors.emplace("bias", options.route.bias);
   Options named = choice_of(options.route);
-  named["transposed"] = options.transposed;
+  set_expert(named, options);
   Tensors results =
       on.run("moe_ffn", std::move(tensors), std::move(named), {"balance_loss", "z_loss"});
   Tensor output = std::move(results.at("output"));
@@ -149,7 +171,8 @@ MoeFfnGradients moe_ffn_backward(const Executor& on, const Tensor& input, const 
   tensors.emplace("down", down);
   tensors.emplace("weights", routes.weights);
   tensors.emplace("grad_output", grad_output);
-  Options named{{"transposed", options.transposed}};
+  Options named;
+  set_expert(named, options);
   if (options.route.capacity)
     named["rows"] = *options.route.capacity * (routes.offsets.shape().at(0) - 1);
   Tensors results = on.run("moe_ffn_backward", std::move(tensors), std::move(named),

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 
+#include "abi/shared.h"
 #include "operations/common/ways.hpp"
 #include "operations/moe/problem.hpp"
 #include "tessera/record.hpp"
@@ -31,10 +32,13 @@ struct FfnProblem {
   std::int64_t tokens = 0, top_k = 0, experts = 0;
   std::int64_t rows = 0;  // of all experts
   std::int64_t hidden = 0, inner = 0;
+  abi::u32 activation = 0;  // MATMUL_NONE ... of matmul_core
+  bool gated = true;        // else gate_up has the columns of up alone
   bool transposed = false;  // matrices lie as [experts, out, in]
 };
 
 void validate_ffn(Problem& problem, const FfnSlots& slots);
+std::int64_t ffn_columns(const FfnProblem& call);  // of gate_up
 // Those of route that a call of moe_ffn passes on.
 Options route_options(const Problem& problem);
 

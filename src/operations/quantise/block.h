@@ -2,8 +2,6 @@
 // The loop over blocks that share a scale: the beginning of quantise.h and dequantise.h. Text for
 // OpenCL C and GLSL. LANES items own a block at a time and take its floats by eights along rows.
 
-#define CODES_AT(matrix, y, x) \
-  (ARGS(matrix).offset + batch * ARGS(matrix).batch + y * ARGS(matrix).row + x)
 // Names row and column of eight `i`, and how many elements are left from there.
 #define CODES_EIGHT(i)                                               \
   const u32 row = row0 + (i) / eights, in_block = (i) % eights * 8u; \

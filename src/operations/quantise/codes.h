@@ -3,6 +3,10 @@
 #ifndef TESSERA_OPERATIONS_QUANTISE_CODES_H
 #define TESSERA_OPERATIONS_QUANTISE_CODES_H
 
+// An element of a matrix of the arguments, in its batch.
+#define CODES_AT(matrix, y, x) \
+  (ARGS(matrix).offset + batch * ARGS(matrix).batch + (y)*ARGS(matrix).row + (x))
+
 FUNCTION bool codes_are_unsigned(u32 type) {
   return type == TO_U32(DTYPE_U8) || type == TO_U32(DTYPE_U4);
 }

@@ -35,7 +35,8 @@ std::vector<OptionInfo> codes_options() {
           {.name = "dynamic",
            .fallback = false,
            .type = "bool",
-           .doc = "of i8: scale is what floats are multiplied by, 127 / (largest + 1e-6)"}};
+           .doc = "of i8: scale is what floats are multiplied by, 127 / (largest + 1e-6)"},
+          layout_option("of codes")};
 }
 
 Operation quantise_record() {
@@ -48,8 +49,9 @@ Operation quantise_record() {
       "scale) + zero_point";
   operation.operands = {
       codes_operand("input", Role::kInput, false, "[..., rows, columns]", kFloats, ""),
-      codes_operand("codes", Role::kOutput, false, "[..., rows, columns]", kCodes,
-                    "in the dtype that the option says"),
+      codes_operand(
+          "codes", Role::kOutput, false, "[..., rows, columns]", kCodes,
+          "in the dtype that the option says; u8 [..., rows, bytes] in layouts of blocks"),
       codes_operand("scale", Role::kOutput, false, kScales, {DType::kF32}, ""),
       codes_operand("zero_point", Role::kOutput, true, kScales, kUnsigned, "of u8 and u4")};
   operation.options = codes_options();
@@ -59,7 +61,7 @@ Operation quantise_record() {
                                .doc = "of codes"});
   operation.validate = validate_quantise;
   operation.reference = reference_quantise;
-  add_ways(operation, {quantise_way()});
+  add_ways(operation, {quantise_way(), gguf_quantise_way()});
   operation.workload = quantise_workload();
   return operation;
 }
@@ -71,7 +73,8 @@ Operation dequantise_record() {
   operation.formula = "output = (codes - zero_point) scale, or codes / scale of dynamic ones";
   operation.operands = {
       codes_operand("codes", Role::kInput, false, "[..., rows, columns]", kCodes, ""),
-      codes_operand("scale", Role::kInput, false, kScales, {DType::kF32}, ""),
+      codes_operand("scale", Role::kInput, true, kScales, {DType::kF32},
+                    "of plain layouts, which need it"),
       codes_operand("zero_point", Role::kInput, true, kScales, kUnsigned,
                     "in the dtype of codes; 0 where it is left out"),
       codes_operand("output", Role::kOutput, false, "[..., rows, columns]", kFloats,
@@ -87,7 +90,7 @@ Operation dequantise_record() {
   }
   operation.validate = validate_dequantise;
   operation.reference = reference_dequantise;
-  add_ways(operation, {dequantise_way()});
+  add_ways(operation, {dequantise_way(), gguf_dequantise_way()});
   operation.workload = dequantise_workload();
   return operation;
 }
@@ -101,7 +104,8 @@ std::vector<Operation> quantise() { return {quantise_record(), dequantise_record
 namespace {
 
 Options blocks_of(const CodesBlocks& blocks) {
-  Options values{{"dynamic", blocks.dynamic}};
+  Options values{{"dynamic", blocks.dynamic},
+                 {"layout", operations::quantised::name_of(blocks.layout)}};
   if (blocks.group_size) values.emplace("group_size", *blocks.group_size);
   if (blocks.group_rows) values.emplace("group_rows", *blocks.group_rows);
   return values;
@@ -114,7 +118,8 @@ Quantised quantise(const Executor& on, const Tensor& input, DType codes,
   Options values = blocks_of(blocks);
   values.emplace("dtype", std::string(to_string(codes)));
   std::vector<std::string> wanted;
-  const bool zeros = operations::quantised::is_unsigned_code(codes);
+  const bool zeros =
+      blocks.layout == WeightLayout::kPlain && (operations::quantised::is_unsigned_code(codes));
   if (zeros) wanted.emplace_back("zero_point");
   Tensors results = on.run("quantise", {{"input", input}}, std::move(values), wanted);
   return {.codes = std::move(results.at("codes")),
@@ -128,7 +133,9 @@ Tensor dequantise(const Executor& on, const Quantised& from, DType output,
                   const CodesBlocks& blocks) try {
   Options values = blocks_of(blocks);
   values.emplace("dtype", std::string(to_string(output)));
-  Tensors tensors{{"codes", from.codes}, {"scale", from.scale}};
+  Tensors tensors{{"codes", from.codes}};
+  // Blocks hold theirs.
+  if (from.scale && blocks.layout == WeightLayout::kPlain) tensors.emplace("scale", from.scale);
   if (from.zero_point) tensors.emplace("zero_point", from.zero_point);
   return on.run("dequantise", std::move(tensors), std::move(values)).at("output");
 } catch (...) {

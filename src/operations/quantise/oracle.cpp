@@ -87,6 +87,12 @@ Codes codes_of(const CodesProblem& call, const std::vector<double>& floats) {
 
 void reference_quantise(const Problem& problem, std::span<HostTensor> tensors) {
   const auto& call = problem.as<CodesProblem>();
+  if (call.layout != Layout::kPlain) {
+    const BlockCodes codes = blocks_of(call, tensors[call.slots.floats].read());
+    tensors[call.slots.codes].write(codes.bytes);
+    tensors[call.slots.scale].write(codes.scales);
+    return;
+  }
   const Codes codes = codes_of(call, tensors[call.slots.floats].read());
   tensors[call.slots.codes].write(codes.numbers);
   tensors[call.slots.scale].write(codes.scales);
@@ -95,6 +101,10 @@ void reference_quantise(const Problem& problem, std::span<HostTensor> tensors) {
 
 void reference_dequantise(const Problem& problem, std::span<HostTensor> tensors) {
   const auto& call = problem.as<CodesProblem>();
+  if (call.layout != Layout::kPlain) {
+    tensors[call.slots.floats].write(floats_of_blocks(call, tensors[call.slots.codes].read()));
+    return;
+  }
   std::vector<double> values = tensors[call.slots.codes].read();
   const std::vector<double> scales = tensors[call.slots.scale].read();
   std::vector<double> zeros(scales.size(), 0);

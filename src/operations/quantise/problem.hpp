@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "operations/common/ways.hpp"
+#include "operations/quantise/args.h"
+#include "operations/quantised_core/problem.hpp"
 #include "tessera/record.hpp"
 
 namespace tessera::operations::quantised {
@@ -22,6 +24,7 @@ CodesSlots dequantise_slots();
 
 struct CodesProblem {
   CodesSlots slots{};
+  Layout layout = Layout::kPlain;  // else blocks of 32 that hold their scales: codes are bytes
   DType codes = DType::kI8;
   bool is_dynamic = false;  // floats times scale are codes
   // Matrices, and blocks of them that share a scale; those at the ends may be smaller.
@@ -48,6 +51,17 @@ struct Codes {
 };
 Codes codes_of(const CodesProblem& call, const std::vector<double>& floats);
 
+// The same of GGUF's blocks: their bytes, and their scales once more.
+struct BlockCodes {
+  std::vector<double> bytes{}, bounds{}, scales{}, scale_bounds{};
+};
+BlockCodes blocks_of(const CodesProblem& call, const std::vector<double>& floats);
+std::vector<double> floats_of_blocks(const CodesProblem& call, const std::vector<double>& bytes);
+
+// What kernels are given, and what all of them refuse.
+abi::CodesArgs codes_arguments(const Problem& problem);
+Refusal rejects_matrices(const Problem& problem, const DeviceProfile& profile);
+
 void reference_quantise(const Problem& problem, std::span<HostTensor> tensors);
 void reference_dequantise(const Problem& problem, std::span<HostTensor> tensors);
 Workload quantise_workload();
@@ -55,5 +69,7 @@ Workload dequantise_workload();
 
 Way quantise_way();
 Way dequantise_way();
+Way gguf_quantise_way();
+Way gguf_dequantise_way();
 
 }  // namespace tessera::operations::quantised

@@ -40,6 +40,20 @@ void read_blocks_of(const Problem& problem, CodesProblem& call, std::int64_t gro
           "groups have a multiple of 32 columns, not " + std::to_string(call.group));
 }
 
+// Of blocks that hold their scales, all is said by the layout.
+bool read_layout(const Problem& problem, CodesProblem& call) {
+  call.layout = layout_of(problem);
+  if (call.layout == Layout::kPlain) return false;
+  for (const char* const name : {"group_size", "group_rows"})
+    require(problem, std::holds_alternative<std::monostate>(problem.option(name)),
+            std::string("blocks of a layout have 32 columns of a row: no ") + name);
+  require(problem, !kernel::bool_option(problem, "dynamic"),
+          "blocks of a layout hold their scales: none are dynamic");
+  call.codes = DType::kU8;
+  call.group = QUANT_CHUNK;
+  return true;
+}
+
 Shape scale_shape(const CodesProblem& call, const Shape& floats) {
   Shape shape = floats;
   shape.back() = call.groups();
@@ -59,7 +73,8 @@ void finish_codes(Problem& problem, CodesProblem call, std::size_t given) {
                 ";codes=" + std::string(to_string(call.codes)) +
                 ";blocks=" + bucket(call.blocks()) + ";rows=" + bucket(call.group_rows) +
                 ";group=" + bucket(call.group) +
-                ";zero=" + (problem.has(call.slots.zero) ? "1" : "0");
+                ";zero=" + (problem.has(call.slots.zero) ? "1" : "0") +
+                ";layout=" + std::to_string(static_cast<int>(call.layout));
   problem.set_details(std::move(call));
 }
 
@@ -100,12 +115,24 @@ void validate_quantise(Problem& problem) {
   CodesProblem call{.slots = quantise_slots()};
   const CodesSlots& slots = call.slots;
   problem.dtype = problem.spec(slots.floats).dtype;
+  read_matrices(problem, slots.floats, call);
+  if (read_layout(problem, call)) {
+    const Shape& floats = problem.spec(slots.floats).shape;
+    require(problem, call.columns % QUANT_CHUNK == 0,
+            "blocks have 32 floats, and rows of input " + std::to_string(call.columns));
+    Shape bytes = floats;
+    bytes.back() = saturating_mul(call.groups(), block_bytes(call.layout));
+    problem.infer_output(slots.codes, DType::kU8, bytes);
+    problem.infer_output(slots.scale, DType::kF32, scale_shape(call, floats));
+    require(problem, !problem.requested[slots.zero], "blocks have no zero points");
+    finish_codes(problem, std::move(call), slots.floats);
+    return;
+  }
   constexpr DType kTypes[] = {DType::kI8, DType::kU8,     DType::kI4,
                               DType::kU4, DType::kE4M3FN, DType::kE5M2};
   call.codes =
       kTypes[kernel::choice_option(problem, "dtype", {"i8", "u8", "i4", "u4", "e4m3fn", "e5m2"})];
   call.is_dynamic = kernel::bool_option(problem, "dynamic");
-  read_matrices(problem, slots.floats, call);
   read_blocks_of(problem, call, 1, std::max<std::int64_t>(call.rows, 1));
   const Shape& floats = problem.spec(slots.floats).shape;
   const Shape scales = scale_shape(call, floats);
@@ -123,6 +150,22 @@ void validate_dequantise(Problem& problem) {
   constexpr DType kTypes[] = {DType::kF32, DType::kF16, DType::kBF16};
   problem.dtype = kTypes[kernel::choice_option(problem, "dtype", {"f32", "f16", "bf16"})];
   read_matrices(problem, slots.codes, call);
+  if (read_layout(problem, call)) {
+    Shape floats = problem.spec(slots.codes).shape;
+    const std::int64_t bytes = block_bytes(call.layout);
+    require(problem, problem.spec(slots.codes).dtype == DType::kU8,
+            operand_text(problem, slots.codes) + " must be u8: bytes of blocks");
+    require(problem, call.columns % bytes == 0,
+            "blocks have " + std::to_string(bytes) + " bytes, and rows of codes " +
+                std::to_string(call.columns));
+    call.columns = floats.back() = call.columns / bytes * QUANT_CHUNK;
+    require(problem, !problem.has(slots.scale) && !problem.has(slots.zero),
+            "blocks have scales of their own, and the call has scale or zero_point");
+    problem.infer_output(slots.floats, problem.dtype, floats);
+    finish_codes(problem, std::move(call), slots.codes);
+    return;
+  }
+  require(problem, problem.has(slots.scale), "codes in layout 'plain' need scale");
   const Shape &codes = problem.spec(slots.codes).shape, &given = problem.spec(slots.scale).shape;
   require(problem, given.size() == codes.size(),
           operand_text(problem, slots.scale) + " must have the axes of codes");

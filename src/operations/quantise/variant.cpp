@@ -43,6 +43,8 @@ abi::CodesMatrix matrix_of(const Problem& problem, std::size_t slot) {
   return {narrow(steps.offset), narrow(steps.batch), narrow(steps.row)};
 }
 
+}  // namespace
+
 abi::CodesArgs codes_arguments(const Problem& problem) {
   const auto& call = problem.as<CodesProblem>();
   const CodesSlots& slots = call.slots;
@@ -65,21 +67,16 @@ abi::CodesArgs codes_arguments(const Problem& problem) {
   const auto fits = [](const abi::CodesMatrix& matrix, abi::u32 step) {
     return (matrix.offset | matrix.batch | matrix.row) % step == 0;
   };
-  if (fits(args.floats, 4) && fits(args.codes, is_packed(call.codes) ? 8 : 4))
+  // Blocks of codes are taken by bytes.
+  if (fits(args.floats, 4) &&
+      (call.layout != Layout::kPlain || fits(args.codes, is_packed(call.codes) ? 8 : 4)))
     args.features |= CODES_ALIGNED;
   if (problem.has(slots.zero)) args.features |= CODES_ZEROS;
   if (call.is_dynamic) args.features |= CODES_DYNAMIC;
   return args;
 }
 
-std::vector<Config> codes_space(const Problem& problem, const DeviceProfile& profile) {
-  constexpr LaneCut kCuts[] = {{256, 1, 32}, {256, 2, 32}, {128, 4, 64}};
-  const auto& call = problem.as<CodesProblem>();
-  return lane_space(call.blocks(), call.group_rows * call.group / 8, 256, kCuts, profile);
-}
-
-Refusal rejects_codes(const Problem& problem, const Config& config, const DeviceProfile& profile) {
-  if (Refusal no = rejects_lanes(config)) return no;
+Refusal rejects_matrices(const Problem& problem, const DeviceProfile& profile) {
   if (Refusal no = rejects_storage16(problem, profile)) return no;
   if (Refusal no = rejects_long_operands(problem, profile, {})) return no;
   const auto& call = problem.as<CodesProblem>();
@@ -98,6 +95,21 @@ Refusal rejects_codes(const Problem& problem, const Config& config, const Device
       return "takes rows that begin with a byte, and those of " + text + " do not";
   }
   return std::nullopt;
+}
+
+namespace {
+
+std::vector<Config> codes_space(const Problem& problem, const DeviceProfile& profile) {
+  constexpr LaneCut kCuts[] = {{256, 1, 32}, {256, 2, 32}, {128, 4, 64}};
+  const auto& call = problem.as<CodesProblem>();
+  return lane_space(call.blocks(), call.group_rows * call.group / 8, 256, kCuts, profile);
+}
+
+Refusal rejects_codes(const Problem& problem, const Config& config, const DeviceProfile& profile) {
+  if (Refusal no = rejects_lanes(config)) return no;
+  if (problem.as<CodesProblem>().layout != Layout::kPlain)
+    return "takes codes whose scales lie beside them";
+  return rejects_matrices(problem, profile);
 }
 
 Way codes_way(const std::string& name, std::vector<std::size_t> bindings) {
@@ -128,7 +140,10 @@ Way codes_way(const std::string& name, std::vector<std::size_t> bindings) {
   variant.rejects = rejects_codes;
   return {.variant = std::move(variant),
           .rule = {.why = "runs everywhere",
-                   .when = [](const Problem&, const DeviceProfile&) { return true; },
+                   .when =
+                       [](const Problem& problem, const DeviceProfile&) {
+                         return problem.as<CodesProblem>().layout == Layout::kPlain;
+                       },
                    .config =
                        [](const Problem& problem, const DeviceProfile& profile) {
                          return codes_space(problem, profile).front();

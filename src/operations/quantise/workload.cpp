@@ -21,7 +21,25 @@ struct CodesCase {
   std::int64_t group = 0, group_rows = 1;  // 0: a row
   bool dynamic = false, strided = false;
   const char* data = "normal";
+  const char* layout = "plain";
 };
+
+Layout layout_of(const CodesCase& from) {
+  const std::string layout = from.layout;
+  return layout == "q8_0" ? Layout::kQ8_0 : layout == "q4_0" ? Layout::kQ4_0 : Layout::kPlain;
+}
+
+CodesCase in_blocks(const char* name, const char* why, Shape shape, bool strided = false,
+                    const char* data = "normal") {
+  return {.name = name,
+          .why = why,
+          .codes = "u8",
+          .shape = std::move(shape),
+          .group = QUANT_CHUNK,
+          .strided = strided,
+          .data = data,
+          .layout = std::string(name).starts_with("q8_0") ? "q8_0" : "q4_0"};
+}
 
 std::vector<CodesCase> codes_cases() {
   return {{"i8_rows", "a scale for each row", "i8", {5, 77}},
@@ -72,14 +90,23 @@ std::vector<CodesCase> codes_cases() {
            true,
            false,
            "wild"},
-          {"nothing", "no rows", "u8", {0, 64}, 32}};
+          {"nothing", "no rows", "u8", {0, 64}, 32},
+          in_blocks("q8_0", "GGUF's blocks", {5, 96}),
+          in_blocks("q4_0", "GGUF's blocks of half bytes", {3, 2, 64}),
+          in_blocks("q8_0_gaps", "unused memory between rows", {2, 3, 64}, true),
+          in_blocks("q8_0_wild", "zeros, NaN, infinities, and halves beyond their range", {9, 32},
+                    false, "wild"),
+          in_blocks("q4_0_wild", "the same in half bytes", {9, 32}, false, "wild")};
 }
 
 TensorSpec codes_layout(DType dtype, const CodesCase& from) {
-  if (!from.strided) return TensorSpec::contiguous(dtype, from.shape);
+  Shape shape = from.shape;
+  if (dtype == DType::kU8 && layout_of(from) != Layout::kPlain)
+    shape.back() = shape.back() / QUANT_CHUNK * block_bytes(layout_of(from));
+  if (!from.strided) return TensorSpec::contiguous(dtype, shape);
   // Rows of 8 n elements keep eights aligned.
   const std::int64_t gap = from.shape.back() % 8 == 0 ? 8 : 6;
-  return strided_view(dtype, from.shape, from.shape.size() == 3 ? Shape{0, 1} : Shape{0}, gap, gap);
+  return strided_view(dtype, shape, from.shape.size() == 3 ? Shape{0, 1} : Shape{0}, gap, gap);
 }
 
 Shape codes_scales(const CodesCase& from) {
@@ -100,7 +127,13 @@ Case make_codes_case(const CodesSlots& slots, DType floats, const CodesCase& fro
   if (forward || from.strided) result.operands[slots.floats] = codes_layout(floats, from);
   if (!forward || from.strided) result.operands[slots.codes] = codes_layout(codes, from);
   const TensorSpec scales = TensorSpec::contiguous(DType::kF32, codes_scales(from));
-  if (!forward) result.operands[slots.scale] = scales;
+  const bool plain = layout_of(from) == Layout::kPlain;
+  if (!forward && plain) result.operands[slots.scale] = scales;
+  if (!plain) {
+    result.options["layout"] = std::string(from.layout);
+    result.options["dtype"] = std::string(forward ? "i8" : to_string(floats));
+    return result;
+  }
   if (is_unsigned_code(codes))
     result.operands[slots.zero] = TensorSpec::contiguous(codes, scales.shape);
   if (from.group != 0) result.options["group_size"] = from.group;
@@ -124,7 +157,9 @@ Workload codes_workload(const CodesSlots& slots) {
          {CodesCase{"i8_groups", "weights in 8 bits", "i8", {4096, 4096}, 128},
           CodesCase{"i4_groups", "weights in 4 bits", "i4", {4096, 4096}, 128},
           CodesCase{"e4m3fn_128", "activations", "e4m3fn", {4096, 4096}, 128},
-          CodesCase{"e4m3fn_square", "weights", "e4m3fn", {4096, 4096}, 128, 128}})
+          CodesCase{"e4m3fn_square", "weights", "e4m3fn", {4096, 4096}, 128, 128},
+          in_blocks("q8_0", "GGUF's blocks", {4096, 4096}),
+          in_blocks("q4_0", "GGUF's blocks of half bytes", {4096, 4096})})
       cases.push_back(make_codes_case(slots, dtype, from));
     return cases;
   };
@@ -172,6 +207,20 @@ void fill_dequantise(const Problem& problem, const Case& shape, std::span<HostTe
     tensors[slot].write(values);
   };
   random_codes(call.slots.codes);
+  if (call.layout != Layout::kPlain) {
+    // Halves of about 0.01; or any, but for those whose products no half holds.
+    std::vector<double> bytes = tensors[call.slots.codes].read();
+    for (std::size_t at = 1; at < bytes.size();
+         at += static_cast<std::size_t>(block_bytes(call.layout))) {
+      std::uint64_t high = generator() % 256;
+      const bool is_number = (high & 0x7cU) != 0x7cU;
+      if (shape.data != "wild") high = 0x20 + high % 4 + high / 128 * 128;
+      if (is_number && (high & 0x7fU) > 0x58U) high -= 0x30U;
+      bytes[at] = static_cast<double>(high);
+    }
+    tensors[call.slots.codes].write(bytes);
+    return;
+  }
   if (problem.has(call.slots.zero)) random_codes(call.slots.zero);
   std::normal_distribution<float> normal;
   std::vector<double> scales(count(call.slots.scale));
@@ -189,13 +238,20 @@ void fill_dequantise(const Problem& problem, const Case& shape, std::span<HostTe
 std::vector<Expectation> expect_quantise(const Problem& problem, std::span<HostTensor> tensors,
                                          const Arithmetic&, double /*max_flops*/) {
   const auto& call = problem.as<CodesProblem>();
-  Codes codes = codes_of(call, tensors[call.slots.floats].read());
+  const std::vector<double> floats = tensors[call.slots.floats].read();
   std::vector<Expectation> expected;
   const auto add = [&](std::size_t slot, std::vector<double>& values, std::vector<double>& bounds) {
     if (!problem.has(slot) || values.empty()) return;
     expected.push_back(
         {.slot = slot, .elements = {}, .values = std::move(values), .bounds = std::move(bounds)});
   };
+  if (call.layout != Layout::kPlain) {
+    BlockCodes blocks = blocks_of(call, floats);
+    add(call.slots.codes, blocks.bytes, blocks.bounds);
+    add(call.slots.scale, blocks.scales, blocks.scale_bounds);
+    return expected;
+  }
+  Codes codes = codes_of(call, floats);
   add(call.slots.codes, codes.unrounded, codes.bounds);
   add(call.slots.scale, codes.scales, codes.scale_bounds);
   add(call.slots.zero, codes.zeros, codes.zero_bounds);

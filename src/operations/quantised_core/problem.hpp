@@ -5,10 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "operations/common/ways.hpp"
 #include "operations/quantised_core/args.h"
+#include "tessera/operations/quantised_matmul.hpp"
 #include "tessera/record.hpp"
 
 namespace tessera::operations::quantised {
@@ -20,6 +22,10 @@ enum BackwardSlot : std::size_t { kGradOutput = kInput, kGradInput = kZero + 1 }
 // How weights lie: rows of codes, or ggml's blocks of 32 with a scale each.
 enum class Layout : std::uint8_t { kPlain, kQ8_0, kQ4_0 };
 std::int64_t block_bytes(Layout layout);  // of 32 weights; not of kPlain
+
+Layout layout_of(const Problem& problem);  // the option
+OptionInfo layout_option(const std::string& of);
+std::string name_of(WeightLayout layout);  // as the option has it
 
 struct QuantisedProblem {
   std::int64_t m = 0, n = 0, k = 0;

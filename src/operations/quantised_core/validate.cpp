@@ -53,11 +53,6 @@ void read_codes(const Problem& problem, QuantisedProblem& call) {
               std::string(to_string(weight.dtype)));
 }
 
-Layout layout_of(const Problem& problem) {
-  constexpr Layout kLayouts[] = {Layout::kPlain, Layout::kQ8_0, Layout::kQ4_0};
-  return kLayouts[kernel::choice_option(problem, "layout", {"plain", "q8_0", "q4_0"})];
-}
-
 void read_weights(const Problem& problem, QuantisedProblem& call) {
   call.n = problem.spec(kWeight).shape[0];
   call.layout = layout_of(problem);
@@ -86,6 +81,30 @@ std::string key_of(const Problem& problem, const QuantisedProblem& call) {
 }  // namespace
 
 std::int64_t block_bytes(Layout layout) { return layout == Layout::kQ8_0 ? 34 : 18; }
+
+Layout layout_of(const Problem& problem) {
+  constexpr Layout kLayouts[] = {Layout::kPlain, Layout::kQ8_0, Layout::kQ4_0};
+  return kLayouts[kernel::choice_option(problem, "layout", {"plain", "q8_0", "q4_0"})];
+}
+
+std::string name_of(WeightLayout layout) {
+  switch (layout) {
+    case WeightLayout::kPlain:
+      return "plain";
+    case WeightLayout::kQ8_0:
+      return "q8_0";
+    case WeightLayout::kQ4_0:
+      return "q4_0";
+  }
+  throw InvalidArgument("layout has no value of WeightLayout");
+}
+
+OptionInfo layout_option(const std::string& of) {
+  return {.name = "layout",
+          .fallback = std::string("plain"),
+          .type = "one of plain, q8_0, q4_0",
+          .doc = of + "; the others are GGUF's blocks of 32 weights"};
+}
 
 void validate_quantised_matmul(Problem& problem) {
   const TensorSpec &input = problem.spec(kInput), &weight = problem.spec(kWeight);

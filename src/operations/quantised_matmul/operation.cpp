@@ -5,7 +5,6 @@
 
 #include "base/system/out_of_memory.hpp"
 #include "operations/quantised_core/problem.hpp"
-#include "tessera/error.hpp"
 #include "tessera/operations/quantised_matmul.hpp"
 
 namespace tessera {
@@ -45,10 +44,7 @@ Operation forward() {
        .dtypes = {DType::kF32},
        .doc = "of input in i8, which needs it: what a code times this means"},
       {.name = "output", .role = Role::kOutput, .shape = "[..., n]", .dtypes = floats, .doc = ""}};
-  operation.options = {{.name = "layout",
-                        .fallback = std::string("plain"),
-                        .type = "one of plain, q8_0, q4_0",
-                        .doc = "of weight; the others are GGUF's blocks of 32 weights"},
+  operation.options = {layout_option("of weight"),
                        {.name = "group_size",
                         .type = "int",
                         .doc = "terms that share a scale; k / groups where it is not set"},
@@ -100,18 +96,6 @@ std::vector<Operation> quantised_matmul() {
 
 namespace {
 
-std::string name_of(WeightLayout layout) {
-  switch (layout) {
-    case WeightLayout::kPlain:
-      return "plain";
-    case WeightLayout::kQ8_0:
-      return "q8_0";
-    case WeightLayout::kQ4_0:
-      return "q4_0";
-  }
-  throw InvalidArgument("quantised_matmul: layout has no value of WeightLayout");
-}
-
 Tensors weights_of(const Tensor& weight, const QuantisedMatmulOptions& options) {
   Tensors tensors{{"weight", weight}};
   if (options.scale) tensors.emplace("scale", options.scale);
@@ -120,7 +104,7 @@ Tensors weights_of(const Tensor& weight, const QuantisedMatmulOptions& options) 
 }
 
 Options named(const QuantisedMatmulOptions& options) {
-  Options values{{"layout", name_of(options.layout)}};
+  Options values{{"layout", operations::quantised::name_of(options.layout)}};
   if (options.group_size) values.emplace("group_size", *options.group_size);
   return values;
 }

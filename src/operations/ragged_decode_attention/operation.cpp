@@ -17,7 +17,9 @@ Operation described() {
   operation.summary = "softmax attention of one query per sequence over a part of a dense cache";
   operation.formula =
       "output[b,h] = sum_j softmax_j(cap(softmax_scale * query[b,h] . key[b,j,g])) value[b,j,g] "
-      "over sequence_start[b] <= j < sequence_end[b]";
+      "over sequence_start[b] <= j < sequence_end[b]; position_bias[h,j] is added to the logits of "
+      "the "
+      "first j";
   operation.operands = {
       input("query", "[batch, heads, head_dim]",
             "also [batch, 1, heads, head_dim]; head_dim is contiguous and 1 to 512"),
@@ -41,7 +43,10 @@ Operation described() {
               "with an axis of rows"},
       sinks(),
       scale("key_scale", "key", "[batch, rows, kv_heads]"),
-      scale("value_scale", "value", "[batch, rows, kv_heads]")};
+      scale("value_scale", "value", "[batch, rows, kv_heads]"),
+      optional_input("position_bias", "[heads, positions]", kStorage,
+                     "added to the logits of key rows j < positions, after the cap; -inf hides the "
+                     "key; also [kv_heads, positions] and [positions]; the dtype of query or f32")};
   operation.types = stored_types("query", {"key", "value"});
   operation.options = {
       {.name = "softmax_scale",
@@ -84,6 +89,7 @@ Tensors run_spans(const Executor& on, const Tensor& query, const Tensor& key, co
   add(tensors, "softmax_aux", options.softmax_aux);
   add(tensors, "key_scale", options.key_scale);
   add(tensors, "value_scale", options.value_scale);
+  add(tensors, "position_bias", options.position_bias);
   Options named{{"num_splits", options.num_splits}};
   if (options.softmax_scale) named["softmax_scale"] = static_cast<double>(*options.softmax_scale);
   if (options.logits_soft_cap)

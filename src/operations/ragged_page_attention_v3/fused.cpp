@@ -7,6 +7,7 @@
 
 #include "kernel/steps.hpp"
 #include "operations/attention_core/distribution_args.h"
+#include "operations/attention_core/records.hpp"
 
 namespace tessera::operations::attention {
 namespace {
@@ -109,6 +110,15 @@ void reference_fused(const Problem& problem, std::span<HostTensor> tensors) {
   }
 }
 
+std::vector<ErrorKind> attend_errors() {
+  std::vector<ErrorKind> errors = table_errors(true);
+  for (ErrorKind& error : errors) {
+    if (error.operand == "context_lens") error.operand = "kv_lens";
+    if (error.operand == "num_seqs") error.operand = "distribution";
+  }
+  return errors;
+}
+
 std::vector<Raised> raises_of_fused(const Problem& problem, std::span<HostTensor> tensors) {
   const std::vector<double> ends = tensors[kDistribution].read(), starts = tensors[kStarts].read();
   const auto most = static_cast<double>(problem.spec(kLengths).shape[0]);
@@ -120,6 +130,12 @@ std::vector<Raised> raises_of_fused(const Problem& problem, std::span<HostTensor
   for (std::uint32_t n = 0; n < std::min(ends[0], most); ++n) {
     if (starts[n + 1] - starts[n] != 1)
       raised.push_back({.error = DISTRIBUTION_NOT_ONE_ROW, .index = n});
+  }
+  const FusedCall attend = fused_call(attend_step(problem), problem, tensors);
+  std::vector<HostTensor> views = attend.tensors;
+  for (Raised each : attend.problem.operation->raises(attend.problem, views)) {
+    each.error += DISTRIBUTION_ERRORS;
+    raised.push_back(each);
   }
   return raised;
 }

@@ -36,6 +36,10 @@ struct FusedCall {
 };
 FusedCall fused_call(const CallStep& step, const Problem& problem, std::span<HostTensor> tensors);
 
+// Those of attend_step(), by the names that its operands have here; they come behind those of
+// distribution_args.h.
+std::vector<ErrorKind> attend_errors();
+
 void reference_fused(const Problem& problem, std::span<HostTensor> tensors);
 std::vector<Raised> raises_of_fused(const Problem& problem, std::span<HostTensor> tensors);
 std::vector<std::size_t> written_by_fused(const Problem& problem, std::span<HostTensor> tensors,

@@ -174,6 +174,7 @@ Operation described() {
        .operand = "query_start_loc",
        .sentence =
            "begins a sequence that decodes and has not one row; it is computed all the same"}};
+  append(operation.errors, attend_errors());
   operation.validate = validate;
   operation.reference = reference_fused;
   operation.raises = raises_of_fused;

@@ -80,13 +80,11 @@ struct RecurArgs {
   // spans, in floats.
   u32 span_states;
   u32 span_factors;
-  u32 errors;
+  u32 boundaries;  // where those of sequences begin in scratch, in entries of 4 bytes
   f32 scale;
   f32 slope;  // head times this joins the log decay
   u32 gamma_offset;
   u32 gamma_stride;
-  u32 cu_offset;
-  u32 cu_stride;
   STRUCT(RecurRows) query;
   STRUCT(RecurRows) key;
   STRUCT(RecurRows) value;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "operations/common/boundaries.hpp"
 #include "operations/common/launch.hpp"
 
 namespace tessera::operations::recurrence {
@@ -88,10 +89,6 @@ abi::RecurArgs arguments_of(const Problem& problem) {
     args.gamma_offset = narrow(problem.spec(slots.gamma).offset);
     args.gamma_stride = narrow(problem.spec(slots.gamma).strides[0]);
   }
-  if (call.packed) {
-    args.cu_offset = narrow(problem.spec(slots.cu_seqlens).offset);
-    args.cu_stride = narrow(problem.spec(slots.cu_seqlens).strides[0]);
-  }
   args.query = rows_of(problem, slots.query);
   args.key = rows_of(problem, slots.key);
   args.value = rows_of(problem, slots.value);
@@ -144,10 +141,23 @@ Refusal rejects_recurrence(const Problem& problem, const DeviceProfile& profile)
 }
 
 std::vector<std::size_t> forward_bindings(const RecurrenceSlots& slots) {
-  return {slots.query,      slots.key,    slots.value,       slots.g,
-          slots.gamma,      slots.gk,     slots.gv,          slots.initial_state,
-          slots.cu_seqlens, slots.output, slots.final_state, kScratch,
-          kErrors};
+  return {slots.query, slots.key,           slots.value,  slots.g,           slots.gamma, slots.gk,
+          slots.gv,    slots.initial_state, slots.output, slots.final_state, kScratch};
+}
+
+Pass boundaries_pass(const RecurrenceSlots& slots, ScratchBytes before) {
+  return operations::boundaries_pass(
+      slots.cu_seqlens, kNoOperand,
+      [before](const Problem& problem, const Config& config) -> Boundaries {
+        return {.tokens = problem.as<RecurrenceProblem>().tokens,
+                .result = before(problem, config),
+                .outside = RECUR_ERROR_OUTSIDE,
+                .decreases = RECUR_ERROR_DECREASES};
+      });
+}
+
+std::uint64_t boundaries_bytes(const Problem& problem) {
+  return operations::boundaries_bytes(problem, problem.as<RecurrenceProblem>().slots.cu_seqlens);
 }
 
 }  // namespace tessera::operations::recurrence

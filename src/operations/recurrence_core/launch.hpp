@@ -26,6 +26,11 @@ Dim3 groups_of(std::int64_t units);
 // Why no kernel can run the call.
 Refusal rejects_recurrence(const Problem& problem, const DeviceProfile& profile);
 
+// The pass that leaves the boundaries of packed sequences in scratch, behind what else is there.
+using ScratchBytes = std::uint64_t (*)(const Problem&, const Config&);
+Pass boundaries_pass(const RecurrenceSlots& slots, ScratchBytes before);
+std::uint64_t boundaries_bytes(const Problem& problem);
+
 // What every pass over a forward call binds, in the order of the kernels' parameters.
 std::vector<std::size_t> forward_bindings(const RecurrenceSlots& slots);
 

@@ -163,6 +163,7 @@ TEST(RaggedDecodeAttention, RefusesWhatDoesNotBelongTogether) {
   const auto says = [&](const std::string& operand, const TensorSpec& spec,
                         const std::string& text) {
     Case shape = case_of(op, "spans");
+    shape.operands.resize(find_operation(op).operands.size());
     shape.operands[find_operation(op).slot(operand)] = spec;
     EXPECT_EQ(testing::message_of<InvalidArgument>(
                   [&] { make_problem(find_operation(op), shape.operands, {}); }),
@@ -176,6 +177,53 @@ TEST(RaggedDecodeAttention, RefusesWhatDoesNotBelongTogether) {
        "key f32[5, 301, 2, 64] and value f32[5, 300, 2, 64] must have the same batch, number of "
        "rows and number of heads");
   says("sequence_end", i32({4}), "sequence_end i32[4] must be [batch], [5]");
+  says("position_bias", f32({3, 9}),
+       "position_bias f32[3, 9] must be [positions] or [heads or kv_heads, positions]");
+  says("position_bias", TensorSpec::contiguous(DType::kF16, {9}),
+       "position_bias f16[9] must have the dtype of query, f32, or f32");
+}
+
+// Behind the cap, by the row of the cache and not of the sequence, and of rows that are seen alone.
+TEST(RaggedDecodeAttention, AddsThePositionBiasToTheFirstRows) {
+  constexpr std::size_t kBatch = 5, kRows = 301, kHeads = 8, kKvHeads = 2, kDim = 64, kFirst = 70;
+  constexpr double kCap = 2;
+  const Operation& operation = find_operation("ragged_decode_attention");
+  testing::HostCase host(operation, case_of(operation.name, "position_bias"));
+  const auto at = [&](const char* name) -> HostTensor& {
+    return host.tensors()[operation.slot(name)];
+  };
+  at("sequence_start").write(Values{0, 3, 69, 70, 200});
+  at("sequence_end").write(Values{301, 60, 72, 90, 201});
+  Values keys = at("key").read(), values = at("value").read();
+  for (std::size_t n = 0; n < keys.size(); ++n) {
+    keys[n] = std::sin(static_cast<double>(n));
+    values[n] = std::cos(static_cast<double>(n));
+  }
+  at("key").write(keys);
+  at("value").write(values);
+  operation.reference(host.problem(), host.tensors());
+  const Values query = at("query").read(), biases = at("position_bias").read(),
+               sinks = at("softmax_aux").read(), output = at("output").read(),
+               starts = at("sequence_start").read(), ends = at("sequence_end").read();
+  keys = at("key").read();
+  values = at("value").read();
+  for (std::size_t n = 0; n < kBatch; ++n) {
+    for (std::size_t h = 0; h < kHeads; ++h) {
+      double total = std::exp(sinks[0]) + std::exp(sinks[1]), sum = 0;
+      for (auto j = static_cast<std::size_t>(starts[n]); j < static_cast<std::size_t>(ends[n]);
+           ++j) {
+        const std::size_t row = ((n * kRows + j) * kKvHeads + h / 4) * kDim;
+        double dot = 0;
+        for (std::size_t d = 0; d < kDim; ++d)
+          dot += query[(n * kHeads + h) * kDim + d] * keys[row + d];
+        const double bias = j < kFirst ? biases[h * kFirst + j] : 0;
+        const double weight = std::exp(kCap * std::tanh(dot / 8 / kCap) + bias);
+        total += weight;
+        sum += weight * values[row + 5];
+      }
+      EXPECT_NEAR(output[(n * kHeads + h) * kDim + 5], sum / total, 1e-6) << n << " " << h;
+    }
+  }
 }
 
 // Written out, for one sequence after the other.
@@ -280,6 +328,7 @@ TEST_P(HostileTables, LeaveWhatIsDefined) {
 
 INSTANTIATE_TEST_SUITE_P(PageAttention, HostileTables,
                          ::testing::Values("page_attention", "ragged_page_attention",
+                                           "ragged_page_attention_v3",
                                            "ragged_decode_attention"));
 
 }  // namespace

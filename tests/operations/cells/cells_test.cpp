@@ -30,6 +30,7 @@ constexpr std::int64_t kBatch = 3, kFeatures = 2, kHidden = 3;
 struct Call {
   std::string operation = "lstm";
   std::int64_t tokens = 5, directions = 1;
+  std::int64_t projection = 0;  // of h, where it is more than 0
   std::vector<double> lengths{};
   Options options{};
   Values values{};
@@ -37,13 +38,15 @@ struct Call {
   std::int64_t rows() const {
     return kHidden * (operation == "lstm" ? 4 : operation == "gru" ? 3 : 1);
   }
+  std::int64_t outputs() const { return projection > 0 ? projection : kHidden; }
   Specs specs() const {
     Specs specs{{"input", f32({kBatch, tokens, kFeatures})},
                 {"weight_ih", f32({directions, rows(), kFeatures})},
-                {"weight_hh", f32({directions, rows(), kHidden})},
+                {"weight_hh", f32({directions, rows(), outputs()})},
                 {"bias_ih", f32({directions, rows()})},
                 {"bias_hh", f32({directions, rows()})},
-                {"h0", f32({directions, kBatch, kHidden})}};
+                {"h0", f32({directions, kBatch, outputs()})}};
+    if (projection > 0) specs["weight_hr"] = f32({directions, projection, kHidden});
     if (operation == "lstm") specs["c0"] = f32({directions, kBatch, kHidden});
     if (!lengths.empty()) specs["lengths"] = i32({kBatch});
     return specs;
@@ -59,8 +62,8 @@ struct Call {
     Specs all = specs();
     Values inputs = values;
     if (!lengths.empty()) inputs["lengths"] = lengths;
-    all["h_n"] = f32({directions, kBatch, kHidden});
-    if (operation == "lstm") all["c_n"] = all["h_n"];
+    all["h_n"] = f32({directions, kBatch, outputs()});
+    if (operation == "lstm") all["c_n"] = f32({directions, kBatch, kHidden});
     return testing::run_reference(testing::problem_of(operation, all, options), inputs);
   }
   // Gradients of the outputs' products with `weights`.
@@ -71,17 +74,18 @@ struct Call {
       if (name != "lengths") all["grad_" + name] = spec;
     }
     if (!lengths.empty()) inputs["lengths"] = lengths;
-    all["grad_output"] = f32({kBatch, tokens, directions * kHidden});
-    all["grad_h_n"] = f32({directions, kBatch, kHidden});
-    if (operation == "lstm") all["grad_c_n"] = all["grad_h_n"];
+    all["grad_output"] = f32({kBatch, tokens, directions * outputs()});
+    all["grad_h_n"] = f32({directions, kBatch, outputs()});
+    if (operation == "lstm") all["grad_c_n"] = f32({directions, kBatch, kHidden});
     for (const auto& [name, weight] : weights) inputs["grad_" + name] = weight;
     return testing::run_reference(testing::problem_of(operation + "_backward", all, options),
                                   inputs);
   }
 };
 
-Call a_call(const std::string& operation, std::int64_t directions = 1) {
-  Call call{.operation = operation, .directions = directions};
+Call a_call(const std::string& operation, std::int64_t directions = 1,
+            std::int64_t projection = 0) {
+  Call call{.operation = operation, .directions = directions, .projection = projection};
   call.make_up(1);
   return call;
 }
@@ -147,6 +151,25 @@ TEST(CellsReference, TwoDirectionsAreOneOfEach) {
       }
     }
   }
+}
+
+TEST(CellsReference, AProjectionIsAProductOfEachStep) {
+  // By an identity nothing changes, by its half h is half of it, and so is what weight_hh takes.
+  const Call plain = a_call("lstm");
+  Call projected = plain;
+  projected.projection = kHidden;
+  std::vector<double>& weight = projected.values["weight_hr"];
+  weight.assign(kHidden * kHidden, 0);
+  for (std::size_t i = 0; i < kHidden; ++i) weight[i * (kHidden + 1)] = 1;
+  EXPECT_EQ(projected.run(), plain.run());
+  for (double& element : weight) element /= 2;
+  for (double& element : projected.values["weight_hh"]) element *= 2;
+  for (double& element : projected.values["h0"]) element /= 2;
+  Values expected = plain.run();
+  for (const char* const name : {"output", "h_n"}) {
+    for (double& element : expected[name]) element /= 2;
+  }
+  EXPECT_EQ(projected.run(), expected);
 }
 
 TEST(CellsReference, SplittingASequenceChangesNothing) {
@@ -239,6 +262,11 @@ TEST(CellsReference, GradientsAreThoseOfDifferences) {
   Call relu = a_call("rnn");
   relu.options["activation"] = std::string("relu");
   expect_differences(relu);
+  for (const std::int64_t projection : {2, 4}) {
+    Call projected = a_call("lstm", 2, projection);
+    projected.lengths = {4, 0, 2};
+    expect_differences(projected);
+  }
 }
 
 // An input whose tokens and batch entries are no one axis, which then needs a copy.
@@ -287,6 +315,11 @@ TEST(CellsRefuse, WhatContradictsItself) {
   expect_refusal("lstm", with("weight_ih", f32({1, 12, 7})), "must be f32[1, 12, 2]");
   expect_refusal("lstm", with("h0", f16({1, 3, 3})), "must have the dtype of input");
   expect_refusal("lstm", with("lengths", i32({4})), "must be i32[3]");
+  expect_refusal("lstm", with("weight_hr", f32({3, 3})), "must be [directions, proj, hidden]");
+  expect_refusal("lstm", with("weight_hr", f32({1, 2, 3})), "must be f32[1, 3, 3]");
+  Specs projected = a_call("gru").specs();
+  projected["weight_hr"] = f32({1, 3, 3});
+  expect_refusal("gru", projected, "has no operand 'weight_hr'");
   expect_refusal("gru", with("c0", f32({1, 3, 3})), "c0");
   expect_refusal("rnn", a_call("rnn").specs(), "tanh or relu",
                  {{"activation", std::string("gelu")}});

@@ -103,6 +103,26 @@ TEST_F(CellLayers, AreLeftOnTheWayBack) {
   EXPECT_FALSE(static_cast<bool>(gradients.c0));
 }
 
+// Of two directions and layers, each with a projection of its own.
+TEST_F(CellLayers, ProjectTheirOutputs) {
+  constexpr std::int64_t kProjection = 3;
+  std::vector<CellWeights> all;
+  for (std::int64_t layer = 0; layer < kLayers; ++layer) {
+    all.push_back({.weight_ih = made_up({2, 4 * kHidden, layer == 0 ? kFeatures : 2 * kProjection}),
+                   .weight_hh = made_up({2, 4 * kHidden, kProjection}),
+                   .weight_hr = made_up({2, kProjection, kHidden})});
+  }
+  const Tensor c0 = states();
+  const auto [result, pullback] = vjp::lstm(context_, input(), all, {.c0 = c0});
+  EXPECT_EQ(result.output.shape(), (Shape{kBatch, kTokens, 2 * kProjection}));
+  EXPECT_EQ(result.h_n.shape(), (Shape{2 * kLayers, kBatch, kProjection}));
+  EXPECT_EQ(result.c_n.shape(), (Shape{2 * kLayers, kBatch, kHidden}));
+  const CellGradients gradients = pullback(made_up(result.output.shape()));
+  for (std::size_t layer = 0; layer < all.size(); ++layer)
+    EXPECT_EQ(gradients.layers[layer].weight_hr.shape(), all[layer].weight_hr.shape());
+  EXPECT_EQ(gradients.c0.shape(), c0.shape());
+}
+
 TEST_F(CellLayers, RefuseWhatContradictsItself) {
   const std::vector<CellWeights> all = layers(1);
   const auto message = [&](auto call) {

@@ -106,6 +106,46 @@ TEST(KvCacheRefusals, AppendSaysWhatIsWrong) {
   expect_refusals(rows);
 }
 
+TEST(KvCacheRefusals, GradientsOfAppendingSayWhatIsWrong) {
+  const Specs mapped{{"grad_key_cache", f32({3, 2, 4, 8})}, {"slot_mapping", i32({5})}};
+  const Specs tables{{"grad_key_cache", f32({3, 2, 4, 8})},
+                     {"block_tables", i32({2, 3})},
+                     {"kv_lens", i32({2})},
+                     {"query_start_loc", i32({3})}};
+  const Refused rows[] = {
+      {"append_to_cache_backward", tables, {}, "needs the option tokens"},
+      {"append_to_cache_backward",
+       tables,
+       {{"tokens", std::int64_t{-1}}},
+       "an integer of at least 0"},
+      {"append_to_cache_backward",
+       mapped,
+       {{"tokens", std::int64_t{4}}},
+       "slot_mapping i32[5] must be i32[4]"},
+      {"append_to_cache_backward",
+       with(mapped, "grad_keys", f32({5, 2, 7})),
+       {},
+       "must be f32[5, 2, 8]"},
+      {"append_to_cache_backward",
+       with(mapped, "grad_values", f32({5, 2, 8})),
+       {},
+       "grad_values needs grad_value_cache"},
+      {"append_to_cache_backward",
+       with(mapped, "grad_value_cache", f16({3, 2, 4, 8})),
+       {},
+       "must have one dtype"},
+      {"append_to_cache_backward",
+       with(mapped, "grad_value_cache", f32({3, 2, 5, 8})),
+       {},
+       "differ in pages"},
+      {"append_to_cache_backward",
+       with(mapped, "grad_key_cache", codes({3, 2, 4, 8})),
+       {},
+       "grad_key_cache"},
+  };
+  expect_refusals(rows);
+}
+
 TEST(KvCacheRefusals, TheOthersSayWhatIsWrong) {
   const Specs pairs{
       {"source_pages", i32({3})}, {"target_pages", i32({3})}, {"pool", f32({4, 2, 8})}};
@@ -185,6 +225,71 @@ TEST_F(KvCacheFunctions, TheLastOfSeveralTokensWinsAndWrongOnesAreSkipped) {
     EXPECT_EQ(error.index(), 3);
   }
   EXPECT_THAT(context.download<float>(cache), ElementsAre(4, -1, -1, 2));
+}
+
+// The loss is a sum of weights times what the caches hold after two calls, so that differences of
+// it are exact. Slots that both calls write, tokens for one slot and skipped ones are among them.
+TEST_F(KvCacheFunctions, PullbacksInReverseGiveTheGradientsOfAllThatCameBefore) {
+  const CacheSlots first{.slot_mapping = numbers({3, -1, 0, 3})};
+  const CacheSlots second{.block_tables = numbers({1, 0, 1, 1}, {2, 2}),
+                          .kv_lens = numbers({1, 4}),
+                          .query_start_loc = numbers({0, 1, 3})};
+  std::vector<float> weights(2 * 2 * 2 * 3);
+  for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<float>(i * i % 29) + 1;
+  std::vector<float> all[] = {std::vector<float>(4 * 2 * 3), std::vector<float>(3 * 2 * 3),
+                              std::vector<float>(weights.size())};
+  const auto appended = [&] {
+    const Tensor cache = context.upload(all[2], {2, 2, 2, 3});
+    return std::pair{vjp::append_to_cache(context, context.upload(all[0], {4, 2, 3}), {},
+                                          {.keys = cache}, first),
+                     std::pair{vjp::append_to_cache(context, context.upload(all[1], {3, 2, 3}), {},
+                                                    {.keys = cache}, second),
+                               context.download<float>(cache)}};
+  };
+  const auto loss = [&] {
+    const std::vector<float> cache = appended().second.second;
+    return std::inner_product(cache.begin(), cache.end(), weights.begin(), 0.0F);
+  };
+  const auto [before, behind] = appended();
+  const Tensor gradient = context.upload(weights, {2, 2, 2, 3});
+  const Tensor of_second = behind.first({.keys = gradient}).keys;
+  const Tensor of_first = before({.keys = gradient}).keys;
+  const std::vector<float> found[] = {context.download<float>(of_first),
+                                      context.download<float>(of_second),
+                                      context.download<float>(gradient)};
+  float written = 0;
+  for (std::size_t which = 0; which < 3; ++which) {
+    for (std::size_t i = 0; i < all[which].size(); ++i) {
+      const float without = loss();
+      all[which][i] = 1;
+      EXPECT_EQ(found[which][i], loss() - without) << which << " " << i;
+      all[which][i] = 0;
+      written += which < 2 ? found[which][i] : 0;
+    }
+  }
+  EXPECT_GT(written, 0);
+}
+
+TEST_F(KvCacheFunctions, CodesHaveNoGradient) {
+  const Tensor cache = context.upload(std::vector<std::int8_t>(8, 1), {2, 1, 2, 2});
+  const Tensor scale = context.upload(std::vector<float>(4, 1.0F), {2, 1, 2});
+  const PagedCache codes{.keys = cache, .key_scale = scale};
+  const CacheSlots slots{.slot_mapping = numbers({0})};
+  const auto message = [](const auto& call) -> std::string {
+    try {
+      call();
+    } catch (const InvalidArgument& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(
+      message([&] {
+        vjp::append_to_cache(context, context.upload(count_up(2), {1, 1, 2}), {}, codes, slots);
+      }),
+      HasSubstr("has no gradient"));
+  EXPECT_THAT(message([&] { append_to_cache_backward(context, codes, slots); }),
+              HasSubstr("have no scales"));
 }
 
 TEST_F(KvCacheFunctions, PagesInCirclesChangePlaces) {

@@ -101,6 +101,27 @@ INSTANTIATE_TEST_SUITE_P(
                       std::vector<const char*>{"qed,edk->kqe", "qed", "edk", "kqe"},
                       std::vector<const char*>{"bbd,dk->bk", "bbd", "dk", "bk"}));
 
+// One matrix for all batches, by strides of 0: each of its repetitions has a gradient of its own.
+TEST(EinsumGradients, OfWhatRepeatsInMemoryAreThoseOfItsElements) {
+  const Context context = Context::open("host");
+  const auto once = values({4, 6}, 1), y = values({2, 5, 6}, 2), dy = values({2, 4, 5}, 3);
+  std::vector<float> twice = once;
+  twice.insert(twice.end(), once.begin(), once.end());
+  const Tensor stored = context.upload(once, {4, 6});
+  const TensorSpec spec{.dtype = DType::kF32, .shape = {2, 4, 6}, .strides = {0, 6, 1}};
+  const Tensor right = context.upload(y, {2, 5, 6});
+  const auto [result, pullback] =
+      vjp::einsum(context, "bqd,bkd->bqk", Tensor{spec, stored.buffer()}, right);
+  EXPECT_THAT(context.download<float>(result),
+              Pointwise(FloatNear(1e-5F), sums("bqd", "bkd", "bqk", twice, y)));
+  const auto [dx, dright] = pullback(context.upload(dy, {2, 4, 5}));
+  EXPECT_EQ(dx.shape(), (Shape{2, 4, 6}));
+  EXPECT_THAT(context.download<float>(dx),
+              Pointwise(FloatNear(1e-5F), sums("bqk", "bkd", "bqd", dy, y)));
+  EXPECT_THAT(context.download<float>(dright),
+              Pointwise(FloatNear(1e-5F), sums("bqd", "bqk", "bkd", twice, dy)));
+}
+
 TEST(EinsumRefusals, SayWhatIsWrong) {
   const Context context = Context::open("host");
   const auto of = [&](const Shape& shape) { return context.upload(values(shape, 1), shape); };

@@ -79,6 +79,11 @@ TEST(PackedWeightsRefusals, SayWhatIsWrong) {
       "takes weights as they are; processors through OpenCL pack them");
   refused([&] { pack_weights(context, input.slice(0, 0, 1).reshape({4})); },
           "the weights are not a matrix");
+  refused(
+      [&] {
+        pack_weights(context, context.empty(DType::kI8, {4, 4}));
+      },
+      "the weights are f32, f16 or bf16, not i8");
   refused([&] { linear(context, input, tessera::PackedWeights{}); },
           "the packed weights are an empty tensor");
   refused([&] { linear(context, input, {.panels = weight, .out_features = 40}); },

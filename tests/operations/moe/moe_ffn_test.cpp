@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,11 @@ TEST(MoeFfnRefusals, SayWhatIsWrong) {
        "gate_up f32[3, 8, 6] must be f32[3, 8, 12]"},
       {"moe_ffn", with(forward, "logits", f32({5, 4})), {}, "logits f32[5, 4] must be f32[5, 3]"},
       {"moe_ffn", forward, {{"top_k", std::int64_t{4}}}, "chooses 4 of 3 experts"},
+      {"moe_ffn",
+       forward,
+       {{"activation", std::string("swish")}},
+       "option 'activation' must be silu or gelu or gelu_tanh or relu or none"},
+      {"moe_ffn", forward, {{"gated", false}}, "gate_up f32[3, 8, 12] must be f32[3, 8, 6]"},
       {"moe_ffn", forward, {{"transposed", true}}, "down f32[3, 6, 8] must be f32[3, 8, 8]"},
       {"moe_ffn_backward",
        with(backward, "expert_ids", i32({4, 2})),
@@ -104,6 +110,29 @@ TEST(MoeFfnReference, WrongChoicesCountNothing) {
   EXPECT_EQ(run(), dropped);
 }
 
+// A gate of +-infinity passes its gradient on by a slope of 1 or 0.
+TEST(MoeFfnReference, InfiniteGatesHaveSlopes) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const Specs specs{
+      {"input", f32({2, 1})},      {"gate_up", f32({1, 1, 1})},  {"down", f32({1, 1, 1})},
+      {"expert_ids", i32({2, 1})}, {"slots", i32({2, 1})},       {"weights", f32({2, 1})},
+      {"offsets", i32({2})},       {"grad_output", f32({2, 1})}, {"grad_input", f32({2, 1})}};
+  for (const char* const activation : {"silu", "gelu", "gelu_tanh", "relu"}) {
+    const Problem problem = problem_of("moe_ffn_backward", specs,
+                                       {{"gated", false}, {"activation", std::string(activation)}});
+    const testing::Values gradients =
+        testing::run_reference(problem, {{"input", {kInfinity, -kInfinity}},
+                                         {"gate_up", {2}},
+                                         {"down", {3}},
+                                         {"expert_ids", {0, 0}},
+                                         {"slots", {0, 1}},
+                                         {"weights", {1, 1}},
+                                         {"offsets", {0, 2}},
+                                         {"grad_output", {5, 5}}});
+    EXPECT_THAT(gradients.at("grad_input"), ::testing::ElementsAre(30, 0)) << activation;
+  }
+}
+
 class MoeFfn : public ::testing::Test {
  protected:
   Tensor numbers(Shape shape, unsigned seed, double size = 1) const {
@@ -118,6 +147,8 @@ class MoeFfn : public ::testing::Test {
     const std::vector<float> values = context.download<float>(tensor);
     return {values.begin(), values.end()};
   }
+
+  void check_slopes(const MoeFfnOptions& options) const;
 
   Context context = Context::open({.device = "host", .cache_directory = ""});
   Tensor input = numbers({7, 6}, 1), logits = numbers({7, 4}, 2);
@@ -152,7 +183,14 @@ TEST_F(MoeFfn, IsItsPieces) {
 
 // A small step along a random direction changes <output, weights> by what the gradients say.
 TEST_F(MoeFfn, GradientsAreSlopes) {
-  const MoeFfnOptions options{.route = {.top_k = 3}};
+  check_slopes({.route = {.top_k = 3}});
+  check_slopes({.route = {.top_k = 3}, .activation = ExpertActivation::kGelu});
+  check_slopes({.activation = ExpertActivation::kNone});
+  gate_up = numbers({4, 6, 5}, 3, 0.4);
+  check_slopes({.activation = ExpertActivation::kGeluTanh, .gated = false});
+}
+
+void MoeFfn::check_slopes(const MoeFfnOptions& options) const {
   const Tensor grad_output = numbers({7, 6}, 5);
   const MoeFfnResult result = moe_ffn(context, input, logits, gate_up, down, options);
   const MoeFfnGradients gradients =

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -62,6 +63,34 @@ TEST(QuantiseRefusals, SayWhatIsWrong) {
        {{"input", f32({4, 64})}},
        {{"dtype", std::string("i2")}},
        "option 'dtype' must be i8 or u8 or i4 or u4 or e4m3fn or e5m2"},
+      {"quantise",
+       {{"input", f32({4, 48})}},
+       {{"layout", std::string("q8_0")}},
+       "blocks have 32 floats, and rows of input 48"},
+      {"quantise",
+       {{"input", f32({4, 64})}},
+       {{"layout", std::string("q4_0")}, {"group_size", std::int64_t{32}}},
+       "blocks of a layout have 32 columns of a row: no group_size"},
+      {"quantise",
+       {{"input", f32({4, 64})}},
+       {{"layout", std::string("q4_0")}, {"dynamic", true}},
+       "blocks of a layout hold their scales: none are dynamic"},
+      {"dequantise",
+       one,
+       {{"layout", std::string("q8_0")}},
+       "blocks have 34 bytes, and rows of codes 64"},
+      {"dequantise",
+       {{"codes", codes(DType::kU8, {4, 36})}, {"scale", f32({4, 2})}},
+       {{"layout", std::string("q4_0")}},
+       "blocks have scales of their own, and the call has scale or zero_point"},
+      {"dequantise",
+       {{"codes", codes(DType::kI8, {4, 36})}},
+       {{"layout", std::string("q4_0")}},
+       "codes i8[4, 36] must be u8: bytes of blocks"},
+      {"dequantise",
+       {{"codes", codes(DType::kU8, {4, 64})}},
+       {},
+       "codes in layout 'plain' need scale"},
       {"dequantise", with("scale", f32({4})), {}, "scale f32[4] must have the axes of codes"},
       {"dequantise",
        with("scale", f32({4, 3})),
@@ -102,6 +131,42 @@ class QuantiseDevices : public ::testing::Test {
     return list;
   }
 };
+
+// Numbers halfway between codes, of a block whose scale is 1, and a block of zeros: as ggml has
+// them, by hand.
+TEST_F(QuantiseDevices, BlocksOfGgmlRoundAsItDoes) {
+  std::vector<float> input(64, 0);
+  const auto bytes_of = [&](const Context& context, WeightLayout layout) {
+    const Quantised from =
+        quantise(context, context.upload(input, {2, 32}), DType::kU8, {.layout = layout});
+    EXPECT_THAT(context.download<float>(from.scale), ElementsAre(1, 0));
+    const Tensor back = dequantise(context, {.codes = from.codes, .scale = {}, .zero_point = {}},
+                                   DType::kF32, {.layout = layout});
+    EXPECT_EQ(back.shape(), (Shape{2, 32}));
+    EXPECT_EQ(context.download<float>(back)[0], input[0]);
+    return context.download<std::uint8_t>(from.codes);
+  };
+  for (const Context& context : contexts()) {
+    const std::vector<float> halves{127, 0.5F, 1.5F, 2.5F, -0.5F, -2.5F, 0.499F, -127};
+    std::ranges::copy(halves, input.begin());
+    std::vector<std::uint8_t> expected(68, 0);
+    // A half of 1 is 0x3c00.
+    const std::vector<std::uint8_t> bytes{0, 0x3c, 127, 1, 2, 3, 255, 253, 0, 129};
+    std::ranges::copy(bytes, expected.begin());
+    EXPECT_EQ(bytes_of(context, WeightLayout::kQ8_0), expected);
+
+    const std::vector<float> lows{-8, 0.5F, -0.5F, 7, 7.75F, -7.5F, 0.499F, 8};
+    std::ranges::copy(lows, input.begin());
+    std::ranges::copy(lows, input.begin() + 16);
+    expected.assign(36, 0x88);
+    const std::vector<std::uint8_t> codes{0, 0x3c, 0x00, 0x99, 0x88, 0xff, 0xff, 0x11, 0x88, 0xff};
+    std::ranges::copy(codes, expected.begin());
+    expected[18] = 0;
+    expected[19] = 0x80;  // of zeros the scale is -0
+    EXPECT_EQ(bytes_of(context, WeightLayout::kQ4_0), expected);
+    std::ranges::fill(input, 0.0F);
+  }
+}
 
 // All bits of halves and bfloat16, in rows whose scale is a power of 2: what the code is follows
 // from the number alone.
@@ -167,8 +232,9 @@ TEST_F(QuantiseDevices, DequantiseEveryCode) {
 TEST(Quantise, HasCutsForEveryCaseOnGpus) {
   for (const char* const name : {"quantise", "dequantise"}) {
     const Operation& operation = find_operation(name);
-    const Variant& variant = *operation.find_variant("blocks");
     for (const Case& from : operation.workload.cases(DType::kF32)) {
+      const bool plain = !from.options.contains("layout");
+      const Variant& variant = *operation.find_variant(plain ? "blocks" : "gguf");
       std::vector<bool> requested;
       for (std::size_t slot = 0; slot < operation.operands.size(); ++slot) {
         const bool given = slot < from.operands.size() && from.operands[slot].has_value();

@@ -17,7 +17,7 @@ struct SpanCaseShape {
   std::string name, why;
   AttentionSizes sizes{.batch = 5, .kv_len = 301, .heads = 8, .kv_heads = 2};
   Options options{};
-  std::uint32_t features = 0;  // kSinks, kHeadSinks, kLogSumExp
+  std::uint32_t features = 0;  // kSinks, kHeadSinks, kLogSumExp, kBias, kSharedBias
   std::string data = "ragged";
   std::uint64_t seed = 1;
   bool row_axis = false;
@@ -46,6 +46,8 @@ Case make_span_case(const AttentionSlots& slots, const StorageTypes& types,
   set(slots.sequence_end, DType::kI32, {s.batch});
   if ((shape.features & kSinks) != 0) set(slots.sinks, DType::kF32, {2});
   if ((shape.features & kHeadSinks) != 0) set(slots.sinks, dtype, {s.kv_heads, 3});
+  if ((shape.features & kBias) != 0) set(slots.position_bias, dtype, {s.heads, 70});
+  if ((shape.features & kSharedBias) != 0) set(slots.position_bias, DType::kF32, {s.kv_len + 9});
   if ((shape.features & kLogSumExp) != 0) {
     set(slots.log_sum_exp, DType::kF32,
         shape.row_axis ? Shape{s.batch, s.heads, 1} : Shape{s.batch, s.heads});
@@ -86,7 +88,8 @@ void fill_spans(const Problem& problem, const Case& shape, std::span<HostTensor>
   if (problem.has(slots.sequence_start)) tensors[slots.sequence_start].write(starts);
   if (problem.has(slots.sequence_end)) tensors[slots.sequence_end].write(ends);
 
-  for (const std::size_t slot : {slots.query, slots.key, slots.value, slots.sinks}) {
+  for (const std::size_t slot :
+       {slots.query, slots.key, slots.value, slots.sinks, slots.position_bias}) {
     if (!problem.has(slot)) continue;
     const bool keys = slot == slots.key || slot == slots.value;
     std::vector<double> values(static_cast<std::size_t>(problem.spec(slot).elements()));
@@ -140,6 +143,14 @@ std::vector<Case> span_cases(const AttentionSlots& slots, const StorageTypes& ty
        .why = "a pinned number of splits",
        .options = {{"num_splits", std::int64_t{3}}},
        .features = kHeadSinks | kLogSumExp},
+      {.name = "position_bias",
+       .why = "biases of the first rows, some of which are hidden, behind a cap, with sinks",
+       .options = {{"logits_soft_cap", 2.0}},
+       .features = kBias | kSinks | kLogSumExp},
+      {.name = "long_position_bias",
+       .why = "biases of more rows than there are, which all heads share, in parts",
+       .options = {{"num_splits", std::int64_t{2}}},
+       .features = kSharedBias | kLogSumExp},
       {.name = "odd",
        .why = "a head_dim that divides no vector, one head",
        .sizes = {.batch = 4, .kv_len = 50, .heads = 1, .kv_heads = 1, .head_dim = 7}},

@@ -75,7 +75,8 @@ AttentionPairs::AttentionPairs(const Problem& problem, std::span<const HostTenso
     sinks_heads_ = shape[0];
   }
   mask_ = broadcast(problem, tensors, slots.mask);
-  bias_ = broadcast(problem, tensors, slots.bias);
+  bias_ = problem.has(slots.position_bias) ? position_bias(problem, tensors)
+                                           : broadcast(problem, tensors, slots.bias);
   if (call_.is_paged()) return;
   for (std::int64_t batch = 0; batch < call_.batch; ++batch) {
     for (std::int64_t row = 0; row < call_.q_len; ++row) places_.push_back(place_of(batch, row));
@@ -159,6 +160,23 @@ AttentionPairs::Broadcast AttentionPairs::broadcast(const Problem& problem,
   result.head = shape[1] > 1 ? shape[2] * shape[3] : 0;
   result.batch = shape[0] > 1 ? shape[1] * shape[2] * shape[3] : 0;
   result.heads_per_head = call_.heads / std::max<std::int64_t>(shape[1], 1);
+  return result;
+}
+
+AttentionPairs::Broadcast AttentionPairs::position_bias(const Problem& problem,
+                                                        std::span<const HostTensor> tensors) const {
+  const Shape shape = with_rank(problem.spec(call_.slots.position_bias), 2).shape;
+  const std::vector<double> biases = tensors[call_.slots.position_bias].read();
+  Broadcast result{.values = std::vector<double>(static_cast<std::size_t>(shape[0] * call_.kv_len)),
+                   .head = call_.kv_len,
+                   .key = 1,
+                   .heads_per_head = call_.heads / shape[0]};
+  for (std::int64_t head = 0; head < shape[0]; ++head) {
+    for (std::int64_t key = 0; key < std::min(shape[1], call_.kv_len); ++key) {
+      result.values[static_cast<std::size_t>(head * call_.kv_len + key)] =
+          biases[static_cast<std::size_t>(head * shape[1] + key)];
+    }
+  }
   return result;
 }
 

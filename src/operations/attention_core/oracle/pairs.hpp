@@ -78,6 +78,8 @@ class AttentionPairs {
   Place place_in_sequence(std::int64_t row) const;  // of packed ones
   Broadcast broadcast(const Problem& problem, std::span<const HostTensor> tensors,
                       std::size_t slot) const;
+  // Biases of the first keys of all, and 0 for the others.
+  Broadcast position_bias(const Problem& problem, std::span<const HostTensor> tensors) const;
   // Places on the axis that causal masks, windows, chunks and slopes count on.
   std::int64_t position_of_row(std::int64_t batch, std::int64_t row) const;
   std::int64_t position_of_key(std::int64_t batch, std::int64_t row, std::int64_t key) const;

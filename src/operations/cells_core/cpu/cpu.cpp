@@ -55,11 +55,13 @@ Way cpu_way(const CellSlots& slots) {
   variant.tunables.push_back({.id = 30, .name = "ROWS", .fallback = 32, .launch_only = true});
   variant.passes = cell_passes(slots, "cells/cpu/", "cells_cpu", false);
   for (Pass& pass : variant.passes) {
-    if (pass.name.find("begin") == std::string::npos) {
-      pass.constants = [](const Problem& problem, const Config&) {
-        return std::vector<Define>{{"CELL", kind_of(problem)}, {"VECTOR_WIDTH", CELL_LANES}};
-      };
-    }
+    if (pass.opencl.file == kBeginKernel) continue;
+    const bool is_of_cell = static_cast<bool>(pass.constants);
+    pass.constants = [is_of_cell](const Problem& problem, const Config&) {
+      std::vector<Define> defines{{"VECTOR_WIDTH", CELL_LANES}};
+      if (is_of_cell) defines.push_back({"CELL", kind_of(problem)});
+      return defines;
+    };
   }
   variant.steps = cell_steps;
   variant.space = space;

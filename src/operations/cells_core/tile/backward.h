@@ -12,7 +12,8 @@ for (u32 item = part; item < ROWS * CELL_BACK_VECTORS; item += WG_Y) {
       (panel * CELL_BACK_VECTORS + item % CELL_BACK_VECTORS) * TO_U32(CELL_LANES) + lane;
   if (row < batch && unit < hidden) {
     const u32 entry = direction * batch + row, at = entry * hidden + unit;
-    float dh = SCRATCH(ARGS(carry) + at), dc = 0.0f;
+    float dh = 0.0f, dc = 0.0f;
+    if (!CELL_PROJECTED) dh = SCRATCH(ARGS(carry) + at);
     for (u32 p = 0u; p < WG_Y; ++p)
       dh += SPACE((p * ROWS * CELL_BACK_VECTORS + item) * TO_U32(CELL_LANES) + lane);
     if (CELL == CELL_LSTM) dc = SCRATCH(ARGS(cell) + at);
@@ -35,18 +36,19 @@ for (u32 item = part; item < ROWS * CELL_BACK_VECTORS; item += WG_Y) {
       float turned = 0.0f;  // of gru, of weight_hh h + bias_hh of the third gate
       float carry = dh;
       if (is_token) {
-        dh += LOAD_GRADIENT(ARGS(out_offset) + row * ARGS(out_batch) + token * ARGS(out_token) +
-                            (direction * hidden + unit) * ARGS(out_feature));
+        if (!CELL_PROJECTED)
+          dh += LOAD_GRADIENT(ARGS(out_offset) + row * ARGS(out_batch) + token * ARGS(out_token) +
+                              (direction * hidden + unit) * ARGS(out_feature));
 #include "operations/cells_core/gradients.h"
         if (CELL == CELL_LSTM) SCRATCH(ARGS(cell) + at) = dc;
       }
-      SCRATCH(ARGS(carry) + at) = carry;
+      if (!CELL_PROJECTED) SCRATCH(ARGS(carry) + at) = carry;
       UNROLL for (u32 v = 0u; v < CELL_GATES; ++v) {
         const u32 to = (place * CELL_GATES + v) * hidden + unit;
         SCRATCH(ARGS(product) + to) = gradients[v];
         if (CELL == CELL_GRU && v == 2u) gradients[v] = turned;
         if (CELL == CELL_GRU) SCRATCH(ARGS(turned) + to) = gradients[v];
-        SCRATCH(ARGS(to_state) + entry * terms + v * hidden + unit) = gradients[v];
+        SCRATCH(ARGS(to_state) + entry * ARGS(to_terms) + v * hidden + unit) = gradients[v];
       }
     }
   }

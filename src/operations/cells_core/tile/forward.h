@@ -15,8 +15,9 @@ for (u32 r = part; r < ROWS; r += WG_Y) {
     const u32 token = is_token && is_back ? length - 1u - step : step;
     const u32 place = (row * tokens + token) * ARGS(directions) + direction;
     const u32 entry = direction * batch + row;
-    const float before = SCRATCH(ARGS(from_state) + entry * terms + unit);
-    float h = before, c = 0.0f;
+    float before = 0.0f, c = 0.0f;
+    if (!CELL_PROJECTED) before = SCRATCH(ARGS(from_state) + entry * terms + unit);
+    float h = before;
     if (CELL == CELL_LSTM) c = SCRATCH(ARGS(cell) + entry * hidden + unit);
     if (is_token) {
       float of_input[CELL_GATES], of_hidden[CELL_GATES];
@@ -35,12 +36,13 @@ for (u32 r = part; r < ROWS; r += WG_Y) {
       const u32 at = ARGS(out_offset) + row * ARGS(out_batch) + token * ARGS(out_token) +
                      (direction * hidden + unit) * ARGS(out_feature);
       if (CELL_HAS(CELL_KEEPS)) {
+        if (CELL_PROJECTED) before = h;
         SCRATCH(ARGS(before) + place * hidden + unit) = is_token ? before : 0.0f;
-      } else {
+      } else if (!CELL_PROJECTED) {
         STORE_OUTPUT(is_token ? h : 0.0f, at);
       }
     }
-    SCRATCH(ARGS(to_state) + entry * terms + unit) = h;
+    SCRATCH(ARGS(to_state) + entry * ARGS(to_terms) + unit) = h;
     if (CELL_HAS(CELL_LAST)) {
       if (CELL_HAS(CELL_HAS_H))
         STORE_H(h, ARGS(h_offset) + direction * ARGS(h_direction) + row * ARGS(h_batch) +

@@ -70,9 +70,11 @@ std::vector<Config> cuts_of(const DeviceProfile& profile) {
     // Mesa's compiler keeps 32 sums of an item in scratch memory.
     if (profile.backend == Backend::kVulkan)
       std::erase_if(list, [](const Config& config) { return config.at("COLUMNS") == 8; });
-  } else if (profile.vendor_id == kVendorAmd) {  // 3 waves to a SIMD on RDNA
-    std::erase(list, make_config(8, 8, 16, 8, 64));
   }
+  std::erase_if(list, [&](const Config& config) {
+    return config.at("ROWS") * config.at("COLUMNS") == 64 &&
+           config.group().x < kernel::fewest_items_of_64_sums(profile);
+  });
   list.push_back(make_config(4, 4, 8, 4, 16));
   std::erase_if(list, [&](const Config& config) { return !fits(config, profile); });
   return list;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that are copied: append_to_cache without codes, and copy_pages.
+// Rows that are copied: append_to_cache without codes, its gradient, and copy_pages.
 #include <string>
 #include <utility>
 
@@ -17,6 +17,7 @@ struct Copying {
   std::int64_t count = 0, axis0 = 1, axis1 = 1, dim = 0;
   RowStrides from{}, to{};
   abi::u32 from_list = CACHE_NO_LIST, to_list = CACHE_NO_LIST;
+  bool moves = false;  // leaves zeros in its place
 
   std::int64_t rows() const { return count * axis0 * axis1; }
 };
@@ -64,6 +65,7 @@ Pass copy_pass(std::string name, std::vector<std::size_t> bindings, Copied copie
             (8 * unit_of(problem.dtype, copying->dim, copying->from, copying->to))),
         .from_list = copying->from_list,
         .to_list = copying->to_list,
+        .moves = copying->moves ? 1U : 0U,
         .from = scaled(copying->from),
         .to = scaled(copying->to)});
   };
@@ -90,6 +92,26 @@ std::optional<Copying> appended_keys(const Problem& problem) {
 std::optional<Copying> appended_values(const Problem& problem) {
   if (!problem.has(kValues)) return std::nullopt;
   return appended(problem, kValues, kValueCache);
+}
+
+// ---- append_to_cache_backward -------------------------------------------------------------------
+
+// Of a slot that several tokens have, the last one's gradient is the slot's.
+Copying taken(const Problem& problem, std::size_t rows, std::size_t cache) {
+  Copying copying = appended(problem, rows, cache);
+  std::swap(copying.from, copying.to);
+  std::swap(copying.from_list, copying.to_list);
+  copying.moves = true;
+  return copying;
+}
+
+std::optional<Copying> taken_keys(const Problem& problem) {
+  return taken(problem, kKeys, kKeyCache);
+}
+
+std::optional<Copying> taken_values(const Problem& problem) {
+  if (!problem.has(kValues)) return std::nullopt;
+  return taken(problem, kValues, kValueCache);
 }
 
 // ---- copy_pages ---------------------------------------------------------------------------------
@@ -154,6 +176,18 @@ Variant copying_variant(std::string name, std::string idea, Copied main) {
   return variant;
 }
 
+// What finds the places of tokens, and what moves rows from or to them.
+void add_placed_passes(Variant& variant, Pass keys, Pass values) {
+  variant.passes = places_passes();
+  variant.passes.push_back(std::move(keys));
+  variant.passes.push_back(std::move(values));
+  variant.scratch_bytes = places_bytes;
+  variant.rejects = [](const Problem& problem, const Config& config, const DeviceProfile& profile) {
+    const auto& call = problem.as<AppendProblem>();
+    return rejects_rows(problem, call.tokens * call.keys.heads, config, profile);
+  };
+}
+
 Way the_only(Variant variant) {
   const auto space = variant.space;
   return {.variant = std::move(variant),
@@ -173,19 +207,21 @@ Way append_way() {
   for (const StorageTypes& types : append_types()) {
     if (!is_code(types.of("key_cache"))) variant.types.push_back(types.name());
   }
-  variant.passes = places_passes();
-  variant.passes.push_back(copy_pass("keys", {kKeys, kKeyCache, kScratch}, appended_keys));
-  variant.passes.push_back(copy_pass("values", {kValues, kValueCache, kScratch}, appended_values));
-  variant.scratch_bytes = places_bytes;
-  variant.rejects = [](const Problem& problem, const Config& config, const DeviceProfile& profile) {
-    const auto& call = problem.as<AppendProblem>();
-    return rejects_rows(problem, call.tokens * call.keys.heads, config, profile);
-  };
+  add_placed_passes(variant, copy_pass("keys", {kKeys, kKeyCache, kScratch}, appended_keys),
+                    copy_pass("values", {kValues, kValueCache, kScratch}, appended_values));
   Way way = the_only(std::move(variant));
   way.rule.when = [](const Problem& problem, const DeviceProfile&) {
     return !is_code(problem.spec(kKeyCache).dtype);
   };
   return way;
+}
+
+Way append_backward_way() {
+  Variant variant = copying_variant(
+      "rows", "places of tokens, then rows by units of 16 bytes, which leave zeros", taken_keys);
+  add_placed_passes(variant, copy_pass("keys", {kKeyCache, kKeys, kScratch}, taken_keys),
+                    copy_pass("values", {kValueCache, kValues, kScratch}, taken_values));
+  return the_only(std::move(variant));
 }
 
 Way copy_pages_way() {

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "operations/common/boundaries.hpp"
 #include "operations/common/launch.hpp"
 #include "operations/kv_cache/launch.hpp"
 
@@ -32,19 +33,26 @@ constexpr std::pair<const char*, abi::u32> kRounds[] = {
 
 std::vector<Pass> places_passes() {
   Pass places = table_pass("places", "places", "cache_places");
-  places.bindings = {kSlotMapping, kBlockTables, kKvLens, kQueryStartLoc,
-                     kNumSeqs,     kScratch,     kErrors};
+  places.bindings = {kSlotMapping, kBlockTables, kKvLens, kNumSeqs, kScratch, kErrors};
   places.errors_at = offsetof(abi::CachePlacesArgs, errors);
-  // An item for each token and for each offset.
+  // An item for each token and for each sequence.
   places.groups = [](const Problem& problem, const Config&) {
     const auto& call = problem.as<AppendProblem>();
     return Dim3{
-        ceil_div(std::max(places_length(problem), call.mapped ? 0 : call.sequences + 1), kItems)};
+        ceil_div(std::max(places_length(problem), call.mapped ? 0 : call.sequences), kItems)};
   };
   places.args = [](const Problem& problem, const Config&) {
     return argument_bytes(places_arguments(problem, 0));
   };
-  std::vector<Pass> passes{std::move(places)};
+  std::vector<Pass> passes{
+      boundaries_pass(kQueryStartLoc, kNumSeqs,
+                      [](const Problem& problem, const Config&) -> Boundaries {
+                        return {.tokens = problem.as<AppendProblem>().tokens,
+                                .result = static_cast<std::uint64_t>(boundaries_at(problem)),
+                                .outside = CACHE_BAD_START,
+                                .decreases = CACHE_BAD_START};
+                      }),
+      std::move(places)};
   for (const auto& [name, round] : kRounds) {
     Pass last = table_pass(name, "last", "cache_last");
     last.bindings = {kScratch};
@@ -60,9 +68,8 @@ std::vector<Pass> places_passes() {
 }
 
 std::uint64_t places_bytes(const Problem& problem, const Config& /*config*/) {
-  const std::int64_t slots = problem.as<AppendProblem>().keys.slots();
-  return static_cast<std::uint64_t>(
-      std::max<std::int64_t>(16, 8 * places_length(problem) + 4 * slots));
+  return std::max<std::uint64_t>(16, static_cast<std::uint64_t>(boundaries_at(problem)) +
+                                         boundaries_bytes(problem, kQueryStartLoc));
 }
 
 std::vector<Pass> pairs_passes() {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The body of kv_cache/tables/places.cl and kv_cache/tables/places.comp. Text for OpenCL C and
-// GLSL. SLOT(i), TABLE(sequence, page), LENGTH(sequence), START(sequence) and COUNT are what the
-// operands hold, PLACE(n) is where the place of token n goes, RAISE(kind, index) raises an error.
+// GLSL. SLOT(i), TABLE(sequence, page), LENGTH(sequence) and COUNT are what the operands hold,
+// START(sequence) the offsets of scratch, which do not decrease, PLACE(n) is where the place of
+// token n goes, RAISE(kind, index) raises an error.
 
 const u32 n = GLOBAL_ID;
 const i32 tokens = TO_INT(ARGS(tokens)), pages = TO_INT(ARGS(pages));
@@ -25,30 +26,22 @@ if (ARGS(mapped) != 0u) {
   }
   const i32 self = TO_INT(n);
   const i32 room = TO_INT(ARGS(pages_per_sequence)) * page_size;
-  if (self <= count) {
-    // The smallest such index counts, and in front of it nothing is wrong.
-    const i32 start = START(self);
-    const i32 before = self > 0 ? START(self - 1) : 0;
-    if (start < 0 || start > tokens || start < before) RAISE(CACHE_BAD_START, n);
-  }
   if (self < count) {
-    i32 begin = 0;
-    for (i32 i = 0; i <= self; ++i) begin = max(begin, clamp(START(i), 0, tokens));
-    const i32 end = max(begin, clamp(START(self + 1), 0, tokens));
     const i32 length = LENGTH(self);
-    if (length < end - begin || length > room) RAISE(CACHE_BAD_LENGTH, n);
+    if (length < START(self + 1) - START(self) || length > room) RAISE(CACHE_BAD_LENGTH, n);
   }
   if (self < tokens) {
     // Token n belongs to the sequence in front of the first offset beyond it.
-    i32 begin = 0, end = 0, next = 0;
-    for (; next <= count; ++next) {
-      end = clamp(START(next), 0, tokens);
-      if (end > self) break;
-      begin = max(begin, end);
+    i32 next = 0, behind = count + 1;
+    while (next < behind) {
+      const i32 middle = (next + behind) / 2;
+      const bool is_beyond = START(middle) > self;
+      behind = is_beyond ? middle : behind;
+      next = is_beyond ? next : middle + 1;
     }
     if (next > 0 && next <= count) {
       const i32 sequence = next - 1;
-      const i32 position = clamp(LENGTH(sequence), 0, room) - end + self;
+      const i32 position = clamp(LENGTH(sequence), 0, room) - START(next) + self;
       if (position >= 0) {
         const i32 entry = position / page_size;
         const i32 page = TABLE(sequence, entry);

@@ -61,13 +61,15 @@ std::uint64_t items_of(const Product& product, const Config& config) {
 
 Dim3 groups_of(std::uint64_t items) { return {static_cast<std::uint32_t>(items)}; }
 
+// Are the sums the result, floats or integers, in contiguous rows?
 bool is_plain(const Product& product) {
   const View& result = product.views[kResult];
   const bool alone =
       std::ranges::none_of(std::array{kBias, kAddend, kGate, kResidual, kBeside, kScaleA, kScaleB},
                            [&](Role role) { return product.views[role].present; });
-  return alone && product.features == 0 && product.blocks == MATMUL_BLOCKS_NONE &&
-         product.alpha == 1 && result.dtype == DType::kF32 && result.column == 1;
+  const bool as_they_are =
+      product.whole || (product.blocks == MATMUL_BLOCKS_NONE && result.dtype == DType::kF32);
+  return alone && as_they_are && product.features == 0 && product.alpha == 1 && result.column == 1;
 }
 
 Pass pack_pass(const Stage& stage, Role role, Dots dots) {

@@ -13,11 +13,14 @@ struct MoeFfnArgs {
   u32 sizes;
   u32 rows;
   u32 inner;
-  u32 type;       // of matrices: DTYPE_…
-  u32 gate_up;    // [rows, 2 inner]; backward its gradient takes its place
-  u32 gated;      // [rows, inner]
-  u32 gradient;   // of gated
-  u32 is_vector;  // not 0: fours of elements are vectors
+  u32 type;     // of matrices: DTYPE_…
+  u32 gate_up;  // [rows, 2 inner], or [rows, inner] without a gate; backward its gradient takes its
+                // place
+  u32 gated;    // [rows, inner]
+  u32 gradient;    // of gated
+  u32 is_vector;   // not 0: fours of elements are vectors
+  u32 activation;  // MATMUL_NONE ... of matmul_core
+  u32 is_gated;    // 0: rows have no gate before up, which is activated itself
 };
 
 TESSERA_ABI_END

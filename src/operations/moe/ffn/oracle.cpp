@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "operations/common/numerics.hpp"
+#include "operations/matmul_core/activation.hpp"
+#include "operations/matmul_core/core/args.h"
 
 namespace tessera::operations::moe {
 namespace {
@@ -26,9 +28,6 @@ class Sum {
  private:
   double value_ = 0, magnitude_ = 0, carried_ = 0, terms_ = 0;
 };
-
-// exp in GLSL is off by 3 + 2 |x| units; a quotient and two products follow.
-double gate_error(double x) { return kUnitF32 * (24 + 4 * std::fabs(x)); }
 
 }  // namespace
 
@@ -75,7 +74,7 @@ FfnOracle::Row FfnOracle::product(const Row& row, std::int64_t choice, bool down
                                   bool turned) const {
   const std::vector<double>& matrices = down ? down_ : gate_up_;
   const std::int64_t in = down ? call_.inner : call_.hidden;
-  const std::int64_t out = down ? call_.hidden : 2 * call_.inner;
+  const std::int64_t out = down ? call_.hidden : ffn_columns(call_);
   const auto expert = static_cast<std::int64_t>(routing_.ids[static_cast<std::size_t>(choice)]);
   Row result;
   for (std::int64_t column = 0; column < (turned ? in : out); ++column) {
@@ -91,17 +90,31 @@ FfnOracle::Row FfnOracle::product(const Row& row, std::int64_t choice, bool down
   return result;
 }
 
+Bounded FfnOracle::activation(const Bounded& x) const {
+  const double value = matmul::activated(call_.activation, x.value).value;
+  return {value, matmul::kSteepestActivation * x.bound +
+                     matmul::activation_error(call_.activation, x.value, value)};
+}
+
+Bounded FfnOracle::slope(const Bounded& x) const {
+  const double slope = matmul::activated(call_.activation, x.value).slope;
+  if (call_.activation == MATMUL_NONE) return {slope, 0};
+  // Nobody can tell on which side of the corner the sum is.
+  if (call_.activation == MATMUL_RELU) return {slope, std::fabs(x.value) <= x.bound ? 1.0 : 0.0};
+  return {slope,
+          matmul::kActivationBend * x.bound + matmul::slope_error(call_.activation, x.value)};
+}
+
 FfnOracle::Inside FfnOracle::inside(std::int64_t choice) const {
   Inside result{.gate_up = product(input_row(choice), choice, false, false), .gated = {}};
   const auto inner = static_cast<std::size_t>(call_.inner);
   for (std::size_t i = 0; i < inner; ++i) {
-    const Bounded &gate = result.gate_up[i], &up = result.gate_up[inner + i];
-    const double silu = gate.value / (1 + std::exp(-gate.value));
-    // The slope of silu is at most 1.1.
-    const double silu_bound = 1.1 * gate.bound + gate_error(gate.value) * std::fabs(silu);
-    result.gated.push_back(stored(silu * up.value, silu_bound * (std::fabs(up.value) + up.bound) +
-                                                       std::fabs(silu) * up.bound +
-                                                       smallest_number(DType::kF32)));
+    const Bounded& gate = result.gate_up[i];
+    const Bounded up = call_.gated ? result.gate_up[inner + i] : Bounded{1, 0};
+    const Bounded act = activation(gate);
+    result.gated.push_back(stored(
+        act.value * up.value, act.bound * (std::fabs(up.value) + up.bound) +
+                                  std::fabs(act.value) * up.bound + smallest_number(DType::kF32)));
   }
   return result;
 }
@@ -134,21 +147,17 @@ FfnOracle::Gradient FfnOracle::gradient(std::int64_t choice, const Inside& from)
   }
   const Row gated = product(result.output, choice, true, true);
   const std::size_t inner = gated.size();
-  result.gate_up.resize(2 * inner);
+  result.gate_up.resize(static_cast<std::size_t>(ffn_columns(call_)));
   for (std::size_t i = 0; i < inner; ++i) {
-    const Bounded &gate = from.gate_up[i], &up = from.gate_up[inner + i], &d = gated[i];
-    const double sigmoid = 1 / (1 + std::exp(-gate.value));
-    const double silu = gate.value * sigmoid, slope = sigmoid + silu * (1 - sigmoid);
-    const double error = gate_error(gate.value);
-    // The slope of silu's slope is at most 0.5, and its parts are at most 1 + |gate|.
-    const Bounded slopes{slope, 0.5 * gate.bound + error * (1 + std::fabs(gate.value))};
-    const Bounded silus{silu, 1.1 * gate.bound + error * std::fabs(silu)};
+    const Bounded &gate = from.gate_up[i], &d = gated[i];
+    const Bounded up = call_.gated ? from.gate_up[inner + i] : Bounded{1, 0};
     const Bounded both{d.value * up.value,
                        d.bound * (std::fabs(up.value) + up.bound) + std::fabs(d.value) * up.bound};
     Sum of_gate, of_up;
-    of_gate.add(both, slopes);
-    of_up.add(d, silus);
+    of_gate.add(both, slope(gate));
     result.gate_up[i] = stored(of_gate.value(), of_gate.bound());
+    if (!call_.gated) continue;
+    of_up.add(d, activation(gate));
     result.gate_up[inner + i] = stored(of_up.value(), of_up.bound());
   }
   return result;

@@ -34,6 +34,8 @@ class FfnOracle {
     Row output, gate_up;
   };
   bool is_kept(std::int64_t choice) const;  // it has an expert, and a row of it
+  Bounded activation(const Bounded& x) const;
+  Bounded slope(const Bounded& x) const;
   Inside inside(std::int64_t choice) const;
   Row outputs(std::int64_t choice, const Inside& from) const;
   Gradient gradient(std::int64_t choice, const Inside& from) const;

@@ -7,6 +7,7 @@
 #include "base/tensors/checked.hpp"
 #include "kernel/option_access.hpp"
 #include "operations/common/validate.hpp"
+#include "operations/matmul_core/core/args.h"
 #include "operations/moe/ffn.hpp"
 #include "tessera/error.hpp"
 
@@ -48,10 +49,15 @@ void read_matrices(const Problem& problem, FfnProblem& call) {
   require_shape(problem, slots.down,
                 call.transposed ? Shape{call.experts, call.hidden, call.inner}
                                 : Shape{call.experts, call.inner, call.hidden});
-  const std::int64_t both = saturating_mul(call.inner, 2);
+  constexpr abi::u32 kActivations[] = {MATMUL_SILU, MATMUL_GELU, MATMUL_GELU_TANH, MATMUL_RELU,
+                                       MATMUL_NONE};
+  call.activation = kActivations[kernel::choice_option(
+      problem, "activation", {"silu", "gelu", "gelu_tanh", "relu", "none"})];
+  call.gated = kernel::bool_option(problem, "gated");
+  const std::int64_t columns = ffn_columns(call);
   require_shape(problem, slots.gate_up,
-                call.transposed ? Shape{call.experts, both, call.hidden}
-                                : Shape{call.experts, call.hidden, both});
+                call.transposed ? Shape{call.experts, columns, call.hidden}
+                                : Shape{call.experts, call.hidden, columns});
 }
 
 // The choice of experts is checked as route does.
@@ -105,17 +111,28 @@ void read_routes(Problem& problem, FfnProblem& call) {
 
 std::vector<Operand> matrices() {
   return {
-      ffn_operand("gate_up", Role::kInput, false, "[experts, hidden, 2 inner]", kFloats,
-                  "the gate's columns, then those of up; [experts, 2 inner, hidden] transposed"),
+      ffn_operand(
+          "gate_up", Role::kInput, false, "[experts, hidden, 2 inner]", kFloats,
+          "the gate's columns, then those of up, or without a gate up's alone; [experts, 2 inner, "
+          "hidden] transposed"),
       ffn_operand("down", Role::kInput, false, "[experts, inner, hidden]", kFloats,
                   "[experts, hidden, inner] transposed")};
 }
 
-OptionInfo transposed_option() {
-  return {.name = "transposed",
-          .fallback = false,
-          .type = "bool",
-          .doc = "matrices lie as [experts, out, in]"};
+std::vector<OptionInfo> expert_options() {
+  return {
+      {.name = "transposed",
+       .fallback = false,
+       .type = "bool",
+       .doc = "matrices lie as [experts, out, in]"},
+      {.name = "activation",
+       .fallback = std::string("silu"),
+       .type = "one of silu, gelu, gelu_tanh, relu, none",
+       .doc = "of the gate, or of up where there is none"},
+      {.name = "gated",
+       .fallback = true,
+       .type = "bool",
+       .doc = "false: experts are act(input up) down, and gate_up is [experts, hidden, inner]"}};
 }
 
 void append(std::vector<Operand>& to, std::vector<Operand> more) {
@@ -134,9 +151,10 @@ Operation ffn_forward(std::vector<OptionInfo> options) {
   const std::vector<DType> f32{DType::kF32}, i32{DType::kI32};
   Operation operation;
   operation.name = "moe_ffn";
-  operation.summary = "a mixture of experts, each a gated feed-forward network: choice and all";
+  operation.summary =
+      "a mixture of experts, each a feed-forward network, gated or not: choice and all";
   operation.formula =
-      "output[t] = sum over the kept choices r of t of weights[t, r] (silu(input[t] gate_e) * "
+      "output[t] = sum over the kept choices r of t of weights[t, r] (act(input[t] gate_e) * "
       "(input[t] up_e)) down_e, e = expert_ids[t, r]; choices and weights as route's of logits";
   operation.operands = {
       ffn_operand("input", Role::kInput, false, "[tokens, hidden]", kFloats, ""),
@@ -154,7 +172,7 @@ Operation ffn_forward(std::vector<OptionInfo> options) {
           ffn_operand("balance_loss", Role::kOutput, true, "[1]", f32, ""),
           ffn_operand("z_loss", Role::kOutput, true, "[1]", f32, "")});
   operation.options = std::move(options);
-  operation.options.push_back(transposed_option());
+  for (OptionInfo& option : expert_options()) operation.options.push_back(std::move(option));
   return finish(std::move(operation), ffn_slots());
 }
 
@@ -164,7 +182,7 @@ Operation ffn_backward() {
   operation.name = "moe_ffn_backward";
   operation.summary = "gradients of moe_ffn; that of logits is route_backward of grad_weights";
   operation.formula =
-      "of sum over r of weights[t, r] (silu(input[t] gate_e) * (input[t] up_e)) down_e, e = "
+      "of sum over r of weights[t, r] (act(input[t] gate_e) * (input[t] up_e)) down_e, e = "
       "expert_ids[t, r]";
   operation.operands = {ffn_operand("input", Role::kInput, false, "[tokens, hidden]", kFloats, "")};
   append(operation.operands, matrices());
@@ -183,8 +201,8 @@ Operation ffn_backward() {
                       "in the shape and dtype of down")});
   operation.options = {{.name = "rows",
                         .type = "int",
-                        .doc = "of all experts: experts capacity; not set: tokens top_k"},
-                       transposed_option()};
+                        .doc = "of all experts: experts capacity; not set: tokens top_k"}};
+  for (OptionInfo& option : expert_options()) operation.options.push_back(std::move(option));
   return finish(std::move(operation), ffn_backward_slots());
 }
 
@@ -221,6 +239,10 @@ FfnSlots ffn_backward_slots() {
           .grad_down = 11};
 }
 
+std::int64_t ffn_columns(const FfnProblem& call) {
+  return call.gated ? saturating_mul(call.inner, 2) : call.inner;
+}
+
 Options route_options(const Problem& problem) {
   Options options;
   for (const OptionInfo& option : find_operation("route").options) {
@@ -248,7 +270,8 @@ void validate_ffn(Problem& problem, const FfnSlots& slots) {
                 ";tokens=" + bucket(call.tokens) + ";hidden=" + bucket(call.hidden) +
                 ";inner=" + bucket(call.inner) + ";experts=" + std::to_string(call.experts) +
                 ";k=" + std::to_string(call.top_k) + ";rows=" + bucket(call.rows) +
-                ";transposed=" + (call.transposed ? "1" : "0");
+                ";transposed=" + (call.transposed ? "1" : "0") +
+                ";gated=" + (call.gated ? "1" : "0");
   problem.set_details(std::move(call));
 }
 

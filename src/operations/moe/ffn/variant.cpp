@@ -31,7 +31,7 @@ FfnPlaces places_of(const Problem& problem) {
   };
   places.sizes = add(DType::kI32, {call.experts});
   places.rows = add(problem.dtype, {call.rows, call.hidden});
-  places.gate_up = add(problem.dtype, {call.rows, 2 * call.inner});
+  places.gate_up = add(problem.dtype, {call.rows, ffn_columns(call)});
   places.gated = add(problem.dtype, {call.rows, call.inner});
   places.outputs = add(problem.dtype, {call.rows, call.hidden});
   if (!call.slots.backward()) return places;
@@ -53,7 +53,9 @@ abi::MoeFfnArgs arguments(const Problem& problem) {
           .gate_up = offset(places.gate_up),
           .gated = offset(places.gated),
           .gradient = offset(places.grad_gated),
-          .is_vector = call.inner % 4 == 0 ? 1U : 0U};
+          .is_vector = call.inner % 4 == 0 ? 1U : 0U,
+          .activation = call.activation,
+          .is_gated = call.gated ? 1U : 0U};
 }
 
 // The calls of a problem: operands by name, those of the caller by slot.

@@ -19,6 +19,8 @@ struct FfnCase {
   std::int64_t tokens, experts, top_k, hidden, inner;
   std::int64_t capacity = 0;  // 0: dropless
   bool transposed = false, bias = false;
+  const char* activation = "silu";
+  bool gated = true;
 };
 
 std::vector<FfnCase> ffn_cases() {
@@ -29,7 +31,12 @@ std::vector<FfnCase> ffn_cases() {
       {"transposed", "matrices as weights lie", 15, 3, 1, 24, 20, 0, true},
       {"bias", "choices by a bias", 17, 6, 3, 16, 12, 0, false, true},
       {"one", "one token, more experts than rows", 1, 8, 2, 16, 8},
-      {"none", "no tokens", 0, 4, 2, 16, 8}};
+      {"none", "no tokens", 0, 4, 2, 16, 8},
+      {"geglu", "another gate", 9, 3, 2, 16, 12, 0, false, false, "gelu"},
+      {"tanh_up", "no gate", 9, 3, 2, 14, 10, 0, false, false, "gelu_tanh", false},
+      {"relu_up", "no gate, matrices as weights lie", 9, 3, 2, 16, 12, 0, true, false, "relu",
+       false},
+      {"bilinear", "a gate that is not activated", 5, 3, 2, 16, 12, 0, false, false, "none"}};
 }
 
 Case make_ffn(const FfnSlots& slots, DType dtype, const FfnCase& from) {
@@ -41,14 +48,18 @@ Case make_ffn(const FfnSlots& slots, DType dtype, const FfnCase& from) {
     result.operands[slot] = TensorSpec::contiguous(type, std::move(shape));
   };
   const Shape choices{from.tokens, from.top_k};
-  const Shape gate_up = from.transposed ? Shape{from.experts, 2 * from.inner, from.hidden}
-                                        : Shape{from.experts, from.hidden, 2 * from.inner};
+  const std::int64_t columns = (from.gated ? 2 : 1) * from.inner;
+  const Shape gate_up = from.transposed ? Shape{from.experts, columns, from.hidden}
+                                        : Shape{from.experts, from.hidden, columns};
   const Shape down = from.transposed ? Shape{from.experts, from.hidden, from.inner}
                                      : Shape{from.experts, from.inner, from.hidden};
   add(slots.input, dtype, {from.tokens, from.hidden});
   add(slots.gate_up, dtype, gate_up);
   add(slots.down, dtype, down);
   if (from.transposed) result.options["transposed"] = true;
+  if (!from.gated) result.options["gated"] = false;
+  if (std::string(from.activation) != "silu")
+    result.options["activation"] = std::string(from.activation);
   if (!slots.backward()) {
     add(slots.logits, dtype, {from.tokens, from.experts});
     if (from.bias) add(slots.bias, DType::kF32, {from.experts});
@@ -115,7 +126,8 @@ void fill_ffn(const Problem& problem, const Case& shape, std::span<HostTensor> t
 }
 
 double flops_of_choice(const FfnProblem& call) {
-  return 6.0 * static_cast<double>(call.hidden) * static_cast<double>(call.inner);
+  return 2.0 * static_cast<double>(call.hidden) *
+         static_cast<double>(call.inner + ffn_columns(call));
 }
 
 // The two matrices of each gradient that is asked for, and forward again.

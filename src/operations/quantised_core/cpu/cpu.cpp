@@ -32,9 +32,15 @@ bool has_plain_bytes(const Problem& problem) {
   return format == QUANT_BYTES && problem.spec(kWeight).dtype == DType::kI8 && !problem.has(kZero);
 }
 
-std::vector<Config> space(const Problem& /*problem*/, const DeviceProfile& profile) {
+// Many columns, for which rows of input are made floats once, where that leaves enough items.
+std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
+  constexpr std::uint64_t kItems = 64;
   const std::uint32_t width = vector_width(profile);
-  return {{{"VECTOR_WIDTH", width}, {"COLUMNS", 16}}, {{"VECTOR_WIDTH", width}, {"COLUMNS", 64}}};
+  const auto config = [width](std::uint32_t columns) {
+    return Config{{"VECTOR_WIDTH", width}, {"COLUMNS", columns}};
+  };
+  if (items_of(problem, config(64)) < kItems) return {config(16), config(64)};
+  return {config(64), config(16)};
 }
 
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chunks of 16 tokens, or single ones, on processors through OpenCL.
 #include <algorithm>
-#include <cstddef>
 #include <optional>
 #include <string>
 
@@ -74,8 +73,12 @@ std::optional<Way> cpu_way(const RecurrenceSlots& slots) {
   pass.args = [](const Problem& problem, const Config&) {
     return argument_bytes(arguments_of(problem));
   };
-  pass.errors_at = offsetof(abi::RecurArgs, errors);
-  variant.passes = {std::move(pass)};
+  variant.passes = {
+      boundaries_pass(slots, [](const Problem&, const Config&) -> std::uint64_t { return 0; }),
+      std::move(pass)};
+  variant.scratch_bytes = [](const Problem& problem, const Config&) {
+    return boundaries_bytes(problem);
+  };
   return Way{.variant = std::move(variant),
              .rule = {.why = "processors want whole vectors in one item, and no local memory",
                       .when = [](const Problem&,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gradients step by step: forward for those of queries, with states on the way; backward for
 // the others; then what blocks of columns have is added up.
-#include <cstddef>
 #include <string>
 #include <utility>
 
@@ -32,6 +31,7 @@ abi::RecurArgs backward_arguments(const Problem& problem, const Config& config) 
   args.dkey_shares = narrow(scratch.dkey_shares);
   args.decay_shares = narrow(scratch.decay_shares);
   args.sums = narrow(scratch.sums);
+  args.boundaries = narrow(4 * scratch.boundaries);
   return args;
 }
 
@@ -80,22 +80,20 @@ BackwardScratch scratch_of(const Problem& problem, const Config& config) {
   scratch.dkey_shares = add(true, shares);
   scratch.decay_shares = add(decay, shares);
   scratch.sums = add(decay, ceil_div(rows_of(call), 4));
+  scratch.boundaries = add(call.packed, call.sequences / 4 + 1);
   return scratch;
 }
 
 std::vector<Pass> backward_passes(const RecurrenceSlots& slots) {
   constexpr abi::u32 kBack =
       RECUR_GRAD_KEY | RECUR_GRAD_VALUE | RECUR_GRAD_DECAY | RECUR_GRAD_INITIAL;
-  Pass states =
-      new_pass("states", RECUR_GRAD_QUERY | RECUR_GRAD_DECAY,
-               {slots.key, slots.value, slots.g, slots.gamma, slots.gk, slots.gv,
-                slots.initial_state, slots.cu_seqlens, slots.grad_output, kScratch, kErrors});
-  Pass gradients =
-      new_pass("gradients", kBack,
-               {slots.query, slots.key, slots.value, slots.g, slots.gamma, slots.gk, slots.gv,
-                slots.cu_seqlens, slots.grad_output, slots.grad_final_state, slots.grad_value,
-                slots.grad_gv, slots.grad_initial_state, kScratch, kErrors});
-  states.errors_at = gradients.errors_at = offsetof(abi::RecurArgs, errors);
+  Pass states = new_pass("states", RECUR_GRAD_QUERY | RECUR_GRAD_DECAY,
+                         {slots.key, slots.value, slots.g, slots.gamma, slots.gk, slots.gv,
+                          slots.initial_state, slots.grad_output, kScratch});
+  Pass gradients = new_pass("gradients", kBack,
+                            {slots.query, slots.key, slots.value, slots.g, slots.gamma, slots.gk,
+                             slots.gv, slots.grad_output, slots.grad_final_state, slots.grad_value,
+                             slots.grad_gv, slots.grad_initial_state, kScratch});
 
   constexpr abi::u32 kCombined = RECUR_GRAD_QUERY | RECUR_GRAD_KEY | RECUR_GRAD_DECAY;
   Pass combine =
@@ -114,7 +112,11 @@ std::vector<Pass> backward_passes(const RecurrenceSlots& slots) {
     if (!wants(problem, RECUR_GRAD_GAMMA)) return Dim3{0, 0, 0};
     return Dim3{static_cast<std::uint32_t>(call_of(problem).heads)};
   };
-  return {std::move(states), std::move(gradients), std::move(combine), std::move(gamma)};
+  Pass boundaries = boundaries_pass(slots, [](const Problem& problem, const Config& config) {
+    return 16 * scratch_of(problem, config).boundaries;
+  });
+  return {std::move(boundaries), std::move(states), std::move(gradients), std::move(combine),
+          std::move(gamma)};
 }
 
 }  // namespace tessera::operations::recurrence

@@ -16,46 +16,22 @@ const u32 column = tile * RECUR_COLUMNS + 4u * lane;
 const bool present = span < ARGS(spans);
 u32 left = present && column < ARGS(value_dim) ? min(4u, ARGS(value_dim) - column) : 0u;
 
-// The tokens [begin, end) of the sequence. No barrier stands in a condition, which PoCL 3.1 takes
-// amiss.
-u32 begin = 0u, end = tokens, batch = sequence;
-int low = 0, high = 0;
-if (RECUR_HAS(RECUR_PACKED)) {
-  for (u32 i = item; i <= min(sequence + 1u, sequences); i += RECUR_ITEMS) {
-    const int boundary = clamp(LOAD_BOUNDARY(i), 0, TO_INT(tokens));
-    high = max(high, boundary);
-    if (i <= sequence) low = max(low, boundary);
-  }
-}
-BOUNDS(item) = low;
-BOUNDS(RECUR_ITEMS + item) = high;
 if (item == 0u) SPACE(RECUR_SHARES) = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
 RECUR_BARRIER();
+
+// The tokens [begin, end) of the sequence.
+u32 begin = 0u, end = tokens, batch = sequence;
 if (RECUR_HAS(RECUR_PACKED)) {
-  for (u32 i = 0u; i < RECUR_ITEMS; ++i) {
-    low = max(low, BOUNDS(i));
-    high = max(high, BOUNDS(RECUR_ITEMS + i));
-  }
+  const bool is_some = sequence < sequences;
   batch = 0u;
-  begin = TO_U32(low);
-  end = TO_U32(high);
-  if (sequence >= sequences) begin = end = tokens;
+  begin = is_some ? TO_U32(LOAD_BOUNDARY(sequence)) : tokens;
+  end = is_some ? TO_U32(LOAD_BOUNDARY(sequence + 1u)) : tokens;
   if (ARGS(first) == 0u && span == 0u) {
     // Rows of no sequence.
     const u32 before = sequence == 0u ? begin : 0u;
     const u32 behind = sequence + 1u >= sequences ? end : tokens;
     for (u32 token = part; token < before; token += WG_Y) RECUR_CLEAR(token)
     for (u32 token = behind + part; token < tokens; token += WG_Y) RECUR_CLEAR(token)
-    // What the boundaries have wrong.
-    if (item == 0u && head == 0u && tile == 0u) {
-      const u32 last = sequence + 1u >= sequences ? sequences : sequence;
-      for (u32 i = sequence; i <= last; ++i) {
-        const int boundary = LOAD_BOUNDARY(i);
-        if (boundary < 0 || boundary > TO_INT(tokens)) RAISE(RECUR_ERROR_OUTSIDE, i);
-      }
-      if (sequence < sequences && LOAD_BOUNDARY(sequence + 1u) < LOAD_BOUNDARY(sequence))
-        RAISE(RECUR_ERROR_DECREASES, sequence + 1u);
-    }
   }
 }
 if (sequence >= sequences || !present) {

@@ -2,7 +2,6 @@
 // Sequences in spans that work-groups share: what each span makes of an empty state, then the state
 // before each of them; the kernels that take steps go on from there.
 #include <algorithm>
-#include <cstddef>
 
 #include "operations/common/launch.hpp"
 #include "operations/recurrence_core/launch.hpp"
@@ -33,14 +32,13 @@ Pass spans_pass(const RecurrenceSlots& slots) {
   pass.name = "spans";
   pass.opencl = {.file = "recurrence/tile/spans.cl", .entry = "recurrence_spans"};
   pass.vulkan = {.file = "recurrence/tile/spans.comp", .entry = "main"};
-  pass.bindings = {slots.key, slots.value,         slots.g,          slots.gamma, slots.gk,
-                   slots.gv,  slots.initial_state, slots.cu_seqlens, kScratch,    kErrors};
+  pass.bindings = {slots.key, slots.value,         slots.g, slots.gamma, slots.gk,
+                   slots.gv,  slots.initial_state, kScratch};
   pass.axes = tile_axes;
   pass.groups = span_groups;
   pass.args = [](const Problem& problem, const Config&) {
     return argument_bytes(arguments_of(problem));
   };
-  pass.errors_at = offsetof(abi::RecurArgs, errors);
   return pass;
 }
 

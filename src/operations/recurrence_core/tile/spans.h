@@ -24,18 +24,17 @@ UNROLL for (u32 r = 0u; r < ROWS; ++r) {
 
 const bool again = RECUR_HAS(RECUR_AGAIN);
 u32 rounds = 1u;
-RECUR_BARRIER();
-BOUNDS(item) = 0;
+WILD(item) = 0;
 if (again && span == 0u) {  // launches may have more work-groups than units
   for (u32 i = item; i < (spans - 1u) * WG_Y * ROWS; i += RECUR_ITEMS) {
     const float found = SCRATCH_FLOAT(RECUR_SPAN_FACTOR(i / (WG_Y * ROWS), i % (WG_Y * ROWS)));
-    if (!(found < 3.4028234e38f)) BOUNDS(item) = 1;
+    if (!(found < 3.4028234e38f)) WILD(item) = 1;
   }
 }
 RECUR_BARRIER();
 if (again) {
   int wild = 0;
-  for (u32 i = 0u; i < RECUR_ITEMS; ++i) wild = max(wild, BOUNDS(i));
+  for (u32 i = 0u; i < RECUR_ITEMS; ++i) wild = max(wild, WILD(i));
   rounds = wild > 0 ? spans - 1u : 0u;
 }
 

@@ -3,7 +3,6 @@
 #include "operations/recurrence_core/tile/tile.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <optional>
 #include <string>
 
@@ -38,13 +37,19 @@ std::int64_t launches_of(const Problem& problem, const Config& config) {
   return most == 0 ? 1 : std::max<std::int64_t>(1, ceil_div(tokens, most));
 }
 
+// Scratch of spans, or of states between launches.
+std::uint64_t carried_bytes(const Problem& problem, const Config& config) {
+  if (spans_of(problem, config) > 1) return span_bytes(problem, config);
+  return launches_of(problem, config) > 1 ? state_bytes(call_of(problem)) : 0;
+}
+
 using Number = std::uint32_t;
 std::uint64_t local_bytes_of(const Config& config, bool backward) {
   const Number WG_Y = config.get("WG_Y", 1);
 #include "kernel/tunable_locals.inc"
 #include "operations/recurrence_core/tile/tile.def"
   const std::uint64_t vectors = backward ? RECUR_GRADIENTS_VECTORS : RECUR_FORWARD_VECTORS;
-  return 16 * vectors + std::uint64_t{8} * RECUR_ITEMS;
+  return 16 * vectors + (backward ? 0 : std::uint64_t{4} * RECUR_ITEMS);
 }
 
 std::uint32_t power_of_two(std::int64_t n) {
@@ -196,8 +201,11 @@ Refusal rejects_backward(const Problem& problem, const Config& config,
 std::vector<Step> steps(const Problem& problem, const Config& config) {
   const std::int64_t launches = launches_of(problem, config);
   std::vector<Step> list;
+  if (call_of(problem).packed) list.push_back(LaunchStep{.pass = "boundaries"});
+  abi::RecurArgs all = arguments_of(problem);
+  all.boundaries = static_cast<abi::u32>(carried_bytes(problem, config) / 4);
   if (spans_of(problem, config) > 1) {
-    abi::RecurArgs args = arguments_of(problem);
+    abi::RecurArgs args = all;
     args.segment = config.at("TOKENS");
     add_span_arguments(problem, config, 0, args);
     add_span_steps(problem, config, args, list);
@@ -205,7 +213,7 @@ std::vector<Step> steps(const Problem& problem, const Config& config) {
     return list;
   }
   for (std::int64_t i = 0; i < launches; ++i) {
-    abi::RecurArgs args = arguments_of(problem);
+    abi::RecurArgs args = all;
     if (launches > 1) {
       args.most = config.at("LAUNCH");
       args.first = static_cast<abi::u32>(i) * args.most;
@@ -228,7 +236,6 @@ Pass forward_pass(const RecurrenceSlots& slots) {
   pass.args = [](const Problem& problem, const Config&) {
     return argument_bytes(arguments_of(problem));
   };
-  pass.errors_at = offsetof(abi::RecurArgs, errors);
   return pass;
 }
 
@@ -261,11 +268,11 @@ std::optional<Way> tile_way(const RecurrenceSlots& slots) {
     variant.passes = backward_passes(slots);
   } else {
     variant.rejects = rejects;
-    variant.scratch_bytes = [](const Problem& problem, const Config& config) -> std::uint64_t {
-      if (spans_of(problem, config) > 1) return span_bytes(problem, config);
-      return launches_of(problem, config) > 1 ? state_bytes(call_of(problem)) : 0;
+    variant.scratch_bytes = [](const Problem& problem, const Config& config) {
+      return carried_bytes(problem, config) + boundaries_bytes(problem);
     };
     variant.passes = span_passes(slots);
+    variant.passes.push_back(boundaries_pass(slots, carried_bytes));
     variant.passes.push_back(forward_pass(slots));
     variant.steps = steps;
   }

@@ -29,7 +29,7 @@ void add_span_steps(const Problem& problem, const Config& config, const abi::Rec
 // Scratch of a backward call: where each part begins, in vectors of four floats.
 struct BackwardScratch {
   std::uint64_t kept = 0, inner = 0, dquery_shares = 0, dkey_shares = 0, decay_shares = 0;
-  std::uint64_t sums = 0, end = 0;
+  std::uint64_t sums = 0, boundaries = 0, end = 0;
   std::uint64_t bytes() const { return 16 * end; }
 };
 BackwardScratch scratch_of(const Problem& problem, const Config& config);

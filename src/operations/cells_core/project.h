@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a projection makes of the product `h`, text of every way's kernels: h of a step, or its
+// gradient before the step that the cells take. `before` lies at `carry`, what is kept at `kept`,
+// and output or its gradient at `out_at`.
+
+if (CELL_HAS(CELL_BACKWARD)) {
+  h += before;
+  if (!CELL_HAS(CELL_LAST)) {
+    if (is_token) h += CELL_GRADIENT;
+    CELL_STORE(is_token ? CELL_ZERO : h, carry);
+    if (!is_token) h = CELL_ZERO;
+    CELL_STORE(h, kept);
+  }
+} else {
+  if (!is_token) h = before;
+  if (step < tokens) {
+    if (CELL_HAS(CELL_KEEPS)) {
+      CELL_STORE(is_token ? before : CELL_ZERO, kept);
+    } else {
+      CELL_STORE_OUTPUT(is_token ? h : CELL_ZERO);
+    }
+  }
+}
+CELL_STORE(h, ARGS(to_state) + entry * ARGS(to_terms) + unit);
+if (CELL_HAS(CELL_LAST) && CELL_HAS(CELL_HAS_H)) CELL_STORE_H(h);
