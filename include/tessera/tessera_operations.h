@@ -702,7 +702,7 @@ static inline tessera_status tessera_ragged_page_attention_v3(const tessera_cont
 
 /* softmax attention of one query per sequence over a part of a dense cache. output[b,h] = sum_j
    softmax_j(cap(softmax_scale * query[b,h] . key[b,j,g])) value[b,j,g] over sequence_start[b] <=
-   j < sequence_end[b] */
+   j < sequence_end[b]; position_bias[h,j] is added to the logits of the first j */
 typedef struct tessera_ragged_decode_attention_call {
   /* [batch, heads, head_dim]: also [batch, 1, heads, head_dim]; head_dim is contiguous and 1 to
      512 */
@@ -726,6 +726,9 @@ typedef struct tessera_ragged_decode_attention_call {
   /* optional, [batch, rows, kv_heads]: what a code of value times this means, not negative; each
      axis may be 1 */
   const tessera_tensor* value_scale;
+  /* optional, [heads, positions]: added to the logits of key rows j < positions, after the cap;
+     -inf hides the key; also [kv_heads, positions] and [positions]; the dtype of query or f32 */
+  const tessera_tensor* position_bias;
   /* output, [batch, heads, value_dim]: sequences without keys are 0 */
   tessera_tensor** output;
   /* optional, output, [batch, heads]: natural logarithm; -inf for sequences without keys;
@@ -757,6 +760,7 @@ static inline tessera_status tessera_ragged_decode_attention(const tessera_conte
       {"softmax_aux", call->softmax_aux, 0},
       {"key_scale", call->key_scale, 0},
       {"value_scale", call->value_scale, 0},
+      {"position_bias", call->position_bias, 0},
   };
   const tessera_output outputs[] = {
       {"output", call->output, 0},
@@ -771,7 +775,7 @@ static inline tessera_status tessera_ragged_decode_attention(const tessera_conte
   };
   const tessera_call generic = {sizeof(tessera_call),
       "ragged_decode_attention",
-      operands, 8,
+      operands, 9,
       options, 5,
       outputs, 2,
       0, stream};
@@ -2702,7 +2706,8 @@ static inline tessera_status tessera_quantised_matmul_backward(const tessera_con
 typedef struct tessera_quantise_call {
   /* [..., rows, columns] */
   const tessera_tensor* input;
-  /* output, [..., rows, columns]: in the dtype that the option says */
+  /* output, [..., rows, columns]: in the dtype that the option says; u8 [..., rows, bytes] in
+     layouts of blocks */
   tessera_tensor** codes;
   /* output, [..., rows / group_rows, columns / group_size] */
   tessera_tensor** scale;
@@ -2714,6 +2719,9 @@ typedef struct tessera_quantise_call {
   tessera_value group_rows;
   /* bool, default false: of i8: scale is what floats are multiplied by, 127 / (largest + 1e-6) */
   tessera_value dynamic;
+  /* one of plain, q8_0, q4_0, default plain: of codes; the others are GGUF's blocks of 32
+     weights */
+  tessera_value layout;
   /* one of i8, u8, i4, u4, e4m3fn, e5m2, default i8: of codes */
   tessera_value dtype;
   /* one of default, high, highest, default none: how far arithmetic may depart from float, see
@@ -2736,13 +2744,14 @@ static inline tessera_status tessera_quantise(const tessera_context* context,
       {"group_size", call->group_size},
       {"group_rows", call->group_rows},
       {"dynamic", call->dynamic},
+      {"layout", call->layout},
       {"dtype", call->dtype},
       {"precision", call->precision},
   };
   const tessera_call generic = {sizeof(tessera_call),
       "quantise",
       operands, 1,
-      options, 5,
+      options, 6,
       outputs, 3,
       0, stream};
   return tessera_run(context, &generic);
@@ -2753,7 +2762,7 @@ static inline tessera_status tessera_quantise(const tessera_context* context,
 typedef struct tessera_dequantise_call {
   /* [..., rows, columns] */
   const tessera_tensor* codes;
-  /* [..., rows / group_rows, columns / group_size] */
+  /* optional, [..., rows / group_rows, columns / group_size]: of plain layouts, which need it */
   const tessera_tensor* scale;
   /* optional, [..., rows / group_rows, columns / group_size]: in the dtype of codes; 0 where it
      is left out */
@@ -2766,6 +2775,9 @@ typedef struct tessera_dequantise_call {
   tessera_value group_rows;
   /* bool, default false: of i8: scale is what floats are multiplied by, 127 / (largest + 1e-6) */
   tessera_value dynamic;
+  /* one of plain, q8_0, q4_0, default plain: of codes; the others are GGUF's blocks of 32
+     weights */
+  tessera_value layout;
   /* one of f32, f16, bf16, default f32: of output */
   tessera_value dtype;
   /* one of default, high, highest, default none: how far arithmetic may depart from float, see
@@ -2788,13 +2800,14 @@ static inline tessera_status tessera_dequantise(const tessera_context* context,
       {"group_size", call->group_size},
       {"group_rows", call->group_rows},
       {"dynamic", call->dynamic},
+      {"layout", call->layout},
       {"dtype", call->dtype},
       {"precision", call->precision},
   };
   const tessera_call generic = {sizeof(tessera_call),
       "dequantise",
       operands, 3,
-      options, 5,
+      options, 6,
       outputs, 1,
       0, stream};
   return tessera_run(context, &generic);
@@ -3775,16 +3788,16 @@ static inline tessera_status tessera_combine_backward(const tessera_context* con
   return tessera_run(context, &generic);
 }
 
-/* a mixture of experts, each a gated feed-forward network: choice and all. output[t] = sum over
-   the kept choices r of t of weights[t, r] (silu(input[t] gate_e) * (input[t] up_e)) down_e, e =
-   expert_ids[t, r]; choices and weights as route's of logits */
+/* a mixture of experts, each a feed-forward network, gated or not: choice and all. output[t] =
+   sum over the kept choices r of t of weights[t, r] (act(input[t] gate_e) * (input[t] up_e))
+   down_e, e = expert_ids[t, r]; choices and weights as route's of logits */
 typedef struct tessera_moe_ffn_call {
   /* [tokens, hidden] */
   const tessera_tensor* input;
   /* [tokens, experts]: of the router */
   const tessera_tensor* logits;
-  /* [experts, hidden, 2 inner]: the gate's columns, then those of up; [experts, 2 inner, hidden]
-     transposed */
+  /* [experts, hidden, 2 inner]: the gate's columns, then those of up, or without a gate up's
+     alone; [experts, 2 inner, hidden] transposed */
   const tessera_tensor* gate_up;
   /* [experts, inner, hidden]: [experts, hidden, inner] transposed */
   const tessera_tensor* down;
@@ -3830,6 +3843,12 @@ typedef struct tessera_moe_ffn_call {
   tessera_value capacity;
   /* bool, default false: matrices lie as [experts, out, in] */
   tessera_value transposed;
+  /* one of silu, gelu, gelu_tanh, relu, none, default silu: of the gate, or of up where there is
+     none */
+  tessera_value activation;
+  /* bool, default true: false: experts are act(input up) down, and gate_up is [experts, hidden,
+     inner] */
+  tessera_value gated;
   /* one of default, high, highest, default none: how far arithmetic may depart from float, see
      tessera/precision.hpp */
   tessera_value precision;
@@ -3868,24 +3887,26 @@ static inline tessera_status tessera_moe_ffn(const tessera_context* context,
       {"top_groups", call->top_groups},
       {"capacity", call->capacity},
       {"transposed", call->transposed},
+      {"activation", call->activation},
+      {"gated", call->gated},
       {"precision", call->precision},
   };
   const tessera_call generic = {sizeof(tessera_call),
       "moe_ffn",
       operands, 5,
-      options, 13,
+      options, 15,
       outputs, 8,
       0, stream};
   return tessera_run(context, &generic);
 }
 
 /* gradients of moe_ffn; that of logits is route_backward of grad_weights. of sum over r of
-   weights[t, r] (silu(input[t] gate_e) * (input[t] up_e)) down_e, e = expert_ids[t, r] */
+   weights[t, r] (act(input[t] gate_e) * (input[t] up_e)) down_e, e = expert_ids[t, r] */
 typedef struct tessera_moe_ffn_backward_call {
   /* [tokens, hidden] */
   const tessera_tensor* input;
-  /* [experts, hidden, 2 inner]: the gate's columns, then those of up; [experts, 2 inner, hidden]
-     transposed */
+  /* [experts, hidden, 2 inner]: the gate's columns, then those of up, or without a gate up's
+     alone; [experts, 2 inner, hidden] transposed */
   const tessera_tensor* gate_up;
   /* [experts, inner, hidden]: [experts, hidden, inner] transposed */
   const tessera_tensor* down;
@@ -3911,6 +3932,12 @@ typedef struct tessera_moe_ffn_backward_call {
   tessera_value rows;
   /* bool, default false: matrices lie as [experts, out, in] */
   tessera_value transposed;
+  /* one of silu, gelu, gelu_tanh, relu, none, default silu: of the gate, or of up where there is
+     none */
+  tessera_value activation;
+  /* bool, default true: false: experts are act(input up) down, and gate_up is [experts, hidden,
+     inner] */
+  tessera_value gated;
   /* one of default, high, highest, default none: how far arithmetic may depart from float, see
      tessera/precision.hpp */
   tessera_value precision;
@@ -3938,12 +3965,14 @@ static inline tessera_status tessera_moe_ffn_backward(const tessera_context* con
   const tessera_option options[] = {
       {"rows", call->rows},
       {"transposed", call->transposed},
+      {"activation", call->activation},
+      {"gated", call->gated},
       {"precision", call->precision},
   };
   const tessera_call generic = {sizeof(tessera_call),
       "moe_ffn_backward",
       operands, 8,
-      options, 3,
+      options, 5,
       outputs, 4,
       0, stream};
   return tessera_run(context, &generic);

@@ -328,8 +328,7 @@ TEST_P(HostileTables, LeaveWhatIsDefined) {
 
 INSTANTIATE_TEST_SUITE_P(PageAttention, HostileTables,
                          ::testing::Values("page_attention", "ragged_page_attention",
-                                           "ragged_page_attention_v3",
-                                           "ragged_decode_attention"));
+                                           "ragged_page_attention_v3", "ragged_decode_attention"));
 
 }  // namespace
 }  // namespace tessera::operations::attention
