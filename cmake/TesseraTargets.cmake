@@ -39,17 +39,19 @@ function(tessera_precompile target)
 endfunction()
 
 # With TESSERA_UNITY the files of a folder of the target are compiled as one, for names in them are its own; but not those
-# that match a pattern, nor rooms of operations, which name things alike. It takes a third of the time from nothing, and
-# more than that for one edited file.
+# that match a pattern, nor ways to compute an operation, which name things alike. It takes a third of the time from
+# nothing, and more than that for one edited file.
 function(tessera_unite target)
   if(NOT TESSERA_UNITY)
     return()
   endif()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   get_target_property(sources ${target} SOURCES)
+  list(FILTER sources INCLUDE REGEX "\\.cpp$")
   foreach(source IN LISTS sources)
     cmake_path(RELATIVE_PATH source BASE_DIRECTORY "${PROJECT_SOURCE_DIR}" OUTPUT_VARIABLE path)
-    if(path MATCHES "^src/operations/[^/]+/[^/]+/" OR (ARGN AND path MATCHES "${ARGN}"))
+    if((path MATCHES "^src/operations/[^/]+/[^/]+/" AND NOT path MATCHES "/(cases|oracle|moe/[a-z]+)/")
+       OR (ARGN AND path MATCHES "${ARGN}"))
       continue()
     endif()
     cmake_path(GET path PARENT_PATH folder)

@@ -36,6 +36,7 @@ add_library(tessera_test_support OBJECT EXCLUDE_FROM_ALL ${support})
 target_link_libraries(tessera_test_support PRIVATE tessera_private tessera_quickly_compiled)
 target_include_directories(tessera_test_support PRIVATE "${PROJECT_SOURCE_DIR}/tests")
 tessera_precompile(tessera_test_support)
+tessera_unite(tessera_test_support "/model[a-z_]*\\.cpp$")  # names alike
 if(sources)
   find_package(GTest QUIET)
   tessera_require(GTest_FOUND "GoogleTest" "libgtest-dev libgmock-dev")
@@ -60,6 +61,7 @@ if(sources)
   endif()
   target_include_directories(tessera_tests PRIVATE "${PROJECT_SOURCE_DIR}/tests" "${PROJECT_SOURCE_DIR}/tools")
   tessera_precompile(tessera_tests <gmock/gmock.h> <gtest/gtest.h>)
+  tessera_unite(tessera_tests "/(device/(opencl_[a-z_]+|platforms_test)|(layers|matmul|metamorphic)_test)\\.cpp$")  # names alike
   if(TARGET tessera_tool_objects)
     target_sources(tessera_tests PRIVATE $<TARGET_OBJECTS:tessera_tool_objects>)
   endif()
@@ -100,6 +102,7 @@ if(sources)
   tessera_require(CLI11_FOUND "CLI11 2.1" libcli11-dev)
   target_link_libraries(tessera_conformance PRIVATE tessera_internal tessera_quickly_compiled CLI11::CLI11)
   target_include_directories(tessera_conformance PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+  tessera_unite(tessera_conformance)
   set(attention 0)
   if("attention" IN_LIST families AND NOT TESSERA_OPERATIONS)
     set(attention 1)  # --random and --large draw calls of all its operations
@@ -126,6 +129,9 @@ if(sources)
       set_tests_properties(conformance.full.${name} PROPERTIES TIMEOUT 7200 COST 1001)
     endforeach()
   endforeach()
+
+  tessera_add_test(conformance.seed_alone unit tessera_conformance --seed 3 host)
+  set_tests_properties(conformance.seed_alone PROPERTIES PASS_REGULAR_EXPRESSION "--seed requires --random or --hostile-tables")
 
   # Calls drawn from seeds that change with the kernels, a fifth of them backward. 2,000 that ran without a failure bound
   # the rate of failures at 0.15 % (95 %).

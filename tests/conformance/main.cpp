@@ -54,8 +54,8 @@ void settle(const std::map<std::string, tessera::testing::Ledger>& ledgers, bool
 
 void check_device(const tessera::DeviceInfo& device, const Arguments& arguments, Totals& totals) {
   std::printf("%d %s\n", device.index, summary(device.profile).c_str());
-  const bool quick = !arguments.full && device.profile.backend != tessera::Backend::kHost &&
-                     is_cpu(device.profile);
+  const bool host = device.profile.backend == tessera::Backend::kHost;
+  const bool quick = !arguments.full && (host || is_cpu(device.profile));
   if (quick)
     std::printf(
         "  quick table: a fifth of the cases of other dtypes and of variants that are not chosen "
@@ -165,6 +165,8 @@ int main(int argc, char** argv) {
   random_of->check(CLI::IsMember(tessera::testing::random_families()));
 #endif
   CLI11_PARSE(app, argc, argv);
+  if (*seeded && !*random && !*hostile)
+    return app.exit(CLI::RequiresError("--seed", "--random or --hostile-tables"));
   if (hostile_calls > 0)
     return tessera::testing::run_hostile(arguments.selector, hostile_calls, seed);
 #if TESSERA_TEST_ATTENTION

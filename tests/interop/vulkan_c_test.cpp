@@ -7,6 +7,7 @@
 namespace tessera {
 namespace {
 
+using testing::find_no_dispatch;
 using ::testing::HasSubstr;
 using testing::kBytes;
 using testing::kMean;
@@ -81,11 +82,6 @@ TEST_F(VulkanInC, IsInTheCInterfaceToo) {
   tessera_tensor_destroy(input);
   tessera_tensor_destroy(output);
   tessera_context_destroy(context);
-}
-
-PFN_vkVoidFunction VKAPI_CALL find_no_dispatch(VkInstance instance, const char* name) {
-  return std::string_view(name) == "vkCmdDispatch" ? nullptr
-                                                   : vkGetInstanceProcAddr(instance, name);
 }
 
 TEST_F(VulkanInC, FunctionsComeFromTheApplicationsLoader) {

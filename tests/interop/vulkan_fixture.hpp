@@ -9,6 +9,7 @@
 #include <array>
 #include <cstring>
 #include <initializer_list>
+#include <string_view>
 #include <vector>
 
 #include "support/messages.hpp"
@@ -18,6 +19,13 @@
 namespace tessera::testing {
 
 inline constexpr VkDeviceSize kBytes = 4096;
+
+// A loader without a function that Tessera needs.
+inline VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL find_no_dispatch(VkInstance instance,
+                                                                 const char* name) {
+  return std::string_view(name) == "vkCmdDispatch" ? nullptr
+                                                   : vkGetInstanceProcAddr(instance, name);
+}
 
 class VulkanInterop : public ::testing::Test {
  protected:

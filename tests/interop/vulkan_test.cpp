@@ -10,6 +10,7 @@
 namespace tessera {
 namespace {
 
+using testing::find_no_dispatch;
 using ::testing::HasSubstr;
 using testing::kBytes;
 using testing::kMean;
@@ -53,10 +54,6 @@ std::set<std::string>& asked_for() {
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL find_and_note(VkInstance instance, const char* name) {
   asked_for().insert(name);
   return vkGetInstanceProcAddr(instance, name);
-}
-VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL find_no_dispatch(VkInstance instance, const char* name) {
-  return std::string_view(name) == "vkCmdDispatch" ? nullptr
-                                                   : vkGetInstanceProcAddr(instance, name);
 }
 
 TEST_F(VulkanDevices, FunctionsComeFromTheApplicationsLoader) {

@@ -21,6 +21,8 @@
 
 namespace tessera::device {
 
+constexpr double kFloat = 0x1p-24;  // half a unit in the last place of 1
+
 // A kernel of this folder with all that it includes, from `folders` of the source tree. Every
 // include is written out, for an earlier one may stand under an #if that is false.
 inline std::string kernel_text(const std::string& file, const std::vector<std::string>& folders) {
@@ -72,7 +74,7 @@ inline Matrix random_matrix(std::uint32_t rows, std::uint32_t columns, std::uint
   return matrix;
 }
 
-class Tiles : public testing::Test {
+class Tiles : public ::testing::Test {
  protected:
   // The first device that has these features, or the test is skipped with a sentence.
   void open(const PlatformProbe& probe, Feature features = Feature::kNone, bool cpu = false) {

@@ -10,8 +10,6 @@
 namespace tessera::device {
 namespace {
 
-constexpr double kFloat = 0x1p-24;
-
 class OpenClTiles : public Tiles {
  protected:
   ProgramRequest request(const std::string& file, const std::string& entry, std::uint32_t items,

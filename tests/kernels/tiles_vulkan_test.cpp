@@ -10,8 +10,6 @@
 namespace tessera::device {
 namespace {
 
-constexpr double kFloat = 0x1p-24;
-
 class VulkanTiles : public Tiles {
  protected:
   ProgramRequest request(const std::string& name, std::span<const std::uint32_t> words,

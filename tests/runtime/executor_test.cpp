@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "runtime/plan.hpp"
+#include "support/contexts.hpp"
 #include "support/messages.hpp"
 #include "tessera/tessera.hpp"
 
@@ -14,16 +15,8 @@ namespace tessera {
 namespace {
 
 using testing::message_of;
-
-Context open(const std::string& device) {
-  return Context::open({.device = device, .cache_directory = ""});
-}
-
-// The best OpenCL or Vulkan device, or the reference where there is none.
-Context best() {
-  const auto devices = select_devices(probe_devices(), "");
-  return open(devices.empty() ? "host" : std::to_string(devices.front().index));
-}
+using testing::open;
+using testing::open_best;
 
 Tensor ramp(const Context& context, Shape shape) {
   std::vector<float> values(
@@ -34,7 +27,7 @@ Tensor ramp(const Context& context, Shape shape) {
 }
 
 TEST(Executor, TheBestDeviceAgreesWithTheReference) {
-  const Context host = open("host"), device = best();
+  const Context host = open("host"), device = open_best();
   std::vector<std::vector<float>> outputs, sums;
   for (const Context& context : {host, device}) {
     const Tensor q = ramp(context, {2, 37, 4, 64}), kv = ramp(context, {2, 53, 2, 64});
@@ -49,7 +42,7 @@ TEST(Executor, TheBestDeviceAgreesWithTheReference) {
 }
 
 TEST(Executor, BothLayoutsGiveTheSame) {
-  const Context context = best();
+  const Context context = open_best();
   const Tensor bshd = ramp(context, {1, 20, 3, 64});
   const std::vector<float> values = context.download<float>(bshd.permute({0, 2, 1, 3}));
   const Tensor bhsd = context.upload(values, {1, 3, 20, 64}).permute({0, 2, 1, 3});
@@ -138,7 +131,7 @@ TEST(Executor, TheNearestWordOnPrecisionCounts) {
 
 // bf16 on a processor has a variant that rounds weights; elsewhere matrix units do.
 TEST(Executor, HighestIsAnsweredByAVariantThatKeepsIt) {
-  const Context context = best();
+  const Context context = open_best();
   const Tensor q = context.empty(DType::kBF16, {1, 256, 2, 64});
   for (const Precision precision : {Precision::kDefault, Precision::kHighest}) {
     const Explanation explanation = Executor(context).with_precision(precision).explain(
@@ -170,7 +163,7 @@ TEST(Executor, RefusesTensorsThatAreNotItsOwnOrLeaveTheirBuffer) {
 }
 
 TEST(Executor, WritesIntoTheCallersTensor) {
-  const Context context = best();
+  const Context context = open_best();
   const Tensor q = ramp(context, {1, 9, 2, 64});
   const Tensor whole = context.empty(DType::kF32, {1, 9, 4, 64});
   const Tensor half = whole.slice(2, 2, 4);
@@ -181,7 +174,7 @@ TEST(Executor, WritesIntoTheCallersTensor) {
 }
 
 TEST(Executor, ThreadsShareAContextAndOwnTheirStreams) {
-  const Context context = best();
+  const Context context = open_best();
   const Tensor q = ramp(context, {1, 33, 2, 64});
   const auto expected = context.download<float>(flash_attention(context, q, q, q));
   std::vector<std::jthread> threads;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/context_state.hpp"
+#include "support/contexts.hpp"
 #include "support/messages.hpp"
 #include "tessera/tessera.hpp"
 
@@ -13,23 +14,15 @@ namespace {
 
 using ::testing::HasSubstr;
 using testing::message_of;
-
-Context open(const std::string& device) {
-  return Context::open({.device = device, .cache_directory = ""});
-}
-
-// On the best device of this machine.
-Context best() {
-  const auto devices = select_devices(probe_devices(), "");
-  return open(devices.empty() ? "host" : std::to_string(devices.front().index));
-}
+using testing::open;
+using testing::open_best;
 
 Problem mean_of(Shape shape) {
   return problem_of("sequence_mean", {{"input", TensorSpec::contiguous(DType::kF32, shape)}});
 }
 
 TEST(Prewarm, ARunFindsThePlanThatWasMade) {
-  const Context context = best();
+  const Context context = open_best();
   const Executor executor(context);
   const std::vector<Problem> problems{mean_of({2, 5, 8})};
   prewarm(executor, problems);
@@ -70,7 +63,7 @@ TEST(QuerySupport, SaysWhyNot) {
 }
 
 TEST(ScratchBytes, IsWhatTheVariantSays) {
-  const Context context = best();
+  const Context context = open_best();
   EXPECT_EQ(scratch_bytes(Executor(open("host")), mean_of({1, 2, 3})), 0U);
   const TensorSpec a = TensorSpec::contiguous(DType::kF32, {8, 64}),
                    b = TensorSpec::contiguous(DType::kF32, {64, 8});

@@ -43,7 +43,7 @@ class MutatedFiles : public TemporaryFiles {
   void SetUp() override { write("neighbour", "untouched"); }
 };
 
-FileTensor counting(ElementType type, Shape shape) {
+FileTensor of_ones(ElementType type, Shape shape) {
   FileTensor tensor{type, std::move(shape), {}};
   tensor.bytes.resize(checked_bytes(type, tensor.shape).value(), std::byte{1});
   return tensor;
@@ -52,13 +52,13 @@ FileTensor counting(ElementType type, Shape shape) {
 FileTensors npy(const std::filesystem::path& file) { return {{"", read_npy(file)}}; }
 
 TEST_F(MutatedFiles, Npy) {
-  write_npy(path("whole.npy"), counting(ElementType::kF32, {3, 5, 7}));
+  write_npy(path("whole.npy"), of_ones(ElementType::kF32, {3, 5, 7}));
   check("in.npy", content(path("whole.npy")), npy);
 }
 
 // As `tessera run` reads them: bool or u8, anything but 0 is visible.
 TEST_F(MutatedFiles, Masks) {
-  write_npy(path("mask.npy"), counting(ElementType::kBool, {1, 1, 9, 9}));
+  write_npy(path("mask.npy"), of_ones(ElementType::kBool, {1, 1, 9, 9}));
   check("in.npy", content(path("mask.npy")), [](const std::filesystem::path& file) {
     const FileTensor mask = read_npy(file);
     try {
@@ -72,9 +72,9 @@ TEST_F(MutatedFiles, Masks) {
 }
 
 TEST_F(MutatedFiles, Safetensors) {
-  FileTensors tensors{{"query", counting(ElementType::kF16, {2, 3, 1, 4})},
-                      {"a mask", counting(ElementType::kBool, {3, 3})},
-                      {"empty", counting(ElementType::kBF16, {0, 4})}};
+  FileTensors tensors{{"query", of_ones(ElementType::kF16, {2, 3, 1, 4})},
+                      {"a mask", of_ones(ElementType::kBool, {3, 3})},
+                      {"empty", of_ones(ElementType::kBF16, {0, 4})}};
   write_safetensors(path("whole.safetensors"), tensors);
   check("in.safetensors", content(path("whole.safetensors")), read_safetensors);
 }

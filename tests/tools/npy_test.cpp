@@ -11,10 +11,10 @@ namespace {
 
 using std::string_literals::operator""s;
 
-constexpr std::array kTypes{ElementType::kBool, ElementType::kI8,  ElementType::kU8,
-                            ElementType::kI16,  ElementType::kU16, ElementType::kI32,
-                            ElementType::kU32,  ElementType::kI64, ElementType::kU64,
-                            ElementType::kF16,  ElementType::kF32, ElementType::kF64};
+constexpr std::array kNumpyTypes{ElementType::kBool, ElementType::kI8,  ElementType::kU8,
+                                 ElementType::kI16,  ElementType::kU16, ElementType::kI32,
+                                 ElementType::kU32,  ElementType::kI64, ElementType::kU64,
+                                 ElementType::kF16,  ElementType::kF32, ElementType::kF64};
 
 FileTensor counting(ElementType type, Shape shape) {
   FileTensor tensor{type, std::move(shape), {}};
@@ -65,7 +65,7 @@ class Npy : public TemporaryFiles {
 };
 
 TEST_F(Npy, KeepsEveryTypeAndShape) {
-  for (const ElementType type : kTypes) {
+  for (const ElementType type : kNumpyTypes) {
     for (const Shape& shape :
          {Shape{}, Shape{5}, Shape{0}, Shape{2, 3}, Shape{2, 0, 4}, Shape{1, 2, 3, 4}}) {
       const FileTensor tensor = counting(type, shape);

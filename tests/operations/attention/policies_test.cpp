@@ -225,7 +225,7 @@ TEST(AttentionGradients, AreTheSlopesOfTheDefinition) {
   }
 }
 
-std::vector<float> normal(std::size_t count, unsigned seed) {
+std::vector<float> normal_floats(std::size_t count, unsigned seed) {
   std::mt19937 random(seed);
   std::normal_distribution<float> distribution;
   std::vector<float> values(count);
@@ -236,9 +236,9 @@ std::vector<float> normal(std::size_t count, unsigned seed) {
 // What a mask says symbolically, its dense form says too.
 TEST(AttentionMasks, AsOptionsSeeWhatTheMaskSees) {
   const Context context = Context::open("host");
-  const Tensor q = context.upload(normal(2 * 9 * 2 * 4, 1), {2, 9, 2, 4});
-  const Tensor k = context.upload(normal(2 * 11 * 2 * 4, 2), {2, 11, 2, 4});
-  const Tensor v = context.upload(normal(2 * 11 * 2 * 4, 3), {2, 11, 2, 4});
+  const Tensor q = context.upload(normal_floats(2 * 9 * 2 * 4, 1), {2, 9, 2, 4});
+  const Tensor k = context.upload(normal_floats(2 * 11 * 2 * 4, 2), {2, 11, 2, 4});
+  const Tensor v = context.upload(normal_floats(2 * 11 * 2 * 4, 3), {2, 11, 2, 4});
   const Diagonal bottom_right{.alignment = CausalAlignment::kBottomRight};
   const MaskSpec full = MaskSpec::full(2, 9, 11);
   const std::pair<const char*, MaskSpec> masks[] = {
@@ -318,7 +318,7 @@ TEST(AttentionBiases, WeightsOfALowestRowAddUpToOneInTheGradients) {
 // first one's end, not from the rows of one batch.
 TEST(AttentionSequences, PaddedOffsetsAreLengths) {
   const Context context = Context::open("host");
-  const Tensor q = context.upload(normal(2 * 4 * 3, 8), {2, 4, 1, 3});
+  const Tensor q = context.upload(normal_floats(2 * 4 * 3, 8), {2, 4, 1, 3});
   const auto run = [&](const FlashAttentionOptions& options) {
     return context.download<float>(flash_attention(context, q, q, q, options));
   };
@@ -365,9 +365,10 @@ TEST(AttentionPositions, MayBeAsFarApartAsTheirTypeAllows) {
 TEST(AttentionPullback, GivesSlopes) {
   const Context context = Context::open("host");
   const Shape shape{1, 6, 2, 8};
-  std::vector<float> query = normal(96, 4);
-  const Tensor k = context.upload(normal(96, 5), shape), v = context.upload(normal(96, 6), shape);
-  const std::vector<float> weights = normal(96, 7);
+  std::vector<float> query = normal_floats(96, 4);
+  const Tensor k = context.upload(normal_floats(96, 5), shape),
+               v = context.upload(normal_floats(96, 6), shape);
+  const std::vector<float> weights = normal_floats(96, 7);
   const FlashAttentionOptions options{.causal = true, .dropout_prob = 0.25F, .dropout_seed = 11};
   const auto [output, pullback] =
       vjp::flash_attention(context, context.upload(query, shape), k, v, options);

@@ -12,11 +12,11 @@
 namespace tessera::operations::attention {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kInf = std::numeric_limits<double>::infinity();
 
 // One of them for each element, none twice in a row.
 double wild(std::size_t n) {
-  constexpr std::array kWild{std::numeric_limits<double>::quiet_NaN(), kInfinity, -kInfinity};
+  constexpr std::array kWild{std::numeric_limits<double>::quiet_NaN(), kInf, -kInf};
   return kWild[(n + n / 3) % kWild.size()];
 }
 // What may be in memory where nobody looks: a number, too.
@@ -93,7 +93,7 @@ class Spoiler {
         const std::int64_t at = (head / heads * length + row) * heads + head % heads;
         const std::int64_t column = (seed_ + n * 5) % dim;
         values[static_cast<std::size_t>(at * dim + column)] =
-            slot == call_.slots.key && infinite_keys_   ? kInfinity
+            slot == call_.slots.key && infinite_keys_   ? kInf
             : slot == call_.slots.value && is_forward() ? wild(static_cast<std::size_t>(n))
                                                         : std::nan("");
       }
@@ -116,7 +116,7 @@ class Spoiler {
     std::vector<bool> seen(values.size());
     each_visible([&](auto b, auto h, auto i, auto j) { seen[index(b, h, i, j)] = true; });
     for (std::size_t n = 0; n < values.size(); ++n)
-      if (!seen[n] && values[n] != -kInfinity) values[n] = leftover(n);  // -infinity is what hides
+      if (!seen[n] && values[n] != -kInf) values[n] = leftover(n);  // -infinity is what hides
     tensors_[slot].write(values);
   }
 
