@@ -19,14 +19,14 @@ using Values = std::vector<double>;
 
 const Operation& fused() { return find_operation("ragged_page_attention_v3"); }
 
-Case case_of(const std::string& name, const std::string& types = "f32") {
+Case fused_case(const std::string& name, const std::string& types = "f32") {
   const std::vector<Case> cases =
       fused().workload.cases(*std::ranges::find(fused().types, types, &StorageTypes::name));
   return *std::ranges::find(cases, name, &Case::name);
 }
 
 std::string refusal(const std::string& operand, TensorSpec spec) {
-  Case shape = case_of("pages");
+  Case shape = fused_case("pages");
   shape.operands[fused().slot(operand)] = std::move(spec);
   return testing::message_of<InvalidArgument>(
       [&] { make_problem(fused(), shape.operands, shape.options); });
@@ -55,7 +55,7 @@ TEST(RaggedPageAttentionV3, RefusesWhatDoesNotBelongTogether) {
 
 TEST(RaggedPageAttentionV3, WritesByTheFormulaAndThenAttends) {
   for (const std::string name : {"pages", "odd_page", "prefill"}) {
-    testing::HostCase host(fused(), case_of(name));
+    testing::HostCase host(fused(), fused_case(name));
     const auto at = [&](const char* operand) -> HostTensor& {
       return host.tensors()[fused().slot(operand)];
     };
@@ -106,7 +106,7 @@ TEST(RaggedPageAttentionV3, WritesByTheFormulaAndThenAttends) {
 TEST(RaggedPageAttentionV3, RefusesScalesThatSayNothing) {
   const auto says = [](const std::string& types, const Options& options, bool given,
                        const std::string& text) {
-    Case shape = case_of(given ? "pages" : "scales", types);
+    Case shape = fused_case(given ? "pages" : "scales", types);
     EXPECT_EQ(testing::message_of<InvalidArgument>(
                   [&] { make_problem(fused(), shape.operands, options); }),
               "ragged_page_attention_v3: " + text);
@@ -123,7 +123,7 @@ TEST(RaggedPageAttentionV3, ScalesSayWhatNumbersStandFor) {
   for (const std::string types : {"f32", "f32_i8"}) {
     const bool codes = types != "f32";
     const double q_scale = 0.25, k_scale = codes ? 1.0 / 32 : 0.75, v_scale = codes ? 0.5 : 1.5;
-    Case shape = case_of("scales", types);
+    Case shape = fused_case("scales", types);
     shape.options = {{"q_scale", q_scale}, {"k_scale", k_scale}, {"v_scale", v_scale}};
     testing::HostCase host(fused(), shape);
     const auto at = [&](const char* operand) -> HostTensor& {
@@ -169,7 +169,7 @@ TEST(RaggedPageAttentionV3, ScalesSayWhatNumbersStandFor) {
 // By the names that operands have here, whichever of the two calls within finds it.
 TEST(RaggedPageAttentionV3, TellsErrorsOfItsOwnOperands) {
   const auto raised = [](const char* operand, std::size_t index, double value) {
-    testing::HostCase host(fused(), case_of("pages"));
+    testing::HostCase host(fused(), fused_case("pages"));
     HostTensor& tensor = host.tensors()[fused().slot(operand)];
     Values values = tensor.read();
     values.at(index) = value;
@@ -189,7 +189,7 @@ TEST(RaggedPageAttentionV3, TellsErrorsOfItsOwnOperands) {
 
 TEST(RaggedPageAttentionV3, ChecksTheDistribution) {
   const auto raised = [](const Values& ends) {
-    testing::HostCase host(fused(), case_of("pages"));
+    testing::HostCase host(fused(), fused_case("pages"));
     host.tensors()[fused().slot("distribution")].write(ends);
     std::vector<Raised> all = fused().raises(host.problem(), host.tensors());
     std::erase_if(all, [](const Raised& each) { return each.error >= DISTRIBUTION_ERRORS; });

@@ -33,7 +33,7 @@ using testing::Specs;
 using testing::Values;
 using testing::width_of;
 
-Call a_call(std::int64_t sequences = 1) {
+Call a_delta_call(std::int64_t sequences = 1) {
   Call call;
   call.operation = "gated_delta_rule";
   unsigned seed = 31;
@@ -75,7 +75,7 @@ TEST(DeltaRuleReference, AKeyOfNormOneHoldsItsLastValue) {
 }
 
 TEST(DeltaRuleReference, IsTheGatedOneWithoutDecays) {
-  Call gated = a_call();
+  Call gated = a_delta_call();
   gated.values["g"].assign(gated.values["g"].size(), 0);
   Call plain = gated;
   plain.operation = "delta_rule";
@@ -85,7 +85,7 @@ TEST(DeltaRuleReference, IsTheGatedOneWithoutDecays) {
 }
 
 TEST(DeltaRuleReference, OneDecayOfAllKeyDimsIsThatOfTheHead) {
-  Call call = a_call();
+  Call call = a_delta_call();
   const Values all = call.run();
   std::vector<double> rows;
   for (const double decay : call.values["g"]) rows.insert(rows.end(), kKeys, decay);
@@ -96,7 +96,7 @@ TEST(DeltaRuleReference, OneDecayOfAllKeyDimsIsThatOfTheHead) {
 
 // With keys that nothing is held for, what is added is what linear attention adds.
 TEST(DeltaRuleReference, IsLinearAttentionOfOrthogonalKeys) {
-  Call call = a_call();
+  Call call = a_delta_call();
   call.tokens = 3;
   for (const char* name : {"query", "value", "g", "beta"})
     call.values[name].resize(width_of(name) * 3);
@@ -114,14 +114,14 @@ TEST(DeltaRuleReference, IsLinearAttentionOfOrthogonalKeys) {
   expect_near(call.run().at("output"), delta.at("output"));
 }
 
-TEST(DeltaRuleReference, TwoCallsThroughTheStateAreOne) { expect_to_split(a_call()); }
+TEST(DeltaRuleReference, TwoCallsThroughTheStateAreOne) { expect_to_split(a_delta_call()); }
 
-TEST(DeltaRuleReference, PackedIsOneCallForEachSequence) { expect_to_unpack(a_call(5)); }
+TEST(DeltaRuleReference, PackedIsOneCallForEachSequence) { expect_to_unpack(a_delta_call(5)); }
 
-TEST(DeltaRuleReference, ReverseIsReversal) { expect_to_reverse(a_call()); }
+TEST(DeltaRuleReference, ReverseIsReversal) { expect_to_reverse(a_delta_call()); }
 
 TEST(DeltaRuleReference, MinusInfinityBeginsAnew) {
-  Call call = a_call();
+  Call call = a_delta_call();
   for (std::size_t h = 0; h < kHeads; ++h)
     call.values["g"][7 * kHeads + h] = -std::numeric_limits<double>::infinity();
   const Values all = call.run();
@@ -130,7 +130,7 @@ TEST(DeltaRuleReference, MinusInfinityBeginsAnew) {
 }
 
 TEST(DeltaRuleBackwardReference, IsTheSlopeOfForward) {
-  Call call = a_call();
+  Call call = a_delta_call();
   expect_slopes(call);
   call.options["reverse"] = true;
   call.options["softmax_scale"] = 0.7;
@@ -141,16 +141,16 @@ TEST(DeltaRuleBackwardReference, IsTheSlopeOfForward) {
 }
 
 TEST(DeltaRuleBackwardReference, IsTheSlopeOfPackedSequences) {
-  Call call = a_call(4);
+  Call call = a_delta_call(4);
   call.boundaries = {1, 1, 5, 9, 10};
   expect_slopes(call);
 }
 
 TEST(DeltaRuleBackwardReference, IsTheSlopeOfDecaysForEachKeyDim) {
-  expect_slopes(of_key_dims(a_call()));
+  expect_slopes(of_key_dims(a_delta_call()));
 }
 
-Specs plain() {
+Specs plain_delta() {
   return {{"query", f32({2, 5, 2, 3})},
           {"key", f32({2, 5, 2, 3})},
           {"value", f32({2, 5, 2, 4})},
@@ -158,19 +158,19 @@ Specs plain() {
 }
 
 TEST(DeltaRuleRefuses, WhatBetaIsNot) {
-  Specs specs = plain();
+  Specs specs = plain_delta();
   specs["beta"] = f32({2, 5, 1});
   expect_refusal("delta_rule", specs, "beta f32[2, 5, 1] must be f32[2, 5, 2]");
-  specs = plain();
+  specs = plain_delta();
   specs["beta"] = f16({2, 5, 2});
   expect_refusal("gated_delta_rule", specs, "must have the dtype of query or f32");
-  specs = plain();
+  specs = plain_delta();
   specs.erase("beta");
   expect_refusal("delta_rule", specs, "beta");
 }
 
 TEST(DeltaRuleRefuses, GradientsOfWhatThereIsNot) {
-  Specs specs = plain();
+  Specs specs = plain_delta();
   specs["grad_output"] = f32({2, 5, 2, 4});
   specs["grad_g"] = f32({2, 5, 2});
   expect_refusal("gated_delta_rule_backward", specs, "grad_g is wanted, but the call has no g");
