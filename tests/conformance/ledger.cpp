@@ -55,19 +55,6 @@ const std::map<std::pair<std::string, Backend>, std::size_t>& larger_budgets() {
 
 }  // namespace
 
-std::string family_of(const Operation& operation) {
-  for (const Variant& variant : operation.variants) {
-    for (const Pass& pass : variant.passes) {
-      for (const Source* source : {&pass.opencl, &pass.vulkan}) {
-        const std::size_t slash = source->file.find('/');
-        const std::string folder = source->file.substr(0, slash);
-        if (slash != std::string::npos && folder != "common") return folder;
-      }
-    }
-  }
-  return operation.name;
-}
-
 std::size_t budget_of(const std::string& family, Backend backend) {
   const auto larger = larger_budgets().find({family, backend});
   if (larger != larger_budgets().end()) return larger->second;
