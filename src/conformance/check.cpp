@@ -284,8 +284,17 @@ class Checker {
 
   // Of the variant's storage types behind the first; nothing for that one.
   std::optional<Share> share_of(const Variant& variant, const StorageTypes& types) const {
-    const std::vector<StorageTypes> all = types_of(variant);
-    const auto number = static_cast<std::size_t>(std::ranges::find(all, types) - all.begin());
+    // Of "f16_i8" what stands first, by which kernels are compiled.
+    const auto storage = [](const StorageTypes& one) {
+      const std::string name = one.name();
+      return name.substr(0, name.find('_'));
+    };
+    std::vector<std::string> all;
+    for (const StorageTypes& one : types_of(variant)) {
+      if (std::ranges::find(all, storage(one)) == all.end()) all.push_back(storage(one));
+    }
+    const auto number =
+        static_cast<std::size_t>(std::ranges::find(all, storage(types)) - all.begin());
     if (number == 0) return {};
     return Share{.number = number - 1, .count = all.size() - 1};
   }

@@ -94,8 +94,8 @@ std::set<std::string> values_of(const runtime::ProgramName& program) {
 bool dealt_to(const Share& share, const runtime::ProgramName& program) {
   if (takes_each(program)) return true;
   const std::string function = function_of(program);
-  const std::size_t dot = function.find('.');
-  const std::size_t hash = std::stoull(hash128(function.substr(0, dot)).substr(0, 8), nullptr, 16);
+  const std::string family = function.substr(0, function.find('/'));
+  const std::size_t hash = std::stoull(hash128(family).substr(0, 8), nullptr, 16);
   const bool glsl = function.find(".comp|") != std::string::npos;
   return (hash + (glsl ? 1 : 0)) % share.count == share.number;
 }

@@ -58,8 +58,9 @@ bool has_programs(const Built& built, const Programs& programs);
 bool have_storage_axis(const std::vector<Programs>& needs);
 
 // Of the storage types behind the first, the one at hand; functions are dealt to them by their
-// files' names, and the same kernel in OpenCL C and in GLSL gets neighbours: f16 here, bf16 there.
-// Kernels of processors, which have no such twin, are built in each where an axis tells them apart.
+// families, for a call needs several of one, and the same kernel in OpenCL C and in GLSL gets
+// neighbours: f16 here, bf16 there. Kernels of processors, which have no such twin, are built in
+// each where an axis tells them apart.
 struct Share {
   std::size_t number = 0, count = 1;
 };
