@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What     The table of rows where each sequence has one query and the keys from sequence_start to
-// sequence_end; and
+// What     The table of rows where each sequence has one query and the keys from sequence_start to sequence_end; and
 //          biases of the first keys of each head as a bias of every key, in float: 0 behind them.
 // Who      Item (x, 0): sequence x; item (x, y): key x of head y.
-// Memory   16 bytes per sequence written; each bias read once, four bytes for each head and key
-// written. Numerics Whole numbers, and floats as they are stored. What contradicts the operands
-// counts as the nearest that does not, and is raised. Assumes  Lengths below 2^30.
+// Memory   16 bytes per sequence written; each bias read once, four bytes for each head and key written.
+// Numerics Whole numbers, and floats as they are stored. What contradicts the operands counts as the nearest that does
+//          not, and is raised.
+// Assumes  Lengths below 2^30.
 #include "lib/errors.clh"
 #include "lib/typed.clh"
 #include "operations/attention_core/core/spans_args.h"

@@ -20,6 +20,9 @@ namespace {
 std::optional<double> positive_option(const Problem& problem, const char* name) {
   const std::optional<double> value = kernel::number_option(problem, name);
   if (value && *value <= 0) kernel::bad_option(problem, name, "greater than 0");
+  using Floats = std::numeric_limits<float>;  // kernels divide by one, and flush what is less
+  if (value && (*value < double{Floats::min()} || *value > double{Floats::max()}))
+    kernel::bad_option(problem, name, "a normal number in float");
   return value;
 }
 

@@ -113,6 +113,10 @@ TEST(RaggedPageAttentionV3, RefusesScalesThatSayNothing) {
   };
   says("f32", {{"q_scale", 0.0}}, false, "option 'q_scale' must be greater than 0, not '0'");
   says("f32", {{"v_scale", -1.0}}, false, "option 'v_scale' must be greater than 0, not '-1'");
+  says("f32", {{"q_scale", 0x1p-200}}, false,
+       "option 'q_scale' must be a normal number in float, not '6.223015277861142e-61'");
+  says("f32", {{"k_scale", 0x1p200}}, false,
+       "option 'k_scale' must be a normal number in float, not '1.6069380442589903e+60'");
   says("f32_i8", {{"q_scale", 1.0}}, false,
        "kv_cache holds codes and needs kv_scale, or k_scale and v_scale");
   says("f32_i8", {{"k_scale", 1.0}}, true, "takes kv_scale, or k_scale and v_scale, and not both");
