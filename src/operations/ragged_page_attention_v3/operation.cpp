@@ -56,6 +56,7 @@ void validate(Problem& problem) {
     require(problem, problem.spec(slot).dtype == problem.dtype,
             operand_text(problem, slot) + " must have the dtype of queries");
   }
+  require_contiguous_rows(problem, kQueries);
   check_cache(problem);
   require_rank(problem, kLengths, {1});
   require_rank(problem, kTables, {1, 2});
@@ -89,6 +90,9 @@ Way write_and_attend() {
   };
   variant.scratch_bytes = [](const Problem& problem, const Config&) {
     return scaled_bytes(problem);
+  };
+  variant.rejects = [](const Problem& problem, const Config&, const DeviceProfile& profile) {
+    return rejects_far_scaled(problem, profile);
   };
   variant.space = [](const Problem&, const DeviceProfile&) {
     return std::vector<Config>{Config{}};

@@ -164,6 +164,15 @@ std::uint64_t scaled_bytes(const Problem& problem) {
   return bytes_of_queries(problem) + pairs;
 }
 
+Refusal rejects_far_scaled(const Problem& problem, const DeviceProfile& profile) {
+  const FusedScales scales = scales_of(problem);
+  Problem scaled = problem;
+  if (!scales.query) scaled.operands[kQueries].reset();
+  if (scales.of_outputs() == 1) scaled.operands[kOutput].reset();
+  for (const std::size_t slot : {kKeys, kValues, kCache, kScale}) scaled.operands[slot].reset();
+  return rejects_long_operands(scaled, profile, {});
+}
+
 std::vector<std::byte> scaled_reference(const Problem& problem, std::span<HostTensor> tensors) {
   const FusedScales scales = scales_of(problem);
   std::vector<std::byte> scratch(scaled_bytes(problem));

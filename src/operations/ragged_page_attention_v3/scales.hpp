@@ -28,6 +28,8 @@ FusedScales scales_of(const Problem& problem);  // refuses those that are not po
 Place scaled_queries(const Problem& problem);
 Place scale_pairs(const Problem& problem);
 std::uint64_t scaled_bytes(const Problem& problem);
+// Rows to scale that are out of the passes' reach; what is not scaled is up to the calls.
+Refusal rejects_far_scaled(const Problem& problem, const DeviceProfile& profile);
 
 // What passes leave there, as a definition.
 std::vector<std::byte> scaled_reference(const Problem& problem, std::span<HostTensor> tensors);

@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // ragged_page_attention_v3: refusals, and that it is a write by the formula and then
 // ragged_page_attention. What it raises is compared on devices by the conformance table.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "operations/attention/host_case.hpp"
 #include "operations/attention_core/fused_args.h"
+#include "selection/selector.hpp"
 #include "support/messages.hpp"
+#include "support/profiles.hpp"
 #include "tessera/error.hpp"
 
 namespace tessera::operations::attention {
@@ -120,6 +126,30 @@ TEST(RaggedPageAttentionV3, RefusesScalesThatSayNothing) {
   says("f32_i8", {{"q_scale", 1.0}}, false,
        "kv_cache holds codes and needs kv_scale, or k_scale and v_scale");
   says("f32_i8", {{"k_scale", 1.0}}, true, "takes kv_scale, or k_scale and v_scale, and not both");
+}
+
+// The pass that scales reads and writes rows where the calls within do not look.
+TEST(RaggedPageAttentionV3, RefusesScaledRowsThatAreOutOfReach) {
+  const auto strided = [](const char* operand, std::vector<std::int64_t> strides,
+                          const Options& options) {
+    Case shape = fused_case("scales");
+    std::optional<TensorSpec>& spec = shape.operands[fused().slot(operand)];
+    spec = TensorSpec{.dtype = DType::kF32, .shape = {41, 8, 64}, .strides = std::move(strides)};
+    return make_problem(fused(), shape.operands, options);
+  };
+  EXPECT_EQ(testing::message_of<InvalidArgument>([&] {
+              strided("queries", {512, 1, 8}, {{"q_scale", 0.5}});
+            }),
+            "ragged_page_attention_v3: queries must be contiguous along its last axis");
+  DeviceProfile profile = testing::load_profile("h200_opencl");
+  profile.max_allocation = profile.max_binding = 0;
+  const auto refused = [&](const char* operand, const Options& options) {
+    const Problem problem = strided(operand, {std::int64_t{1} << 30, 64, 1}, options);
+    return selection::refusal(problem, fused().variants.front(), profile).value_or("");
+  };
+  EXPECT_THAT(refused("queries", {{"q_scale", 0.5}}), ::testing::HasSubstr("count to 2^31"));
+  EXPECT_THAT(refused("output", {{"v_scale", 0.5}}), ::testing::HasSubstr("count to 2^31"));
+  EXPECT_EQ(refused("queries", {{"k_scale", 0.5}}), "");
 }
 
 // Numbers of a scale are ragged_page_attention's of what they stand for.
