@@ -17,7 +17,7 @@ constexpr double kNoLimit = 1e300;
 // What a quick check may build of a variant's kernels beyond each of them once: where the variant
 // runs on what it was made for, and where it is a GPU's kernel on a CPU; and for edges of its
 // tiles.
-constexpr std::size_t kMore = 6, kMoreOfGpus = 3, kMoreForEdges = 1;
+constexpr std::size_t kMore = 6, kMoreOfGpus = 2, kMoreForEdges = 1;
 
 using Clock = std::chrono::steady_clock;
 
@@ -67,16 +67,6 @@ class Checker {
     });
     if (options_.quick) leave_out_repetitions(types);
     return types;
-  }
-
-  // Combinations in which every operand has a dtype that it had in one before.
-  static void leave_out_repetitions(std::vector<StorageTypes>& types) {
-    std::set<std::pair<std::string, DType>> seen;
-    std::erase_if(types, [&](const StorageTypes& one) {
-      bool is_new = one.operands().empty();
-      for (const auto& operand : one.operands()) is_new = seen.insert(operand).second || is_new;
-      return !is_new;
-    });
   }
 
   bool is_asked_for(const Variant& variant) const {
@@ -129,8 +119,9 @@ class Checker {
     std::vector<Case> edges = operation_.workload.edge_cases(types, config);
     for (Case& shape : edges) ask_precision(shape);
     if (!options_.quick) return edges;
-    std::erase_if(edges,
-                  [&](const Case& shape) { return is_known(programs_of(shape, variant, config)); });
+    std::erase_if(edges, [&](const Case& shape) {
+      return has_programs(earlier_, programs_of(shape, variant, config));
+    });
     std::vector<Programs> needs;
     for (const Case& shape : edges) needs.push_back(programs_of(shape, variant, config));
     const std::vector<bool> kept = sample_of(
@@ -152,14 +143,17 @@ class Checker {
                              std::vector<std::vector<Subject>>& subjects) {
     const bool first_types = types == types_of(variant).front();
     std::vector<Candidate> candidates;
+    std::vector<std::size_t> others;  // cases that are not in the sample
     for (std::size_t n = 0; n < cases.size(); ++n) {
       if (!is_named(cases[n])) continue;
       Problem problem = make_problem(operation_, cases[n].operands, cases[n].options);
-      if (options_.quick && !is_in_sample(n, first_types, is_chosen(variant, problem, cases[n])))
-        continue;
-      if (const Refusal no = add(std::move(problem), n, variant, candidates))
+      if (options_.quick && !is_in_sample(n, first_types, is_chosen(variant, problem, cases[n]))) {
+        others.push_back(n);
+      } else if (const Refusal no = add(std::move(problem), n, variant, candidates)) {
         skip(variant, types, cases[n], *no);
+      }
     }
+    add_missing(variant, share_of(variant, types), cases, others, candidates);
     if (!options_.quick) return take_all(variant, candidates, subjects);
     for (std::size_t step = 0; candidates.empty() && step < cases.size(); ++step) {
       const std::size_t n = (cases.size() / 2 + step) % cases.size();
@@ -191,6 +185,32 @@ class Checker {
     return {};
   }
 
+  // Of the other cases those that bring what no candidate has: large values, or the functions that
+  // are dealt to this storage type.
+  void add_missing(const Variant& variant, const std::optional<Share>& share,
+                   const std::vector<Case>& cases, const std::vector<std::size_t>& others,
+                   std::vector<Candidate>& candidates) const {
+    Built met = planned_;
+    const auto names = [&](const Candidate& candidate) {
+      return runtime::program_names(candidate.problem, variant, candidate.config,
+                                    context_.device());
+    };
+    const auto meet = [&](const Candidate& candidate) {
+      for (const runtime::ProgramName& program : names(candidate)) met.add(program);
+    };
+    std::ranges::for_each(candidates, meet);
+    for (const std::size_t n : others) {
+      if (!add(make_problem(operation_, cases[n].operands, cases[n].options), n, variant,
+               candidates)) {
+        if (is_missing(names(candidates.back()), share, met)) {
+          meet(candidates.back());
+        } else {
+          candidates.pop_back();
+        }
+      }
+    }
+  }
+
   std::vector<Config> take_all(const Variant& variant, const std::vector<Candidate>& candidates,
                                std::vector<std::vector<Subject>>& subjects) const {
     std::vector<Config> tried;
@@ -219,13 +239,22 @@ class Checker {
     const bool made_for_it =
         context_.device().backend != Backend::kOpenCL || !variant.needs.kinds.empty();
     const std::size_t more = !first_types ? 0 : made_for_it ? kMore : kMoreOfGpus;
-    // Combinations of types that are not told apart by DTYPE are read in ways of their own, as are
-    // codes beside the first storage type.
-    const bool codes = made_for_it && candidates.front().problem.dtype == DType::kF32;
-    const bool own_way = !operation_.types.empty() && (codes || !have_storage_axis(needs)) &&
-                         !are_run_elsewhere(needs);
+    // Combinations of types that are not told apart by DTYPE are read in ways of their own.
+    const bool are_run_elsewhere = std::ranges::all_of(
+        needs, [&](const Programs& programs) { return has_kernels(earlier_, programs); });
+    const bool own_way =
+        !operation_.types.empty() &&
+        (have_storage_axis(needs)
+             ? made_for_it && brings_codes(variant, candidates.front().problem, needs)
+             : !are_run_elsewhere);
     const std::optional<Share> share = share_of(variant, types);
-    const bool last_chance = share && share->number + 1 == share->count && !are_others_run_;
+    // Each operation in one of them, which others have made its functions for if there is such a
+    // one.
+    const bool last_chance = share && !are_others_run_ &&
+                             (share->number + 1 == share->count ||
+                              std::ranges::all_of(needs, [&](const Programs& programs) {
+                                return has_types(earlier_, programs);
+                              }));
     const bool is_gotten = std::ranges::any_of(candidates, [&](const Candidate& candidate) {
       return is_chosen(variant, candidate.problem, cases[candidate.number]);
     });
@@ -242,7 +271,7 @@ class Checker {
       if (!kept[i]) {
         skip(variant, candidate.problem.types, cases[candidate.number],
              "it needs kernels for itself: a full check takes it");
-      } else if (is_known(needs[i]) && candidate.number % 5 != 2) {
+      } else if (has_programs(earlier_, needs[i]) && candidate.number % 5 != 2) {
         if (!repetition) repetition = std::move(candidate);
       } else {
         left.push_back(std::move(candidate));
@@ -255,8 +284,17 @@ class Checker {
 
   // Of the variant's storage types behind the first; nothing for that one.
   std::optional<Share> share_of(const Variant& variant, const StorageTypes& types) const {
-    const std::vector<StorageTypes> all = types_of(variant);
-    const auto number = static_cast<std::size_t>(std::ranges::find(all, types) - all.begin());
+    // Of "f16_i8" what stands first, by which kernels are compiled.
+    const auto storage = [](const StorageTypes& one) {
+      const std::string name = one.name();
+      return name.substr(0, name.find('_'));
+    };
+    std::vector<std::string> all;
+    for (const StorageTypes& one : types_of(variant)) {
+      if (std::ranges::find(all, storage(one)) == all.end()) all.push_back(storage(one));
+    }
+    const auto number =
+        static_cast<std::size_t>(std::ranges::find(all, storage(types)) - all.begin());
     if (number == 0) return {};
     return Share{.number = number - 1, .count = all.size() - 1};
   }
@@ -276,29 +314,17 @@ class Checker {
     return runtime::program_names(problem, variant, config, context_.device());
   }
 
-  // Whether other operations have used the kernels, if with other values.
-  bool are_run_elsewhere(const std::vector<Programs>& needs) const {
-    return std::ranges::all_of(needs, [&](const Programs& programs) {
-      return std::ranges::all_of(programs, [&](const runtime::ProgramName& program) {
-        return earlier_.kernels.contains(program.kernel);
-      });
+  // Codes beside storage types are dealt to the operations and variants that share functions, two
+  // to each while there are some that no function has met; beside f32 each kernel meets some.
+  bool brings_codes(const Variant& variant, const Problem& problem,
+                    const std::vector<Programs>& needs) {
+    const bool new_codes = std::ranges::any_of(needs, [&](const Programs& programs) {
+      return conformance::brings_codes(programs, planned_);
     });
-  }
-
-  static bool have_storage_axis(const std::vector<Programs>& needs) {
-    return std::ranges::any_of(needs, [](const Programs& programs) {
-      return std::ranges::any_of(programs, [](const runtime::ProgramName& program) {
-        return program.kernel.find("|DTYPE=") != std::string::npos;
-      });
-    });
-  }
-
-  // Whether other operations have used all of them.
-  bool is_known(const Programs& programs) const {
-    const auto known = [&](const runtime::ProgramName& program) {
-      return earlier_.programs.contains(program.key());
-    };
-    return !programs.empty() && std::ranges::all_of(programs, known);
+    if (new_codes) return ++codes_of_[variant.name] <= 2;
+    return problem.dtype == DType::kF32 &&
+           std::ranges::none_of(
+               needs, [&](const Programs& programs) { return has_kernels(planned_, programs); });
   }
 
   Shared& shared() { return options_.shared != nullptr ? *options_.shared : own_; }
@@ -319,13 +345,6 @@ class Checker {
       }
     }
     return known->second == variant.name;
-  }
-
-  // A quick check takes every case of the first storage types where this variant is chosen, every
-  // fifth where one of the two does not hold, every 25th where neither does.
-  static bool is_in_sample(std::size_t n, bool first_types, bool chosen) {
-    const std::size_t stride = (first_types ? 1 : 5) * (chosen ? 1 : 5);
-    return n % stride == stride / 2;
   }
 
   bool is_named(const Case& shape) const {
@@ -464,9 +483,10 @@ class Checker {
   CheckSummary summary_;
   double compiled_at_launch_ = 0;  // seconds
   Shared own_;
-  Built earlier_;                // what operations before this one used
-  Built planned_;                // with what this one will use
-  bool are_others_run_ = false;  // storage types behind a variant's first
+  Built earlier_;                        // what operations before this one used
+  Built planned_;                        // with what this one will use
+  bool are_others_run_ = false;          // storage types behind a variant's first
+  std::map<std::string, int> codes_of_;  // combinations with new codes, by variant
   std::map<std::pair<std::string, std::string>, std::string> chosen_;  // the variant, by case
 };
 

@@ -34,14 +34,33 @@ std::string typed_function_of(const runtime::ProgramName& program) {
   return before_bars(program.kernel, 3);
 }
 
-// That axis, and values that are types: "|STORAGE16=1|A_TYPE=1|B_TYPE=0".
-std::string types_of(const runtime::ProgramName& program) {
-  std::string types = typed_function_of(program).substr(function_of(program).size());
+// Values that are types: "|A_TYPE=1|B_TYPE=0".
+std::string codes_of(const runtime::ProgramName& program) {
+  std::string codes;
   for (const auto part : std::views::split(program.values, '|')) {
     const std::string value(part.begin(), part.end());
-    if (value.find("TYPE=") != std::string::npos) types += "|" + value;
+    if (value.find("TYPE=") != std::string::npos) codes += "|" + value;
   }
-  return types;
+  return codes;
+}
+
+// That axis: "|STORAGE16=1".
+std::string storage_of(const runtime::ProgramName& program) {
+  return typed_function_of(program).substr(function_of(program).size());
+}
+
+// With those values: "|STORAGE16=1|A_TYPE=1|B_TYPE=0".
+std::string types_of(const runtime::ProgramName& program) {
+  return storage_of(program) + codes_of(program);
+}
+
+bool has_storage_axis(const runtime::ProgramName& program) {
+  return program.kernel.find("|DTYPE=") != std::string::npos;
+}
+
+// Whether it is built in every storage type: a kernel of processors, in OpenCL C alone.
+bool takes_each(const runtime::ProgramName& program) {
+  return program.kernel.find("/cpu/") != std::string::npos && has_storage_axis(program);
 }
 
 constexpr std::string_view kLarge = "large";
@@ -72,11 +91,30 @@ std::set<std::string> values_of(const runtime::ProgramName& program) {
   return values;
 }
 
+bool dealt_to(const Share& share, const runtime::ProgramName& program) {
+  if (takes_each(program)) return true;
+  const std::string function = function_of(program);
+  const std::string family = function.substr(0, function.find('/'));
+  const std::size_t hash = std::stoull(hash128(family).substr(0, 8), nullptr, 16);
+  const bool glsl = function.find(".comp|") != std::string::npos;
+  return (hash + (glsl ? 1 : 0)) % share.count == share.number;
+}
+
 // Whether this storage type takes the function where all could: the same in every run. The last one
 // takes what is left.
-bool takes(const Share& share, const std::string& function) {
-  const std::uint64_t dealt = std::stoull(hash128(function).substr(0, 8), nullptr, 16);
-  return share.number + 1 == share.count || dealt % share.count == share.number;
+bool takes(const Share& share, const runtime::ProgramName& program) {
+  return share.number + 1 == share.count || dealt_to(share, program);
+}
+
+// Two storage types are enough for a function that is not built in each.
+bool wants_type(const runtime::ProgramName& program, const Built& built) {
+  const auto known = built.types.find(function_of(program));
+  if (known == built.types.end()) return false;
+  if (!takes_each(program))
+    return known->second.size() == 1 && !known->second.contains(types_of(program));
+  return std::ranges::none_of(known->second, [&](const std::string& types) {
+    return types.starts_with(storage_of(program));
+  });
 }
 
 class Sampler {
@@ -124,11 +162,8 @@ class Sampler {
   bool has_new_kernel(std::size_t n, const std::optional<Share>& share) const {
     return std::ranges::any_of(needs_[n], [&](const runtime::ProgramName& program) {
       if (!share) return !built_.kernels.contains(program.kernel);
-      const std::string function = function_of(program);
-      const auto known = built_.types.find(function);
-      if (known == built_.types.end()) return true;
-      return known->second.size() == 1 && !known->second.contains(types_of(program)) &&
-             takes(*share, function);
+      if (!built_.types.contains(function_of(program))) return true;
+      return wants_type(program, built_) && takes(*share, program);
     });
   }
 
@@ -213,11 +248,71 @@ void pin_configs(std::vector<Candidate>& candidates, std::vector<Config>& pinned
   }
 }
 
+void leave_out_repetitions(std::vector<StorageTypes>& types) {
+  std::set<std::pair<std::string, DType>> seen;
+  std::erase_if(types, [&](const StorageTypes& one) {
+    bool is_new = one.operands().empty();
+    for (const auto& operand : one.operands()) is_new = seen.insert(operand).second || is_new;
+    return !is_new;
+  });
+}
+
+bool is_in_sample(std::size_t number, bool first_types, bool chosen) {
+  const std::size_t stride = (first_types ? 1 : 5) * (chosen ? 1 : 5);
+  return number % stride == stride / 2;
+}
+
 void Built::add(const runtime::ProgramName& program) {
   programs.insert(program.key());
   kernels.insert(program.kernel);
   types[function_of(program)].insert(types_of(program));
+  codes[function_of(program)].insert(codes_of(program));
   values.merge(values_of(program));
+}
+
+bool has_types(const Built& built, const Programs& programs) {
+  return std::ranges::all_of(programs, [&](const runtime::ProgramName& program) {
+    const auto known = built.types.find(function_of(program));
+    return known != built.types.end() && known->second.contains(types_of(program));
+  });
+}
+
+bool has_kernels(const Built& built, const Programs& programs) {
+  return std::ranges::all_of(programs, [&](const runtime::ProgramName& program) {
+    return built.kernels.contains(program.kernel);
+  });
+}
+
+bool has_programs(const Built& built, const Programs& programs) {
+  return !programs.empty() &&
+         std::ranges::all_of(programs, [&](const runtime::ProgramName& program) {
+           return built.programs.contains(program.key());
+         });
+}
+
+bool have_storage_axis(const std::vector<Programs>& needs) {
+  return std::ranges::any_of(needs, [](const Programs& programs) {
+    return std::ranges::any_of(programs, has_storage_axis);
+  });
+}
+
+bool brings_codes(const Programs& programs, const Built& built) {
+  return std::ranges::any_of(programs, [&](const runtime::ProgramName& program) {
+    const auto known = built.codes.find(function_of(program));
+    return known == built.codes.end() || !known->second.contains(codes_of(program));
+  });
+}
+
+bool is_missing(const Programs& programs, const std::optional<Share>& share, const Built& built) {
+  return std::ranges::any_of(programs, [&](const runtime::ProgramName& program) {
+    if (share) {
+      return !storage_of(program).empty() && wants_type(program, built) &&
+             dealt_to(*share, program);
+    }
+    return std::ranges::any_of(values_of(program), [&](const std::string& value) {
+      return value.ends_with(kLarge) && !built.values.contains(value);
+    });
+  });
 }
 
 std::vector<bool> sample_of(const std::vector<Programs>& needs, const Worth& worth, Built& built) {

@@ -9,9 +9,6 @@
 
 namespace tessera::testing {
 
-// The folder of cl_kernels or shaders that the operation's kernels lie in.
-std::string family_of(const Operation& operation);
-
 struct Ledger {
   std::string family;
   Backend backend = Backend::kHost;

@@ -13,6 +13,7 @@
 #include "conformance/large.hpp"
 #include "conformance/ledger.hpp"
 #include "conformance/random.hpp"
+#include "support/family.hpp"
 #include "tessera/error.hpp"
 
 namespace {

@@ -148,6 +148,47 @@ TEST(SampleTest, ATypeThatIsAValueIsAStorageTypeToo) {
   EXPECT_THAT(sample_of(program("2"), other, built), ElementsAre(false));
 }
 
+runtime::ProgramName storing(const std::string& function, int type, int code = 0) {
+  return {.kernel = function + "|DTYPE=" + std::to_string(type),
+          .values = "|D=64|CODE_TYPE=" + std::to_string(code)};
+}
+
+TEST(SampleTest, TheSameKernelInBothLanguagesGetsBothTypes) {
+  for (const std::string file : {"a", "norms/rows", "attention/core/map"}) {
+    std::size_t taken = 0;
+    for (const std::string& function : {file + ".cl|rows", file + ".comp|main"}) {
+      Built built;
+      built.add(storing(function, 0));
+      const Share f16{.number = 0, .count = 2}, bf16{.number = 1, .count = 2};
+      const Programs first{storing(function, 1)}, second{storing(function, 2)};
+      EXPECT_NE(is_missing(first, f16, built), is_missing(second, bf16, built)) << function;
+      if (is_missing(first, f16, built)) ++taken;
+      built.add(storing(function, 1));
+      EXPECT_FALSE(is_missing(second, bf16, built)) << "two types are enough for " << function;
+    }
+    EXPECT_EQ(taken, 1U) << file;
+  }
+}
+
+TEST(SampleTest, LargeValuesAreMissingWhereAFunctionMetNone) {
+  Built built;
+  built.add(programs({"tile|D=256"})[0]);
+  EXPECT_TRUE(is_missing(programs({"tile|D=257"}), {}, built));
+  EXPECT_FALSE(is_missing(programs({"tile|D=64"}), {}, built));
+  built.add(programs({"tile|D=512"})[0]);
+  EXPECT_FALSE(is_missing(programs({"tile|D=257"}), {}, built));
+}
+
+TEST(SampleTest, CodesAreNewOncePerFunction) {
+  Built built;
+  built.add(storing("cpu.cl|decode", 0));
+  EXPECT_FALSE(brings_codes({storing("cpu.cl|decode", 1)}, built));
+  EXPECT_TRUE(brings_codes({storing("cpu.cl|decode", 1, 7)}, built));
+  built.add(storing("cpu.cl|decode", 2, 7));
+  EXPECT_FALSE(brings_codes({storing("cpu.cl|decode", 1, 7)}, built));
+  EXPECT_TRUE(brings_codes({storing("tile.cl|tile", 1, 7)}, built));
+}
+
 TEST(SampleTest, NoKernelTwice) {
   Built built;
   built.add(programs({"cpu|D=512"})[0]);
