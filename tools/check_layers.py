@@ -52,7 +52,7 @@ class Rooms:
     BELOW = {"cases": {"oracle"}}
 
     def __init__(self, root):
-        self.families, self.cores = {}, {}
+        self.families, self.cores, self.lines = {}, {}, {}
         text = (root / "CMakeLists.txt").read_text(encoding="utf-8")
         for line in re.findall(r"^\s*tessera_add_family\(([^)]*)\)", text, re.M):
             name, *words = line.split()
@@ -63,6 +63,7 @@ class Rooms:
                 else:
                     current.append(word)
             self.families[name] = lists["CORES"] + lists["OPERATIONS"]
+            self.lines[name] = set(lists["CORES"])
             for room in self.families[name]:
                 self.cores.setdefault(room, set()).update(lists["CORES"])
 
@@ -75,6 +76,11 @@ class Rooms:
             return "common belongs to every family and knows none"
         if user != owner and owner not in self.cores.get(user, ()):
             return f"no tessera_add_family() of CMakeLists.txt gives {owner} to {user}"
+        if user != owner and included[-1].endswith(".hpp"):
+            # A family that is built alone has the cores of its line and no others.
+            for family, line in self.lines.items():
+                if user in line and owner not in line:
+                    return f"the line of {family} in CMakeLists.txt has {user} without {owner}, which it calls"
         if len(included) == 2 or included[1] == "core":  # the core itself, and what it shares with its kernels
             return None
         way = included[1]

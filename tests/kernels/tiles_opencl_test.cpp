@@ -172,11 +172,11 @@ TEST_F(OpenClTiles, MatrixInstructionsMultiplyTiles) {
        {MmaCase{DType::kF16, 40, 24}, MmaCase{DType::kF16, 37, 21}, MmaCase{DType::kBF16, 40, 24},
         MmaCase{DType::kF32, 40, 24}, MmaCase{DType::kF32, 37, 21}}) {
     const DType dtype = each.dtype;
-    const std::uint32_t end = 27;
+    constexpr std::uint32_t end = 27;
     const Matrix a = random_matrix(32, each.features, 5, dtype);
     Matrix b = random_matrix(32, each.features, 6, dtype);
     Matrix c = random_matrix(32, each.columns, 7, dtype);
-    const auto cut = [end](Matrix& matrix, double value) {
+    const auto cut = [](Matrix& matrix, double value) {
       for (std::size_t i = std::size_t{end} * matrix.columns; i < matrix.values.size(); ++i)
         matrix.values[i] = value;
     };

@@ -185,8 +185,10 @@ TEST(HandMadeTensors, AreRefusedByEveryPath) {
                                                         })},
       {"a dtype has the number 99, which stands for none",
        with(good, [](auto& s) { s.dtype = static_cast<DType>(99); })}};
-  for (const auto& [why, tensor] : bad) {
-    const auto says = [&, &why = why](const std::function<void()>& call) {
+  for (const auto& each : bad) {
+    const std::string& why = each.first;
+    const Tensor& tensor = each.second;
+    const auto says = [&](const std::function<void()>& call) {
       EXPECT_NE(message_of<InvalidArgument>(call).find(why), std::string::npos)
           << why << " but: " << message_of<Error>(call);
     };

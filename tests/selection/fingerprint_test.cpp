@@ -181,10 +181,11 @@ TEST_F(ShippedDatabaseTest, TheRealFilesNameVariantsAndTunables) {
         ASSERT_NE(variant, nullptr) << key << ": " << entry.variant;
         EXPECT_TRUE(has(device.device.features, variant->needs.features)) << key;
         for (const auto& [name, value] : entry.config.values()) {
-          const bool known = name.starts_with("WG_") ||
-                             std::ranges::any_of(variant->tunables, [&](const Tunable& tunable) {
-                               return tunable.name == name && !tunable.is_constant;
-                             });
+          const bool known =
+              name.starts_with("WG_") ||
+              std::ranges::any_of(variant->tunables, [&, &name = name](const Tunable& tunable) {
+                return tunable.name == name && !tunable.is_constant;
+              });
           EXPECT_TRUE(known) << key << ": " << name << '=' << value;
         }
       }

@@ -31,9 +31,10 @@
 // 8-bit floats 2^-126, so zeros have one, too. NaN is in no range; its code is 0 (zero_point, where
 // there is one), or NaN of an 8-bit float. An infinity makes its block's scale infinite (0 if
 // dynamic): what the other elements mean is lost. dequantise takes any scale: its output is the
-// float product, NaN where that is. Blocks are ggml's to the bit where divisions are exact; where s
-// is below the smallest normal float all codes are those of 0, beyond the largest half the scale is
-// infinite. Output in f32, f16 or bf16, rounded to nearest even.
+// float product, NaN where that is. Blocks are ggml's to the bit where a device's division is exact
+// and its compiler does not fuse products with sums; where s is below the smallest normal float all
+// codes are those of 0, beyond the largest half the scale is infinite. Output in f32, f16 or bf16,
+// rounded to nearest even.
 //
 // Errors: InvalidArgument for shapes, dtypes and options that contradict this. Unsupported where
 // rows are not contiguous, batches not at equal distances, and operands reach element 2^31.

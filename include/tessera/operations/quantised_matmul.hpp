@@ -23,7 +23,8 @@
 // rows of input, [m, k] then, each group has. weight is [matrices, n, k], scale and zero_point have
 // that axis before theirs, too, and groups from group_offset on have a matrix each; rows of no
 // matrix are 0, and their gradients. It makes floats of all weights, matrices n k of them in
-// scratch. What is wrong with sizes is reported by grouped_matmul, which it calls.
+// scratch. Sizes that are negative or go beyond the rows are data errors, as grouped_matmul has
+// them.
 //
 //   grad_input[..., k] = sum over n of grad_output[..., n] scale[n, g] (weight[n, k] -
 //   zero_point[n, g])

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "operations/common/numerics.hpp"
+#include "operations/grouped_core/args.h"
 
 namespace tessera::operations::matmul {
 namespace {
@@ -28,6 +29,19 @@ std::vector<GroupRange> group_ranges(std::span<const double> sizes, std::int64_t
     before = end;
   }
   return ranges;
+}
+
+std::vector<Raised> raised_by_sizes(std::span<const double> sizes, std::int64_t rows) {
+  std::vector<Raised> raised;
+  double end = 0;
+  for (std::size_t g = 0; g < sizes.size(); ++g) {
+    end += std::max(sizes[g], 0.0);
+    const auto index = static_cast<std::uint32_t>(g);
+    if (sizes[g] < 0) raised.push_back({.error = GROUPED_NEGATIVE_SIZE, .index = index});
+    if (sizes[g] > 0 && end > static_cast<double>(rows))
+      raised.push_back({.error = GROUPED_BEYOND_ROWS, .index = index});
+  }
+  return raised;
 }
 
 // A row of sums, and of their magnitudes.

@@ -18,6 +18,8 @@ struct GroupRange {
 };
 // Of every group that has a size: negative ones count 0, ends are cut to `rows`.
 std::vector<GroupRange> group_ranges(std::span<const double> sizes, std::int64_t rows);
+// What is wrong with them: of sizes_errors().
+std::vector<Raised> raised_by_sizes(std::span<const double> sizes, std::int64_t rows);
 
 struct GroupedRow {
   std::vector<double> values{}, bounds{};

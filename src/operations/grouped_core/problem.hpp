@@ -48,6 +48,7 @@ Operation grouped_record(const std::string& name, const GroupedSlots& slots);
 Operand grouped_operand(std::string name, Role role, bool optional, std::string shape,
                         std::string doc);
 Operand sizes_operand();
+std::vector<ErrorKind> sizes_errors();
 
 void reference_grouped(const Problem& problem, std::span<HostTensor> tensors);
 std::vector<Raised> grouped_raises(const Problem& problem, std::span<HostTensor> tensors);

@@ -24,6 +24,15 @@ Operand sizes_operand() {
           .doc = "rows of each group, one group behind the other"};
 }
 
+std::vector<ErrorKind> sizes_errors() {
+  return {{.kind = "negative_group_size",
+           .operand = "group_sizes",
+           .sentence = "is negative and counts 0"},
+          {.kind = "group_beyond_rows",
+           .operand = "group_sizes",
+           .sentence = "goes beyond the last row, where the group is cut"}};
+}
+
 Operation grouped_record(const std::string& name, const GroupedSlots& slots) {
   Operation operation;
   operation.name = name;
@@ -41,12 +50,7 @@ Operation grouped_record(const std::string& name, const GroupedSlots& slots) {
         {.name = "output_dtype",
          .type = "one of f32, f16, bf16",
          .doc = "of output; where it is not set that of existing_out, or of lhs"});
-  operation.errors = {{.kind = "negative_group_size",
-                       .operand = "group_sizes",
-                       .sentence = "is negative and counts 0"},
-                      {.kind = "group_beyond_rows",
-                       .operand = "group_sizes",
-                       .sentence = "goes beyond the last row, where the group is cut"}};
+  operation.errors = sizes_errors();
   operation.validate = [slots](Problem& problem) { validate_grouped(problem, slots); };
   operation.reference = reference_grouped;
   operation.raises = grouped_raises;

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "operations/common/numerics.hpp"
-#include "operations/grouped_core/args.h"
 #include "operations/grouped_core/oracle.hpp"
 
 namespace tessera::operations::matmul {
@@ -64,17 +63,7 @@ void reference_grouped(const Problem& problem, std::span<HostTensor> tensors) {
 
 std::vector<Raised> grouped_raises(const Problem& problem, std::span<HostTensor> tensors) {
   const auto& call = problem.as<GroupedProblem>();
-  const std::vector<double> sizes = tensors[call.slots.sizes].read();
-  std::vector<Raised> raised;
-  double end = 0;
-  for (std::size_t g = 0; g < sizes.size(); ++g) {
-    end += std::max(sizes[g], 0.0);
-    const auto index = static_cast<std::uint32_t>(g);
-    if (sizes[g] < 0) raised.push_back({.error = GROUPED_NEGATIVE_SIZE, .index = index});
-    if (sizes[g] > 0 && end > static_cast<double>(call.m))
-      raised.push_back({.error = GROUPED_BEYOND_ROWS, .index = index});
-  }
-  return raised;
+  return raised_by_sizes(tensors[call.slots.sizes].read(), call.m);
 }
 
 Workload grouped_workload(const GroupedSlots& slots) {

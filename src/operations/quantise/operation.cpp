@@ -119,7 +119,7 @@ Quantised quantise(const Executor& on, const Tensor& input, DType codes,
   values.emplace("dtype", std::string(to_string(codes)));
   std::vector<std::string> wanted;
   const bool zeros =
-      blocks.layout == WeightLayout::kPlain && (operations::quantised::is_unsigned_code(codes));
+      blocks.layout == WeightLayout::kPlain && operations::quantised::is_unsigned_code(codes);
   if (zeros) wanted.emplace_back("zero_point");
   Tensors results = on.run("quantise", {{"input", input}}, std::move(values), wanted);
   return {.codes = std::move(results.at("codes")),

@@ -116,7 +116,14 @@ void validate_quantise(Problem& problem) {
   const CodesSlots& slots = call.slots;
   problem.dtype = problem.spec(slots.floats).dtype;
   read_matrices(problem, slots.floats, call);
+  constexpr DType kTypes[] = {DType::kI8, DType::kU8,     DType::kI4,
+                              DType::kU4, DType::kE4M3FN, DType::kE5M2};
+  const DType codes =
+      kTypes[kernel::choice_option(problem, "dtype", {"i8", "u8", "i4", "u4", "e4m3fn", "e5m2"})];
   if (read_layout(problem, call)) {
+    // i8 is what a call has that does not say it.
+    require(problem, codes == DType::kU8 || codes == DType::kI8,
+            "blocks of a layout are bytes, u8, and dtype is " + std::string(to_string(codes)));
     const Shape& floats = problem.spec(slots.floats).shape;
     require(problem, call.columns % QUANT_CHUNK == 0,
             "blocks have 32 floats, and rows of input " + std::to_string(call.columns));
@@ -128,10 +135,7 @@ void validate_quantise(Problem& problem) {
     finish_codes(problem, std::move(call), slots.floats);
     return;
   }
-  constexpr DType kTypes[] = {DType::kI8, DType::kU8,     DType::kI4,
-                              DType::kU4, DType::kE4M3FN, DType::kE5M2};
-  call.codes =
-      kTypes[kernel::choice_option(problem, "dtype", {"i8", "u8", "i4", "u4", "e4m3fn", "e5m2"})];
+  call.codes = codes;
   call.is_dynamic = kernel::bool_option(problem, "dynamic");
   read_blocks_of(problem, call, 1, std::max<std::int64_t>(call.rows, 1));
   const Shape& floats = problem.spec(slots.floats).shape;

@@ -41,6 +41,8 @@ void validate_quantised_matmul(Problem& problem);
 void validate_quantised_backward(Problem& problem);
 void reference_quantised_matmul(const Problem& problem, std::span<HostTensor> tensors);
 void reference_quantised_backward(const Problem& problem, std::span<HostTensor> tensors);
+// Of group_sizes, forward and backward.
+std::vector<Raised> raised_by_groups(const Problem& problem, std::span<HostTensor> tensors);
 Workload quantised_matmul_workload();
 Workload quantised_backward_workload();
 std::vector<Case> quantised_matmul_cases(DType dtype);

@@ -153,6 +153,12 @@ double flops_of(const Problem& problem) {
 
 }  // namespace
 
+std::vector<Raised> raised_by_groups(const Problem& problem, std::span<HostTensor> tensors) {
+  const auto& call = problem.as<QuantisedProblem>();
+  if (!call.is_grouped) return {};
+  return matmul::raised_by_sizes(tensors[kSizes].read(), call.m);
+}
+
 void reference_quantised_matmul(const Problem& problem, std::span<HostTensor> tensors) {
   tensors[kOutput].write(expect_rows(problem, tensors, problem.as<QuantisedProblem>().n).values);
 }

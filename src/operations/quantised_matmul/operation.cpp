@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/system/out_of_memory.hpp"
+#include "operations/grouped_core/problem.hpp"
 #include "operations/quantised_core/problem.hpp"
 #include "tessera/operations/quantised_matmul.hpp"
 
@@ -60,8 +61,10 @@ Operation forward() {
                        {.name = "group_offset",
                         .type = "int",
                         .doc = "the first group that has a matrix; of group_sizes"}};
+  operation.errors = matmul::sizes_errors();
   operation.validate = validate_quantised_matmul;
   operation.reference = reference_quantised_matmul;
+  operation.raises = raised_by_groups;
   add_ways(operation, {weights_way(false), cpu_way(), rows_way()});
   operation.workload = quantised_matmul_workload();
   return operation;
@@ -87,8 +90,10 @@ Operation backward(const Operation& forward) {
                          .dtypes = floats,
                          .doc = "in the dtype of grad_output"}};
   operation.options = {forward.options[0], forward.options[1], forward.options[3]};
+  operation.errors = forward.errors;
   operation.validate = validate_quantised_backward;
   operation.reference = reference_quantised_backward;
+  operation.raises = raised_by_groups;
   add_ways(operation, {weights_way(true)});
   operation.workload = quantised_backward_workload();
   return operation;

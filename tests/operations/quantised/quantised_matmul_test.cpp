@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "operations/quantised_core/problem.hpp"
+#include "support/contexts.hpp"
+#include "support/messages.hpp"
 #include "support/reference.hpp"
 #include "tessera/error.hpp"
 #include "tessera/operations/quantise.hpp"
@@ -22,6 +24,7 @@ namespace {
 
 using testing::f32;
 using ::testing::HasSubstr;
+using testing::message_of;
 using testing::normal_numbers;
 using testing::problem_of;
 using testing::run_reference;
@@ -227,6 +230,28 @@ TEST(QuantisedMatmul, TakesRowsInGroups) {
             (std::vector<float>{0, 0, 6, 100, 6, 16.5F, 0, 0}));
   EXPECT_EQ(context.download<float>(quantised_matmul_backward(context, input, weight, options)),
             (std::vector<float>{0, 0, 3 * 2 + 4 * 20, 4 * 10, 6 * 1.5F, 5 + 6 * 1.5F, 0, 0}));
+}
+
+// On every platform; a size that is cut counts as far as there are rows.
+TEST(QuantisedMatmul, SizesThatAreWrongAreRaised) {
+  for (const char* const name : {"host", "opencl", "vulkan"}) {
+    if (select_devices(probe_devices(), name).empty()) continue;
+    const Context context = testing::open(name);
+    const Tensor rows = context.upload(std::vector<float>{1, 2, 3}, {3, 1});
+    const Tensor weight = context.upload(std::vector<std::int8_t>{2, 3, 5}, {3, 1, 1});
+    const QuantisedMatmulOptions options{
+        .scale = context.upload(std::vector<float>{1, 1, 1}, {3, 1, 1}),
+        .group_sizes = context.upload(std::vector<std::int32_t>{1, -1, 9}, {3})};
+    for (const bool backward : {false, true}) {
+      const Tensor result = backward ? quantised_matmul_backward(context, rows, weight, options)
+                                     : quantised_matmul(context, rows, weight, options);
+      EXPECT_EQ(message_of<DataError>([&] { context.synchronize(); }),
+                std::string("quantised_matmul") + (backward ? "_backward" : "") +
+                    ": group_sizes[1] is negative and counts 0")
+          << name;
+      EXPECT_EQ(context.download<float>(result), (std::vector<float>{2, 10, 15})) << name;
+    }
+  }
 }
 
 TEST(QuantisedMatmul, TakesLeadingAxes) {
