@@ -3,7 +3,7 @@
 // Who      An item owns four channels of CHUNK tokens, or those of the state behind a sequence.
 // Memory   Input once and WIDTH - 1 rows for a chunk, output once.
 // Numerics Float, tap after tap; one rounding of each output.
-// Assumes  Operands below 2^31 elements; state_space/core/boundaries has run for packed sequences.
+// Assumes  Operands below 2^31 elements; common/boundaries has run for packed sequences.
 #include "state_space/conv/operands.clh"
 
 KERNEL void causal_conv1d_forward(

@@ -3,7 +3,7 @@
 // Who      A work-group owns WG_X channels of a span of tokens, an item ROWS states of a channel; it takes the tokens from the last one on.
 // Memory   delta, z, c and the gradient once for each block of channels; states once.
 // Numerics Float.
-// Assumes  Operands and scratch below 2^31 elements; state_space/core/boundaries has run for packed sequences.
+// Assumes  Operands and scratch below 2^31 elements; common/boundaries has run for packed sequences.
 #include "state_space/scan/operands.clh"
 
 KERNEL void selective_scan_back_spans(

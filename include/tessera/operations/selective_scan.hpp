@@ -39,8 +39,8 @@
 // D behind the last token is grad_final_state, or 0. Gradients have the shapes and dtypes of what
 // they are of; those of tokens of no sequence are 0.
 //
-// Steps below 0 and rates a above 0 let the state grow, and are no error; infinity and NaN reach
-// what comes after their token and, of gradients, what comes before it.
+// Steps below 0 and rates a above 0 let the state grow, and are no error; infinity, which factors
+// beyond float are, and NaN reach what comes after their token and, of gradients, before it.
 //
 // Numerics: states and sums in float, one rounding to nearest even of each output. Spans of tokens
 // that are computed at once are put together by exp of a times the sum of their steps, in parts

@@ -3,7 +3,7 @@
 // Who      An item owns four channels of CHUNK tokens, or those of the state before a sequence; it goes back in time.
 // Memory   Input and gradient once and WIDTH - 1 rows for a chunk, gradients once.
 // Numerics Float; what stands before the activation is made once more.
-// Assumes  Operands and scratch below 2^31 elements; state_space/core/boundaries has run for packed sequences.
+// Assumes  Operands and scratch below 2^31 elements; common/boundaries has run for packed sequences.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "lib/prelude.glsl"

@@ -3,7 +3,7 @@
 // Who      A work-group owns WG_X channels of a span of tokens, an item ROWS states of a channel; it takes the tokens in order.
 // Memory   Rows once; b and c once for each block of channels; states of spans once.
 // Numerics Float; sums over states part after part; one rounding of each output.
-// Assumes  Operands and scratch below 2^31 elements; state_space/core/boundaries has run for packed sequences, carry where there are spans.
+// Assumes  Operands and scratch below 2^31 elements; common/boundaries has run for packed sequences, carry where there are spans.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "lib/prelude.glsl"

@@ -6,7 +6,8 @@ const u32 states = ARGS(states), lanes = ARGS(lanes), channels = ARGS(dim) / ARG
 const u32 blocks = (channels + lanes - 1u) / lanes, tiles = blocks * ARGS(groups);
 const u32 units = ARGS(batches) * ARGS(spans);
 u32 i = (GROUP_ID_Y * GROUP_COUNT_X + GROUP_ID_X) * TO_U32(WG_X) + LOCAL_ID_X;
-const u32 of_factors = ARGS(batches) * ARGS(tokens) * ARGS(groups) * states;
+const u32 of_factors =
+    SCAN_HAS(SCAN_GRAD_B | SCAN_GRAD_C) ? ARGS(batches) * ARGS(tokens) * ARGS(groups) * states : 0u;
 float sum = 0.0f;
 if (i < 2u * of_factors) {
   const u32 which = i / of_factors;

@@ -3,6 +3,7 @@
 // too few channels to keep it busy; backward always.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -16,6 +17,8 @@ namespace tessera::operations::state_space {
 namespace {
 
 constexpr std::int64_t kMostStates = 256;
+// lavapipe ends a kernel's loops after 65535 rounds in all.
+constexpr std::int64_t kMostRounds = 60000;
 constexpr std::uint32_t kCombineItems = 64;
 
 const ScanCall& call_of(const Problem& problem) { return problem.as<ScanCall>(); }
@@ -38,6 +41,11 @@ bool has_spans(const Problem& problem, const Config& config) {
   return call_of(problem).backward || spans_of(problem, config) > 1;
 }
 
+// Whether gradients of b or c are wanted, of which blocks of channels have shares.
+bool has_factors(const Problem& problem) {
+  return call_of(problem).backward && (problem.has(kScanGradB) || problem.has(kScanGradC));
+}
+
 // Where things begin in scratch, in floats; all are multiples of four.
 struct Scratch {
   std::int64_t made = 0, back = 0, sums = 0, products = 0, end = 0;
@@ -53,9 +61,9 @@ Scratch scratch_of(const Problem& problem, const Config& config) {
   scratch.sums = scratch.back + (call.backward ? kept : 0);
   const std::int64_t sums = ceil_div(2 * units * tiles * config.group().x, 4) * std::int64_t{4};
   scratch.products = scratch.sums + (spans ? sums : 0);
-  const bool factors = call.backward && (problem.has(kScanGradB) || problem.has(kScanGradC));
-  scratch.end = scratch.products +
-                (factors ? 2 * call.layout.batch * call.layout.tokens * tiles * call.states : 0);
+  scratch.end =
+      scratch.products +
+      (has_factors(problem) ? 2 * call.layout.batch * call.layout.tokens * tiles * call.states : 0);
   return scratch;
 }
 
@@ -156,6 +164,17 @@ std::uint64_t local_bytes(const Problem& problem, const Config& config) {
   return 4 * items * (std::uint64_t{config.at("ROWS")} * (config.at("SPAN") + 2) + 3);
 }
 
+// Of the loops of an item: over the tokens of a span, twice on the way back, with a search for each
+// sequence among them; over sequences; over spans.
+std::int64_t rounds_of(const Problem& problem, const Config& config) {
+  const ScanCall& call = call_of(problem);
+  const std::int64_t span = config.at("SPAN");
+  const std::int64_t sequences = call.layout.packed ? call.layout.sequences : 0;
+  const std::int64_t search = std::bit_width(static_cast<std::uint64_t>(sequences) + 1);
+  const std::int64_t tokens = span * config.group().y + std::min(span, sequences) * search;
+  return std::max((call.backward ? 2 : 1) * tokens + sequences, units_of(problem, config));
+}
+
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
   const ScanCall& call = call_of(problem);
   const std::uint32_t rows = config.at("ROWS");
@@ -172,11 +191,10 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   if (units_of(problem, config) * tiles_of(problem, config) >= kMost ||
       scratch_of(problem, config).end >= kMost)
     return "counts spans' states to 2^31";
-  // lavapipe ends a kernel's loops after 65535 rounds in all.
-  const std::int64_t rounds =
-      std::max<std::int64_t>({config.at("SPAN"), units_of(problem, config), call.layout.sequences});
-  if (profile.backend == Backend::kVulkan && is_cpu(profile) && rounds > 30000)
-    return "takes up to 30000 spans, sequences and tokens of a span on processors";
+  const std::int64_t rounds = rounds_of(problem, config);
+  if (profile.backend == Backend::kVulkan && is_cpu(profile) && rounds > kMostRounds)
+    return "takes up to " + std::to_string(kMostRounds) +
+           " rounds of an item's loops on processors, and the call has " + std::to_string(rounds);
   return rejects_long_operands(problem, profile, {});
 }
 
@@ -201,7 +219,9 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   const std::int64_t least = is_cpu(profile) ? 16 : 32;
   const std::int64_t most = std::max<std::int64_t>(call.layout.tokens / least, 1);
   const std::int64_t spans = std::clamp<std::int64_t>(busy / work, 1, most);
-  config.set("SPAN", std::max(ceil_div(call.layout.tokens, spans), 1U));
+  const std::uint32_t span = std::max(ceil_div(call.layout.tokens, spans), 1U);
+  const bool is_lavapipe = is_cpu(profile) && profile.backend == Backend::kVulkan;
+  config.set("SPAN", is_lavapipe ? std::min(span, 1024U) : span);  // rounds_of()
   return {config};
 }
 
@@ -257,8 +277,9 @@ Pass combine_pass() {
   pass.groups = [](const Problem& problem, const Config&) {
     if ((features_of(problem) & kCombined) == 0) return Dim3{0, 0, 0};
     const ScanCall& call = call_of(problem);
-    const std::int64_t factors =
-        2 * call.layout.batch * call.layout.tokens * call.groups * call.states;
+    const std::int64_t factors = has_factors(problem) ? 2 * call.layout.batch * call.layout.tokens *
+                                                            call.groups * call.states
+                                                      : 0;
     return groups_of(ceil_div(factors + call.layout.dim * (call.states + 2), kCombineItems));
   };
   return pass;

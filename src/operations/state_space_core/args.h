@@ -20,14 +20,5 @@ struct SpaceRows {
   u32 feature;
 };
 
-// Of the pass that brings the boundaries of packed sequences into order.
-struct SpaceBoundaryArgs {
-  u32 tokens;
-  u32 sequences;
-  u32 offset;  // of cu_seqlens
-  u32 stride;
-  u32 errors;
-};
-
 TESSERA_ABI_END
 #endif  // TESSERA_OPERATIONS_STATE_SPACE_CORE_ARGS_H

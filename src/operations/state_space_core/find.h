@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which sequence a token belongs to, by names that a kernel's body has: sequence, begin, end, held.
-// ORDERED(i) are the boundaries that state_space/core/boundaries left in scratch. Text for OpenCL C
-// and GLSL.
+// ORDERED(i) are the boundaries that common/boundaries left in scratch. Text for OpenCL C and GLSL.
 #ifndef TESSERA_OPERATIONS_STATE_SPACE_CORE_FIND_H
 #define TESSERA_OPERATIONS_STATE_SPACE_CORE_FIND_H
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <limits>
 
+#include "operations/common/boundaries.hpp"
 #include "operations/common/launch.hpp"
 #include "operations/common/validate.hpp"
 
@@ -190,29 +191,12 @@ std::vector<Define> typed_axes(const Problem& /*problem*/, const DeviceProfile& 
 }
 
 Pass boundaries_pass(const Layout& (*layout_of)(const Problem&), std::size_t cu_seqlens) {
-  Pass pass;
-  pass.name = "boundaries";
-  pass.opencl = {.file = "state_space/core/boundaries.cl", .entry = "state_space_boundaries"};
-  pass.vulkan = {.file = "state_space/core/boundaries.comp", .entry = "main"};
-  pass.bindings = {cu_seqlens, kScratch, kErrors};
-  pass.errors_at = offsetof(abi::SpaceBoundaryArgs, errors);
-  pass.specialized_on = std::vector<std::string>{};
-  pass.group_size = [](const Config&) { return Dim3{64}; };
-  pass.groups = [layout_of](const Problem& problem, const Config&) {
-    return layout_of(problem).packed ? Dim3{1} : Dim3{0, 0, 0};
-  };
-  pass.args = [layout_of, cu_seqlens](const Problem& problem, const Config&) {
-    const Layout& layout = layout_of(problem);
-    abi::SpaceBoundaryArgs args{};
-    args.tokens = static_cast<abi::u32>(layout.tokens);
-    args.sequences = static_cast<abi::u32>(layout.sequences);
-    if (layout.packed) {
-      args.offset = static_cast<abi::u32>(problem.spec(cu_seqlens).offset);
-      args.stride = static_cast<abi::u32>(problem.spec(cu_seqlens).strides[0]);
-    }
-    return argument_bytes(args);
-  };
-  return pass;
+  return operations::boundaries_pass(cu_seqlens, kNoOperand,
+                                     [layout_of](const Problem& problem, const Config&) {
+                                       return Boundaries{.tokens = layout_of(problem).tokens,
+                                                         .outside = SPACE_ERROR_OUTSIDE,
+                                                         .decreases = SPACE_ERROR_DECREASES};
+                                     });
 }
 
 std::int64_t boundary_vectors(const Layout& layout) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "support/profiles.hpp"
 #include "support/reference.hpp"
 #include "tessera/error.hpp"
 
@@ -261,6 +262,30 @@ TEST(SelectiveScanRefuses, WhatContradictsItself) {
   Specs backward = with("grad_output", f32({2, 5, 6}));
   backward["grad_z"] = f32({2, 5, 6});
   expect_refusal(backward, "grad_z is wanted, but the call has no z", "selective_scan_backward");
+}
+
+// lavapipe ends a kernel's loops after 65535 rounds, and says nothing.
+TEST(SelectiveScanRefuses, MoreRoundsThanLavapipeTakes) {
+  const DeviceProfile profile = testing::load_profile("lavapipe");
+  const Variant& tile = *find_operation("selective_scan").find_variant("tile");
+  const auto packed = [](std::int64_t tokens) {
+    return testing::problem_of("selective_scan", {{"u", f32({1, tokens, 32})},
+                                                  {"delta", f32({1, tokens, 32})},
+                                                  {"a", f32({32, 16})},
+                                                  {"b", f32({1, tokens, 1, 16})},
+                                                  {"c", f32({1, tokens, 1, 16})},
+                                                  {"cu_seqlens", i32({tokens + 1})}});
+  };
+  const Problem many = packed(20000), more = packed(60000);
+  const Config config = tile.space(many, profile).front();
+  EXPECT_EQ(tile.rejects(many, config, profile), std::nullopt);
+  Config one = config;
+  one.set("SPAN", 20000);  // a search for the sequence of each token
+  EXPECT_THAT(tile.rejects(many, one, profile).value_or(""),
+              HasSubstr("rounds of an item's loops"));
+  EXPECT_THAT(tile.rejects(more, config, profile).value_or(""),
+              HasSubstr("rounds of an item's loops"));
+  EXPECT_EQ(tile.rejects(more, one, testing::load_profile("h200_vulkan")), std::nullopt);
 }
 
 }  // namespace
