@@ -201,9 +201,11 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
 // As many spans as keep a device busy.
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
   const ScanCall& call = call_of(problem);
-  const std::uint32_t rows = call.states <= 4 ? 4 : call.states <= 8 ? 8 : 16;
+  // On the way back an item's states of a span lie in work-group memory: on GPUs as few as can be.
+  const bool few = call.backward && !is_cpu(profile);
+  const std::uint32_t rows = few || call.states <= 4 ? 4 : call.states <= 8 ? 8 : 16;
   const std::uint32_t parts = std::max(ceil_div(call.states, rows), 1U);
-  const std::uint32_t items = is_cpu(profile) ? 16 : call.backward ? 32 : 64;
+  const std::uint32_t items = is_cpu(profile) ? 16 : 64;
   Config config{{"ROWS", rows}, {"WG_X", std::max(items / parts, 2U)}, {"WG_Y", parts}};
   // Processors only check Vulkan's kernels: one program each for up to 32 states.
   if (is_cpu(profile) && profile.backend == Backend::kVulkan && call.states <= 32)

@@ -23,7 +23,7 @@ for (u32 unit = GLOBAL_ID; unit < ARGS(blocks); unit += GLOBAL_COUNT) {
     FLOATS(4u * i + 2u) = x.z;
     FLOATS(4u * i + 3u) = x.w;
   }
-  for (u32 i = 0u; i < 32u; ++i) {
+  UNROLL for (u32 i = 0u; i < 32u; ++i) {
     const float size = FLOATS(i) < 0.0f ? -FLOATS(i) : FLOATS(i);
     if (size > peak) {
       peak = size;
@@ -36,13 +36,14 @@ for (u32 unit = GLOBAL_ID; unit < ARGS(blocks); unit += GLOBAL_COUNT) {
   STORE_SCALE(quant_half(half_scale), CODES_AT(scale, row, block));
   STORE_CODE_BYTE(half_scale & 0xffu, to)
   STORE_CODE_BYTE(half_scale >> 8, to + 1u)
-  for (u32 i = 0u; i < (half_bytes ? 16u : 32u); ++i) {
-    u32 code;
-    if (half_bytes) {
-      code = gguf_half_byte(FLOATS(i) * inverse) | gguf_half_byte(FLOATS(i + 16u) * inverse) << 4;
-    } else {
-      code = gguf_byte(FLOATS(i) * inverse);
+  if (half_bytes) {
+    UNROLL for (u32 i = 0u; i < 16u; ++i) {
+      const u32 low = gguf_half_byte(FLOATS(i) * inverse);
+      STORE_CODE_BYTE(low | gguf_half_byte(FLOATS(i + 16u) * inverse) << 4, to + 2u + i)
     }
-    STORE_CODE_BYTE(code, to + 2u + i)
+  } else {
+    UNROLL for (u32 i = 0u; i < 32u; ++i) {
+      STORE_CODE_BYTE(gguf_byte(FLOATS(i) * inverse), to + 2u + i)
+    }
   }
 }
