@@ -118,10 +118,13 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   const std::int64_t groups = units_of(problem, config) * fours_of(problem);
   if (groups >= std::int64_t{1} << 31 || scratch_of(problem, config) >= std::int64_t{1} << 31)
     return "counts chunks of channels to 2^31";
-  // lavapipe ends a kernel's loops after 65535 rounds in all.
-  const std::int64_t rounds = layout.batch * chunks_of(problem, config) + layout.sequences / 16;
-  if (profile.backend == Backend::kVulkan && is_cpu(profile) && rounds > 60000)
-    return "takes up to 60000 chunks of tokens on processors";
+  // Of the boundaries and the sums over chunks; of a chunk's tokens, each with a search where it is
+  // of no sequence.
+  const std::int64_t tokens = config.at("CHUNK") + 2 * call_of(problem).width;
+  const std::int64_t rounds = std::max(
+      layout.batch * chunks_of(problem, config) + (layout.packed ? layout.sequences / 16 : 0),
+      tokens * (1 + search_rounds(layout)));
+  if (Refusal no = rejects_rounds(rounds, profile)) return no;
   return rejects_long_operands(problem, profile, {});
 }
 

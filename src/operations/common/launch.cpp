@@ -67,6 +67,16 @@ Refusal rejects_storage16(const Problem& problem, const DeviceProfile& profile) 
   return "needs storage16 for operands of 16 bits, which this device lacks";
 }
 
+bool loses_rounds(const DeviceProfile& profile) {
+  return profile.backend == Backend::kVulkan && is_cpu(profile);
+}
+
+Refusal rejects_rounds(std::int64_t rounds, const DeviceProfile& profile) {
+  if (rounds <= kMostRounds || !loses_rounds(profile)) return std::nullopt;
+  return "takes up to " + std::to_string(kMostRounds) +
+         " rounds of an item's loops on processors, and the call has " + std::to_string(rounds);
+}
+
 Refusal rejects_long_operands(const Problem& problem, const DeviceProfile& profile,
                               std::span<const std::size_t> wide) {
   constexpr std::int64_t kMostElements = std::int64_t{1} << 31;

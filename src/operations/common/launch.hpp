@@ -37,6 +37,12 @@ Refusal rejects_long_operands(const Problem& problem, const DeviceProfile& profi
 // The same where every operand is wide.
 Refusal rejects_long_operands(const Problem& problem, const DeviceProfile& profile);
 
+// lavapipe ends the loops of an item after 65535 rounds in all: those that a variant counts, with
+// room for what it does not.
+inline constexpr std::int64_t kMostRounds = 60000;
+bool loses_rounds(const DeviceProfile& profile);
+Refusal rejects_rounds(std::int64_t rounds, const DeviceProfile& profile);
+
 // What kernels for CPUs through OpenCL share. Their private memory lies on the stack of PoCL's
 // worker threads; near 8 MiB the process crashes.
 Requirements opencl_cpu();

@@ -53,13 +53,11 @@ std::vector<std::byte> arguments(const Problem& problem, const Config& /*config*
 
 Refusal rejects(const Problem& problem, const Config& /*config*/, const DeviceProfile& profile) {
   if (Refusal no = rejects_storage16(problem, profile)) return no;
-  // lavapipe ends a kernel's loops after 65535 rounds in all.
   const CumsumCall& call = call_of(problem);
   const std::int64_t longest = call.sequences ? 2 * call.tokens : call.chunk;
   const std::int64_t rounds =
       longest * ceil_div(std::max<std::int64_t>(call.batch * units_of(call), 1), kMostGroups);
-  if (profile.backend == Backend::kVulkan && is_cpu(profile) && rounds > 60000)
-    return "takes sums of up to 60000 tokens on processors";
+  if (Refusal no = rejects_rounds(rounds, profile)) return no;
   return rejects_long_operands(problem, profile, {});
 }
 

@@ -3,7 +3,6 @@
 // too few channels to keep it busy; backward always.
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -17,8 +16,6 @@ namespace tessera::operations::state_space {
 namespace {
 
 constexpr std::int64_t kMostStates = 256;
-// lavapipe ends a kernel's loops after 65535 rounds in all.
-constexpr std::int64_t kMostRounds = 60000;
 constexpr std::uint32_t kCombineItems = 64;
 
 const ScanCall& call_of(const Problem& problem) { return problem.as<ScanCall>(); }
@@ -170,8 +167,8 @@ std::int64_t rounds_of(const Problem& problem, const Config& config) {
   const ScanCall& call = call_of(problem);
   const std::int64_t span = config.at("SPAN");
   const std::int64_t sequences = call.layout.packed ? call.layout.sequences : 0;
-  const std::int64_t search = std::bit_width(static_cast<std::uint64_t>(sequences) + 1);
-  const std::int64_t tokens = span * config.group().y + std::min(span, sequences) * search;
+  const std::int64_t tokens =
+      span * config.group().y + std::min(span, sequences) * search_rounds(call.layout);
   return std::max((call.backward ? 2 : 1) * tokens + sequences, units_of(problem, config));
 }
 
@@ -191,10 +188,7 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   if (units_of(problem, config) * tiles_of(problem, config) >= kMost ||
       scratch_of(problem, config).end >= kMost)
     return "counts spans' states to 2^31";
-  const std::int64_t rounds = rounds_of(problem, config);
-  if (profile.backend == Backend::kVulkan && is_cpu(profile) && rounds > kMostRounds)
-    return "takes up to " + std::to_string(kMostRounds) +
-           " rounds of an item's loops on processors, and the call has " + std::to_string(rounds);
+  if (Refusal no = rejects_rounds(rounds_of(problem, config), profile)) return no;
   return rejects_long_operands(problem, profile, {});
 }
 
@@ -222,8 +216,7 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   const std::int64_t most = std::max<std::int64_t>(call.layout.tokens / least, 1);
   const std::int64_t spans = std::clamp<std::int64_t>(busy / work, 1, most);
   const std::uint32_t span = std::max(ceil_div(call.layout.tokens, spans), 1U);
-  const bool is_lavapipe = is_cpu(profile) && profile.backend == Backend::kVulkan;
-  config.set("SPAN", is_lavapipe ? std::min(span, 1024U) : span);  // rounds_of()
+  config.set("SPAN", loses_rounds(profile) ? std::min(span, 1024U) : span);
   return {config};
 }
 

@@ -2,6 +2,7 @@
 #include "operations/state_space_core/layout.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -57,6 +58,11 @@ std::string layout_key(const Problem& problem, const Layout& layout) {
   return "dtype=" + std::string(to_string(problem.dtype)) + ";dim=" + bucket(layout.dim) +
          ";tokens=" + bucket(layout.tokens) + ";sequences=" + bucket(layout.sequences) +
          (layout.packed ? ";packed" : "");
+}
+
+std::int64_t search_rounds(const Layout& layout) {
+  if (!layout.packed) return 0;
+  return std::bit_width(static_cast<std::uint64_t>(layout.sequences) + 1);
 }
 
 std::vector<Sequence> sequences_of(const Layout& layout, std::span<HostTensor> tensors,

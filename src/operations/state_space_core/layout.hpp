@@ -37,6 +37,8 @@ std::string layout_key(const Problem& problem, const Layout& layout);
 // Boundaries are cut to [0, tokens] and to not decrease.
 std::vector<Sequence> sequences_of(const Layout& layout, std::span<HostTensor> tensors,
                                    std::size_t cu_seqlens);
+// Of the loop that finds a token's sequence.
+std::int64_t search_rounds(const Layout& layout);
 std::vector<ErrorKind> boundary_errors();
 std::vector<Raised> raises_of(const Layout& layout, std::span<HostTensor> tensors,
                               std::size_t cu_seqlens);

@@ -196,13 +196,10 @@ Refusal rejects_backward(const Problem& problem, const Config& config,
     return "takes segments of whole blocks of TOKENS, and SEGMENT is " + std::to_string(segment);
   if (scratch_of(problem, config).bytes() >= std::uint64_t{1} << 33)
     return "counts scratch memory to 2^33 bytes, and the call takes more";
-  // lavapipe ends a kernel's loops after 65535 rounds in all.
   const Dim3 group = config.group();
   const std::int64_t sums = call_of(problem).slots.delta() ? 4 : 1;
-  const std::int64_t most = 65535 / (16 + std::int64_t{group.x} + sums * group.y);
-  if (profile.backend == Backend::kVulkan && is_cpu(profile) && call_of(problem).tokens > most)
-    return "takes up to " + std::to_string(most) + " tokens on processors";
-  return std::nullopt;
+  return rejects_rounds(call_of(problem).tokens * (15 + std::int64_t{group.x} + sums * group.y),
+                        profile);
 }
 
 std::vector<Step> steps(const Problem& problem, const Config& config) {
