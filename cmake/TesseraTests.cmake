@@ -294,6 +294,8 @@ endif()
 if(Python3_FOUND)
   tessera_add_test(style.layers style "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tools/check_layers.py"
                    "${PROJECT_SOURCE_DIR}")
+  tessera_add_test(style.sizes style "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tools/check_sizes.py"
+                   "${PROJECT_SOURCE_DIR}")
 endif()
 tessera_add_test(style.format style sh "${PROJECT_SOURCE_DIR}/tools/check_format.sh")
 set_tests_properties(style.format PROPERTIES SKIP_RETURN_CODE 77)
