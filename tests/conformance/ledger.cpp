@@ -20,7 +20,7 @@ const std::map<std::pair<std::string, Backend>, std::size_t>& larger_budgets() {
       // in pages, codes of four types, and classes of head dims compiled in; the backward pass
       // takes up to five kernels, and CPUs have two ways of it. Seven and five are kv_cache's, by
       // which ragged_page_attention_v3 writes.
-      {{"attention", Backend::kOpenCL}, 129},
+      {{"attention", Backend::kOpenCL}, 132},
       {{"attention", Backend::kVulkan}, 62},
       // Four operations in two variants, with the five kinds of sequences compiled in. The kernels
       // are small.
