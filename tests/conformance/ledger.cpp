@@ -30,7 +30,7 @@ const std::map<std::pair<std::string, Backend>, std::size_t>& larger_budgets() {
       // bf16 and i8, too, and have kernels for few rows and for few rows beside a row-major factor,
       // each with its packing. One program takes two seconds at most. Two through Vulkan are those
       // of quantise, which makes codes of outputs and quantised has compiled, too.
-      {{"matmul", Backend::kOpenCL}, 49},
+      {{"matmul", Backend::kOpenCL}, 52},
       {{"matmul", Backend::kVulkan}, 27},
       // Eleven operations of thirteen kernels: delta rules have three of their own for each way.
       // One, common/boundaries, kv_cache has compiled, too.
