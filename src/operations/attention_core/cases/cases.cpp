@@ -477,6 +477,12 @@ std::vector<AttentionCaseShape> forward_only_cases() {
        .sizes = few,
        .options = {{"normalize_output", false}, {"num_splits", three}},
        .features = kLogSumExp},
+      {.name = "packed_unordered",
+       .why = "packed sequences whose offsets go back and forth and beyond the tensor",
+       .sizes = {.q_len = 120, .kv_len = 150, .heads = 4, .kv_heads = 2},
+       .options = {{"causal", true}},
+       .features = kPacked | kLogSumExp,
+       .data = "normal+unordered"},
   };
 }
 
