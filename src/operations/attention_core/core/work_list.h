@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The body of attention/core/work.cl and attention/core/work.comp. Text for OpenCL C and GLSL.
-// CU_Q(n) is an offset of the sequences, TABLE(row) and LIST(n) are entries of the table of rows and
-// of the list, BEGINS(turn, item), BEHIND and ENDS(turn, item) shared numbers.
+// CU_Q(n) is an offset of the sequences, TABLE(row) and LIST(n) are entries of the table of rows
+// and of the list, BEGINS(turn, item), BEHIND and ENDS(turn, item) shared numbers.
 
 const int item = LOCAL_ID, items = TO_INT(WG_X), sequences = TO_INT(ARGS(rows.sequences));
 const int q_len = TO_INT(ARGS(rows.q_len)), pack = TO_INT(ARGS(pack)), most = TO_INT(ARGS(tile));
@@ -19,7 +19,8 @@ for (int first = 0; first < sequences; first += items) {
     from = 1 - from;
   }
   if (item == items - 1)
-    BEHIND = max(sequence + 1 < sequences ? min(CU_Q(sequence + 1), q_len) : q_len, BEGINS(from, item));
+    BEHIND =
+        max(sequence + 1 < sequences ? min(CU_Q(sequence + 1), q_len) : q_len, BEGINS(from, item));
   BARRIER();
   const int next = item + 1 < items ? BEGINS(from, min(item + 1, items - 1)) : BEHIND;
   int to = 0;
