@@ -3,7 +3,7 @@
 // Who      A work-group is one item and owns LANES channels of some batch entries; it takes the tokens in order.
 // Memory   Rows once; b and c once for each tile of channels.
 // Numerics Float; sums over states four by four; one rounding of each output.
-// Assumes  Operands below 2^31 elements, up to STATES states; common/boundaries has run for packed sequences.
+// Assumes  Operands below 2^31 elements, up to SCAN_CPU_STATES states; common/boundaries has run for packed sequences.
 #include "state_space/cpu/scan.clh"
 
 SCAN_ALL_STEPS(steps, true)
@@ -26,8 +26,8 @@ KERNEL void selective_scan_forward_cpu(
   const uint from = share * args.span, behind = min(from + args.span, args.batches);
   if (from >= behind) return;
   ScanTile tile;
-  ScanFactorRows rows;
-  floatv state[VECTORS * STATES];
+  ScanFactorRows factors;
+  floatv state[SCAN_CPU_VECTORS * SCAN_CPU_STATES];
   SCAN_LOAD_TILE
 
   for (uint batch = from; batch < behind; ++batch) {
@@ -41,29 +41,27 @@ KERNEL void selective_scan_forward_cpu(
         if (SCAN_HAS(SCAN_INITIAL)) LOAD_STATES(initial_state, initial_elements, state);
       }
       if (held) {
-        load_factors(b_elements, SCAN_FACTOR(b, token), args.b.token, args.b.state, count, states, tile.pitch, ROWS_TYPE, rows.b);
-        load_factors(c_elements, SCAN_FACTOR(c, token), args.c.token, args.c.state, count, states, tile.pitch, ROWS_TYPE, rows.c);
+        load_factors(b_elements, SCAN_FACTOR(b, token), args.b.token, args.b.state, count, states, tile.pitch, ROWS_TYPE, factors.b);
+        load_factors(c_elements, SCAN_FACTOR(c, token), args.c.token, args.c.state, count, states, tile.pitch, ROWS_TYPE, factors.c);
       }
       for (int v = 0; v < vectors; ++v) {
-        floatv width[SPAN], input[SPAN], output[SPAN];
+        floatv given[3][SPAN], width[SPAN], output[1][SPAN];
+        for (int t = 0; t < count; ++t) output[0][t] = 0.0f;
         if (held) {
-          LOAD_ROWS(delta, delta_elements, token, v, width);
-          LOAD_ROWS(u, u_elements, token, v, input);
-          const bool near = take_widths(&tile, v, count, SCAN_HAS(SCAN_SOFTPLUS), width);
+          const ScanRowsAt from[3] = {ROWS_FROM(delta, delta_elements), ROWS_FROM(u, u_elements),
+                                      ROWS_FROM(z, SCAN_HAS(SCAN_Z) ? z_elements : 0)};
+          load_rows(from, 3, count, SCAN_LEFT(v), ROWS_TYPE, given);
+          const bool near = take_widths(&tile, v, count, SCAN_HAS(SCAN_SOFTPLUS), given[0], width);
           for (int t = 0; t < count; ++t) {
-            output[t] = SCAN_HAS(SCAN_D) ? tile.skip[v] * input[t] : (floatv)(0.0f);
-            input[t] *= width[t];
+            if (SCAN_HAS(SCAN_D)) output[0][t] = tile.skip[v] * given[1][t];
+            given[1][t] *= width[t];
           }
-          steps_all(tile.rate + v * tile.pitch, state + v * tile.pitch, &rows, states, tile.pitch, count, near, width, input,
-                    output);
-          if (SCAN_HAS(SCAN_Z)) {
-            LOAD_ROWS(z, z_elements, token, v, width);
-            for (int t = 0; t < count; ++t) output[t] *= silu_vector(width[t]);
-          }
-        } else {
-          for (int t = 0; t < count; ++t) output[t] = 0.0f;
+          steps_all(tile.rate + v * tile.pitch, state + v * tile.pitch, &factors, states, tile.pitch, count, near, width, given[1],
+                    output[0]);
+          for (int t = 0; t < count && SCAN_HAS(SCAN_Z); ++t) output[0][t] *= silu_vector(given[2][t]);
         }
-        STORE_ROWS(result, result_elements, token, v, output);
+        const ScanRowsAt to[1] = {ROWS_TO(result, result_elements)};
+        store_rows(to, 1, count, SCAN_LEFT(v), ROWS_TYPE, output);
       }
       token += (uint)count;
       if (SCAN_HAS(SCAN_FINAL) && held && token == end) STORE_STATES(final_state, final_elements, state)

@@ -5,16 +5,21 @@
 //          before each SPAN of them in scratch, then from the last one on, with the states between them in private memory.
 // Memory   Rows twice; b and c twice for each tile of channels; states once for SPAN tokens each way.
 // Numerics Float; sums over channels vector after vector, then lane by lane in pairs.
-// Assumes  Operands and scratch below 2^31 elements, up to STATES states; common/boundaries has run for packed sequences.
+// Assumes  Operands and scratch below 2^31 elements, up to SCAN_CPU_STATES states; common/boundaries has run for packed sequences.
 #include "state_space/cpu/scan.clh"
 
 SCAN_ALL_STEPS(steps, false)
 
-// Of SPAN tokens and a vector of channels: steps, inputs, gradients of what stands before the gate, and sums over states:
-// outputs, of gradients of states times b, and of decays.
+// Of SPAN tokens and a vector of channels: what is given, delta, u, the gradient and z; steps and gradients of what stands
+// before the gate; sums over states, of gradients of states times b, of decays, and outputs: what becomes of them are the
+// gradients of u, delta and z.
 typedef struct {
-  floatv width[SPAN], u[SPAN], gradient[SPAN], output[SPAN], along[SPAN], decay[SPAN];
+  floatv given[4][SPAN], width[SPAN], gradient[SPAN], sums[3][SPAN];
 } ScanRows;
+#define GIVEN_U(row) (row)->given[1]
+#define ALONG(row) (row)->sums[0]
+#define DECAY(row) (row)->sums[1]
+#define OUTPUT(row) (row)->sums[2]
 
 // Lane i is the sum of the lanes of x[i].
 INLINE floatv lane_sums(floatv* x) {
@@ -39,7 +44,7 @@ INLINE floatv lane_sums(floatv* x) {
       sums[k] = drate[k];                                                                                           \
     }                                                                                                               \
     for (int t = 0; t < count; ++t) {                                                                               \
-      const floatv input = rows->width[t] * rows->u[t];                                                             \
+      const floatv input = rows->width[t] * GIVEN_U(rows)[t];                                                             \
       UNROLL for (int k = 0; k < COUNT; ++k) {                                                                      \
         const floatv power = POWER(rows->width[t] * rate[k]);                                                       \
         factor[t * COUNT + k] = power;                                                                              \
@@ -47,8 +52,8 @@ INLINE floatv lane_sums(floatv* x) {
       }                                                                                                             \
     }                                                                                                               \
     for (int t = count - 1; t >= 0; --t) {                                                                          \
-      const floatv width = rows->width[t], input = width * rows->u[t], gradient = rows->gradient[t];                \
-      floatv output = rows->output[t], along = rows->along[t], decay = rows->decay[t];                              \
+      const floatv width = rows->width[t], input = width * GIVEN_U(rows)[t], gradient = rows->gradient[t];                \
+      floatv output = OUTPUT(rows)[t], along = ALONG(rows)[t], decay = DECAY(rows)[t];                              \
       UNROLL for (int k = 0; k < COUNT; ++k) {                                                                      \
         const floatv after = now[(t + 1) * COUNT + k], of = (floatv)(c[t * pitch + k]);                             \
         slopes[k] = fma(gradient, of, slopes[k]);                                                                   \
@@ -61,9 +66,9 @@ INLINE floatv lane_sums(floatv* x) {
         decay = fma(change, rate[k], decay);                                                                        \
         sums[k] = fma(width, change, sums[k]);                                                                      \
       }                                                                                                             \
-      rows->output[t] = output;                                                                                     \
-      rows->along[t] = along;                                                                                       \
-      rows->decay[t] = decay;                                                                                       \
+      OUTPUT(rows)[t] = output;                                                                                     \
+      ALONG(rows)[t] = along;                                                                                       \
+      DECAY(rows)[t] = decay;                                                                                       \
     }                                                                                                               \
     UNROLL for (int k = 0; k < COUNT; ++k) {                                                                        \
       slope[k] = slopes[k];                                                                                         \
@@ -110,9 +115,10 @@ KERNEL void selective_scan_gradients_cpu(
   const bool softplus = SCAN_HAS(SCAN_SOFTPLUS);
   ScanTile tile;
   ScanFactorRows factors;
-  ScanRows rows[VECTORS];
-  floatv state[VECTORS * STATES], slope[VECTORS * STATES], drate[VECTORS * STATES], dskip[VECTORS], dbias[VECTORS];
-  floatv of_b[SPAN * BLOCK], of_c[SPAN * BLOCK], raw[SPAN];
+  ScanRows rows[SCAN_CPU_VECTORS];
+  floatv state[SCAN_CPU_VECTORS * SCAN_CPU_STATES], slope[SCAN_CPU_VECTORS * SCAN_CPU_STATES];
+  floatv drate[SCAN_CPU_VECTORS * SCAN_CPU_STATES], dskip[SCAN_CPU_VECTORS], dbias[SCAN_CPU_VECTORS];
+  floatv of_b[SPAN * BLOCK], of_c[SPAN * BLOCK];
   SCAN_LOAD_TILE
   CLEAR_STATES(drate);
   for (int v = 0; v < vectors; ++v) dskip[v] = dbias[v] = 0.0f;
@@ -136,12 +142,13 @@ KERNEL void selective_scan_gradients_cpu(
       load_factors(b_elements, SCAN_FACTOR(b, token), args.b.token, args.b.state, count, states, tile.pitch, ROWS_TYPE,
                    factors.b);
       for (int v = 0; v < vectors; ++v) {
-        floatv width[SPAN], input[SPAN];
-        LOAD_ROWS(delta, delta_elements, token, v, width);
-        LOAD_ROWS(u, u_elements, token, v, input);
-        const bool near = take_widths(&tile, v, count, softplus, width);
-        for (int t = 0; t < count; ++t) input[t] *= width[t];
-        steps_all(tile.rate + v * tile.pitch, state + v * tile.pitch, &factors, states, tile.pitch, count, near, width, input, 0);
+        floatv given[2][SPAN], width[SPAN];
+        const ScanRowsAt from[2] = {ROWS_FROM(delta, delta_elements), ROWS_FROM(u, u_elements)};
+        load_rows(from, 2, count, SCAN_LEFT(v), ROWS_TYPE, given);
+        const bool near = take_widths(&tile, v, count, softplus, given[0], width);
+        for (int t = 0; t < count; ++t) given[1][t] *= width[t];
+        steps_all(tile.rate + v * tile.pitch, state + v * tile.pitch, &factors, states, tile.pitch, count, near, width,
+                  given[1], 0);
         for (int n = 0; n < states; ++n) vstorev(state[v * tile.pitch + n], 0, KEPT(stop, v, n));
       }
     }
@@ -155,93 +162,83 @@ KERNEL void selective_scan_gradients_cpu(
     const int count = (int)(stop - token);
     global float* products = scratch + args.products + ((size_t)(batch * tokens + token) * tiles + place) * 2u * args.states;
     const bool wants_products = SCAN_HAS(SCAN_GRAD_B | SCAN_GRAD_C);
-    if (!held) {
-      for (int t = 0; t < SPAN; ++t) raw[t] = 0.0f;
+    for (int v = 0; v < vectors; ++v)
+      for (int t = 0; t < SPAN; ++t) ALONG(rows + v)[t] = DECAY(rows + v)[t] = OUTPUT(rows + v)[t] = 0.0f;
+    for (int t = 0; t < count && !held && wants_products; ++t)
+      for (int n = 0; n < 2 * states; ++n) products[(size_t)t * products_pitch + n] = 0.0f;
+    if (held) {
+      if (stop == end) {
+        CLEAR_STATES(slope);
+        if (SCAN_HAS(SCAN_FINAL)) LOAD_STATES(final_state, dfinal_elements, slope);
+      }
+      if (token == begin) {
+        CLEAR_STATES(state);
+        if (SCAN_HAS(SCAN_INITIAL)) LOAD_STATES(initial_state, initial_elements, state);
+      } else {
+        for (int v = 0; v < vectors; ++v)
+          for (int n = 0; n < states; ++n) state[v * tile.pitch + n] = vloadv(0, KEPT(token, v, n));
+      }
+      load_factors(b_elements, SCAN_FACTOR(b, token), args.b.token, args.b.state, count, states, tile.pitch, ROWS_TYPE, factors.b);
+      load_factors(c_elements, SCAN_FACTOR(c, token), args.c.token, args.c.state, count, states, tile.pitch, ROWS_TYPE, factors.c);
+      bool near = true;
       for (int v = 0; v < vectors; ++v) {
-        if (SCAN_HAS(SCAN_GRAD_U)) STORE_ROWS(du, du_elements, token, v, raw);
-        if (SCAN_HAS(SCAN_GRAD_DELTA)) STORE_ROWS(ddelta, ddelta_elements, token, v, raw);
-        if (SCAN_HAS(SCAN_GRAD_Z)) STORE_ROWS(dz, dz_elements, token, v, raw);
-      }
-      for (int t = 0; t < count && wants_products; ++t)
-        for (int n = 0; n < 2 * states; ++n) products[(size_t)t * products_pitch + n] = 0.0f;
-      stop = token;
-      continue;
-    }
-    if (stop == end) {
-      CLEAR_STATES(slope);
-      if (SCAN_HAS(SCAN_FINAL)) LOAD_STATES(final_state, dfinal_elements, slope);
-    }
-    if (token == begin) {
-      CLEAR_STATES(state);
-      if (SCAN_HAS(SCAN_INITIAL)) LOAD_STATES(initial_state, initial_elements, state);
-    } else {
-      for (int v = 0; v < vectors; ++v)
-        for (int n = 0; n < states; ++n) state[v * tile.pitch + n] = vloadv(0, KEPT(token, v, n));
-    }
-    load_factors(b_elements, SCAN_FACTOR(b, token), args.b.token, args.b.state, count, states, tile.pitch, ROWS_TYPE, factors.b);
-    load_factors(c_elements, SCAN_FACTOR(c, token), args.c.token, args.c.state, count, states, tile.pitch, ROWS_TYPE, factors.c);
-    bool near = true;
-    for (int v = 0; v < vectors; ++v) {
-      ScanRows* row = rows + v;
-      LOAD_ROWS(delta, delta_elements, token, v, row->width);
-      LOAD_ROWS(u, u_elements, token, v, row->u);
-      LOAD_ROWS(result, doutput_elements, token, v, row->gradient);
-      if (SCAN_HAS(SCAN_Z)) {
-        LOAD_ROWS(z, z_elements, token, v, raw);
-        for (int t = 0; t < count; ++t) row->gradient[t] *= silu_vector(raw[t]);
-      }
-      near &= take_widths(&tile, v, count, softplus, row->width);
-      // Sums over lanes have nothing of those behind the channels.
-      const intv is_channel = LANE_INDEX < (intv)(SCAN_LEFT(v));
-      for (int t = 0; t < count; ++t) {
-        row->width[t] = is_channel ? row->width[t] : (floatv)(0.0f);
-        row->u[t] = is_channel ? row->u[t] : (floatv)(0.0f);
-        row->gradient[t] = is_channel ? row->gradient[t] : (floatv)(0.0f);
-        row->output[t] = row->along[t] = row->decay[t] = 0.0f;
-      }
-    }
-    for (int n = 0; n < states;) {
-      const int each = near && n + BLOCK <= states ? BLOCK : 1;
-      for (int i = 0; i < SPAN * each; ++i) of_b[i] = of_c[i] = 0.0f;
-      for (int v = 0; v < vectors; ++v) {
-        const int at = v * tile.pitch + n;
-        if (each == BLOCK) {
-          back_near(tile.rate + at, state + at, slope + at, drate + at, factors.b + n, factors.c + n, tile.pitch, count, rows + v,
-                    of_b, of_c);
-        } else {
-          back_any(tile.rate + at, state + at, slope + at, drate + at, factors.b + n, factors.c + n, tile.pitch, count, rows + v,
-                   of_b, of_c);
+        ScanRows* row = rows + v;
+        const ScanRowsAt from[4] = {ROWS_FROM(delta, delta_elements), ROWS_FROM(u, u_elements),
+                                    ROWS_FROM(result, doutput_elements), ROWS_FROM(z, SCAN_HAS(SCAN_Z) ? z_elements : 0)};
+        load_rows(from, 4, count, SCAN_LEFT(v), ROWS_TYPE, row->given);
+        near &= take_widths(&tile, v, count, softplus, row->given[0], row->width);
+        // Sums over lanes have nothing of those behind the channels.
+        const intv is_channel = LANE_INDEX < (intv)(SCAN_LEFT(v));
+        for (int t = 0; t < count; ++t) {
+          floatv gradient = row->given[2][t];
+          if (SCAN_HAS(SCAN_Z)) gradient *= silu_vector(row->given[3][t]);
+          row->gradient[t] = is_channel ? gradient : (floatv)(0.0f);
+          row->width[t] = is_channel ? row->width[t] : (floatv)(0.0f);
+          GIVEN_U(row)[t] = is_channel ? GIVEN_U(row)[t] : (floatv)(0.0f);
         }
       }
-      if (wants_products) {
-        store_products(of_b, each, count, products + n, products_pitch);
-        store_products(of_c, each, count, products + states + n, products_pitch);
+      for (int n = 0; n < states;) {
+        const int each = near && n + BLOCK <= states ? BLOCK : 1;
+        for (int i = 0; i < SPAN * each; ++i) of_b[i] = of_c[i] = 0.0f;
+        for (int v = 0; v < vectors; ++v) {
+          const int at = v * tile.pitch + n;
+          if (each == BLOCK) {
+            back_near(tile.rate + at, state + at, slope + at, drate + at, factors.b + n, factors.c + n, tile.pitch, count, rows + v,
+                      of_b, of_c);
+          } else {
+            back_any(tile.rate + at, state + at, slope + at, drate + at, factors.b + n, factors.c + n, tile.pitch, count, rows + v,
+                     of_b, of_c);
+          }
+        }
+        if (wants_products) {
+          store_products(of_b, each, count, products + n, products_pitch);
+          store_products(of_c, each, count, products + states + n, products_pitch);
+        }
+        n += each;
       }
-      n += each;
+      for (int v = 0; v < vectors; ++v) {
+        ScanRows* row = rows + v;
+        const floatv skip = tile.skip[v];
+        for (int t = 0; t < count; ++t) {
+          const floatv gradient = row->gradient[t], u = GIVEN_U(row)[t];
+          floatv change = fma(u, ALONG(row)[t], DECAY(row)[t] * M_LN2_F);
+          if (softplus) change *= sigmoid_vector(row->given[0][t] + tile.bias[v]);
+          dskip[v] = fma(gradient, u, dskip[v]);
+          dbias[v] += change;
+          ALONG(row)[t] = fma(row->width[t], ALONG(row)[t], gradient * skip);
+          DECAY(row)[t] = change;
+          if (SCAN_HAS(SCAN_Z))
+            OUTPUT(row)[t] = fma(skip, u, OUTPUT(row)[t]) * row->given[2][t] * silu_slope_vector(row->given[3][t]);
+        }
+      }
+      if (token == begin && SCAN_HAS(SCAN_GRAD_INITIAL)) STORE_STATES(dinitial, dinitial_elements, slope)
     }
     for (int v = 0; v < vectors; ++v) {
-      ScanRows* row = rows + v;
-      const floatv skip = tile.skip[v];
-      LOAD_ROWS(delta, delta_elements, token, v, raw);
-      for (int t = 0; t < count; ++t) {
-        const floatv gradient = row->gradient[t], u = row->u[t];
-        floatv change = fma(u, row->along[t], row->decay[t] * M_LN2_F);
-        if (softplus) change *= sigmoid_vector(raw[t] + tile.bias[v]);
-        dskip[v] = fma(gradient, u, dskip[v]);
-        dbias[v] += change;
-        row->along[t] = fma(row->width[t], row->along[t], gradient * skip);
-        row->decay[t] = change;
-        row->output[t] = fma(skip, u, row->output[t]);
-      }
-      if (SCAN_HAS(SCAN_GRAD_U)) STORE_ROWS(du, du_elements, token, v, row->along);
-      if (SCAN_HAS(SCAN_GRAD_DELTA)) STORE_ROWS(ddelta, ddelta_elements, token, v, row->decay);
-      if (!SCAN_HAS(SCAN_GRAD_Z)) continue;
-      LOAD_ROWS(z, z_elements, token, v, raw);
-      LOAD_ROWS(result, doutput_elements, token, v, row->gradient);
-      for (int t = 0; t < count; ++t) row->output[t] *= row->gradient[t] * silu_slope_vector(raw[t]);
-      STORE_ROWS(dz, dz_elements, token, v, row->output);
+      const ScanRowsAt to[3] = {ROWS_TO(du, SCAN_HAS(SCAN_GRAD_U) ? du_elements : 0),
+                                ROWS_TO(ddelta, SCAN_HAS(SCAN_GRAD_DELTA) ? ddelta_elements : 0),
+                                ROWS_TO(dz, SCAN_HAS(SCAN_GRAD_Z) ? dz_elements : 0)};
+      store_rows(to, 3, count, SCAN_LEFT(v), ROWS_TYPE, rows[v].sums);
     }
-    if (token == begin && SCAN_HAS(SCAN_GRAD_INITIAL)) STORE_STATES(dinitial, dinitial_elements, slope)
     stop = token;
   }
 

@@ -10,8 +10,6 @@
 
 namespace tessera::operations::state_space {
 
-inline constexpr std::int64_t kMostStates = 256;  // of a channel, that kernels have room for
-
 inline const ScanCall& scan_call_of(const Problem& problem) { return problem.as<ScanCall>(); }
 inline const Layout& scan_layout_of(const Problem& problem) { return scan_call_of(problem).layout; }
 

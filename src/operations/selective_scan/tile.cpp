@@ -12,6 +12,8 @@
 namespace tessera::operations::state_space {
 namespace {
 
+constexpr std::int64_t kMostStates = 256;
+
 std::int64_t items_of(const Config& config) {
   return std::int64_t{config.group().x} * config.group().y;
 }
@@ -112,9 +114,8 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   const std::uint32_t parts = std::max(ceil_div(call.states, rows), 1U);
   const std::uint32_t items = is_cpu(profile) ? 16 : 64;
   Config config{{"ROWS", rows}, {"WG_X", std::max(items / parts, 2U)}, {"WG_Y", parts}};
-  // Processors only check Vulkan's kernels: one program each for up to 32 states.
-  if (is_cpu(profile) && profile.backend == Backend::kVulkan && call.states <= 32)
-    config = {{"ROWS", 16}, {"WG_X", 8}, {"WG_Y", 2}};
+  // Processors only check these kernels: one program each for up to 32 states.
+  if (is_cpu(profile) && call.states <= 32) config = {{"ROWS", 16}, {"WG_X", 8}, {"WG_Y", 2}};
   if (call.backward) {
     config.set("SPAN", 8);
     return {config};

@@ -89,11 +89,11 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   const std::uint32_t width = config.at("VECTOR_WIDTH"), vectors = config.at("VECTORS");
   if (width != 4 && width != 8 && width != 16)
     return "takes vectors of 4, 8 or 16 floats, and VECTOR_WIDTH is " + std::to_string(width);
-  if (vectors == 0 || vectors > 8)
-    return "takes 1 to 8 vectors, and VECTORS is " + std::to_string(vectors);
+  if (vectors == 0 || vectors > SCAN_CPU_VECTORS)
+    return "takes 1 to 4 vectors, and VECTORS is " + std::to_string(vectors);
   if (config.at("BATCHES") == 0) return "takes at least one batch entry an item";
-  if (scan_call_of(problem).states > kMostStates)
-    return "takes up to " + std::to_string(kMostStates) + " states of a channel";
+  if (scan_call_of(problem).states > SCAN_CPU_STATES)
+    return "takes up to " + std::to_string(SCAN_CPU_STATES) + " states of a channel";
   if (items_of(problem, config) >= kMost || scratch_of(problem, config).end >= kMost)
     return "counts states of tokens to 2^31";
   return rejects_long_operands(problem, profile, {});
@@ -105,9 +105,6 @@ Pass cpu_pass(const std::string& name, std::vector<std::size_t> bindings) {
   pass.opencl = {.file = "state_space/cpu/scan_" + name + ".cl",
                  .entry = "selective_scan_" + name + "_cpu"};
   pass.bindings = std::move(bindings);
-  pass.constants = [](const Problem&, const Config&) {
-    return std::vector<Define>{{"STATES", static_cast<std::uint32_t>(kMostStates)}};
-  };
   pass.groups = [](const Problem& problem, const Config& config) {
     return groups_of(items_of(problem, config));
   };
@@ -145,7 +142,8 @@ Way scan_cpu_way(bool backward) {
   variant.tunables = {
 #include "operations/selective_scan/cpu/cpu.def"
   };
-  variant.tunables.push_back({.id = 30, .name = "BATCHES", .fallback = 1, .launch_only = true});
+  variant.tunables.push_back({.id = 30, .name = "VECTORS", .fallback = 4, .launch_only = true});
+  variant.tunables.push_back({.id = 31, .name = "BATCHES", .fallback = 1, .launch_only = true});
   variant.passes = passes(backward);
   variant.space = space;
   variant.rejects = rejects;
