@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A channel in every lane, and its states in registers, step by step: processors through OpenCL.
-// One item takes all tokens of a channel: spans of them at once would take two more passes, which
-// pays only where the channels of all batch entries do not fill a third of the cores.
+// A channel in every lane, and its states in registers, step by step: processors through OpenCL. An
+// item takes all tokens of its channels: spans of them at once would take every step twice.
 #include <algorithm>
 #include <string>
 #include <utility>
