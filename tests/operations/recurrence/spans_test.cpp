@@ -9,10 +9,10 @@
 namespace tessera {
 namespace {
 
-constexpr std::int64_t kHeads = 16, kDim = 128;
+constexpr std::int64_t kSpanHeads = 16, kSpanDim = 128;
 
 Choice choice_of(const char* profile, bool backward, std::int64_t tokens, bool value_decay) {
-  const testing::Specs::mapped_type rows = testing::f32({1, tokens, kHeads, kDim});
+  const testing::Specs::mapped_type rows = testing::f32({1, tokens, kSpanHeads, kSpanDim});
   testing::Specs specs{{"query", rows}, {"key", rows}, {"value", rows}, {"g", rows}};
   if (value_decay) specs["gv"] = rows;
   if (backward) {
@@ -39,7 +39,8 @@ TEST(RecurrentSpans, TheWayBackHoldsAGibibyteOfStatesAtMost) {
   for (const char* profile : {"h200_opencl", "rdna3_vulkan", "arc_vulkan"}) {
     const Config config = choice_of(profile, true, std::int64_t{1} << 16, false).config;
     const std::uint64_t items = std::uint64_t{config.group().x} * config.group().y;
-    const std::uint64_t groups = config.get("SPANS", 1) * kHeads * kDim / (4 * config.group().x);
+    const std::uint64_t groups =
+        config.get("SPANS", 1) * kSpanHeads * kSpanDim / (4 * config.group().x);
     EXPECT_LE(groups * config.at("SEGMENT") * config.at("ROWS") * items * 16, 1ULL << 30)
         << profile;
   }
