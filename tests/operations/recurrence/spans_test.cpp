@@ -28,16 +28,16 @@ TEST(RecurrentSpans, AreOfLongSequencesOnGpus) {
   for (const char* profile : {"h200_opencl", "h200_vulkan", "rdna3_vulkan", "arc_vulkan"}) {
     for (const bool backward : {false, true}) {
       SCOPED_TRACE(std::string(profile) + (backward ? " backward" : " forward"));
-      EXPECT_GT(choice_of(profile, backward, 32768, false).config.get("SPANS", 1), 1U);
+      EXPECT_GT(choice_of(profile, backward, 8192, false).config.get("SPANS", 1), 1U);
       EXPECT_EQ(choice_of(profile, backward, 64, false).config.get("SPANS", 1), 1U);
-      EXPECT_EQ(choice_of(profile, backward, 32768, true).config.get("SPANS", 1), 1U);
+      EXPECT_EQ(choice_of(profile, backward, 8192, true).config.get("SPANS", 1), 1U);
     }
   }
 }
 
 TEST(RecurrentSpans, TheWayBackHoldsAGibibyteOfStatesAtMost) {
   for (const char* profile : {"h200_opencl", "rdna3_vulkan", "arc_vulkan"}) {
-    const Config config = choice_of(profile, true, std::int64_t{1} << 16, false).config;
+    const Config config = choice_of(profile, true, 8192, false).config;
     const std::uint64_t items = std::uint64_t{config.group().x} * config.group().y;
     const std::uint64_t groups =
         config.get("SPANS", 1) * kSpanHeads * kSpanDim / (4 * config.group().x);

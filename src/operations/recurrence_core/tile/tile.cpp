@@ -168,7 +168,8 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
       if (std::ranges::count(list, config) == 0) list.push_back(std::move(config));
       continue;
     }
-    for (const std::uint32_t busy : {8U, 16U, 4U}) {
+    for (const std::uint32_t busy : {8U, 16U, 4U, 0U}) {  // at last, one where scratch is short
+      if (busy == 0 && !backward) continue;
       add_spans(problem, profile, busy, config);
       if (backward) limit_spans(problem, config);
       if (std::ranges::count(list, config) == 0) list.push_back(config);
@@ -304,7 +305,7 @@ std::optional<Way> tile_way(const RecurrenceSlots& slots) {
     variant.steps = steps;
   }
   return Way{.variant = std::move(variant),
-             .rule = {.why = "runs everywhere",
+             .rule = {.why = "runs everywhere; GPUs take spans of long sequences at once",
                       .when = [](const Problem&, const DeviceProfile&) { return true; },
                       .config = first_config}};
 }
