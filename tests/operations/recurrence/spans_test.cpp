@@ -9,7 +9,7 @@
 namespace tessera {
 namespace {
 
-constexpr std::int64_t kSpanHeads = 16, kSpanDim = 128;
+constexpr std::int64_t kSpanHeads = 4, kSpanDim = 128;
 
 Choice choice_of(const char* profile, bool backward, std::int64_t tokens, bool value_decay) {
   const testing::Specs::mapped_type rows = testing::f32({1, tokens, kSpanHeads, kSpanDim});
