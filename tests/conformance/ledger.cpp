@@ -35,7 +35,7 @@ const std::map<std::pair<std::string, Backend>, std::size_t>& larger_budgets() {
       // Eleven operations of thirteen kernels: delta rules have three of their own for each way, and
       // gradients take spans of sequences as forward does.
       // One, common/boundaries, kv_cache has compiled, too.
-      {{"recurrence", Backend::kOpenCL}, 27},
+      {{"recurrence", Backend::kOpenCL}, 26},
       {{"recurrence", Backend::kVulkan}, 26},
       // Six operations of three kinds of cells, which are compiled in, and projections; about
       // eleven programs are those of the products that they call.
