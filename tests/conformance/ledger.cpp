@@ -32,9 +32,8 @@ const std::map<std::pair<std::string, Backend>, std::size_t>& larger_budgets() {
       // of quantise, which makes codes of outputs and quantised has compiled, too.
       {{"matmul", Backend::kOpenCL}, 49},
       {{"matmul", Backend::kVulkan}, 27},
-      // Eleven operations of thirteen kernels: delta rules have three of their own for each way,
-      // and
-      // gradients take spans of sequences as forward does.
+      // Eleven operations of thirteen kernels: delta rules have three of their own for each way.
+      // Gradients, too, take spans of sequences, on lavapipe by two programs.
       // One, common/boundaries, kv_cache has compiled, too.
       {{"recurrence", Backend::kOpenCL}, 26},
       {{"recurrence", Backend::kVulkan}, 26},
