@@ -23,8 +23,14 @@ vec4 recur_share(vec4 x) { return mix(min(0.5 * x, vec4(RECUR_LARGEST_SHARE)), x
 #define RECUR_GROWS(held) any(lessThan(held, vec4(0.0)))
 #define RECUR_FIRST(held) mix(held, vec4(1.0), lessThan(held, vec4(0.0)))
 #define RECUR_HALF(held) mix(vec4(1.0), exp(-(held)), lessThan(held, vec4(0.0)))
-vec4 recur_first(vec4 x) { return mix(RECUR_EXP(x), vec4(1.0), greaterThan(x, vec4(RECUR_MOST_DECAY))); }
-vec4 recur_half(vec4 x) { return mix(vec4(1.0), exp(recur_share(x)), greaterThan(x, vec4(RECUR_MOST_DECAY))); }
+vec4 recur_first(vec4 row, vec4 x) {
+  return row * mix(RECUR_EXP(x), vec4(1.0), greaterThan(x, vec4(RECUR_MOST_DECAY)));
+}
+vec4 recur_rest(vec4 row, vec4 x) {
+  if (!any(greaterThan(x, vec4(RECUR_MOST_DECAY)))) return row;
+  const vec4 factor = mix(vec4(1.0), exp(recur_share(x)), greaterThan(x, vec4(RECUR_MOST_DECAY)));
+  return row * factor * factor;
+}
 #define SUMS(i) sums[i]
 #define SCRATCH(i) scratch[i]
 #define SCRATCH_FLOAT(i) scratch_floats[i]

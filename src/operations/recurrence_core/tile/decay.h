@@ -18,12 +18,12 @@
 #if defined(RECUR_DELTA) || defined(RECUR_NO_GV)
 #define RECUR_IF_VALUES_DECAY(rows, share)
 #else
-#define RECUR_IF_VALUES_DECAY(rows, share)        \
-  if (RECUR_HAS(RECUR_GV)) {                      \
-    rows[r] *= share(value_decay + decay.x);      \
-    rows[r + 1u] *= share(value_decay + decay.y); \
-    rows[r + 2u] *= share(value_decay + decay.z); \
-    rows[r + 3u] *= share(value_decay + decay.w); \
+#define RECUR_IF_VALUES_DECAY(rows, share)                     \
+  if (RECUR_HAS(RECUR_GV)) {                                   \
+    rows[r] = share(rows[r], value_decay + decay.x);           \
+    rows[r + 1u] = share(rows[r + 1u], value_decay + decay.y); \
+    rows[r + 2u] = share(rows[r + 2u], value_decay + decay.z); \
+    rows[r + 3u] = share(rows[r + 3u], value_decay + decay.w); \
   } else
 #endif
 #define RECUR_DECAY_FIRST(rows)                           \
@@ -32,16 +32,12 @@
     if (RECUR_GROWS(decay)) factors = RECUR_FIRST(decay); \
     RECUR_DECAY_ROWS(rows, factors)                       \
   }
-#define RECUR_DECAY_HALF(rows)                \
-  RECUR_IF_VALUES_DECAY(rows, recur_half)     \
+#define RECUR_DECAY_REST(rows)                \
+  RECUR_IF_VALUES_DECAY(rows, recur_rest)     \
   if (RECUR_GROWS(decay)) {                   \
     const FLOAT4 factors = RECUR_HALF(decay); \
     RECUR_DECAY_ROWS(rows, factors)           \
-  }
-#define RECUR_DECAY_REST(rows) \
-  {                            \
-    RECUR_DECAY_HALF(rows)     \
-    RECUR_DECAY_HALF(rows)     \
+    RECUR_DECAY_ROWS(rows, factors)           \
   }
 #define RECUR_DECAY(rows)   \
   {                         \
