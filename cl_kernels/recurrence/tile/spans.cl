@@ -4,6 +4,7 @@
 // Memory   key, value and decays once for each tile of columns, by way of local memory, TOKENS tokens at a time; a state.
 // Numerics Float. Factors are products, token after token.
 // Assumes  Operands and scratch below 2^31 elements; key_dim is at most WG_Y ROWS; values have no decays.
+#define RECUR_NO_GV 1
 #include "operations/recurrence_core/tile/geometry.h"
 #include "recurrence/tile/operands.clh"
 

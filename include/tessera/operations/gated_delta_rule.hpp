@@ -7,8 +7,8 @@
 //
 // g is a log decay in natural units, [batch, seq, heads], a number for a token and head, or, of
 // four axes, [batch, seq, heads, key_dim], one for each key dim; in the dtype of query or in f32.
-// It counts 0 where it is left out, which is delta_rule. Decays above 0 let the state grow; minus
-// infinity starts it anew; plus infinity, which factors of decays above 88 are in float, and NaN
+// It counts 0 where it is left out, which is delta_rule. Decays above 0 let the state grow and
+// leave an empty one empty, however large; minus infinity starts it anew; plus infinity and NaN
 // reach what comes after their token and nothing before it. Everything else is that of delta_rule.
 //
 // Gradients, with u_t = value_t - P_t^T key_t and D the gradient of the state, from the last token

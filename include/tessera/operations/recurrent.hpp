@@ -40,8 +40,8 @@
 // differences of larger ones, so that a decay of -80 has a gradient as small as it is. Gradients
 // have the shapes and dtypes of what they are of; those of tokens of no sequence are 0.
 //
-// Decays above 0 let the state grow; minus infinity starts it anew; plus infinity, which factors of
-// decays above 88 are in float, and NaN reach what comes after their token and nothing before it.
+// Decays above 0 let the state grow and leave an empty one empty, however large; minus infinity
+// starts it anew; plus infinity and NaN reach what comes after their token and nothing before it.
 //
 // Numerics: states and sums in float, one rounding to nearest even at the end. Products of decays
 // are formed of factors, never as quotients, so that decays of -80 a step lose nothing but what is

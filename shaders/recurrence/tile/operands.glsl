@@ -18,7 +18,20 @@
 // Below -104 nothing of a float is left; functions of devices need not say so. NaN stays NaN.
 #define RECUR_EXP(x) mix(exp(x), vec4(0.0), lessThan(x, vec4(-104.0)))
 
-#define RECUR_FACTOR(d) (RECUR_HAS(RECUR_GV) ? RECUR_EXP(value_decay + (d)) : vec4(d))
+// tile/decay.h: what is held of log decays, and shares of factors, of those and of log decays.
+vec4 recur_share(vec4 x) { return mix(min(0.5 * x, vec4(RECUR_LARGEST_SHARE)), x, isinf(x)); }
+#define RECUR_HELD(x) mix(RECUR_EXP(x), -recur_share(x), greaterThan(x, vec4(RECUR_MOST_DECAY)))
+#define RECUR_GROWS(held) any(lessThan(held, vec4(0.0)))
+#define RECUR_FIRST(held) mix(held, vec4(1.0), lessThan(held, vec4(0.0)))
+#define RECUR_HALF(held) mix(vec4(1.0), exp(-(held)), lessThan(held, vec4(0.0)))
+vec4 recur_first(vec4 row, vec4 x) {
+  return row * mix(RECUR_EXP(x), vec4(1.0), greaterThan(x, vec4(RECUR_MOST_DECAY)));
+}
+vec4 recur_rest(vec4 row, vec4 x) {
+  if (!any(greaterThan(x, vec4(RECUR_MOST_DECAY)))) return row;
+  const vec4 factor = mix(vec4(1.0), exp(recur_share(x)), greaterThan(x, vec4(RECUR_MOST_DECAY)));
+  return row * factor * factor;
+}
 #define SUMS(i) sums[i]
 #define SCRATCH(i) scratch[i]
 #define SCRATCH_FLOAT(i) scratch_floats[i]
@@ -72,5 +85,6 @@
 #define RECUR_KEEPS_STATES RECUR_HAS(RECUR_GRAD_DECAY)
 #endif
 #include "operations/recurrence_core/places.h"
+#include "operations/recurrence_core/tile/decay.h"
 
 #endif  // TESSERA_RECURRENCE_TILE_OPERANDS_GLSL

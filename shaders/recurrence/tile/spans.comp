@@ -6,6 +6,7 @@
 // Assumes  Operands and scratch below 2^31 elements; key_dim is at most WG_Y ROWS; values have no decays.
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#define RECUR_NO_GV 1
 #include "lib/prelude.glsl"
 #include "lib/typed.glsl"
 #include "operations/recurrence_core/args.h"

@@ -28,6 +28,7 @@
 #define RECUR_GRAD_INITIAL 524288u
 #define RECUR_AGAIN 1048576u  // spans one after the other, where a factor of one is not finite
 #define RECUR_GRAD_BETA 2097152u
+#define RECUR_BACK 4194304u  // spans of the gradient of the state, the last one first
 // Those that need the state before each token.
 #define RECUR_GRAD_DECAY (RECUR_GRAD_G | RECUR_GRAD_GAMMA | RECUR_GRAD_GK | RECUR_GRAD_GV)
 
@@ -41,6 +42,12 @@
 
 // The log decay of padding beside decays of any size: the lowest float.
 #define RECUR_LOWEST_DECAY (-3.4028234e38f)
+
+// Log decays above this have factors that floats may not hold: kernels hold minus a share of such a
+// decay, of which two, or the largest that has a factor, say the same of every state: it is 0, or
+// what comes of it is beyond a float, too.
+#define RECUR_MOST_DECAY 88.0f
+#define RECUR_LARGEST_SHARE 88.72f
 
 // The factor of a span that is too small for a float, but not 0: the least normal one.
 #define RECUR_LEAST_FACTOR 1.17549435e-38f

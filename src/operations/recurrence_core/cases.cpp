@@ -153,6 +153,13 @@ std::vector<Case> conformance_cases(const RecurrenceSlots& slots, DType dtype) {
     burst.key_gate = true;
     add("burst", "an empty state stays empty, however fast it grows", burst, "burst");
   }
+  if (is_recurrent(slots) || is_gated_delta(slots)) {
+    Sizes leap{.tokens = 21, .heads = 2, .key_dim = 13, .value_dim = 7};
+    leap.key_gate = leap.final = true;
+    add("leap", "factors beyond what a float holds leave an empty state empty", leap, "leap");
+    leap.gv = true;
+    if (is_recurrent(slots)) add("leap_values", "the same where values decay, too", leap, "leap");
+  }
   add("not_finite", "NaN and infinity reach what comes after their token only", strong,
       "not_finite");
   packed.reverse = true;

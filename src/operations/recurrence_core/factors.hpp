@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/tensors/rounding.hpp"
 
@@ -12,14 +13,17 @@ namespace tessera::operations::recurrence {
 // exp of a log decay, and what float may be off by, relative. The functions of devices are good to
 // 3 units in the last place in OpenCL, and to 3 + 2 |x| in Vulkan; x is a sum of terms, each of
 // which is rounded. What is below the smallest float may be lost.
+inline constexpr double kMostDouble = std::numeric_limits<double>::max();
 struct Factor {
   double value = 0, error = 0, lost = 0;
 };
 inline Factor factor_of(double exponent, double size) {
   Factor factor{.value = std::exp(exponent)};
+  // Nothing is left of an empty state, however fast it grows.
+  if (std::isfinite(exponent)) factor.value = std::min(factor.value, kMostDouble);
   if (exponent == 0 && size == 0) return factor;
   factor.error = kUnitF32 * (8 + 8 * std::min(size, 256.0));
-  factor.lost = factor.value < 0x1p-125 ? 0x1p-125 : 0;
+  factor.lost = std::isfinite(exponent) && factor.value < 0x1p-125 ? 0x1p-125 : 0;
   return factor;
 }
 

@@ -77,6 +77,23 @@ void grow_nothing(const RecurrenceProblem& call, std::span<HostTensor> tensors, 
   tensors[slot].write(values);
 }
 
+// Decays of more than a float has a factor for, where the state is empty: before the first token,
+// and, forward, after one without a key that empties it.
+void leap(const RecurrenceProblem& call, std::span<HostTensor> tensors, std::size_t slot) {
+  constexpr double kDecay = 300;
+  std::vector<double> values = tensors[slot].read();
+  const std::size_t row = values.size() / static_cast<std::size_t>(call.batch * call.tokens);
+  const bool is_key = slot == call.slots.key;
+  if (!is_key) std::fill_n(values.begin(), row, kDecay);
+  if (!call.slots.backward()) {
+    const auto at = values.begin() +
+                    static_cast<std::ptrdiff_t>(static_cast<std::size_t>(call.tokens / 2) * row);
+    std::fill_n(at, row, is_key ? 0 : -std::numeric_limits<double>::infinity());
+    if (!is_key) std::fill_n(at + static_cast<std::ptrdiff_t>(row), row, kDecay);
+  }
+  tensors[slot].write(values);
+}
+
 // NaN or infinity in one element of a token behind the middle.
 void spoil(const RecurrenceProblem& call, std::span<HostTensor> tensors, std::size_t slot) {
   std::vector<double> values = tensors[slot].read();
@@ -105,7 +122,8 @@ void hide_rows(const RecurrenceProblem& call, std::span<HostTensor> tensors, std
 // Kinds of data: "normal"; "gap", sequences begin after the first row and end before the last, and
 // rows outside are NaN; "out_of_range", boundaries beyond the tokens; "decreasing", boundaries that
 // do not ascend; "strong", "reset" and "growing" decays; "opposed" ones, which cancel out; "burst",
-// large growth before there is a key; "not_finite", NaN and infinity in some tokens.
+// large growth before there is a key; "leap", growth beyond a float of an empty state;
+// "not_finite", NaN and infinity in some tokens.
 void fill_recurrence(const Problem& problem, const Case& shape, std::span<HostTensor> tensors) {
   const auto& call = problem.as<RecurrenceProblem>();
   const RecurrenceSlots& slots = call.slots;
@@ -128,6 +146,7 @@ void fill_recurrence(const Problem& problem, const Case& shape, std::span<HostTe
     if (call.packed && shape.data == "gap" && has_rows) hide_rows(call, tensors, slot);
     if (shape.data == "burst" && (slot == slots.key || slot == slots.g))
       grow_nothing(call, tensors, slot);
+    if (shape.data == "leap" && (slot == slots.key || slot == slots.g)) leap(call, tensors, slot);
     if (shape.data == "not_finite" && has_rows) spoil(call, tensors, slot);
   }
 }

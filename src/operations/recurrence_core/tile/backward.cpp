@@ -33,8 +33,22 @@ abi::RecurArgs backward_arguments(const Problem& problem, const Config& config) 
   args.sums = narrow(scratch.sums);
   args.beta_shares = narrow(scratch.beta_shares);
   args.boundaries = narrow(4 * scratch.boundaries);
+  add_span_arguments(problem, config, scratch.spans, args);
   return args;
 }
+
+// Of the passes that go back.
+abi::RecurArgs gradient_arguments(const Problem& problem, const Config& config) {
+  abi::RecurArgs args = backward_arguments(problem, config);
+  add_span_arguments(problem, config, scratch_of(problem, config).gradient_spans, args);
+  return args;
+}
+
+constexpr abi::u32 kForth = RECUR_GRAD_QUERY | RECUR_GRAD_DECAY;
+constexpr abi::u32 kCombined =
+    RECUR_GRAD_QUERY | RECUR_GRAD_KEY | RECUR_GRAD_DECAY | RECUR_GRAD_BETA;
+constexpr abi::u32 kBack =
+    RECUR_GRAD_KEY | RECUR_GRAD_VALUE | RECUR_GRAD_DECAY | RECUR_GRAD_INITIAL;
 
 bool wants(const Problem& problem, abi::u32 gradients) {
   return (arguments_of(problem).features & gradients) != 0;
@@ -50,7 +64,7 @@ Pass new_pass(const std::string& name, abi::u32 gradients, std::vector<std::size
   pass.axes = tile_axes;
   pass.groups = [gradients](const Problem& problem, const Config& config) {
     if (!wants(problem, gradients)) return Dim3{0, 0, 0};
-    return groups_of(units_of(call_of(problem), columns_of(config)));
+    return span_groups(problem, config);
   };
   pass.args = [](const Problem& problem, const Config& config) {
     return argument_bytes(backward_arguments(problem, config));
@@ -60,16 +74,21 @@ Pass new_pass(const std::string& name, abi::u32 gradients, std::vector<std::size
 
 // Forward and back.
 std::vector<Pass> decay_passes(const RecurrenceSlots& slots) {
-  constexpr abi::u32 kBack =
-      RECUR_GRAD_KEY | RECUR_GRAD_VALUE | RECUR_GRAD_DECAY | RECUR_GRAD_INITIAL;
-  Pass states = new_pass("states", RECUR_GRAD_QUERY | RECUR_GRAD_DECAY,
+  Pass states = new_pass("states", kForth,
                          {slots.key, slots.value, slots.g, slots.gamma, slots.gk, slots.gv,
                           slots.initial_state, slots.grad_output, kScratch});
   Pass gradients = new_pass("gradients", kBack,
                             {slots.query, slots.key, slots.value, slots.g, slots.gamma, slots.gk,
                              slots.gv, slots.grad_output, slots.grad_final_state, slots.grad_value,
                              slots.grad_gv, slots.grad_initial_state, kScratch});
-  return {std::move(states), std::move(gradients)};
+  gradients.args = [](const Problem& problem, const Config& config) {
+    return argument_bytes(gradient_arguments(problem, config));
+  };
+  std::vector<Pass> passes = span_passes(slots);
+  passes.push_back(gradient_spans_pass(slots));
+  passes.push_back(std::move(states));
+  passes.push_back(std::move(gradients));
+  return passes;
 }
 
 // Forward and back for delta rules, whose gradients all need the states.
@@ -104,14 +123,47 @@ BackwardScratch scratch_of(const Problem& problem, const Config& config) {
     return begin;
   };
   scratch.kept = add(decay || delta, segments * call.heads * tiles * state);
-  scratch.inner = add(decay || delta, units_of(call, columns_of(config)) * segment * state);
+  scratch.inner = add(decay || delta, spans_of(problem, config) *
+                                          units_of(call, columns_of(config)) * segment * state);
   scratch.dquery_shares = add(true, shares);
   scratch.dkey_shares = add(true, shares);
   scratch.decay_shares = add(decay, shares);
   scratch.sums = add(decay, ceil_div(rows_of(call), 4));
   scratch.beta_shares = add(delta, ceil_div(tiles * rows_of(call), 4));
+  const auto of_spans = static_cast<std::int64_t>(span_bytes(problem, config) / 16 + 1);
+  scratch.spans = add(spans_of(problem, config) > 1, of_spans);
+  scratch.gradient_spans = add(spans_of(problem, config) > 1, of_spans);
   scratch.boundaries = add(call.packed, call.sequences / 4 + 1);
   return scratch;
+}
+
+std::vector<Step> backward_steps(const Problem& problem, const Config& config) {
+  std::vector<Step> steps;
+  const auto add = [&](const char* pass, abi::u32 gradients) {
+    if (wants(problem, gradients)) steps.push_back(LaunchStep{.pass = pass});
+  };
+  if (call_of(problem).packed) steps.push_back(LaunchStep{.pass = "boundaries"});
+  const bool spans = spans_of(problem, config) > 1;
+  if (spans && wants(problem, kForth)) {
+    abi::RecurArgs args = backward_arguments(problem, config);
+    args.scale = 1;
+    add_span_steps(problem, config, "spans", args, steps);
+  }
+  if (spans && wants(problem, kBack)) {
+    abi::RecurArgs args = gradient_arguments(problem, config);
+    args.features ^= RECUR_REVERSE;
+    args.features &= ~RECUR_INITIAL;
+    args.features |= RECUR_BACK | ((args.features & RECUR_FINAL) != 0 ? RECUR_INITIAL : 0U);
+    args.key = args.query;
+    args.value = args.result;
+    args.initial_state = args.final_state;
+    add_span_steps(problem, config, "back", args, steps);
+  }
+  add("states", kForth);
+  add("gradients", kBack);
+  add("combine", kCombined);
+  add("gamma", RECUR_GRAD_GAMMA);
+  return steps;
 }
 
 std::vector<Pass> backward_passes(const RecurrenceSlots& slots) {
@@ -120,8 +172,6 @@ std::vector<Pass> backward_passes(const RecurrenceSlots& slots) {
                 boundaries_pass(slots, [](const Problem& problem, const Config& config) {
                   return 16 * scratch_of(problem, config).boundaries;
                 }));
-  constexpr abi::u32 kCombined =
-      RECUR_GRAD_QUERY | RECUR_GRAD_KEY | RECUR_GRAD_DECAY | RECUR_GRAD_BETA;
   Pass combine = new_pass(
       "combine", kCombined,
       {kScratch, slots.grad_query, slots.grad_key, slots.grad_g, slots.grad_gk, slots.grad_beta});

@@ -17,10 +17,8 @@ UNROLL for (u32 r = 0u; r < ROWS; r += 4u) {
   gradient[r + 3u] += output_gradient * query.w;
   slope += gradient[r] * key.x + gradient[r + 1u] * key.y;
   slope += gradient[r + 2u] * key.z + gradient[r + 3u] * key.w;
-  state[r] = SCRATCH(RECUR_INNER(block + t, r)) * decay.x;
-  state[r + 1u] = SCRATCH(RECUR_INNER(block + t, r + 1u)) * decay.y;
-  state[r + 2u] = SCRATCH(RECUR_INNER(block + t, r + 2u)) * decay.z;
-  state[r + 3u] = SCRATCH(RECUR_INNER(block + t, r + 3u)) * decay.w;
+  UNROLL for (u32 i = 0u; i < 4u; ++i) state[r + i] = SCRATCH(RECUR_INNER(block + t, r + i));
+  RECUR_DECAY(state)
   found += state[r] * key.x + state[r + 1u] * key.y;
   found += state[r + 2u] * key.z + state[r + 3u] * key.w;
 }
@@ -53,10 +51,7 @@ UNROLL for (u32 r = 0u; r < ROWS; r += 4u) {
         MAKE_FLOAT4(dot(gradient[r], state[r]), dot(gradient[r + 1u], state[r + 1u]),
                     dot(gradient[r + 2u], state[r + 2u]), dot(gradient[r + 3u], state[r + 3u]));
   }
-  gradient[r] *= decay.x;
-  gradient[r + 1u] *= decay.y;
-  gradient[r + 2u] *= decay.z;
-  gradient[r + 3u] *= decay.w;
+  RECUR_DECAY(gradient)
 }
 // Every part has the sums: the first one's count.
 if (part == 0u) {

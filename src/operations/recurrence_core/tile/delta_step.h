@@ -8,10 +8,7 @@ FLOAT4 found = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
 UNROLL for (u32 r = 0u; r < ROWS; r += 4u) {
   const u32 at = t * RECUR_KEY_FOURS + (part * ROWS + r) / 4u;
   const FLOAT4 key = SPACE(RECUR_KEYS + at), decay = SPACE(RECUR_DECAYS + at);
-  state[r] *= decay.x;
-  state[r + 1u] *= decay.y;
-  state[r + 2u] *= decay.z;
-  state[r + 3u] *= decay.w;
+  RECUR_DECAY(state)
   found += state[r] * key.x + state[r + 1u] * key.y;
   found += state[r + 2u] * key.z + state[r + 3u] * key.w;
 }

@@ -42,17 +42,7 @@ for (u32 block = 0u; block < count; block += TOKENS) {
 #ifndef RECUR_DELTA
       const FLOAT4 key = SPACE(RECUR_KEYS + at);
       const FLOAT4 decay = SPACE(RECUR_DECAYS + at);
-      if (RECUR_HAS(RECUR_GV)) {
-        state[r] *= RECUR_EXP(value_decay + decay.x);
-        state[r + 1u] *= RECUR_EXP(value_decay + decay.y);
-        state[r + 2u] *= RECUR_EXP(value_decay + decay.z);
-        state[r + 3u] *= RECUR_EXP(value_decay + decay.w);
-      } else {
-        state[r] *= decay.x;
-        state[r + 1u] *= decay.y;
-        state[r + 2u] *= decay.z;
-        state[r + 3u] *= decay.w;
-      }
+      RECUR_DECAY(state)
       state[r] += value * key.x;
       state[r + 1u] += value * key.y;
       state[r + 2u] += value * key.z;

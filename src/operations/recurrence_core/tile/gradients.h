@@ -2,6 +2,7 @@
 // The body of recurrence/tile/gradients.cl and gradients.comp. Text for OpenCL C and GLSL.
 
 #include "operations/recurrence_core/tile/sequence.h"
+#include "operations/recurrence_core/tile/steps.h"
 
 // Delta rules have no registers left for several lanes' shares at a time.
 #ifdef RECUR_DELTA
@@ -16,15 +17,21 @@ FLOAT4 state[ROWS];
 UNROLL for (u32 r = 0u; r < ROWS; ++r) {
   const u32 k = part * ROWS + r;
   state[r] = gradient[r] = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
-  if (RECUR_HAS(RECUR_FINAL) && k < ARGS(key_dim) && left > 0u)
-    gradient[r] = LOAD_DFINAL(RECUR_STATE(final_state, k) + column, left);
+  if (k < ARGS(key_dim) && left > 0u) {
+    if (span + 1u < spans) {
+      gradient[r] = SCRATCH(RECUR_SPAN_STATE(spans - 1u - span, r));
+    } else if (RECUR_HAS(RECUR_FINAL)) {
+      gradient[r] = LOAD_DFINAL(RECUR_STATE(final_state, k) + column, left);
+    }
+  }
 }
 
 const float decay_of_head = RECUR_DECAY_OF_HEAD;
 const u32 key_fours = (ARGS(key_dim) + 3u) / 4u;
-for (u32 segments = (length + ARGS(segment) - 1u) / ARGS(segment); segments > 0u; --segments) {
-  const u32 segment = segments - 1u, segment_first = segment * ARGS(segment);
-  const u32 segment_tokens = min(ARGS(segment), length - segment_first);
+for (u32 segments = (count + ARGS(segment) - 1u) / ARGS(segment); segments > 0u; --segments) {
+  const u32 segment = first / ARGS(segment) + segments - 1u;
+  const u32 segment_first = segment * ARGS(segment);
+  const u32 segment_tokens = min(ARGS(segment), first + count - segment_first);
   // The states of the segment once more, where they are needed.
   const u32 again = RECUR_KEEPS_STATES ? segment_tokens : 0u;
   if (again > 0u) {
@@ -46,10 +53,11 @@ for (u32 segments = (length + ARGS(segment) - 1u) / ARGS(segment); segments > 0u
         const u32 at = t * RECUR_KEY_FOURS + (part * ROWS + r) / 4u;
         const FLOAT4 key = SPACE(RECUR_KEYS + at), decay = SPACE(RECUR_DECAYS + at);
         UNROLL for (u32 i = 0u; i < 4u; ++i) SCRATCH(RECUR_INNER(block + t, r + i)) = state[r + i];
-        state[r] = state[r] * RECUR_FACTOR(decay.x) + value * key.x;
-        state[r + 1u] = state[r + 1u] * RECUR_FACTOR(decay.y) + value * key.y;
-        state[r + 2u] = state[r + 2u] * RECUR_FACTOR(decay.z) + value * key.z;
-        state[r + 3u] = state[r + 3u] * RECUR_FACTOR(decay.w) + value * key.w;
+        RECUR_DECAY(state)
+        state[r] += value * key.x;
+        state[r + 1u] += value * key.y;
+        state[r + 2u] += value * key.z;
+        state[r + 3u] += value * key.w;
       }
 #endif
     }
@@ -86,20 +94,19 @@ for (u32 segments = (length + ARGS(segment) - 1u) / ARGS(segment); segments > 0u
                                    dot(gradient[r + 2u], value), dot(gradient[r + 3u], value));
         dvalue += gradient[r] * key.x + gradient[r + 1u] * key.y;
         dvalue += gradient[r + 2u] * key.z + gradient[r + 3u] * key.w;
-        gradient[r] *= RECUR_FACTOR(decay.x);
-        gradient[r + 1u] *= RECUR_FACTOR(decay.y);
-        gradient[r + 2u] *= RECUR_FACTOR(decay.z);
-        gradient[r + 3u] *= RECUR_FACTOR(decay.w);
+        RECUR_DECAY_FIRST(gradient)
         if (RECUR_HAS(RECUR_GRAD_DECAY)) {
           const FLOAT4 one = MAKE_FLOAT4(1.0f, 1.0f, 1.0f, 1.0f);
-          const FLOAT4 a = gradient[r] * SCRATCH(RECUR_INNER(block + t, r));
-          const FLOAT4 b = gradient[r + 1u] * SCRATCH(RECUR_INNER(block + t, r + 1u));
-          const FLOAT4 c = gradient[r + 2u] * SCRATCH(RECUR_INNER(block + t, r + 2u));
-          const FLOAT4 d = gradient[r + 3u] * SCRATCH(RECUR_INNER(block + t, r + 3u));
+          UNROLL for (u32 i = 0u; i < 4u; ++i) state[r + i] =
+              SCRATCH(RECUR_INNER(block + t, r + i));
+          RECUR_DECAY_REST(state)
+          const FLOAT4 a = gradient[r] * state[r], b = gradient[r + 1u] * state[r + 1u];
+          const FLOAT4 c = gradient[r + 2u] * state[r + 2u], d = gradient[r + 3u] * state[r + 3u];
           SPACE(share + RECUR_KEY_SHARES) =
               MAKE_FLOAT4(dot(a, one), dot(b, one), dot(c, one), dot(d, one));
           dgv += (a + b) + (c + d);
         }
+        RECUR_DECAY_REST(gradient)
       }
 #endif
       const u32 share = RECUR_SHARES + 2u * RECUR_KEY_SHARES + t * RECUR_ITEMS + item;
@@ -155,7 +162,7 @@ for (u32 segments = (length + ARGS(segment) - 1u) / ARGS(segment); segments > 0u
   }
 }
 
-if (RECUR_HAS(RECUR_GRAD_INITIAL) && left > 0u) {
+if (RECUR_HAS(RECUR_GRAD_INITIAL) && span == 0u && left > 0u) {
   UNROLL for (u32 r = 0u; r < ROWS; ++r) {
     const u32 k = part * ROWS + r;
     if (k < ARGS(key_dim)) STORE_DINITIAL(gradient[r], RECUR_STATE(dinitial, k) + column, left);

@@ -28,7 +28,7 @@ for (u32 i = item; i < block_tokens * RECUR_KEY_FOURS; i += RECUR_ITEMS) {
   SPACE(RECUR_QUERIES + i) = query;
 #endif
   SPACE(RECUR_KEYS + i) = key;
-  SPACE(RECUR_DECAYS + i) = RECUR_HAS(RECUR_GV) ? decay : RECUR_EXP(decay);
+  SPACE(RECUR_DECAYS + i) = RECUR_HAS(RECUR_GV) ? decay : RECUR_HELD(decay);
 }
 for (u32 i = item; i < block_tokens * WG_X; i += RECUR_ITEMS) {
   const u32 token = RECUR_TOKEN(block_first + i / WG_X);

@@ -2,6 +2,7 @@
 // Sequences in spans that work-groups share: what each span makes of an empty state, then the state
 // before each of them; the kernels that take steps go on from there.
 #include <algorithm>
+#include <utility>
 
 #include "operations/common/launch.hpp"
 #include "operations/recurrence_core/launch.hpp"
@@ -27,13 +28,12 @@ std::int64_t factors_of(const Config& config) {
   return std::int64_t{config.at("ROWS")} * config.group().y;
 }
 
-Pass spans_pass(const RecurrenceSlots& slots) {
+Pass spans_pass(const std::string& name, std::vector<std::size_t> bindings) {
   Pass pass;
-  pass.name = "spans";
+  pass.name = name;
   pass.opencl = {.file = "recurrence/tile/spans.cl", .entry = "recurrence_spans"};
   pass.vulkan = {.file = "recurrence/tile/spans.comp", .entry = "main"};
-  pass.bindings = {slots.key, slots.value,         slots.g, slots.gamma, slots.gk,
-                   slots.gv,  slots.initial_state, kScratch};
+  pass.bindings = std::move(bindings);
   pass.axes = tile_axes;
   pass.groups = span_groups;
   pass.args = [](const Problem& problem, const Config&) {
@@ -81,11 +81,18 @@ std::vector<Pass> span_passes(const RecurrenceSlots& slots) {
     return Dim3{static_cast<std::uint32_t>(std::clamp<std::int64_t>(groups, 1, 16384))};
   };
   carry.args = [](const Problem&, const Config&) { return argument_bytes(abi::RecurSpanArgs{}); };
-  return {spans_pass(slots), std::move(carry)};
+  return {spans_pass("spans", {slots.key, slots.value, slots.g, slots.gamma, slots.gk, slots.gv,
+                               slots.initial_state, kScratch}),
+          std::move(carry)};
 }
 
-void add_span_steps(const Problem& problem, const Config& config, const abi::RecurArgs& args,
-                    std::vector<Step>& steps) {
+Pass gradient_spans_pass(const RecurrenceSlots& slots) {
+  return spans_pass("back", {slots.query, slots.grad_output, slots.g, slots.gamma, slots.gk,
+                             slots.gv, slots.grad_final_state, kScratch});
+}
+
+void add_span_steps(const Problem& problem, const Config& config, const std::string& pass,
+                    const abi::RecurArgs& args, std::vector<Step>& steps) {
   abi::RecurSpanArgs carry{};
   carry.vectors = static_cast<abi::u32>(vectors_of(problem, config));
   carry.rows = config.at("ROWS");
@@ -98,11 +105,11 @@ void add_span_steps(const Problem& problem, const Config& config, const abi::Rec
   // Nobody asks what the last span makes.
   const Dim3 groups =
       groups_of((spans_of(problem, config) - 1) * units_of(call_of(problem), columns_of(config)));
-  steps.push_back(LaunchStep{.pass = "spans", .groups = groups, .args = argument_bytes(args)});
+  steps.push_back(LaunchStep{.pass = pass, .groups = groups, .args = argument_bytes(args)});
   steps.push_back(LaunchStep{.pass = "carry", .args = argument_bytes(carry)});
   abi::RecurArgs again = args;
   again.features |= RECUR_AGAIN;
-  steps.push_back(LaunchStep{.pass = "spans",
+  steps.push_back(LaunchStep{.pass = pass,
                              .groups = groups_of(units_of(call_of(problem), columns_of(config))),
                              .args = argument_bytes(again)});
 }

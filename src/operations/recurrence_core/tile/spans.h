@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The body of recurrence/tile/spans.cl and spans.comp: what a span makes of nothing, or the first
-// one of the state before it, and the factors that it has for a state before it. A factor that is
+// one of the state before it, and the factors that it has for a state before it. With RECUR_BACK it
+// is the gradient of the state, from the last step to the first: queries and gradients of outputs
+// stand for keys and values, and what joins a token decays with it. A factor that is
 // not finite says nothing of that state, so a launch behind recurrence/tile/carry takes the spans
 // of such units one after the other. Text for OpenCL C and GLSL.
 
@@ -22,7 +24,7 @@ UNROLL for (u32 r = 0u; r < ROWS; ++r) {
     state[r] = LOAD_INITIAL(RECUR_STATE(initial_state, k) + column, left);
 }
 
-const bool again = RECUR_HAS(RECUR_AGAIN);
+const bool again = RECUR_HAS(RECUR_AGAIN), back = RECUR_HAS(RECUR_BACK);
 u32 rounds = 1u;
 WILD(item) = 0;
 if (again && span == 0u) {  // launches may have more work-groups than units
@@ -43,24 +45,32 @@ for (u32 round = 0u; round < rounds; ++round) {
   const u32 here = span + round;
   first = here * most;
   count = first < length ? min(most, length - first) : 0u;
+  if (back) {
+    const u32 stop = min((spans - here) * most, length);
+    count = stop - min((spans - 1u - here) * most, length);
+    first = length - stop;
+  }
   for (u32 done = 0u; done < count; done += TOKENS) {
     const u32 block_tokens = min(TO_U32(TOKENS), count - done);
     const u32 block_first = first + done;
 #include "operations/recurrence_core/tile/load.h"
     RECUR_BARRIER();
     for (u32 t = 0u; t < block_tokens; ++t) {
-      const FLOAT4 value = SPACE(RECUR_VALUES + t * WG_X + lane);
+      const FLOAT4 value = SPACE(RECUR_VALUES + t * WG_X + lane) * ARGS(scale);
       UNROLL for (u32 r = 0u; r < ROWS; r += 4u) {
         const u32 at = t * RECUR_KEY_FOURS + (part * ROWS + r) / 4u;
         const FLOAT4 key = SPACE(RECUR_KEYS + at), decay = SPACE(RECUR_DECAYS + at);
-        state[r] = state[r] * decay.x + value * key.x;
-        state[r + 1u] = state[r + 1u] * decay.y + value * key.y;
-        state[r + 2u] = state[r + 2u] * decay.z + value * key.z;
-        state[r + 3u] = state[r + 3u] * decay.w + value * key.w;
-        factor[r] = RECUR_LONGER(factor[r], decay.x);
-        factor[r + 1u] = RECUR_LONGER(factor[r + 1u], decay.y);
-        factor[r + 2u] = RECUR_LONGER(factor[r + 2u], decay.z);
-        factor[r + 3u] = RECUR_LONGER(factor[r + 3u], decay.w);
+        const FLOAT4 whole = RECUR_FIRST(decay) * RECUR_HALF(decay) * RECUR_HALF(decay);
+        if (!back) RECUR_DECAY(state)
+        state[r] += value * key.x;
+        state[r + 1u] += value * key.y;
+        state[r + 2u] += value * key.z;
+        state[r + 3u] += value * key.w;
+        if (back) RECUR_DECAY(state)
+        factor[r] = RECUR_LONGER(factor[r], whole.x);
+        factor[r + 1u] = RECUR_LONGER(factor[r + 1u], whole.y);
+        factor[r + 2u] = RECUR_LONGER(factor[r + 2u], whole.z);
+        factor[r + 3u] = RECUR_LONGER(factor[r + 3u], whole.w);
       }
     }
     RECUR_BARRIER();

@@ -2,19 +2,26 @@
 // The body of recurrence/tile/states.cl and states.comp. Text for OpenCL C and GLSL.
 
 #include "operations/recurrence_core/tile/sequence.h"
+#include "operations/recurrence_core/tile/steps.h"
 
 FLOAT4 state[ROWS];
 UNROLL for (u32 r = 0u; r < ROWS; ++r) {
   const u32 k = part * ROWS + r;
   state[r] = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
-  if (RECUR_HAS(RECUR_INITIAL) && k < ARGS(key_dim) && left > 0u)
-    state[r] = LOAD_INITIAL(RECUR_STATE(initial_state, k) + column, left);
+  if (k < ARGS(key_dim) && left > 0u) {
+    if (span > 0u) {
+      state[r] = SCRATCH(RECUR_SPAN_STATE(span, r));
+    } else if (RECUR_HAS(RECUR_INITIAL)) {
+      state[r] = LOAD_INITIAL(RECUR_STATE(initial_state, k) + column, left);
+    }
+  }
 }
 
 const float decay_of_head = RECUR_DECAY_OF_HEAD;
 const u32 key_fours = (ARGS(key_dim) + 3u) / 4u;
-for (u32 block_first = 0u; block_first < length; block_first += TOKENS) {
-  const u32 block_tokens = min(TO_U32(TOKENS), length - block_first);
+for (u32 done = 0u; done < count; done += TOKENS) {
+  const u32 block_first = first + done;
+  const u32 block_tokens = min(TO_U32(TOKENS), count - done);
   if (RECUR_KEEPS_STATES && block_first % ARGS(segment) == 0u) {
     UNROLL for (u32 r = 0u; r < ROWS; ++r) SCRATCH(RECUR_KEPT(block_first / ARGS(segment), r)) =
         state[r];
@@ -33,10 +40,11 @@ for (u32 block_first = 0u; block_first < length; block_first += TOKENS) {
 #ifndef RECUR_DELTA
       const u32 at = t * RECUR_KEY_FOURS + (part * ROWS + r) / 4u;
       const FLOAT4 key = SPACE(RECUR_KEYS + at), decay = SPACE(RECUR_DECAYS + at);
-      state[r] = state[r] * RECUR_FACTOR(decay.x) + value * key.x;
-      state[r + 1u] = state[r + 1u] * RECUR_FACTOR(decay.y) + value * key.y;
-      state[r + 2u] = state[r + 2u] * RECUR_FACTOR(decay.z) + value * key.z;
-      state[r + 3u] = state[r + 3u] * RECUR_FACTOR(decay.w) + value * key.w;
+      RECUR_DECAY(state)
+      state[r] += value * key.x;
+      state[r + 1u] += value * key.y;
+      state[r + 2u] += value * key.z;
+      state[r + 3u] += value * key.w;
 #endif
       SPACE(RECUR_SHARES + (t * WG_X + lane) * RECUR_KEY_FOURS + (part * ROWS + r) / 4u) =
           MAKE_FLOAT4(dot(state[r], output_gradient), dot(state[r + 1u], output_gradient),

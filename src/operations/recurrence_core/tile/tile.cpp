@@ -25,9 +25,9 @@ std::vector<Tunable> tunables(const RecurrenceSlots& slots) {
     list.push_back({.id = 31, .name = "SEGMENT", .fallback = 64, .launch_only = true});
   } else {
     list.push_back({.id = 30, .name = "LAUNCH", .fallback = 0, .launch_only = true});
-    if (slots.delta()) return list;
-    list.push_back({.id = 32, .name = "SPANS", .fallback = 1, .launch_only = true});
   }
+  if (!slots.delta())
+    list.push_back({.id = 32, .name = "SPANS", .fallback = 1, .launch_only = true});
   return list;
 }
 
@@ -94,8 +94,11 @@ Config cpu_config(const Problem& problem, const DeviceProfile& profile) {
   const bool small = key_dim <= 16 && profile.backend != Backend::kVulkan;
   config.set("WG_Y", small ? 2 : large ? 64 : 16);
   if (backward) {
-    config.set("TOKENS", large ? 1 : 2);
-    config.set("SEGMENT", 8);
+    // Spans by the program that forward has.
+    config.set("TOKENS", large ? 1 : small ? 3 : 2);
+    config.set("SEGMENT", small ? 9 : 8);
+    if (!delta)
+      config.set("SPANS", key_dim <= 16 && !problem.has(call_of(problem).slots.gv) ? 3 : 1);
     return config;
   }
   config.set("TOKENS", large ? 2 : 3);
@@ -120,6 +123,16 @@ void add_spans(const Problem& problem, const DeviceProfile& profile, std::uint32
   const std::int64_t spans =
       fits ? std::min({wanted / std::max<std::int64_t>(units, 1), most, std::int64_t{1024}}) : 1;
   config.set("SPANS", static_cast<std::uint32_t>(std::max<std::int64_t>(spans, 1)));
+}
+
+// Spans on the way back each hold the states of a segment in scratch: 1 GiB of all, at most.
+void limit_spans(const Problem& problem, Config& config) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 30;
+  const BackwardScratch scratch = scratch_of(problem, config);
+  const std::uint64_t held = 16 * (scratch.dquery_shares - scratch.inner);
+  if (held <= kMost) return;
+  const auto spans = static_cast<std::uint64_t>(spans_of(problem, config));
+  config.set("SPANS", static_cast<std::uint32_t>(std::max<std::uint64_t>(1, spans * kMost / held)));
 }
 
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
@@ -155,12 +168,14 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
     // By ocloc 13 of 128 registers spill with the least that an item takes.
     if (backward && !call_of(problem).slots.delta() && is_xe_hpg(profile))
       config.set(std::string(kLargeRegisters), 1);
-    if (backward || call_of(problem).slots.delta()) {
+    if (call_of(problem).slots.delta()) {
       if (std::ranges::count(list, config) == 0) list.push_back(std::move(config));
       continue;
     }
-    for (const std::uint32_t busy : {8U, 16U, 4U}) {
+    for (const std::uint32_t busy : {8U, 16U, 4U, 0U}) {  // at last, one where scratch is short
+      if (busy == 0 && !backward) continue;
       add_spans(problem, profile, busy, config);
+      if (backward) limit_spans(problem, config);
       if (std::ranges::count(list, config) == 0) list.push_back(config);
     }
   }
@@ -218,7 +233,9 @@ std::vector<Step> steps(const Problem& problem, const Config& config) {
     abi::RecurArgs args = all;
     args.segment = config.at("TOKENS");
     add_span_arguments(problem, config, 0, args);
-    add_span_steps(problem, config, args, list);
+    abi::RecurArgs of_spans = args;
+    of_spans.scale = 1;
+    add_span_steps(problem, config, "spans", of_spans, list);
     list.push_back(LaunchStep{.pass = "forward", .args = argument_bytes(args)});
     return list;
   }
@@ -280,6 +297,7 @@ std::optional<Way> tile_way(const RecurrenceSlots& slots) {
       return scratch_of(problem, config).bytes();
     };
     variant.passes = backward_passes(slots);
+    if (!slots.delta()) variant.steps = backward_steps;
   } else {
     variant.rejects = rejects;
     variant.scratch_bytes = [](const Problem& problem, const Config& config) {
@@ -291,7 +309,7 @@ std::optional<Way> tile_way(const RecurrenceSlots& slots) {
     variant.steps = steps;
   }
   return Way{.variant = std::move(variant),
-             .rule = {.why = "runs everywhere",
+             .rule = {.why = "runs everywhere; GPUs take spans of long sequences at once",
                       .when = [](const Problem&, const DeviceProfile&) { return true; },
                       .config = first_config}};
 }

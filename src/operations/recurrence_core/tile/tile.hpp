@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "operations/recurrence_core/args.h"
@@ -21,19 +22,21 @@ std::uint64_t span_bytes(const Problem& problem, const Config& config);
 void add_span_arguments(const Problem& problem, const Config& config, std::uint64_t begin,
                         abi::RecurArgs& args);
 std::vector<Pass> span_passes(const RecurrenceSlots& slots);
+Pass gradient_spans_pass(const RecurrenceSlots& slots);  // "back": the same of the state's gradient
 Dim3 span_groups(const Problem& problem, const Config& config);
-// The launches of both passes.
-void add_span_steps(const Problem& problem, const Config& config, const abi::RecurArgs& args,
-                    std::vector<Step>& steps);
+// The launches of "spans" or "back", and of "carry".
+void add_span_steps(const Problem& problem, const Config& config, const std::string& pass,
+                    const abi::RecurArgs& args, std::vector<Step>& steps);
 
 // Scratch of a backward call: where each part begins, in vectors of four floats.
 struct BackwardScratch {
   std::uint64_t kept = 0, inner = 0, dquery_shares = 0, dkey_shares = 0, decay_shares = 0;
-  std::uint64_t sums = 0, beta_shares = 0, boundaries = 0, end = 0;
+  std::uint64_t sums = 0, beta_shares = 0, spans = 0, gradient_spans = 0, boundaries = 0, end = 0;
   std::uint64_t bytes() const { return 16 * end; }
 };
 BackwardScratch scratch_of(const Problem& problem, const Config& config);
 
 std::vector<Pass> backward_passes(const RecurrenceSlots& slots);
+std::vector<Step> backward_steps(const Problem& problem, const Config& config);
 
 }  // namespace tessera::operations::recurrence
