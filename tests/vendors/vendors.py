@@ -18,7 +18,6 @@ import tempfile
 
 import kept
 import offline
-import report
 import rules
 import sample
 
