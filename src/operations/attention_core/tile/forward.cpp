@@ -32,7 +32,7 @@ AttentionTiling tiling(const Problem& problem, const Config& config) {
           .pack = packs ? static_cast<std::uint32_t>(call.group()) : 1,
           .splits = splits_of(config),
           .maps = !call.is_paged(),
-          .listed = call.is_paged() && call.packed ? rows : 0};
+          .listed = is_listed(problem) ? rows : 0};
 }
 
 Dim3 groups(const Problem& problem, const Config& config) {
@@ -213,6 +213,7 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
     return "has a work-group that does not divide into tiles "
            "(operations/attention_core/tile/forward.h)";
   if (const Refusal no = rejects_splits(problem, config)) return no;
+  if (Refusal no = rejects_list(problem, tiling(problem, config), profile)) return no;
   return rejects_long_offsets(problem, profile, scratch_of(problem, tiling(problem, config)).end);
 }
 
@@ -221,6 +222,7 @@ Variant tile(const AttentionSlots& slots, std::string name, std::string idea, bo
                        .tiling = tiling,
                        .groups = groups,
                        .constants = code_constants,
+                       .is_listed = true,
                        .takes_codes = true};
   if (!subgroups) {
     kernel.opencl = "attention/tile/forward.cl";
