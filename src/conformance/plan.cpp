@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "runtime/plan.hpp"
 #include "selection/selector.hpp"
 #include "tessera/error.hpp"
 
