@@ -33,7 +33,7 @@ KERNEL void mean_backward(const global scalar* restrict y, const global int* res
         pool_end = pool.end;
         gradient = (float4)(0.0f);
         if (pool.row != NO_ROW) {
-          const uint count = POOL == POOL_MASK ? (uint)scratch[batch] : pool.end - pool.begin;
+          const uint count = MASKED ? (uint)scratch[batch] : pool.end - pool.begin;
           const size_t row =
               column.y + (size_t)batch * a.y_stride_batch + (size_t)pool.row * a.y_stride_row;
           gradient = load_column(y, row, column.left) * reciprocal_of(count);

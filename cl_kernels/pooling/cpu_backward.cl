@@ -29,7 +29,7 @@ KERNEL void mean_backward_cpu(const global scalar* restrict y, const global int*
       if (token >= pool.end) {
         pool = pool_of_token(lengths, cu_seqlens, scratch, &a, batch, token);
         if (pool.row != NO_ROW) {
-          const uint count = POOL == POOL_MASK ? (uint)scratch[batch] : pool.end - pool.begin;
+          const uint count = MASKED ? (uint)scratch[batch] : pool.end - pool.begin;
           const global scalar* from =
               y + block.y + batch * a.y_stride_batch + (size_t)pool.row * a.y_stride_row;
           for (uint i = 0; i < block.count; ++i) values[i] = load_scalar(from, i);

@@ -19,7 +19,7 @@ KERNEL void mean_prepare(const global uchar* restrict mask, const global int* re
                          global int* restrict scratch, const struct MeanPoolingArgs a) {
   local uint sums[WG_X];
   const uint item = get_local_id(0);
-  if (POOL == POOL_MASK) {
+  if (MASKED) {
     for (uint batch = get_group_id(0); batch < a.batch; batch += get_num_groups(0)) {
       uint sum = 0;
       for (uint token = item; token < a.tokens; token += WG_X)

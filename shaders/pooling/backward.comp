@@ -48,7 +48,7 @@ void main() {
         pool_end = pool.end;
         gradient = vec4(0.0);
         if (pool.row != NO_ROW) {
-          const uint count = POOL == POOL_MASK ? uint(scratch[batch]) : pool.end - pool.begin;
+          const uint count = MASKED != 0 ? uint(scratch[batch]) : pool.end - pool.begin;
           const uint row = column.y + batch * args.y_stride_batch + pool.row * args.y_stride_row;
           gradient = load_y(row, column.left) * reciprocal_of(count);
         }

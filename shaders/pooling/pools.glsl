@@ -41,15 +41,15 @@ LAST_AT_MOST(sequence_of_row, scratch, 0u, 1u)
 
 Pool pool_of_row(uint batch, uint row) {
   Pool pool = Pool(row, 0u, args.tokens);
-  if (POOL == POOL_CHUNKS) {
+  if (args.pool == POOL_CHUNKS) {
     pool.begin = row * args.chunk;
     pool.end = min(pool.begin + args.chunk, args.tokens);
-  } else if (POOL == POOL_LENGTHS) {
+  } else if (args.pool == POOL_LENGTHS) {
     pool.end =
         uint(clamp(lengths[args.index_offset + batch * args.index_stride], 0, int(args.tokens)));
-  } else if (POOL == POOL_SEQUENCES) {
+  } else if (args.pool == POOL_SEQUENCES) {
     pool = pool_of_sequence(row);
-  } else if (POOL == POOL_SEQUENCE_CHUNKS) {
+  } else if (args.pool == POOL_SEQUENCE_CHUNKS) {
     const uint sequence = sequence_of_row(args.sequences, int(row));
     pool = pool_of_sequence(sequence);
     const uint chunks = (pool.end - pool.begin + args.chunk - 1u) / args.chunk;
@@ -69,20 +69,20 @@ LAST_AT_MOST(sequence_of_token, cu_seqlens, args.index_offset, args.index_stride
 // [begin, end) either way.
 Pool pool_of_token(uint batch, uint token) {
   Pool pool = Pool(0u, 0u, args.tokens);
-  if (POOL == POOL_CHUNKS) {
+  if (args.pool == POOL_CHUNKS) {
     pool.row = token / args.chunk;
     pool.begin = pool.row * args.chunk;
     pool.end = min(pool.begin + args.chunk, args.tokens);
-  } else if (POOL == POOL_LENGTHS) {
+  } else if (args.pool == POOL_LENGTHS) {
     const uint tokens =
         uint(clamp(lengths[args.index_offset + batch * args.index_stride], 0, int(args.tokens)));
     pool = token < tokens ? Pool(0u, 0u, tokens) : Pool(NO_ROW, tokens, args.tokens);
-  } else if (POOL >= POOL_SEQUENCES) {
+  } else if (args.pool >= POOL_SEQUENCES) {
     const uint sequence = sequence_of_token(args.sequences, int(token));
     pool = pool_of_sequence(sequence);
     if (token < pool.begin || token >= pool.end) {
       pool = Pool(NO_ROW, token, token + 1u);
-    } else if (POOL == POOL_SEQUENCE_CHUNKS) {
+    } else if (args.pool == POOL_SEQUENCE_CHUNKS) {
       const uint chunk = (token - pool.begin) / args.chunk;
       pool.row = uint(scratch[sequence]) + chunk;
       pool.begin += chunk * args.chunk;
@@ -96,7 +96,7 @@ Pool pool_of_token(uint batch, uint token) {
 
 // The mask is read by words, which needs no 8-bit access; buffers end at a multiple of 4 bytes.
 bool is_counted(uint batch, uint token) {
-  if (POOL != POOL_MASK) return true;
+  if (MASKED == 0) return true;
   const uint at = args.index_offset + batch * args.index_stride + token * args.mask_stride;
   return (mask_words[at / 4u] >> (at % 4u * 8u) & 0xffu) != 0u;
 }

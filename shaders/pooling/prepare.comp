@@ -28,7 +28,7 @@ uint chunks_of(uint sequence) {
 
 void main() {
   const uint item = gl_LocalInvocationID.x;
-  if (POOL == POOL_MASK) {
+  if (MASKED != 0) {
     for (uint batch = gl_WorkGroupID.x; batch < args.batch; batch += gl_NumWorkGroups.x) {
       uint sum = 0u;
       for (uint token = item; token < args.tokens; token += WG_X)

@@ -21,9 +21,11 @@ namespace tessera::conformance {
 // kernels.
 struct Shared {
   Built built{};
-  std::map<std::string, std::vector<Config>>
-      pinned{};  // configurations that suffice, by variant and dtype
+  std::map<std::string, std::vector<Config>> pinned{};  // that suffice, by kernels_of()
 };
+
+// The files of a variant's kernels, and the storage types.
+std::string kernels_of(const Variant& variant, const StorageTypes& types, Backend backend);
 
 struct CheckOptions {
   std::string only{};              // run cases whose name contains this

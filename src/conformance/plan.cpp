@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "runtime/plan.hpp"
 #include "selection/selector.hpp"
 #include "tessera/error.hpp"
 
@@ -22,6 +23,13 @@ bool is_same(const Case& a, const Case& b) {
 }
 
 }  // namespace
+
+std::string kernels_of(const Variant& variant, const StorageTypes& types, Backend backend) {
+  std::string files = types.name();
+  for (const Pass& pass : variant.passes)
+    files += "|" + (backend == Backend::kVulkan ? pass.vulkan.file : pass.opencl.file);
+  return files;
+}
 
 Plan::Plan(const Context& context, const Operation& operation, const CheckOptions& options,
            Shared& shared, Skip skip)
@@ -144,7 +152,8 @@ std::vector<Config> Plan::choose(const Variant& variant, const StorageTypes& typ
   }
   if (candidates.empty()) return {};
 
-  std::vector<Config>& pinned = shared_.pinned[kernels_of(variant, types)];
+  std::vector<Config>& pinned =
+      shared_.pinned[kernels_of(variant, types, context_.device().backend)];
   pin_configs(candidates, pinned, [&](const Candidate& candidate, const Config& config) {
     return !selection::refusal(candidate.problem, variant, config, context_.device());
   });
@@ -277,15 +286,6 @@ std::optional<Share> Plan::share_of(const Variant& variant, const StorageTypes& 
       static_cast<std::size_t>(std::ranges::find(all, storage(types)) - all.begin());
   if (number == 0) return {};
   return Share{.number = number - 1, .count = all.size() - 1};
-}
-
-// The files of a variant's kernels, and the storage types.
-std::string Plan::kernels_of(const Variant& variant, const StorageTypes& types) const {
-  std::string files = types.name();
-  const bool vulkan = context_.device().backend == Backend::kVulkan;
-  for (const Pass& pass : variant.passes)
-    files += "|" + (vulkan ? pass.vulkan.file : pass.opencl.file);
-  return files;
 }
 
 Programs Plan::programs_of(const Case& shape, const Variant& variant, const Config& config) const {

@@ -56,7 +56,6 @@ class Plan {
   std::vector<Candidate> sample(const Variant& variant, const StorageTypes& types,
                                 const std::vector<Case>& cases, std::vector<Candidate> candidates);
   std::optional<Share> share_of(const Variant& variant, const StorageTypes& types) const;
-  std::string kernels_of(const Variant& variant, const StorageTypes& types) const;
   Programs programs_of(const Case& shape, const Variant& variant, const Config& config) const;
   bool brings_codes(const Variant& variant, const Problem& problem,
                     const std::vector<Programs>& needs);

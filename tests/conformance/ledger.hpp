@@ -12,9 +12,15 @@ namespace tessera::testing {
 struct Ledger {
   std::string family;
   Backend backend = Backend::kHost;
-  std::size_t programs = 0;  // that differ; OpenCL programs, Vulkan pipelines
+  std::size_t programs = 0;  // count_programs(); OpenCL programs, Vulkan pipelines
   conformance::Spent spent{};
 };
+
+// Of those that a family's checks built, what they cost the whole run: a program of another
+// family's kernels, which operations call, is built once, and counts there if that family's own
+// checks build it, too.
+std::size_t count_programs(const Context& context, const std::string& family,
+                           const conformance::Built& built);
 
 // Programs that the default run of a family may build on a processor. A program takes its compiler
 // 0.1 to 10 seconds there, so their number is what a test run costs.

@@ -110,8 +110,12 @@ void check_device(const tessera::DeviceInfo& device, const Arguments& arguments,
     tessera::testing::Ledger& ledger = ledgers[family];
     ledger.family = family;
     ledger.backend = device.profile.backend;
-    ledger.programs = shared[family].built.programs.size();
     ledger.spent += summary.spent;
+  }
+  for (auto& [family, ledger] : ledgers) {
+    const tessera::conformance::Built& built = shared[family].built;
+    ledger.programs =
+        quick ? tessera::testing::count_programs(context, family, built) : built.programs.size();
   }
   if (arguments.list) {
     for (const auto& [family, known] : shared)

@@ -85,6 +85,9 @@ int run_on(const std::string& selector, const std::string& family, std::uint64_t
     std::printf("  %zu of %s\n", runs, variant.c_str());
   for (const auto& [why, runs] : result.skipped)
     std::printf("  skipped %zu: %s\n", runs, why.c_str());
+  if (result.programs > 0)
+    std::printf("  %zu programs, %zu of them of the quick table\n", result.programs,
+                result.programs_of_the_table);
   if (!result.worst_name.empty())
     std::printf("  worst error %.2f of its bound: %s\n", result.worst, result.worst_name.c_str());
   std::printf("random: %zu passed (%zu of them show little), %zu failed\n", result.passed,

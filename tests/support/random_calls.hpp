@@ -28,6 +28,7 @@ struct RandomSummary {
   std::map<std::string, std::size_t> variants;  // that ran, how often
   double worst = 0;
   std::string worst_name;
+  std::size_t programs = 0, programs_of_the_table = 0;  // where they are counted
 };
 
 // Runs the calls of seeds first, first + 1, ... and reports each.

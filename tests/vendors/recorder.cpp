@@ -43,8 +43,9 @@ std::unique_ptr<device::Stream> Recorder::create_stream() {
   throw Unsupported("nothing runs here, so there are no streams");
 }
 
-void Recorder::set_call(std::string call, int level) {
+void Recorder::set_call(std::string call, std::string family, int level) {
   call_ = std::move(call);
+  family_ = std::move(family);
   level_ = level;
 }
 
@@ -66,6 +67,7 @@ device::ProgramPtr Recorder::build(const device::ProgramRequest& request,
   if (!only_.empty() && !only_.contains(programs_)) return program;
   nlohmann::ordered_json line{
       {"name", request.name}, {"level", level_}, {"case", call_}, {"defines", std::move(defines)}};
+  line["family"] = family_;
   line["local_bytes"] = local_bytes_;
   line["number"] = programs_;
   line["kernel"] = request.entry + hash128(request.source) + hash128(std::as_bytes(request.spirv));

@@ -25,7 +25,7 @@ class Recorder final : public device::Device {
                            device::BlobStore& store) override;
 
   // What the next programs are built for.
-  void set_call(std::string call, int level);
+  void set_call(std::string call, std::string family, int level);
   void set_local_bytes(std::uint64_t bytes) { local_bytes_ = bytes; }  // by the variant's count
   // A call that could not be planned.
   void fail(const std::string& variant, const std::string& error);
@@ -45,7 +45,7 @@ class Recorder final : public device::Device {
   std::filesystem::path directory_;
   std::set<std::uint32_t> dims_;  // of HEAD_DIM; empty = all
   std::set<int> only_;
-  std::string call_;
+  std::string call_, family_;
   std::uint64_t local_bytes_ = 0;
   int level_ = 0, programs_ = 0, failures_ = 0;
 };

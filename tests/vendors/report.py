@@ -10,18 +10,6 @@ import rules
 HERE = pathlib.Path(__file__).resolve().parent
 SHOWN = ('plain', 'policies', 'keys', 'queries')
 DIMS = (64, 128, 256)
-# Of operations beside attention, by what their names begin with.
-FAMILIES = {
-    'means': ('sequence_mean', 'chunk_mean'), 'norms': ('rms_norm', 'layer_norm'),
-    'matrix products': ('matmul', 'linear', 'fused_mlp'), 'grouped products': ('grouped_matmul', 'transposed_grouped_matmul'),
-    'sparse products': ('block_sparse_matmul',),
-    'quantised products': ('quantised_matmul',), 'recurrences': ('recurrent', 'gla', 'lightning_attention', 'delta_rule', 'gated_delta_rule', 'cumsum'),
-    'caches': ('append_to_cache', 'copy_pages', 'quantise_cache', 'dequantise_cache'),
-    'codes': ('quantise', 'dequantise'), 'recurrent cells': ('lstm', 'gru', 'rnn'),
-    'state space models': ('causal_conv1d', 'selective_scan'),
-    'states of attention': ('merge_attention_states',),
-    'mixtures of experts': ('route', 'dispatch', 'combine', 'moe'),
-}
 
 HEAD = """# GPUs by their compilers
 
@@ -86,21 +74,29 @@ def one_tree(found):
             sys.exit('kept from different trees, compile them again: ' + '; '.join(', '.join(names) for names in mixed))
 
 
-def what_of(lines):
-    """Which part of the programs a target was asked for."""
+def families_of(lines):
+    """The families whose programs these are, in the order of the library's list, each once."""
+    return list(dict.fromkeys(line['family'] for line in programs(lines)))
+
+
+def what_of(lines, everything):
+    """Which part of the programs a target was asked for; `everything` has the families of all targets."""
     dtypes = {line['case'].rsplit('/', 1)[1] for line in programs(lines) if '/' in line.get('case', '')}
     dims = {line['defines'].get('HEAD_DIM') for line in programs(lines)} - {None, 0}
     of_dims = ' at dims ' + ' and '.join(map(str, sorted(dims))) if len(dims) <= 2 else ''
-    found = {family_of(line['name'].split('.')[0]) for line in programs(lines)}
-    families_asked = ['attention'] + [family for family in FAMILIES if family in found]
-    return ', '.join(sorted(dtypes)) + of_dims + ('' if len(families_asked) > len(FAMILIES) else ': ' + ', '.join(families_asked))
+    asked = families_of(lines)
+    return ', '.join(sorted(dtypes)) + of_dims + ('' if set(asked) == everything else ': ' + ', '.join(map(title, asked)))
+
+
+def title(family):
+    return family.replace('_', ' ')
 
 
 def programs(lines):
     return [line for line in lines if 'defines' in line and 'error' not in line]
 
 
-def overview(target, lines):
+def overview(target, lines, everything):
     built = programs(lines)
     device = next((line['device'] for line in lines if 'device' in line), {})
     errors = sum('error' in line for line in lines)
@@ -108,7 +104,7 @@ def overview(target, lines):
     spills = [line for line in built if line.get('spills') and rules.dim_of(line) <= 256]
     scratch = [line for line in built if line.get('scratch') and rules.dim_of(line) <= 256]
     most = max((line['spills'] for line in spills), default=0)
-    return (f"| **{target['name']}** | {target['gpu']} | {target['platform']} | {device.get('driver', '')} | {what_of(lines)} | {len(built)} | "
+    return (f"| **{target['name']}** | {target['gpu']} | {target['platform']} | {device.get('driver', '')} | {what_of(lines, everything)} | {len(built)} | "
             f"{errors} | {len(spills)}{f' (most {most})' if most else ''} | "
             f"{len(scratch)}{' (most ' + str(max(line['scratch'] for line in scratch)) + ' B)' if scratch else ''} | "
             f"{f'{min(waves):g}' if waves else '–'} | {max(line['seconds'] for line in built):.1f} |")
@@ -137,24 +133,17 @@ def details(target, lines):
     return rows
 
 
-def family_of(operation):
-    for family, names in FAMILIES.items():
-        if any(operation.startswith(name) for name in names):
-            return family
-    return None
-
-
 def families(target, lines):
     """A row for each family beside attention: the worst of its programs."""
     rows = []
-    for family in FAMILIES:
-        of_it = [line for line in programs(lines) if family_of(line['name'].split('.')[0]) == family]
-        if not of_it:
+    for family in families_of(lines):
+        of_it = [line for line in programs(lines) if line['family'] == family]
+        if family == 'attention':
             continue
         waves = [rules.waves_of(target, line) for line in of_it if 'waves' in line]
         most = {key: max(line.get(key, 0) for line in of_it) for key in ('spills', 'scratch', 'local')}
         registers = max(line.get('registers', line.get('live', 0)) for line in of_it)
-        rows.append(f"| {family} | {len(of_it)} | {registers} | {most['spills']} | {most['scratch']} | {most['local']} | "
+        rows.append(f"| {title(family)} | {len(of_it)} | {registers} | {most['spills']} | {most['scratch']} | {most['local']} | "
                     f"{f'{min(waves):g}' if waves else '–'} | {max(line['seconds'] for line in of_it):.1f} |")
     return rows
 
@@ -165,6 +154,7 @@ def main():
     folder = pathlib.Path(sys.argv[1])
     targets = json.loads((HERE / 'targets.json').read_text(encoding='utf-8'))
     found = [(target, load(folder, target)) for target in targets]
+    everything = {family for _, lines in found for family in families_of(lines or [])}
     print(HEAD)
     one_tree(found)
     print('## What compiles\n\nPrograms of the default configurations, all of one tree, those that tell what all come to '
@@ -175,7 +165,7 @@ def main():
     print('| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |')
     for target, lines in found:
         if lines:
-            print(overview(target, lines))
+            print(overview(target, lines, everything))
     missing = [target['name'] for target, lines in found if not lines]
     if missing:
         print(f"\nNot compiled for this page: {', '.join(missing)}.")

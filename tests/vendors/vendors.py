@@ -18,7 +18,6 @@ import tempfile
 
 import kept
 import offline
-import report
 import rules
 import sample
 
@@ -138,8 +137,7 @@ def opencl_lines(program, target, options, sampled):
 def seconds_by_family(built):
     families = {}
     for line in built:
-        family = report.family_of(line['name'].split('.')[0]) or 'attention'
-        families[family] = families.get(family, 0) + line.get('seconds', 0)
+        families[line['family']] = families.get(line['family'], 0) + line.get('seconds', 0)
     most_first = sorted(families.items(), key=lambda item: -item[1])
     return ', '.join(f'{family} {seconds:.1f}' for family, seconds in most_first)
 

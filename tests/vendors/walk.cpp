@@ -8,6 +8,7 @@
 #include "runtime/program_cache.hpp"
 #include "selection/heuristics.hpp"
 #include "selection/selector.hpp"
+#include "support/family.hpp"
 #include "tessera/error.hpp"
 
 namespace tessera::vendors {
@@ -49,7 +50,8 @@ class Walk {
     } catch (const Error&) {
       return;  // a case may be there to be refused
     }
-    recorder_.set_call(operation.name + " " + shape.name + "/" + problem->types.name(), level_);
+    recorder_.set_call(operation.name + " " + shape.name + "/" + problem->types.name(),
+                       testing::family_of(operation), level_);
     plan_all(operation, *problem);
   }
 

@@ -4,7 +4,7 @@
 #define TESSERA_OPERATIONS_MEAN_POOLING_ARGS_H
 #include "abi/shared.h"
 
-// Which tokens a row is the mean of; the value of the constant POOL.
+// Which tokens a row is the mean of.
 #define POOL_CHUNKS 0           // `chunk` of a batch entry; a whole sequence is one chunk
 #define POOL_LENGTHS 1          // the first lengths[batch] of a batch entry
 #define POOL_MASK 2             // those of a batch entry whose mask is not 0
@@ -16,6 +16,7 @@ TESSERA_ABI_BEGIN
 // Offsets and strides count elements; the feature axis is contiguous. x is the operand with tokens,
 // y the one with rows.
 struct MeanPoolingArgs {
+  u32 pool;       // POOL_…
   u32 batch;      // 1 if packed
   u32 tokens;     // of a batch entry
   u32 rows;       // of a batch entry

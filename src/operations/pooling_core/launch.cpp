@@ -67,6 +67,7 @@ abi::MeanPoolingArgs arguments(const Problem& problem, std::uint32_t splits) {
   const Strides x = strides_of(problem, call.x_slot), y = strides_of(problem, call.y_slot);
   const MeanPoolingScratch scratch = scratch_of(problem, splits);
   abi::MeanPoolingArgs args{};
+  args.pool = static_cast<abi::u32>(call.pool);
   args.batch = narrow(call.batch);
   args.tokens = narrow(call.tokens);
   args.rows = narrow(call.rows);

@@ -60,7 +60,7 @@ Refusal rejects_problem(const Problem& problem, const DeviceProfile& profile) {
 }
 
 std::vector<Define> shape_constants(const Problem& problem, const Config& /*config*/) {
-  return {{"POOL", static_cast<std::uint32_t>(call_of(problem).pool)},
+  return {{"MASKED", call_of(problem).pool == Pool::kMask ? 1U : 0U},
           {"ALIGNED", is_aligned(problem) ? 1U : 0U}};
 }
 
@@ -96,7 +96,7 @@ Pass prepare_pass(bool chunked, bool vulkan) {
   Pass pass = new_pass("prepare", {slots.mask, slots.cu_seqlens, kScratch});
   pass.opencl = {.file = "pooling/prepare.cl", .entry = "mean_prepare"};
   if (vulkan) pass.vulkan = {.file = "pooling/prepare.comp", .entry = "main"};
-  pass.specialized_on = std::vector<std::string>{"POOL"};
+  pass.specialized_on = std::vector<std::string>{"MASKED"};
   pass.group_size = flat_group;
   pass.groups = [](const Problem& problem, const Config&) {
     if (scratch_of(problem, 1).prepared == 0) return Dim3{0, 0, 0};
@@ -285,10 +285,13 @@ Variant cpu_variant(bool chunked, bool backward) {
     return scratch_of(problem, 1).bytes;
   };
   Pass main = main_pass(chunked, backward);
+  // Nothing on ALIGNED: vectors of 16 are loaded from anywhere.
   if (backward) {
     main.opencl = {.file = "pooling/cpu_backward.cl", .entry = "mean_backward_cpu"};
+    main.specialized_on = std::vector<std::string>{"BLOCK", "TOKENS", "MASKED"};
   } else {
     main.opencl = {.file = "pooling/cpu_forward.cl", .entry = "mean_forward_cpu"};
+    main.specialized_on = std::vector<std::string>{"BLOCK", "MASKED"};
   }
   main.groups = [backward](const Problem& problem, const Config& config) {
     const MeanPoolingProblem& call = call_of(problem);

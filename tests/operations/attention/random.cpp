@@ -18,8 +18,8 @@ struct KernelShape {
   DType dtype;
   std::int64_t head_dim, value_dim;
 };
-constexpr KernelShape kKernelShapes[] = {
-    {DType::kF32, 64, 64}, {DType::kF16, 64, 64}, {DType::kBF16, 40, 24}};
+constexpr KernelShape kBf16{DType::kBF16, 40, 24};
+constexpr KernelShape kKernelShapes[] = {{DType::kF32, 64, 64}, {DType::kF16, 64, 64}, kBf16};
 constexpr double kKernelShapeShares[] = {0.4, 0.35, 0.25};
 
 // Lengths around powers of two, and primes; long ones where the other axes are short.
@@ -30,7 +30,9 @@ constexpr std::int64_t kMostPairs = 24000;  // of (row, key) in all heads: what 
 
 class Maker {
  public:
-  explicit Maker(std::uint64_t seed) : draw_(seed) { result_.shape.seed = seed; }
+  Maker(std::uint64_t seed, bool with_f16) : draw_(seed), with_f16_(with_f16) {
+    result_.shape.seed = seed;
+  }
 
   RandomAttention make() {
     constexpr double kOperations[] = {0.6, 0.1, 0.1, 0.2};
@@ -41,7 +43,8 @@ class Maker {
     slots_ = attention_slots(operation.operands);
     backward_ = slots_.output_gradient != kNoOperand;
     flash_ = slots_.alibi_slopes != kNoOperand;
-    const KernelShape& kernel = kKernelShapes[draw_.share(kKernelShapeShares)];
+    KernelShape kernel = kKernelShapes[draw_.share(kKernelShapeShares)];
+    if (kernel.dtype == DType::kF16 && !with_f16_) kernel = kBf16;
     result_.dtype = kernel.dtype;
     shape_.sizes.head_dim = kernel.head_dim;
     shape_.sizes.value_dim = kernel.value_dim;
@@ -259,6 +262,7 @@ class Maker {
   }
 
   Draw draw_;
+  bool with_f16_;
   RandomAttention result_;
   AttentionCaseShape shape_;
   AttentionSlots slots_;
@@ -267,6 +271,8 @@ class Maker {
 
 }  // namespace
 
-RandomAttention random_attention(std::uint64_t seed) { return Maker(seed).make(); }
+RandomAttention random_attention(std::uint64_t seed, bool with_f16) {
+  return Maker(seed, with_f16).make();
+}
 
 }  // namespace tessera::testing

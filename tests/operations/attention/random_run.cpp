@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <set>
 
+#include "conformance/conformance.hpp"
 #include "operations/attention/random.hpp"
 #include "operations/attention_core/cases/workload.hpp"
+#include "runtime/plan.hpp"
 #include "selection/selector.hpp"
+#include "support/family.hpp"
 #include "tessera/error.hpp"
 
 namespace tessera::testing {
@@ -12,14 +16,28 @@ namespace {
 struct Kernel {
   const Variant* variant;
   Config config;
+  bool of_the_table = false;  // and not what a typical call would take
 };
+
+// Of so many calls one takes any kernel. The others take one whose programs the quick table has
+// built, where there is such a one: on processors compilers are what calls cost.
+constexpr std::uint64_t kCallsForAnyKernel = 20;
 
 class Runner {
  public:
-  explicit Runner(const Context& context) : context_(context) {}
+  explicit Runner(const Context& context) : context_(context) {
+    if (!is_cpu(context.device())) return;
+    for (const Operation* operation : all_operations()) {
+      if (family_of(*operation) == "attention")
+        conformance::check(context, *operation, {.quick = true, .list = true, .shared = &table_},
+                           [](const conformance::CheckResult&) {});
+    }
+  }
 
   RandomResult run(std::uint64_t seed) {
-    const RandomAttention drawn = random_attention(seed);
+    const DeviceProfile& device = context_.device();
+    const bool is_lavapipe = is_cpu(device) && device.backend == Backend::kVulkan;
+    const RandomAttention drawn = random_attention(seed, !is_lavapipe);
     const Operation& operation = find_operation(drawn.operation);
     RandomResult result{.seed = seed};
     result.name =
@@ -28,12 +46,14 @@ class Runner {
       const Problem problem = make_problem(operation, drawn.shape.operands, drawn.shape.options);
       result.failure = imprecise_choice(problem);
       if (!result.failure.empty()) return result;
-      const std::vector<Kernel> kernels = accepting(problem, drawn, result.skipped);
+      std::vector<Kernel> kernels = accepting(problem, drawn, result.skipped);
       if (kernels.empty()) return result;
+      choose_among(problem, seed % kCallsForAnyKernel == 0, kernels);
       const Kernel& kernel = kernels[drawn.kernel % kernels.size()];
       result.name =
           full_name(operation, *kernel.variant, kernel.config, drawn.dtype, context_.device()) +
           " " + drawn.shape.name;
+      for (const auto& program : names(problem, kernel)) programs_.insert(program.key());
       check_call(context_, operation, drawn.shape, *kernel.variant, kernel.config, result);
     } catch (const Error& error) {
       result.failure = error.what();
@@ -41,7 +61,17 @@ class Runner {
     return result;
   }
 
+  void count_programs(RandomSummary& summary) const {
+    summary.programs = programs_.size();
+    summary.programs_of_the_table = static_cast<std::size_t>(std::ranges::count_if(
+        programs_, [&](const std::string& key) { return table_.built.programs.contains(key); }));
+  }
+
  private:
+  conformance::Programs names(const Problem& problem, const Kernel& kernel) const {
+    return runtime::program_names(problem, *kernel.variant, kernel.config, context_.device());
+  }
+
   // What is wrong with what an application would get, if it keeps less than the call asks for.
   std::string imprecise_choice(const Problem& problem) const {
     if (problem.precision == Precision::kDefault) return {};
@@ -53,6 +83,18 @@ class Runner {
              variant.name + ", which keeps less";
     } catch (const Unsupported&) {
       return {};  // nothing was chosen
+    }
+  }
+
+  // Leaves what the table has built, or what a typical call would take.
+  void choose_among(const Problem& problem, bool any, std::vector<Kernel>& kernels) const {
+    const auto is_new = [&](const Kernel& kernel) {
+      return !has_programs(table_.built, names(problem, kernel));
+    };
+    if (!any && !std::ranges::all_of(kernels, is_new)) {
+      std::erase_if(kernels, is_new);
+    } else if (!std::ranges::all_of(kernels, &Kernel::of_the_table)) {
+      std::erase_if(kernels, [](const Kernel& kernel) { return kernel.of_the_table; });
     }
   }
 
@@ -77,8 +119,9 @@ class Runner {
     return kernels;
   }
 
-  // Of an operation, a storage type and dims: what a few calls like these would take. On CPUs
-  // through OpenCL float calls get all of it, the others only kernels made for CPUs.
+  // Of an operation, a storage type and dims: what a few calls like these would take, and what the
+  // quick table takes. On CPUs through OpenCL float calls get all of it, the others only kernels
+  // made for CPUs.
   const std::vector<Kernel>& pool(const Problem& problem) {
     const auto& call = problem.as<operations::attention::AttentionProblem>();
     std::vector<Kernel>& kernels =
@@ -87,6 +130,9 @@ class Runner {
     const DeviceProfile& device = context_.device();
     const bool slow_compiler = device.backend == Backend::kOpenCL && is_cpu(device);
     const bool all = problem.dtype == DType::kF32 || !slow_compiler;
+    const auto is_left_out = [&](const Variant& variant) {
+      return !all && variant.needs.kinds.empty();
+    };
     const auto slots = operations::attention::attention_slots(problem.operation->operands);
     std::vector<operations::attention::AttentionSizes> sizes{
         {.batch = 2, .q_len = 70, .kv_len = 130, .heads = 2},
@@ -99,9 +145,16 @@ class Runner {
                                   {.name = "pool", .why = "what kernels are for", .sizes = size});
       const Problem typical = make_problem(*problem.operation, like.operands, {});
       for (const Variant& variant : problem.operation->variants) {
-        if (slow_compiler && !all && variant.needs.kinds.empty()) continue;
+        if (is_left_out(variant)) continue;
         add_first(typical, variant, all, kernels);
       }
+    }
+    for (const Variant& variant : problem.operation->variants) {
+      if (is_left_out(variant)) continue;
+      const auto pinned = table_.pinned.find(
+          conformance::kernels_of(variant, problem.types, context_.device().backend));
+      if (pinned == table_.pinned.end()) continue;
+      for (const Config& config : pinned->second) add({&variant, config, true}, kernels);
     }
     return kernels;
   }
@@ -113,15 +166,22 @@ class Runner {
     if (selection::refusal(typical, variant, context_.device())) return;
     for (const Config& config : variant.space(typical, context_.device())) {
       if (selection::refusal(typical, variant, config, context_.device())) continue;
-      const bool known = std::ranges::any_of(kernels, [&](const Kernel& kernel) {
-        return kernel.variant == &variant && (!all || kernel.config == config);
-      });
-      if (!known) kernels.push_back({.variant = &variant, .config = config});
+      const auto is_of_it = [&](const Kernel& kernel) { return kernel.variant == &variant; };
+      if (all || std::ranges::none_of(kernels, is_of_it)) add({&variant, config}, kernels);
       return;
     }
   }
 
+  static void add(Kernel one, std::vector<Kernel>& kernels) {
+    const bool known = std::ranges::any_of(kernels, [&](const Kernel& kernel) {
+      return kernel.variant == one.variant && kernel.config == one.config;
+    });
+    if (!known) kernels.push_back(std::move(one));
+  }
+
   const Context& context_;
+  conformance::Shared table_;
+  std::set<std::string> programs_;  // of the calls so far
   std::map<std::string, std::vector<Kernel>> pools_;
 };
 
@@ -131,8 +191,10 @@ RandomSummary check_random_attention(const Context& context, std::uint64_t first
                                      std::uint64_t count,
                                      const std::function<void(const RandomResult&)>& each) {
   Runner runner(context);
-  return run_seeds(
+  RandomSummary summary = run_seeds(
       first, count, [&](std::uint64_t seed) { return runner.run(seed); }, each);
+  runner.count_programs(summary);
+  return summary;
 }
 
 }  // namespace tessera::testing
