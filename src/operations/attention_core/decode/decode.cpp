@@ -112,18 +112,21 @@ std::uint32_t default_splits(const Problem& problem, const Config& config,
 }
 
 // Loads of 16 bytes under way, of an item with one row. Mesa's compilers take more registers beside
-// them on Intel's GPUs, and everywhere for rows that are not aligned, which they gather.
+// them on Intel's GPUs, and everywhere for rows that are not aligned, which they gather, and for
+// codes, which they widen all at once.
 std::uint32_t most_loads(const Problem& problem, const DeviceProfile& profile) {
-  const std::uint32_t loads = profile.vendor_id == kVendorIntel ? 4 : 8;
+  std::uint32_t loads = profile.vendor_id == kVendorIntel ? 4 : 8;
   if (profile.backend != Backend::kVulkan) return loads;
-  return profile.vendor_id == kVendorIntel || vector_elements(problem) == 1 ? loads / 2 : loads;
+  if (profile.vendor_id == kVendorIntel || vector_elements(problem) == 1) loads /= 2;
+  return call_of(problem).has_codes() ? loads / 4 : loads;
 }
 
-// Rows of an item and loads under way: what 255 registers hold, and Intel's 128 (ocloc spilled 34
-// to 77 of them with 4 rows, none with 2); through Vulkan, what leaves AMD's cores four waves. CPUs
-// run the items of a group one after the other.
+// Rows of an item, loads under way, and scores that a lane adds up in a step: what 255 registers
+// hold, and Intel's 128 (ocloc spilled 34 to 77 of them with 4 rows, none with 2); through Vulkan,
+// what leaves AMD's cores four waves, and rows of scores that Mesa keeps in registers. CPUs run the
+// items of a group one after the other.
 struct ItemShare {
-  std::uint32_t rows, loads;
+  std::uint32_t rows, loads, lane_scores = 8;
 };
 ItemShare item_share(const Problem& problem, const DeviceProfile& profile) {
   if (is_cpu(profile)) return {.rows = 2, .loads = 2};
@@ -131,7 +134,8 @@ ItemShare item_share(const Problem& problem, const DeviceProfile& profile) {
   const bool intel = profile.vendor_id == kVendorIntel;
   const std::uint32_t loads = most_loads(problem, profile);
   return {.rows = intel || (vulkan && profile.vendor_id == kVendorAmd) ? 2U : 8U,
-          .loads = packed_rows(problem) <= (intel ? 1 : 2) ? loads : loads / 2};
+          .loads = packed_rows(problem) <= (intel ? 1 : 2) ? loads : loads / 2,
+          .lane_scores = vulkan ? 2U : 8U};
 }
 
 // Lanes for one part of every row each, and as many keys as the loads of 16 bytes take, or twice as
@@ -148,8 +152,9 @@ Config make_config(const Problem& problem, std::uint32_t items, const ItemShare&
       static_cast<std::uint32_t>(kernel::next_power_of_two(std::max(packed_rows(problem), 1U)));
   const std::uint32_t rows =
       std::min({all_rows, share.rows, std::max(kFeatures / (parts * part), 1U)});
+  const std::uint32_t scores = std::min(share.lane_scores * lanes, kMostScores);
   const std::uint32_t keys = std::clamp((codes ? 2 : 1) * share.loads / parts,
-                                        ceil_div(kLeastScores, rows), kMostScores / rows);
+                                        ceil_div(kLeastScores, rows), scores / rows);
   return {{"WG_X", items}, {"ROWS", rows}, {"BLOCK_K", items / lanes * keys}, {"LANES", lanes}};
 }
 
@@ -162,8 +167,10 @@ std::vector<Config> short_configs(const Problem& problem, const DeviceProfile& p
   std::vector<Config> configs;
   if (!is_gpu(profile) || call.splits > 0 || keys_of_sequence(problem) > kShort) return configs;
   for (const std::uint32_t rows : {1U, 2U}) {
-    const std::uint32_t loads = most_loads(problem, profile) / rows;
-    const Config config = make_config(problem, 256, {.rows = rows, .loads = loads});
+    ItemShare share = item_share(problem, profile);
+    share.rows = rows;
+    share.loads = most_loads(problem, profile) / rows;
+    const Config config = make_config(problem, 256, share);
     if (fits(problem, config, profile) && group_count(problem, config) <= units_of(profile))
       configs.push_back(config);
   }
