@@ -26,7 +26,7 @@ endfunction()
 file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/*_test.cpp")
 list(FILTER sources EXCLUDE REGEX "/tests/(conformance|vendors)/")
 file(GLOB support CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/support/*.cpp" "${PROJECT_SOURCE_DIR}/tests/operations/*/*.cpp")
-list(FILTER support EXCLUDE REGEX "_test\\.cpp$")
+list(FILTER support EXCLUDE REGEX "_(fixture|test)\\.cpp$")
 tessera_filter_sources(sources ${sources})
 tessera_filter_sources(support ${support})
 if(NOT TARGET tessera_tool_objects)
@@ -40,7 +40,8 @@ tessera_unite(tessera_test_support "/model[a-z_]*\\.cpp$")  # names alike
 if(sources)
   find_package(GTest QUIET)
   tessera_require(GTest_FOUND "GoogleTest" "libgtest-dev libgmock-dev")
-  file(GLOB fixtures CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/device/*_fixture.cpp")
+  file(GLOB fixtures CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/device/*_fixture.cpp"
+       "${PROJECT_SOURCE_DIR}/tests/support/*_fixture.cpp")
   # A platform that is not built has no tests.
   if(NOT TESSERA_HAVE_OPENCL)
     list(FILTER sources EXCLUDE REGEX "/tests/(device/(opencl_|ptx_)|interop/opencl_)")
@@ -61,7 +62,7 @@ if(sources)
   endif()
   target_include_directories(tessera_tests PRIVATE "${PROJECT_SOURCE_DIR}/tests" "${PROJECT_SOURCE_DIR}/tools")
   tessera_precompile(tessera_tests <gmock/gmock.h> <gtest/gtest.h>)
-  tessera_unite(tessera_tests "/(device/(opencl_[a-z_]+|platforms_test)|(layers|matmul|metamorphic|selective_scan)_test)\\.cpp$")  # names alike
+  tessera_unite(tessera_tests "/(device/(opencl_[a-z_]+|platforms_test)|(layers|matmul|metamorphic)_test)\\.cpp$")  # names alike
   if(TARGET tessera_tool_objects)
     target_sources(tessera_tests PRIVATE $<TARGET_OBJECTS:tessera_tool_objects>)
   endif()
@@ -293,6 +294,8 @@ endif()
 
 if(Python3_FOUND)
   tessera_add_test(style.layers style "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tools/check_layers.py"
+                   "${PROJECT_SOURCE_DIR}")
+  tessera_add_test(style.sizes style "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tools/check_sizes.py"
                    "${PROJECT_SOURCE_DIR}")
 endif()
 tessera_add_test(style.format style sh "${PROJECT_SOURCE_DIR}/tools/check_format.sh")
