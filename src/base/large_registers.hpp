@@ -36,4 +36,10 @@ inline bool has_large_registers(const DeviceProfile& profile) {
   return profile.backend == Backend::kOpenCL && intel_ip_version(profile) >= kXeHp;
 }
 
+// Arc's first generation and its kin: 8 lanes to a thread, and both kinds of registers.
+inline bool is_xe_hpg(const DeviceProfile& profile) {
+  constexpr unsigned kXe2 = 20;
+  return has_large_registers(profile) && intel_ip_version(profile).first < kXe2;
+}
+
 }  // namespace tessera

@@ -22,4 +22,9 @@ inline unsigned nvidia_architecture(const DeviceProfile& profile) {
   return architecture;
 }
 
+// A GPU of NVIDIA's through its OpenCL, older than Ampere.
+inline bool lacks_matrix_instructions(const DeviceProfile& profile) {
+  return has(profile.features, Feature::kNvidiaPtx) && !has(profile.features, Feature::kMmaSync);
+}
+
 }  // namespace tessera

@@ -74,8 +74,10 @@ Specialised specialise(const Problem& problem, const Variant& variant, const Pas
   request.defines.insert(
       request.defines.end(),
       {{"WG_X", request.group.x}, {"WG_Y", request.group.y}, {"WG_Z", request.group.z}});
+  // What is the same program in all configurations needs few registers.
+  const bool varies = !pass.specialized_on || !pass.specialized_on->empty();
   const std::string large(kLargeRegisters);
-  if (config.get(large, 0) != 0) request.defines.push_back({large, 1});
+  if (varies && config.get(large, 0) != 0) request.defines.push_back({large, 1});
   if (profile.backend == Backend::kOpenCL) {
     request.entry = pass.opencl.entry;
     request.ptx_target = pass.opencl.ptx_target;

@@ -65,6 +65,10 @@ TEST_F(ProgramCacheTest, ProgramsForLargeRegistersAreTheirOwn) {
   for (const Config& config : {Config{}, large, Config{{"LARGE_GRF", 0}}, large})
     programs.get(problem, variant, pass, config, device.profile());
   EXPECT_EQ(device.builds, 2);
+  pass.specialized_on = std::vector<std::string>{};
+  programs.get(problem, variant, pass, large, device.profile());
+  programs.get(problem, variant, pass, Config{}, device.profile());
+  EXPECT_EQ(device.builds, 2) << "the same program in all configurations, and built before";
 }
 
 TEST_F(ProgramCacheTest, WantOfMemoryPasses) {

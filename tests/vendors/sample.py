@@ -16,8 +16,8 @@ EXTENTS = ('WG_X', 'WG_Y', 'WG_Z', 'LANES', 'LANES_K', 'SPLITS')
 HELD = ('ROWS', 'COLUMNS', 'SQUARES', 'VECTORS', 'TOKENS')
 WIDTHS = ('HEAD_DIM', 'VALUE_DIM')
 NARROWEST = 64
-# How elements come and go around the same loops.
-STORAGE = ('A_TYPE', 'B_TYPE', 'INPUT_TYPE', 'FORMAT', 'B_ORDER', 'A_BY_TERMS', 'B_BY_TERMS', 'CENTERED', 'RAGGED')
+# How elements come and go around the same loops, and which rows a mean is of.
+STORAGE = ('A_TYPE', 'B_TYPE', 'INPUT_TYPE', 'FORMAT', 'B_ORDER', 'A_BY_TERMS', 'B_BY_TERMS', 'CENTERED', 'RAGGED', 'POOL')
 
 
 def width_of(dim):
@@ -69,8 +69,9 @@ def without_smaller(lines):
                 yield line
 
 
-def sample_of(lines):
-    """The numbers of those to compile, of what `tessera_vendors --list` printed."""
+def sample_of(lines, variants=None):
+    """The numbers of those to compile, of what `tessera_vendors --list` printed; of these variants only, where they are named."""
+    lines = [line for line in lines if variants is None or line['name'].split('.')[1] in variants]
     lines = sorted(lines, key=strain_of, reverse=True)
     kinds = {}
     for line in lines:

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds the library's programs for GPUs that are not here and checks what their compilers say.
 
-    vendors.py check PROGRAM TARGET... [--save FOLDER] [--sample] [--dtype f16] [OPTION OF tessera_vendors...]
+    vendors.py check PROGRAM TARGET... [--save FOLDER] [--sample] [--variants A,B] [--dtype f16] [OPTION OF tessera_vendors...]
     vendors.py profiles PROGRAM TARGET...    whether tests/devices holds what the drivers say today
     vendors.py targets                       their names, those of the default run marked
 PROGRAM is tessera_vendors; the targets are in targets.json, what may spill is in allowances.json. With --sample those
-programs that sample.py takes. Exits with 77 where a compiler can't be had, with 1 where a check fails, and says why.
+programs that sample.py takes, with --variants those of these variants among them. Exits with 77 where a compiler can't be had, with 1 where a check fails, and says why.
 """
 import json
 import os
@@ -52,10 +52,10 @@ def lines_of(text):
     return [json.loads(line) for line in text.splitlines() if line.startswith('{')]
 
 
-def of_sample(command, options):
-    """The options that ask for the programs of the sample only."""
+def of_sample(command, options, sampled):
+    """The options that ask for the programs of the sample only. `sampled`: of these variants, or True."""
     code, out, errors = output_of(command + ['--list'] + options)
-    numbers = sample.sample_of(line for line in lines_of(out) if 'number' in line)
+    numbers = sample.sample_of((line for line in lines_of(out) if 'number' in line), None if sampled is True else sampled)
     if not numbers:
         raise Misused(f'tessera_vendors --list ended with {code}: {errors.strip()[-500:]}')
     return options + ['--programs', ','.join(map(str, numbers))]
@@ -64,7 +64,7 @@ def of_sample(command, options):
 def vulkan_lines(program, target, options, sampled):
     command = TOOL + ['run', target['name'], program, 'vulkan']
     if sampled:
-        options = of_sample(command, options)
+        options = of_sample(command, options, sampled)
     code, out, errors = output_of(command + options)
     lines = lines_of(out)
     if code not in (0, 1) or not lines:
@@ -120,7 +120,7 @@ def opencl_lines(program, target, options, sampled):
         with tempfile.TemporaryDirectory() as folder:
             command = [program, '--profile', str(profile_for(target, folder))]
             if sampled:
-                options = of_sample(command, options)
+                options = of_sample(command, options, sampled)
             _, out, errors = output_of(command + ['--sources', folder] + options)
             for line in lines_of(out):
                 if 'file' in line:
@@ -184,8 +184,8 @@ def same_profile(program, target):
 
 
 def read_words(arguments):
-    """Words, options for tessera_vendors, the folder of --save, whether --sample is there."""
-    words, options, folder, sampled = [], [], None, False
+    """Words, options for tessera_vendors, the folder of --save, whether --sample is there, or of which variants."""
+    words, options, folder, sampled, variants = [], [], None, False, None
     rest = iter(arguments)
     for word in rest:
         if word == '--sample':
@@ -196,11 +196,15 @@ def read_words(arguments):
                 raise Misused(f"'{word}' takes a value")
             if word == '--save':
                 folder = pathlib.Path(value)
+            elif word == '--variants':
+                variants = value.split(',')
             else:
                 options += [word, value]
         else:
             words.append(word)
-    return words, options, folder, sampled
+    if variants and not sampled:
+        raise Misused("'--variants' chooses among the programs of '--sample'")
+    return words, options, folder, variants or sampled
 
 
 def asked_for(names):

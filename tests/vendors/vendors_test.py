@@ -55,6 +55,16 @@ class Sample(unittest.TestCase):
         self.assertEqual(sample.sample_of(lines), [2, 3, 4])
 
 
+    def test_of_some_variants_only_those(self):
+        lines = [program(1), {**program(2), 'name': 'flash_attention.tile.plain', 'kernel': 'tile'}, program(3, BLOCK_Q=128)]
+        self.assertEqual(sample.sample_of(lines, ['mma']), [1, 3])
+
+    def test_every_pool_is_compiled_once(self):
+        lines = [program(1, POOL=0, ALIGNED=0), program(2, POOL=1, ALIGNED=0), program(3, POOL=0, ALIGNED=1)]
+        self.assertEqual(sample.sample_of(lines), [2, 3])
+        self.assertEqual(sample.sample_of(lines + [program(4, POOL=1, ALIGNED=1)]), [1, 2, 4])
+
+
 class Rules(unittest.TestCase):
     def test_what_is_clean_passes(self):
         self.assertEqual(judged(spills=0, scratch=0, local=4096), ([], []))

@@ -67,6 +67,7 @@ class Script(unittest.TestCase):
         self.refused(['check', PROGRAM, 'nosuch'], 'no target is called nosuch; there are polaris10')
         self.refused(['check', '/nonexistent', 'dg2'], "'/nonexistent' is no program")
         self.refused(['check', PROGRAM, 'dg2', '--save'], "'--save' takes a value")
+        self.refused(['check', PROGRAM, 'sm_80', '--variants', 'mma'], "among the programs of '--sample'")
 
     def test_a_sample_of_nothing(self):
         done = run([sys.executable, SCRIPT, 'check', PROGRAM, 'gfx1100', '--sample', '--operation', 'nosuch'])

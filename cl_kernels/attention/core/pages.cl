@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What     The table of rows of sequences whose keys lie in pages, from their lengths, tables and query_start_loc, all of
-//          which it checks: which keys each query row may see.
+// What     The table of rows of sequences whose keys lie in pages, from their lengths and tables, which it checks, and
+//          where their rows begin: which keys each query row may see.
 // Who      Group (x): the rows of sequence x; one group more where there is query_start_loc, for rows of no sequence.
-// Memory   What a sequence's length says of its line of the table, once; query_start_loc up to the sequence; 16 bytes
-//          per row written.
+// Memory   What a sequence's length says of its line of the table, once; 16 bytes per row written.
 // Numerics Whole numbers. What contradicts the operands counts as the nearest that does not, and is raised.
-// Assumes  Lengths below 2^30.
+// Assumes  Lengths below 2^30; of query_start_loc, common/boundaries has run.
 #include "lib/errors.clh"
 #include "operations/attention_core/core/pages_args.h"
 
@@ -29,10 +28,8 @@ INLINE int largest_of_group(local int* shared, int own) {
   return largest;
 }
 
-#define START(n) starts[a.starts_offset + (uint)(n) * a.starts_stride]
-
 KERNEL void attention_pages(global int4* restrict scratch, const global int* restrict block_tables,
-                            const global int* restrict lengths, const global int* restrict starts,
+                            const global int* restrict lengths, const global int* restrict begins,
                             const global int* restrict num_seqs, volatile global uint* errors,
                             const struct AttentionPagesArgs a) {
   local int shared[WG_X];
@@ -44,15 +41,8 @@ KERNEL void attention_pages(global int4* restrict scratch, const global int* res
     const int wanted = num_seqs[a.count_offset];
     count = clamp(wanted, 0, count);
     if (sequence == 0 && item == 0 && wanted != count) raise_error(errors, a.errors, PAGES_BAD_COUNT, 0);
-    // Starts that decrease, or lie outside of the rows, count as the latest before them.
-    const int last = min(sequence, count);
-    int latest = 0;
-    for (int n = item; n <= last; n += WG_X) latest = max(latest, min(START(n), rows));
-    begin = largest_of_group(shared, latest);
-    if (item == 0 && sequence <= count && START(sequence) != begin)
-      raise_error(errors, a.errors, PAGES_BAD_START, sequence);
-    end = sequence < count ? max(begin, min(START(sequence + 1), rows)) : begin;
-    if (item == 0) ((global int*)scratch)[a.begins + sequence] = begin;
+    begin = begins[a.begins + sequence];
+    end = sequence < count ? begins[a.begins + sequence + 1] : begin;
   }
 
   int keys = 0;
@@ -82,7 +72,7 @@ KERNEL void attention_pages(global int4* restrict scratch, const global int* res
   }
   if (a.starts != 0 && sequence == (int)a.sequences) {  // rows before the first sequence and after the last
     const int4 nothing = {0, 0, 0, 0};
-    const int first = clamp(START(0), 0, rows);
+    const int first = begins[a.begins];
     for (int row = item; row < rows; row += WG_X)
       if (row < first || row >= begin) scratch[a.table + row] = nothing;
   }

@@ -203,7 +203,7 @@ KERNEL void attention_cpu_decode(const global scalar* restrict q, const global k
   MAKE_PAGING(call)
   const Policies policies = MAKE_POLICIES(call, scratch);
   const uint tiles = get_num_groups(0) / a.splits;
-  Tile tile = {0, a.group * a.q_len, batch};
+  Tile tile = {0, a.group * a.q_len, batch, 0};
   if ((call.policy.features & POLICY_WORK) != 0)
     tile = spread_tile((const global int4*)scratch, call.policy.map, get_group_id(0) % tiles, tiles);
 #if PAGED
@@ -213,7 +213,7 @@ KERNEL void attention_cpu_decode(const global scalar* restrict q, const global k
   const Work work = {&a, &policies, batch, kv_head, get_group_id(0) / tiles, tile};
 #endif
 #else
-  const Work work = {&a, batch, kv_head, get_group_id(0), {0, a.group * a.q_len, batch}};
+  const Work work = {&a, batch, kv_head, get_group_id(0), {0, a.group * a.q_len, batch, 0}};
 #endif
   const PanelRows keys = {
       KEY_ELEMENTS(k, a.k_offset + (size_t)KEYS_OF(batch) * a.k_stride_batch + (size_t)kv_head * a.k_stride_head),

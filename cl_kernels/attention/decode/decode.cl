@@ -255,7 +255,7 @@ KERNEL void attention_decode(const global scalar* restrict q, const global key_s
   }
 #endif
   const uint split = slot / tiles;
-  Tile tile = {slot % tiles * ROWS, 0, batch};
+  Tile tile = {slot % tiles * ROWS, 0, batch, 0};
   tile.end = min(tile.first + (uint)ROWS, a.q_len * a.pack);
 #if POLICY
   if (listed) tile = listed_tile((const global int4*)scratch, call.policy.map, slot % tiles);

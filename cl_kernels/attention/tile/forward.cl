@@ -32,7 +32,7 @@
 #include "attention/tile/forward_slices.clh"
 #include "attention/tile/forward_products.clh"
 
-#if POLICY
+#if POLICY && !LISTED
 INLINE Interval interval_of(const Policies* policies, uint batch, int first_row, int last_row) {
   Interval at = interval_of_no_row();
   for (int row = first_row; row <= last_row; ++row) {
@@ -52,9 +52,12 @@ INLINE float4 keep_of(const Policies* policies, uint batch, uint head, uint row,
 #endif
 
 // One split's share of an interval, in whole tiles from multiples of BLOCK_K on: what a row adds up
-// in which order depends on nothing but its own keys and the number of splits.
+// in which order depends on nothing but its own keys and the number of splits. Tiles of the work list begin where
+// their sequence does, and so do its keys.
 INLINE Interval share_of(Interval at, uint split, uint splits) {
+#if !LISTED
   at.first = at.first / (int)BLOCK_K * (int)BLOCK_K;
+#endif
   if (splits > 1) {
     const int tiles = (at.end - at.first + (int)BLOCK_K - 1) / (int)BLOCK_K;
     const int share = (max(tiles, 0) + (int)splits - 1) / (int)splits * (int)BLOCK_K;
@@ -83,10 +86,13 @@ KERNEL void attention_tile(const global scalar* restrict q, const global key_sca
   // Under a causal mask the last tiles take longest, so they start first.
   const uint tiles = get_num_groups(0) / a.splits, split = get_group_id(0) / tiles;
 #if PAGED
-  Tile tile = {(tiles - 1 - get_group_id(0) % tiles) * BLOCK_Q, 0, get_group_id(2)};
+  Tile tile = {(tiles - 1 - get_group_id(0) % tiles) * BLOCK_Q, 0, get_group_id(2), 0};
   tile.end = min(tile.first + (uint)BLOCK_Q, a.q_len * a.pack);
   if ((call.policy.features & POLICY_WORK) != 0)
     tile = listed_tile((const global int4*)scratch, call.policy.map, tiles - 1 - get_group_id(0) % tiles);
+  const int first_row = (int)tile.first, end_row = (int)tile.end;
+#elif LISTED
+  const Tile tile = listed_tile((const global int4*)scratch, call.policy.map, tiles - 1 - get_group_id(0) % tiles);
   const int first_row = (int)tile.first, end_row = (int)tile.end;
 #else
   const int first_row = (int)(tiles - 1 - get_group_id(0) % tiles) * (int)BLOCK_Q;
@@ -97,6 +103,9 @@ KERNEL void attention_tile(const global scalar* restrict q, const global key_sca
 #if PAGED  // without rows beyond the work list
   const Interval all =
       interval_of(policies, batch, first_row / (int)a.pack, (end_row + (int)a.pack - 1) / (int)a.pack - 1);
+#elif LISTED
+  const int4 listed = listed_keys((const global int4*)scratch, tile);
+  const Interval all = {listed.s0, listed.s1, listed.s2, listed.s3};
 #elif POLICY
   const Interval all = interval_of(policies, batch, first_row / a.pack, (end_row - 1) / a.pack);
 #else

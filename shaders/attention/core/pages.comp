@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What     The table of rows of sequences whose keys lie in pages, from their lengths, tables and query_start_loc, all of
-//          which it checks: which keys each query row may see.
+// What     The table of rows of sequences whose keys lie in pages, from their lengths and tables, which it checks, and
+//          where their rows begin: which keys each query row may see.
 // Who      Group (x): the rows of sequence x; one group more where there is query_start_loc, for rows of no sequence.
-// Memory   What a sequence's length says of its line of the table, once; query_start_loc up to the sequence; 16 bytes
-//          per row written.
+// Memory   What a sequence's length says of its line of the table, once; 16 bytes per row written.
 // Numerics Whole numbers. What contradicts the operands counts as the nearest that does not, and is raised.
-// Assumes  Lengths below 2^30.
+// Assumes  Lengths below 2^30; of query_start_loc, common/boundaries has run.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "lib/prelude.glsl"
@@ -13,10 +12,9 @@
 #include "operations/attention_core/core/pages_args.h"
 
 layout(std430, binding = 0) writeonly buffer Scratch { ivec4 scratch[]; };
-layout(std430, binding = 0) writeonly buffer Begins { int begins[]; };
 layout(std430, binding = 1) readonly buffer Tables { int block_tables[]; };
 layout(std430, binding = 2) readonly buffer Lengths { int lengths[]; };
-layout(std430, binding = 3) readonly buffer Starts { int starts[]; };
+layout(std430, binding = 3) readonly buffer Begins { int begins[]; };
 layout(std430, binding = 4) readonly buffer Count { int num_seqs[]; };
 layout(std430, binding = 5) buffer Errors { uint errors[]; };
 PUSH_ARGS(AttentionPagesArgs);
@@ -39,7 +37,6 @@ int largest_of_group(int own) {
   return largest;
 }
 
-#define START(n) starts[args.starts_offset + uint(n) * args.starts_stride]
 #define RAISE(error, index) RAISE_ERROR(errors, args.errors, error, uint(index))
 
 void main() {
@@ -50,14 +47,8 @@ void main() {
     const int wanted = num_seqs[args.count_offset];
     count = clamp(wanted, 0, count);
     if (sequence == 0 && item == 0 && wanted != count) RAISE(PAGES_BAD_COUNT, 0);
-    // Starts that decrease, or lie outside of the rows, count as the latest before them.
-    const int last = min(sequence, count);
-    int latest = 0;
-    for (int n = item; n <= last; n += step) latest = max(latest, min(START(n), rows));
-    begin = largest_of_group(latest);
-    if (item == 0 && sequence <= count && START(sequence) != begin) RAISE(PAGES_BAD_START, sequence);
-    end = sequence < count ? max(begin, min(START(sequence + 1), rows)) : begin;
-    if (item == 0) begins[args.begins + uint(sequence)] = begin;
+    begin = begins[args.begins + uint(sequence)];
+    end = sequence < count ? begins[args.begins + uint(sequence) + 1u] : begin;
   }
 
   int keys = 0;
@@ -86,7 +77,7 @@ void main() {
                                           : ivec4(0, 0, 0, PAGED_ENTRY(sequence, false));
   }
   if (args.starts != 0u && sequence == int(args.sequences)) {  // rows before the first sequence and after the last
-    const int first = clamp(START(0), 0, rows);
+    const int first = begins[args.begins];
     for (int row = item; row < rows; row += step)
       if (row < first || row >= begin) scratch[args.table + uint(row)] = ivec4(0);
   }

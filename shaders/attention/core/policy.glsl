@@ -23,6 +23,9 @@ layout(std430, binding = SCRATCH_BINDING + 6) readonly buffer Positions { int kv
 #ifndef CODES
 #define CODES 0
 #endif
+#ifndef LISTED  // 1: tiles of rows, and the keys that they see, are those of the work list
+#define LISTED 0
+#endif
 #if PAGED
 #include "operations/attention_core/core/pages_args.h"
 layout(std430, binding = SCRATCH_BINDING + 7) readonly buffer Tables { int block_tables[]; };

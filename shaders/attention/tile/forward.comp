@@ -75,7 +75,7 @@ float row_max[ITEM_ROWS], row_sum[ITEM_ROWS];
 float statistic[ITEM_ROWS];  // one number per row, for reduce_rows
 
 #include "attention/core/key_rows.glsl"
-#if PAGED
+#if PAGED || LISTED
 #include "attention/core/work.glsl"
 #endif
 #include "attention/tile/forward_slices.glsl"
@@ -126,9 +126,12 @@ Interval interval_of(int first_row, int last_row) {
 #endif
 
 // One split's share of an interval, in whole tiles from multiples of BLOCK_K on: what a row adds up
-// in which order depends on nothing but its own keys and the number of splits.
+// in which order depends on nothing but its own keys and the number of splits. Tiles of the work list begin where
+// their sequence does, and so do its keys.
 Interval share_of(Interval at, uint split, uint splits) {
+#if !LISTED
   at.first = at.first / int(BLOCK_K) * int(BLOCK_K);
+#endif
   if (splits > 1u) {
     const int tiles = (at.end - at.first + int(BLOCK_K) - 1) / int(BLOCK_K);
     const int share = (max(tiles, 0) + int(splits) - 1) / int(splits) * int(BLOCK_K);
@@ -167,11 +170,15 @@ void main() {
   const uint tiles = gl_NumWorkGroups.x / CALL.splits, split = gl_WorkGroupID.x / tiles;
 #if PAGED
   const uint number = tiles - 1u - gl_WorkGroupID.x % tiles;
-  Tile tile = Tile(number * BLOCK_Q, min((number + 1u) * BLOCK_Q, CALL.q_len * CALL.pack), gl_WorkGroupID.z);
+  Tile tile = Tile(number * BLOCK_Q, min((number + 1u) * BLOCK_Q, CALL.q_len * CALL.pack), gl_WorkGroupID.z, 0u);
   if ((RULE(features) & POLICY_WORK) != 0u) tile = listed_tile(RULE(map), number);
   const int first_row = int(tile.first);
   end_row = int(tile.end);
   key_sequence = tile.sequence;
+#elif LISTED
+  const Tile tile = listed_tile(RULE(map), tiles - 1u - gl_WorkGroupID.x % tiles);
+  const int first_row = int(tile.first);
+  end_row = int(tile.end);
 #else
   const int first_row = int((tiles - 1u - gl_WorkGroupID.x % tiles) * BLOCK_Q);
   end_row = min(first_row + int(BLOCK_Q), int(CALL.q_len * CALL.pack));
@@ -184,8 +191,13 @@ void main() {
 #else
 #define LAST_ROW ((end_row - 1) / int(CALL.pack))
 #endif
-  const Interval at =
-      share_of(interval_of(first_row / int(CALL.pack), LAST_ROW), split, CALL.splits);
+#if LISTED
+  const ivec4 listed = listed_keys(tile);
+  const Interval all = Interval(listed.x, listed.y, listed.z, listed.w);
+#else
+  const Interval all = interval_of(first_row / int(CALL.pack), LAST_ROW);
+#endif
+  const Interval at = share_of(all, split, CALL.splits);
   end_key = at.end;
 
   q_base = CALL.q_offset + batch * CALL.q_stride_batch + first_head * CALL.q_stride_head;

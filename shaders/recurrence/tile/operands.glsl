@@ -6,6 +6,7 @@
 #define FLOAT4 vec4
 #define MAKE_FLOAT4(x, y, z, w) vec4(x, y, z, w)
 #define UNROLL [[unroll]]
+#define ROLLED [[dont_unroll]]
 #define LOCAL_ID_X gl_LocalInvocationID.x
 #define LOCAL_ID_Y gl_LocalInvocationID.y
 #define GROUP_ID_X gl_WorkGroupID.x

@@ -71,6 +71,21 @@ std::uint32_t vector_elements(const Problem& problem) {
   return is_aligned(problem, 8) ? 8 : is_aligned(problem, 4) ? 4 : 1;
 }
 
+bool is_listed(const Problem& problem) {
+  const AttentionProblem& call = call_of(problem);
+  return call.packed && (call.is_paged() || (call.features & POLICY_HIDES) == 0);
+}
+
+Refusal rejects_list(const Problem& problem, const AttentionTiling& tiling,
+                     const DeviceProfile& profile) {
+  if (tiling.listed == 0) return std::nullopt;
+  const std::int64_t rounds = ceil_div(call_of(problem).sequences, kListItems);
+  const std::int64_t tiles = rounds + ceil_div(listed_items(problem, tiling), kListItems);
+  constexpr std::int64_t kSearch = 7;  // and each of two scans
+  return rejects_rounds(2 * kSearch * rounds + tiles * (kSearch + 1 + tiling.listed / tiling.pack),
+                        profile);
+}
+
 std::uint32_t listed_items(const Problem& problem, const AttentionTiling& tiling) {
   const AttentionProblem& call = call_of(problem);
   const std::int64_t rows = call.q_len * tiling.pack;

@@ -63,13 +63,22 @@ std::int64_t heads_of_position_bias(const Problem& problem);
 // The operands of the policies, in the order of their bindings: the scratch buffer first.
 std::vector<std::size_t> policy_bindings(const AttentionSlots& slots);
 
+// Whether kernels with LISTED=1 take the call, and those with PAGED=1 the work list: packed
+// sequences, but where a map tells what masks hide, whose tiles go on from one sequence to the
+// next.
+bool is_listed(const Problem& problem);
+// The one work-group that makes the list, and whether its loops are too long for a device.
+inline constexpr std::uint32_t kListItems = 128;
+Refusal rejects_list(const Problem& problem, const AttentionTiling& tiling,
+                     const DeviceProfile& profile);
 // Items of the work list of a packed call, at most: each sequence begins one.
 std::uint32_t listed_items(const Problem& problem, const AttentionTiling& tiling);
 // Query rows of a sequence, and its keys: of packed ones the average.
 std::int64_t rows_of_sequence(const Problem& problem);
 std::int64_t keys_of_sequence(const Problem& problem);
 
-// Rows that have keys in common: those of a sequence in pages, or all of a batch.
+// Rows that have keys in common, where those of packed sequences that lie one after the other share
+// a tile: those of a sequence in pages, or all of a batch.
 std::int64_t rows_that_share_keys(const Problem& problem);
 
 // One work-group for every `rows` query rows of each head and batch.
@@ -84,8 +93,9 @@ Pass helper_pass(const std::string& name);
 
 // Kernels that come before those of a variant. They launch nothing where they are not needed.
 Pass rows_pass(const AttentionSlots& slots);
-Pass pages_pass(const AttentionSlots& slots, const Tiling& tiling);  // in place of rows_pass
-Pass spans_pass(const AttentionSlots& slots, const Tiling& tiling);  // the same
+Pass spans_pass(const AttentionSlots& slots, const Tiling& tiling);  // in place of rows_pass
+// The same where keys lie in pages: where packed sequences begin, then the table.
+std::vector<Pass> pages_passes(const AttentionSlots& slots, const Tiling& tiling);
 Pass map_pass(const AttentionSlots& slots, const Tiling& tiling);
 Pass work_pass(const AttentionSlots& slots, const Tiling& tiling);
 // And after one: the weights, where the call wants them.
@@ -111,7 +121,8 @@ struct ForwardKernel {
   std::function<Dim3(const Problem&, const Config&)> groups{};
   std::function<std::vector<Define>(const Problem&, const Config&)> constants = shape_constants;
   bool takes_policies = true;
-  bool takes_list = false;
+  bool takes_list = false;   // of packed sequences
+  bool is_listed = false;    // likewise, built with LISTED=1 for them
   bool takes_codes = false;  // of keys and values, built with CODES=1
 };
 std::vector<Pass> forward_passes(const AttentionSlots& slots, const ForwardKernel& kernel);

@@ -7,13 +7,13 @@
 #include "operations/attention_core/core/weights_args.h"
 #include "operations/attention_core/core/work.h"
 #include "operations/attention_core/launch.hpp"
+#include "operations/common/boundaries.hpp"
 
 namespace tessera::operations::attention {
 namespace {
 
 constexpr std::uint32_t kCombineFeatures = COMBINE_FEATURES;
 constexpr Dim3 kNothing{0, 1, 1};
-constexpr std::uint32_t kListItems = 128;  // of the one work-group that makes the work list
 
 abi::AttentionRowsArgs rows_arguments(const Problem& problem) {
   const AttentionProblem& call = call_of(problem);
@@ -121,12 +121,24 @@ Pass rows_pass(const AttentionSlots& slots) {
   return pass;
 }
 
-Pass pages_pass(const AttentionSlots& slots, const Tiling& tiling) {
+namespace {
+
+Pass starts_pass(const AttentionSlots& slots, const Tiling& tiling) {
+  return boundaries_pass(slots.query_start_loc, slots.num_seqs,
+                         [tiling](const Problem& problem, const Config& config) {
+                           return Boundaries{
+                               .tokens = call_of(problem).q_len,
+                               .result = scratch_of(problem, tiling(problem, config)).begins,
+                               .outside = PAGES_BAD_START,
+                               .decreases = PAGES_BAD_START};
+                         });
+}
+
+Pass table_of_pages_pass(const AttentionSlots& slots, const Tiling& tiling) {
   Pass pass = helper_pass("pages");
   pass.axes = {};
-  pass.bindings = {kScratch,           slots.block_tables,
-                   slots.context_lens, slots.query_start_loc,
-                   slots.num_seqs,     kErrors};
+  pass.bindings = {kScratch, slots.block_tables, slots.context_lens,
+                   kScratch, slots.num_seqs,     kErrors};
   pass.errors_at = offsetof(abi::AttentionPagesArgs, errors);
   pass.groups = [](const Problem& problem, const Config&) {
     const AttentionProblem& call = call_of(problem);
@@ -146,13 +158,19 @@ Pass pages_pass(const AttentionSlots& slots, const Tiling& tiling) {
     args.lengths_offset = narrow(problem.spec(slots.context_lens).offset);
     args.lengths_stride = narrow(problem.spec(slots.context_lens).strides[0]);
     if (call.packed) {
-      args.starts_offset = narrow(problem.spec(slots.query_start_loc).offset);
-      args.starts_stride = narrow(problem.spec(slots.query_start_loc).strides[0]);
       args.count_offset = narrow(problem.spec(slots.num_seqs).offset);
     }
     return argument_bytes(args);
   };
   return pass;
+}
+
+}  // namespace
+
+std::vector<Pass> pages_passes(const AttentionSlots& slots, const Tiling& tiling) {
+  const Pass table = table_of_pages_pass(slots, tiling);
+  if (slots.query_start_loc == kNoOperand) return {table};
+  return {starts_pass(slots, tiling), table};
 }
 
 Pass spans_pass(const AttentionSlots& slots, const Tiling& tiling) {
@@ -321,11 +339,12 @@ Pass policies_pass(const AttentionSlots& slots, const ForwardKernel& kernel, boo
   if (paged || codes) pass.bindings.push_back(slots.block_tables);
   if (codes) append(pass.bindings, {slots.key_scale, slots.value_scale});
   pass.constants = kernel.constants;
-  pass.axes = [axes = kernel.axes, paged, codes](const Problem& problem,
-                                                 const DeviceProfile& profile) {
+  pass.axes = [axes = kernel.axes, paged, codes, listed = kernel.is_listed && !paged && !codes](
+                  const Problem& problem, const DeviceProfile& profile) {
     std::vector<Define> all = axes(problem, profile);
     all.push_back({"POLICY", 1});
     if (paged || codes) all.push_back({"PAGED", paged ? 1U : 0U});
+    if (listed && is_listed(problem)) all.push_back({"LISTED", 1});
     if (codes) all.push_back({"CODES", 1});
     return all;
   };
@@ -361,7 +380,7 @@ Pass policies_pass(const AttentionSlots& slots, const ForwardKernel& kernel, boo
 std::vector<Pass> paged_passes(const AttentionSlots& slots, const ForwardKernel& kernel) {
   std::vector<AttentionSlots> pools{slots};
   if (slots.value_pages != kNoOperand) pools.push_back(with_pools_apart(slots));
-  std::vector<Pass> passes{pages_pass(slots, kernel.tiling)};
+  std::vector<Pass> passes = pages_passes(slots, kernel.tiling);
   if (slots.query_start_loc != kNoOperand) passes.push_back(work_pass(slots, kernel.tiling));
   for (const AttentionSlots& of : pools) {
     passes.push_back(policies_pass(of, kernel, false));
@@ -384,7 +403,9 @@ std::vector<Pass> forward_passes(const AttentionSlots& slots, const ForwardKerne
   if (kernel.takes_codes && slots.key_scale != kNoOperand)
     passes.insert(passes.end() - 2, policies_pass(slots, kernel, true));
   if (!kernel.takes_policies) passes = {plain_pass(slots, kernel)};
-  if (kernel.takes_list) passes.insert(passes.begin() + 1, work_pass(slots, kernel.tiling));
+  const bool lists = kernel.takes_list || kernel.is_listed;
+  if (lists && slots.cum_seqlens_q != kNoOperand)
+    passes.insert(passes.begin() + 1, work_pass(slots, kernel.tiling));
   if (slots.weights != kNoOperand) passes.push_back(weights_pass(slots, kernel.tiling));
   return passes;
 }

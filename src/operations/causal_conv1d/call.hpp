@@ -47,6 +47,7 @@ void validate_conv(Problem& problem, bool backward);
 void reference_conv(const Problem& problem, std::span<HostTensor> tensors);
 std::vector<Raised> raises_conv(const Problem& problem, std::span<HostTensor> tensors);
 Workload conv_workload(bool backward);
+Way conv_cpu_way(bool backward);
 Way conv_columns_way(bool backward);
 
 }  // namespace tessera::operations::state_space

@@ -30,6 +30,10 @@
 #define SCAN_TYPE_D 4u
 #define SCAN_TYPE_BIAS 6u
 
+// What an item of the kernels for CPUs has room for: vectors of channels, and states of a channel.
+#define SCAN_CPU_VECTORS 4
+#define SCAN_CPU_STATES 256
+
 TESSERA_ABI_BEGIN
 
 // Where b or c lies. Offsets and strides count elements.

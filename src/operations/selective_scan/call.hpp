@@ -57,6 +57,7 @@ void validate_scan(Problem& problem, bool backward);
 void reference_scan(const Problem& problem, std::span<HostTensor> tensors);
 std::vector<Raised> raises_scan(const Problem& problem, std::span<HostTensor> tensors);
 Workload scan_workload(bool backward);
+Way scan_cpu_way(bool backward);
 Way scan_tile_way(bool backward);
 
 // What must come out of every `stride`-th channel; gradients need all of them.

@@ -78,7 +78,7 @@ Operation new_scan_record(bool backward) {
   operation.validate = [backward](Problem& problem) { validate_scan(problem, backward); };
   operation.reference = reference_scan;
   operation.raises = raises_scan;
-  add_ways(operation, {scan_tile_way(backward)});
+  add_ways(operation, {scan_cpu_way(backward), scan_tile_way(backward)});
   operation.workload = scan_workload(backward);
   return operation;
 }

@@ -477,6 +477,12 @@ std::vector<AttentionCaseShape> forward_only_cases() {
        .sizes = few,
        .options = {{"normalize_output", false}, {"num_splits", three}},
        .features = kLogSumExp},
+      {.name = "packed_unordered",
+       .why = "packed sequences whose offsets go back and forth",
+       .sizes = {.q_len = 94, .kv_len = 148, .heads = 4, .kv_heads = 2},
+       .options = {{"causal", true}},
+       .features = kPacked | kLogSumExp,
+       .data = "normal+unordered"},
   };
 }
 

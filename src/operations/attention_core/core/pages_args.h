@@ -49,14 +49,12 @@ struct AttentionPagesArgs {
   u32 sequences;
   u32 per_sequence;  // columns of the table
   u32 rows;          // query rows; without query_start_loc one for each sequence
-  u32 starts;        // 1 = query_start_loc and num_seqs say whose they are
+  u32 starts;        // 1 = query_start_loc and num_seqs say whose they are,
   u32 table;         // of rows, in entries of four ints
-  u32 begins;    // where the rows of the sequences begin, cleaned, in ints of the scratch buffer
-  i32 band_low;  // of key - position; INDEX_MIN = no lower bound
+  u32 begins;        // as common/boundaries has left them, in ints of the scratch buffer
+  i32 band_low;      // of key - position; INDEX_MIN = no lower bound
   u32 lengths_offset;
   u32 lengths_stride;
-  u32 starts_offset;
-  u32 starts_stride;
   u32 count_offset;  // of num_seqs
   u32 errors;
 };

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The work list of packed sequences: which rows and keys an item of it takes. attention/core/work
-// makes it from the table of rows; kernels whose rows of a tile must be of one sequence read it.
-// Read by C++ and OpenCL C.
+// makes it from the table of rows; kernels whose rows of a tile are of one sequence read it.
+// Read by C++, OpenCL C and GLSL.
 #ifndef TESSERA_OPERATIONS_ATTENTION_WORK_H
 #define TESSERA_OPERATIONS_ATTENTION_WORK_H
 #include "operations/attention_core/core/rows_args.h"
 
 // In policy features: there is a list, where kernels with maps have theirs (`map`), in entries of
 // four ints. Entry 0 is {items, 0, 0, 0}, item n has entries 1 + 2 n and 2 + 2 n: {sequence, first
-// row, rows, first key}, {keys, 0, 0, 0}.
+// row, rows, first key}, {keys, first common key, end of the common keys, 0}. Of the keys some row
+// sees each end; those that are common lie in the interval of every row.
 #define POLICY_WORK 0x40000000u
 
 TESSERA_ABI_BEGIN

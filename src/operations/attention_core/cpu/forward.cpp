@@ -78,15 +78,20 @@ std::uint32_t block_q(const Problem& problem, const DeviceProfile& profile, cons
   return rows;
 }
 
+// Query rows that may fill a tile: those of a sequence, where tiles end with theirs.
+std::int64_t rows_of_tiles(const Problem& problem) {
+  return is_listed(problem) ? rows_of_sequence(problem) : call_of(problem).q_len;
+}
+
 // Registers decide the tiles: 24 accumulators where there are 32 vector registers, 12 where there
 // are 16. 4 x 6 beat 3 x 8 by 2 % and 2 x 12 by 4 % with two FMA ports; with one port 2 x 12 is as
 // good. Few queries leave no lane idle.
 std::vector<Tile> tiles(const Problem& problem, const DeviceProfile& profile) {
   const std::uint32_t width = vector_width(profile);
   const auto& call = call_of(problem);
-  if (rows_that_share_keys(problem) <= width) return {{1, 16, 16}, {1, 12, 12}};
+  if (rows_of_tiles(problem) <= width) return {{1, 16, 16}, {1, 12, 12}};
   if (width == 8) return {{2, 6, 4}, {2, 6, 6}};
-  if (rows_that_share_keys(problem) <= 2 * width || is_narrow(call)) return {{2, 12, 8}, {4, 6, 4}};
+  if (rows_of_tiles(problem) <= 2 * width || is_narrow(call)) return {{2, 12, 8}, {4, 6, 4}};
   return {{4, 6, 4}, {2, 12, 8}};
 }
 
@@ -109,7 +114,7 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile, 
 AttentionTiling tiling(const Problem& problem, const Config& config, Products products) {
   AttentionTiling cut{.rows = geometry_of(problem, config, products).panel_rows,
                       .keys = config.at("BLOCK_K")};
-  if (call_of(problem).is_paged()) cut.listed = config.at("BLOCK_Q");
+  if (call_of(problem).is_paged() || is_listed(problem)) cut.listed = config.at("BLOCK_Q");
   return cut;
 }
 
@@ -136,7 +141,8 @@ Variant variant_of(const AttentionSlots& slots, std::string name, std::string id
        .groups =
            [products](const Problem& problem, const Config& config) {
              return listed_groups(problem, tiling(problem, config, products), config.at("BLOCK_Q"));
-           }});
+           },
+       .is_listed = true});
   variant.needs = opencl_cpu();
   variant.space = [products](const Problem& problem, const DeviceProfile& profile) {
     return space(problem, profile, products);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "abi/shared.h"
+#include "base/large_registers.hpp"
 #include "base/vendor_ids.hpp"
 #include "kernel/gpu.hpp"
 #include "kernel/option_access.hpp"
@@ -195,6 +196,8 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   const std::int64_t pinned = call_of(problem).splits;
   for (Config& config : configs) {
     if (pinned > 0) config.set("SPLITS", static_cast<std::uint32_t>(pinned));
+    // By ocloc 4 of 128 registers spill of rows that are read element by element.
+    if (is_xe_hpg(profile) && !is_aligned(problem, 4)) config.set(std::string(kLargeRegisters), 1);
   }
   return configs;
 }

@@ -290,8 +290,10 @@ Variant hopper_variant(const AttentionSlots& slots) {
   variant.rounds_factors = true;
   variant.tunables = tunables();
   if (slots.block_tables != kNoOperand) {
-    variant.passes = {pages_pass(slots, tiling), work_pass(slots, tiling), tensor_maps_pass(slots),
-                      forward_pass(slots, Body::kPaged)};
+    variant.passes = pages_passes(slots, tiling);
+    variant.passes.push_back(work_pass(slots, tiling));
+    variant.passes.push_back(tensor_maps_pass(slots));
+    variant.passes.push_back(forward_pass(slots, Body::kPaged));
   } else {
     variant.passes = {rows_pass(slots), map_pass(slots, tiling), tensor_maps_pass(slots),
                       forward_pass(slots, Body::kPlain), forward_pass(slots, Body::kPolicies)};

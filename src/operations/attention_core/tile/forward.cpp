@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/large_registers.hpp"
+#include "base/nvidia_architecture.hpp"
 #include "base/vendor_ids.hpp"
 #include "kernel/option_access.hpp"
 #include "kernel/tunable_list.hpp"
@@ -32,7 +34,7 @@ AttentionTiling tiling(const Problem& problem, const Config& config) {
           .pack = packs ? static_cast<std::uint32_t>(call.group()) : 1,
           .splits = splits_of(config),
           .maps = !call.is_paged(),
-          .listed = call.is_paged() && call.packed ? rows : 0};
+          .listed = is_listed(problem) ? rows : 0};
 }
 
 Dim3 groups(const Problem& problem, const Config& config) {
@@ -144,6 +146,18 @@ std::vector<Config> intel_configs(std::uint32_t value_dim) {
   return {make_config(256, 16, 256, 2, 4, 4, 0, 0)};
 }
 
+// By ocloc: on Xe2 the first cut for 64 columns spills 19 to 29 registers of 16 lanes, and that for
+// 512 spills 5; on Xe-LP the first for 256 spills 4. These spill none.
+std::vector<Config> intel_opencl_configs(const DeviceProfile& profile, std::uint32_t value_dim) {
+  constexpr unsigned kXe2 = 20;
+  const unsigned generation = intel_ip_version(profile).first;
+  if (generation >= kXe2 && value_dim <= 64) return {make_config(256, 64, 64, 4, 16, 8, 0, 0)};
+  if (generation >= kXe2 && value_dim > 256) return {make_config(512, 16, 256, 1, 4, 4, 0, 0)};
+  if (!has_large_registers(profile) && value_dim > 128 && value_dim <= 256)
+    return {make_config(256, 16, 128, 2, 8, 4, 0, 0)};
+  return {};
+}
+
 // All cuts, those first that were made for the vendor.
 std::vector<Config> cuts(const DeviceProfile& profile, std::uint32_t value_dim) {
   std::vector<Config> configs;
@@ -155,7 +169,16 @@ std::vector<Config> cuts(const DeviceProfile& profile, std::uint32_t value_dim) 
   if (profile.vendor_id == kVendorAmd && profile.backend == Backend::kOpenCL)
     take(amd_opencl_configs(value_dim));
   if (profile.vendor_id == kVendorAmd) take(amd_configs(value_dim));
+  if (profile.vendor_id == kVendorIntel && profile.backend == Backend::kOpenCL)
+    take(intel_opencl_configs(profile, value_dim));
   if (profile.vendor_id == kVendorIntel) take(intel_configs(value_dim));
+  // By ptxas that is 4 rows for 512 columns, too: 8 of them take 3.3 s for others than Hopper.
+  const bool others_of_nvidia =
+      has(profile.features, Feature::kNvidiaPtx) && !has(profile.features, Feature::kWgmma);
+  if (others_of_nvidia && value_dim > 256) take(amd_opencl_configs(value_dim));
+  // Before NVIDIA's matrix instructions wide rows take these tiles: with 8 rows of an item ptxas
+  // spills 26 registers at 256 columns, and takes 3 to 4.6 s from 128 on.
+  if (lacks_matrix_instructions(profile) && value_dim > 64) take(amd_configs(value_dim));
   take(gpu_configs(value_dim));
   take(amd_configs(value_dim));
   take(intel_configs(value_dim));
@@ -213,6 +236,7 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
     return "has a work-group that does not divide into tiles "
            "(operations/attention_core/tile/forward.h)";
   if (const Refusal no = rejects_splits(problem, config)) return no;
+  if (Refusal no = rejects_list(problem, tiling(problem, config), profile)) return no;
   return rejects_long_offsets(problem, profile, scratch_of(problem, tiling(problem, config)).end);
 }
 
@@ -221,6 +245,7 @@ Variant tile(const AttentionSlots& slots, std::string name, std::string idea, bo
                        .tiling = tiling,
                        .groups = groups,
                        .constants = code_constants,
+                       .is_listed = true,
                        .takes_codes = true};
   if (!subgroups) {
     kernel.opencl = "attention/tile/forward.cl";

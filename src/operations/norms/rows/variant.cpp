@@ -4,6 +4,7 @@
 #include <bit>
 #include <string>
 
+#include "base/large_registers.hpp"
 #include "base/vendor_ids.hpp"
 #include "kernel/gpu.hpp"
 #include "kernel/option_access.hpp"
@@ -134,9 +135,10 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
       });
   } else if (backward && profile.vendor_id == kVendorIntel) {
     cuts = {{256, 1}, {512, 2}, {512, 1}};
-    // By ocloc 2 vectors and a mean are 26 registers too many for Xe2's 16 lanes.
-    if (profile.backend == Backend::kOpenCL && problem.as<NormProblem>().centered)
-      cuts = {{256, 1}, {512, 1}};
+    // By ocloc 2 vectors are 14 registers too many for Xe2's 16 lanes, and 26 with a mean.
+    constexpr unsigned kXe2 = 20;
+    const bool wide = problem.as<NormProblem>().centered || intel_ip_version(profile).first >= kXe2;
+    if (profile.backend == Backend::kOpenCL && wide) cuts = {{256, 1}, {512, 1}};
   } else if (backward && profile.vendor_id == kVendorAmd) {
     cuts = {{256, 2}, {512, 2}, {128, 2}};
   } else if (backward || problem.dtype == DType::kF32) {

@@ -29,7 +29,7 @@ SPACE(turn + RECUR_ITEMS + item) = slope;
 RECUR_BARRIER();
 found = SPACE(turn + lane);
 slope = SPACE(turn + RECUR_ITEMS + lane);
-for (u32 p = 1u; p < WG_Y; ++p) {
+ROLLED for (u32 p = 1u; p < WG_Y; ++p) {
   found += SPACE(turn + p * WG_X + lane);
   slope += SPACE(turn + RECUR_ITEMS + p * WG_X + lane);
 }

@@ -3,6 +3,13 @@
 
 #include "operations/recurrence_core/tile/sequence.h"
 
+// Delta rules have no registers left for several lanes' shares at a time.
+#ifdef RECUR_DELTA
+#define RECUR_EACH_LANE ROLLED
+#else
+#define RECUR_EACH_LANE
+#endif
+
 // The gradient of the state, and the state before a token.
 FLOAT4 gradient[ROWS];
 FLOAT4 state[ROWS];
@@ -103,7 +110,7 @@ for (u32 segments = (length + ARGS(segment) - 1u) / ARGS(segment); segments > 0u
     for (u32 i = item; i < block_tokens * key_fours; i += RECUR_ITEMS) {
       const u32 t = i / key_fours, k = i % key_fours, token = RECUR_TOKEN(block_first + t);
       FLOAT4 dkey = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f), ddecay = dkey;
-      for (u32 other = 0u; other < WG_X; ++other) {
+      RECUR_EACH_LANE for (u32 other = 0u; other < WG_X; ++other) {
         const u32 share = RECUR_SHARES + (t * WG_X + other) * RECUR_KEY_FOURS + k;
         dkey += SPACE(share);
         if (RECUR_HAS(RECUR_GRAD_DECAY)) ddecay += SPACE(share + RECUR_KEY_SHARES);
@@ -116,7 +123,7 @@ for (u32 segments = (length + ARGS(segment) - 1u) / ARGS(segment); segments > 0u
       const u32 share =
           RECUR_SHARES + 2u * RECUR_KEY_SHARES + RECUR_COLUMN_SHARES + t * RECUR_ITEMS;
       FLOAT4 dbeta = SPACE(share);
-      for (u32 other = 1u; other < WG_X; ++other) dbeta += SPACE(share + other);
+      RECUR_EACH_LANE for (u32 other = 1u; other < WG_X; ++other) dbeta += SPACE(share + other);
       SCRATCH_FLOAT(RECUR_BETA_SHARE(RECUR_TOKEN(block_first + t))) =
           (dbeta.x + dbeta.y) + (dbeta.z + dbeta.w);
     }

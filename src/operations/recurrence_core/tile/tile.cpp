@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "base/large_registers.hpp"
 #include "base/vendor_ids.hpp"
 #include "kernel/option_access.hpp"
 #include "kernel/tunable_list.hpp"
@@ -151,6 +152,9 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
                       (profile.max_group_size == 0 || items <= profile.max_group_size) &&
                       items <= 512;
     if (!fits) continue;
+    // By ocloc 13 of 128 registers spill with the least that an item takes.
+    if (backward && !call_of(problem).slots.delta() && is_xe_hpg(profile))
+      config.set(std::string(kLargeRegisters), 1);
     if (backward || call_of(problem).slots.delta()) {
       if (std::ranges::count(list, config) == 0) list.push_back(std::move(config));
       continue;
