@@ -19,11 +19,11 @@ constexpr std::size_t kOpenCLBudget = 24, kVulkanBudget = 16;
 const std::map<std::pair<std::string, Backend>, std::size_t>& larger_budgets() {
   static const std::map<std::pair<std::string, Backend>, std::size_t> budgets{
       // Three dozen variants of seven operations: CPUs have three ways of their own to compute the
-      // forward pass and run two of GPUs, with two bodies each (plain calls and all policies), keys
-      // in pages or listed, codes of four types, and classes of head dims compiled in; the backward
-      // pass takes up to five kernels, and CPUs have two ways of it.
+      // forward pass and run two of GPUs, three through Vulkan, with two bodies each (plain calls
+      // and all policies), keys in pages or listed, codes of four types, and classes of head dims
+      // compiled in; the backward pass takes up to five kernels, and CPUs have two ways of it.
       {{"attention", Backend::kOpenCL}, 128},
-      {{"attention", Backend::kVulkan}, 57},
+      {{"attention", Backend::kVulkan}, 71},
       // Ten operations: plain products in mixed types, six of them in storage, those of groups,
       // whose rows or terms are ragged, and with blocks of a sparse matrix; CPUs multiply words of
       // bf16 and i8, too, and have kernels for few rows and for few rows beside a row-major factor,

@@ -17,11 +17,12 @@ typedef struct tessera_ragged_page_attention_v3_call {
   const tessera_tensor* queries;
   /* [rows, kv_heads, head_dim]: of the tokens of the queries */
   const tessera_tensor* keys;
-  /* [rows, kv_heads, head_dim]: the same */
+  /* [rows, kv_heads, value_dim]: the same; value_dim is head_dim but with value_cache */
   const tessera_tensor* values;
   /* in-out, [pages, page_size, 2 kv_heads, head_dim]: changed in place; head 2 g is that of
      keys, 2 g + 1 that of values; also [pages, page_size, heads / n, n, dim] with more heads and
-     features than there are; codes of i8, i4, e4m3fn or e5m2 have scales */
+     features than there are; of keys alone, [pages, page_size, kv_heads, head_dim], beside
+     value_cache; codes of i8, i4, e4m3fn or e5m2 have scales */
   const tessera_tensor* kv_cache;
   /* [sequences]: how many tokens each sequence has, the new ones included */
   const tessera_tensor* kv_lens;
@@ -40,7 +41,14 @@ typedef struct tessera_ragged_page_attention_v3_call {
      not negative; each axis may be 1; one for each token and head is made and written, others
      are read */
   const tessera_tensor* kv_scale;
-  /* output, [rows, heads, head_dim]: rows without tokens or sequence are 0 */
+  /* optional, in-out, [pages, page_size, kv_heads, value_dim]: changed in place: values apart
+     from keys; codes of i8, i4, e4m3fn or e5m2 have scales */
+  const tessera_tensor* value_cache;
+  /* optional, in-out, [pages, page_size, kv_heads]: what a code of value_cache times this means,
+     not negative; each axis may be 1; one for each token and head is made and written, others
+     are read */
+  const tessera_tensor* value_scale;
+  /* output, [rows, heads, value_dim]: rows without tokens or sequence are 0 */
   tessera_tensor** output;
   /* optional, output, [heads, rows]: natural logarithm; -inf for rows without tokens */
   tessera_tensor** log_sum_exp;
@@ -80,6 +88,8 @@ static inline tessera_status tessera_ragged_page_attention_v3(const tessera_cont
       {"distribution", call->distribution, 0},
       {"softmax_aux", call->softmax_aux, 0},
       {"kv_scale", call->kv_scale, 0},
+      {"value_cache", call->value_cache, 0},
+      {"value_scale", call->value_scale, 0},
   };
   const tessera_output outputs[] = {
       {"output", call->output, 0},
@@ -97,7 +107,7 @@ static inline tessera_status tessera_ragged_page_attention_v3(const tessera_cont
   };
   const tessera_call generic = {sizeof(tessera_call),
       "ragged_page_attention_v3",
-      operands, 10,
+      operands, 12,
       options, 8,
       outputs, 2,
       0, stream};

@@ -8,7 +8,9 @@
 //        kv_cache[block_tables[n, t / page_size], t % page_size, 2 g + 1] = values[r, g]
 //      A cache of codes gets round(key / scale). A kv_scale with a scale for each token and head is
 //      made and written, any other is read. Everything else keeps its bits.
-//   2. ragged_page_attention over the cache as it is then.
+//      or, with value_cache, from and to caches of their own:
+//        kv_cache[..., g] = keys[r, g], value_cache[..., g] = values[r, g]
+//   2. ragged_page_attention over the cache as it is then, or over both.
 //
 // q_scale, k_scale and v_scale are what numbers of the queries, keys and values stand for; 1 where
 // they are not given:
@@ -46,14 +48,18 @@ struct RaggedPageAttentionV3Options {
   std::optional<float> q_scale{}, k_scale{}, v_scale{};  // > 0
   std::int64_t num_splits = 0;           // work-groups that share a row's tokens; 0 = chosen
   std::optional<Precision> precision{};  // see Numerics in flash_attention.hpp
+  Tensor value_cache{};  // [pages, page_size, kv_heads, value_dim]: kv_cache holds keys alone
+  Tensor value_scale{};  // of codes there: f32 [pages, page_size, kv_heads], as kv_scale then
 };
 
 // queries [rows, heads, head_dim]; keys and values [rows, kv_heads, head_dim] of the same dtype;
 // kv_cache [pages, page_size, 2 kv_heads, head_dim] of that dtype or i8, i4, e4m3fn, e5m2, or with
 // its heads on two axes and more of them and of features than there are: [pages, page_size, x, y,
-// dim]. kv_lens i32 [sequences], block_tables i32 [sequences, max_blocks] or as many in one line,
-// query_start_loc i32 [sequences + 1], distribution i32 [3]. Changes kv_cache and returns [rows,
-// heads, head_dim]. Throws InvalidArgument where shapes, dtypes or options do not fit.
+// dim]; or [pages, page_size, kv_heads, head_dim] beside options.value_cache of the same dtype, and
+// then values are [rows, kv_heads, value_dim]. kv_lens i32 [sequences], block_tables i32
+// [sequences, max_blocks] or as many in one line, query_start_loc i32 [sequences + 1], distribution
+// i32 [3]. Changes kv_cache and value_cache, and returns [rows, heads, value_dim]. Throws
+// InvalidArgument where shapes, dtypes or options do not fit.
 TESSERA_API Tensor ragged_page_attention_v3(const Executor& on, const Tensor& queries,
                                             const Tensor& keys, const Tensor& values,
                                             const Tensor& kv_cache, const Tensor& kv_lens,

@@ -4,26 +4,10 @@
 #ifndef TESSERA_ATTENTION_COOPERATIVE_TILES_GLSL
 #define TESSERA_ATTENTION_COOPERATIVE_TILES_GLSL
 #include "lib/prelude.glsl"
-#include "operations/attention_core/core/args.h"
 #include "operations/attention_core/cooperative/forward.def"
 #include "operations/attention_core/cooperative/forward.h"
 #include "lib/cooperative/products.glsl"
-#define SCRATCH_BINDING 5
-#if POLICY
-#include "operations/attention_core/core/policy_args.h"
-#if PAGED
-#include "operations/attention_core/core/pages_args.h"
-BUFFER_ARGS(AttentionPagedCall, 13);
-#else
-BUFFER_ARGS(AttentionCall, 12);
-#endif
-#include "attention/core/policy.glsl"
-#define CALL args.core
-#else
-#include "operations/attention_core/core/score.h"
-PUSH_ARGS(AttentionArgs);
-#define CALL args
-#endif
+#include "attention/core/forward_call.glsl"
 
 layout(std430, binding = 0) readonly buffer Queries { scalar q[]; };
 layout(std430, binding = 0) readonly buffer QueryVectors { uvec4 q8[]; };

@@ -8,12 +8,19 @@
 #if PAGED
 uint key_sequence;  // whose keys they are
 
-// Elements from the head's first key on. Tokens of no page are hidden: any page of the pool will do.
-uint key_at(uint key, uint stride, uint stride_page) {
+struct KeyPlace {
+  uint page, slot;
+};
+
+// Tokens of no page are hidden: any page of the pool will do.
+KeyPlace key_place(uint key) {
   const uint number = page_number(key);
-  const uint page = min(page_in_table(key_sequence, number), PAGES(pages) - 1u);
-  return page * stride_page + (key - number * PAGES(page_size)) * stride;
+  return KeyPlace(min(page_in_table(key_sequence, number), PAGES(pages) - 1u), key - number * PAGES(page_size));
 }
+
+// Elements from the head's first key on.
+uint place_at(KeyPlace at, uint stride, uint stride_page) { return at.page * stride_page + at.slot * stride; }
+uint key_at(uint key, uint stride, uint stride_page) { return place_at(key_place(key), stride, stride_page); }
 // Of a pool, the first page.
 #define KEYS_OF(batch) 0u
 #else

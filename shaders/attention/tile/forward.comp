@@ -35,30 +35,9 @@
 #extension GL_KHR_shader_subgroup_shuffle : require
 #endif
 #include "lib/prelude.glsl"
-#include "operations/attention_core/core/args.h"
 #include "operations/attention_core/tile/forward.def"
 #include "operations/attention_core/tile/forward.h"
-#define SCRATCH_BINDING 5
-#if POLICY
-#include "operations/attention_core/core/policy_args.h"
-#if CODES
-#include "operations/attention_core/core/pages_args.h"
-BUFFER_ARGS(AttentionCodesCall, 15);
-layout(std430, binding = 13) readonly buffer KeyScales { float key_scale[]; };
-layout(std430, binding = 14) readonly buffer ValueScales { float value_scale[]; };
-#elif PAGED
-#include "operations/attention_core/core/pages_args.h"
-BUFFER_ARGS(AttentionPagedCall, 13);
-#else
-BUFFER_ARGS(AttentionCall, 12);
-#endif
-#include "attention/core/policy.glsl"
-#define CALL args.core
-#else
-#include "operations/attention_core/core/score.h"
-PUSH_ARGS(AttentionArgs);
-#define CALL args
-#endif
+#include "attention/core/forward_call.glsl"
 
 layout(std430, binding = 0) readonly buffer Queries { scalar q[]; };
 layout(std430, binding = 0) readonly buffer QueryVectors { scalar4 q4[]; };

@@ -15,29 +15,38 @@
 namespace tessera::operations::attention {
 namespace {
 
-// The heads of keys and values by turns as [pages, page_size, heads, head_dim]: of five axes, heads
-// are counted over two of them, and what fills up rows and heads is left out.
-TensorSpec heads_of_cache(const Problem& problem) {
-  TensorSpec spec = problem.spec(kCache);
+// A cache as [pages, page_size, heads, features]: of five axes, heads are counted over two of them,
+// and what fills up rows and heads is left out.
+TensorSpec heads_of_cache(const Problem& problem, std::size_t cache) {
+  TensorSpec spec = problem.spec(cache);
   if (spec.shape.size() == 5) {
     spec.shape.erase(spec.shape.begin() + 2);
     spec.strides.erase(spec.strides.begin() + 2);
   }
-  spec.shape[2] = 2 * problem.spec(kKeys).shape[1];
-  spec.shape[3] = problem.spec(kKeys).shape[2];
+  const Shape& keys = problem.spec(kKeys).shape;
+  spec.shape[2] = (problem.has(kValueCache) ? 1 : 2) * keys[1];
+  spec.shape[3] = cache == kValueCache ? problem.spec(kValues).shape[2] : keys[2];
   return spec;
 }
 
-// Those of keys or of values, as [pages, heads, page_size, ...].
-TensorSpec side_of(TensorSpec spec, std::int64_t first) {
-  if (spec.shape[2] > 1) {
-    spec.offset += first * spec.strides[2];
+// The heads of keys or of values, as [pages, heads, page_size, ...].
+TensorSpec heads_of_side(const Problem& problem, TensorSpec spec, bool values) {
+  if (side_of(problem, values).by_turns && spec.shape[2] > 1) {
+    if (values) spec.offset += spec.strides[2];
     spec.shape[2] /= 2;
     spec.strides[2] *= 2;
   }
   std::swap(spec.shape[1], spec.shape[2]);
   std::swap(spec.strides[1], spec.strides[2]);
   return spec;
+}
+
+// Of codes without scales of their own: one for all keys or values.
+Place scale_of_side(const Problem& problem, bool values) {
+  Place place = scale_pairs(problem);
+  if (values) ++place.spec.offset;
+  place.spec.shape[2] = 1;
+  return place;
 }
 
 TensorSpec tables_by_sequence(const Problem& problem) {
@@ -62,6 +71,13 @@ Place whole(const Problem& problem, std::size_t slot) { return {slot, problem.sp
 
 }  // namespace
 
+CacheSide side_of(const Problem& problem, bool values) {
+  if (!problem.has(kValueCache)) return {.cache = kCache, .scale = kScale, .by_turns = true};
+  return {.cache = values ? kValueCache : kCache,
+          .scale = values ? kValueScale : kScale,
+          .by_turns = false};
+}
+
 CallStep append_step(const Problem& problem) {
   CallStep step{.operation = "append_to_cache"};
   step.operands = {{"keys", whole(problem, kKeys)},
@@ -69,18 +85,18 @@ CallStep append_step(const Problem& problem) {
                    {"block_tables", {kTables, tables_by_sequence(problem)}},
                    {"kv_lens", whole(problem, kLengths)},
                    {"query_start_loc", whole(problem, kStarts)},
-                   {"num_seqs", count_of(problem)},
-                   {"key_cache", {kCache, side_of(heads_of_cache(problem), 0)}},
-                   {"value_cache", {kCache, side_of(heads_of_cache(problem), 1)}}};
-  if (problem.has(kScale)) {
-    step.operands.push_back({"key_scale", {kScale, side_of(problem.spec(kScale), 0)}});
-    step.operands.push_back({"value_scale", {kScale, side_of(problem.spec(kScale), 1)}});
-  } else if (scales_of(problem).of_codes) {
-    for (const std::int64_t side : {0, 1}) {
-      Place place = scale_pairs(problem);
-      place.spec.offset += side;
-      place.spec.shape[2] = 1;
-      step.operands.push_back({side == 0 ? "key_scale" : "value_scale", std::move(place)});
+                   {"num_seqs", count_of(problem)}};
+  for (const bool values : {false, true}) {
+    const CacheSide side = side_of(problem, values);
+    const char* scale = values ? "value_scale" : "key_scale";
+    step.operands.emplace_back(
+        values ? "value_cache" : "key_cache",
+        Place{side.cache, heads_of_side(problem, heads_of_cache(problem, side.cache), values)});
+    if (problem.has(side.scale)) {
+      step.operands.emplace_back(
+          scale, Place{side.scale, heads_of_side(problem, problem.spec(side.scale), values)});
+    } else if (scales_of(problem).of_codes) {
+      step.operands.emplace_back(scale, scale_of_side(problem, values));
     }
   }
   return step;
@@ -97,7 +113,7 @@ CallStep attend_step(const Problem& problem) {
         scales.of_logits();
   }
   step.operands = {{"queries", scales.query ? scaled_queries(problem) : whole(problem, kQueries)},
-                   {"kv_pages", {kCache, heads_of_cache(problem)}},
+                   {"kv_pages", {kCache, heads_of_cache(problem, kCache)}},
                    {"context_lens", whole(problem, kLengths)},
                    {"block_tables", {kTables, tables_by_sequence(problem)}},
                    {"query_start_loc", whole(problem, kStarts)},
@@ -109,7 +125,16 @@ CallStep attend_step(const Problem& problem) {
   add("log_sum_exp", kLogSumExp);
   add("softmax_aux", kSinks);
   add("kv_scale", kScale);
-  if (scales.of_codes) step.operands.emplace_back("kv_scale", scale_pairs(problem));
+  add("value_scale", kValueScale);
+  const bool apart = problem.has(kValueCache);
+  if (apart)
+    step.operands.emplace_back("value_pages",
+                               Place{kValueCache, heads_of_cache(problem, kValueCache)});
+  if (scales.of_codes) {
+    step.operands.emplace_back("kv_scale",
+                               apart ? scale_of_side(problem, false) : scale_pairs(problem));
+    if (apart) step.operands.emplace_back("value_scale", scale_of_side(problem, true));
+  }
   return step;
 }
 
@@ -165,25 +190,28 @@ std::vector<Raised> raises_of_fused(const Problem& problem, std::span<HostTensor
 // An element of a side is one of the whole.
 std::vector<std::size_t> written_by_fused(const Problem& problem, std::span<HostTensor> tensors,
                                           std::size_t slot) {
-  const bool scales = slot == kScale;
   FusedCall append = fused_call(append_step(problem), problem, tensors);
   const Operation& operation = *append.problem.operation;
   const Shape& whole = problem.spec(slot).shape;
   const bool five = whole.size() == 5;
   const auto rows = static_cast<std::size_t>(whole[1]);
   const auto heads = static_cast<std::size_t>(five ? whole[2] * whole[3] : whole[2]);
-  const std::size_t width = scales ? 1 : static_cast<std::size_t>(whole.back());
   std::vector<std::size_t> written;
-  for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+  for (const bool values : {false, true}) {
+    const CacheSide side = side_of(problem, values);
+    if (slot != side.cache && slot != side.scale) continue;
+    const bool scales = slot == side.scale;
+    const std::size_t width = scales ? 1 : static_cast<std::size_t>(whole.back());
     const char* names[2][2] = {{"key_cache", "value_cache"}, {"key_scale", "value_scale"}};
-    const std::size_t at = operation.slot(names[scales ? 1 : 0][side]);
+    const std::size_t at = operation.slot(names[scales ? 1 : 0][values ? 1 : 0]);
     const std::size_t kv_heads = static_cast<std::size_t>(append.problem.spec(at).shape[1]);
     const std::size_t dim =
         scales ? 1 : static_cast<std::size_t>(append.problem.spec(at).shape.back());
     for (const std::size_t n : operation.writes(append.problem, append.tensors, at)) {
       const std::size_t row = n / dim % rows, head = n / dim / rows % kv_heads,
                         page = n / dim / rows / kv_heads;
-      written.push_back(((page * rows + row) * heads + 2 * head + side) * width + n % dim);
+      const std::size_t own = side.by_turns ? 2 * head + (values ? 1 : 0) : head;
+      written.push_back(((page * rows + row) * heads + own) * width + n % dim);
     }
   }
   return written;

@@ -24,7 +24,17 @@ enum FusedSlot : std::size_t {
   kLogSumExp,
   kSinks,
   kScale,
+  kValueCache,
+  kValueScale,
 };
+
+// Where keys or values are kept, and the scales of their codes: by turns with the others in one
+// cache, or in one of their own.
+struct CacheSide {
+  std::size_t cache, scale;
+  bool by_turns;
+};
+CacheSide side_of(const Problem& problem, bool values);
 
 CallStep append_step(const Problem& problem);
 CallStep attend_step(const Problem& problem);

@@ -22,16 +22,39 @@ void require_rank(const Problem& problem, std::size_t slot,
           operand_text(problem, slot) + " must be " + problem.operation->operands[slot].shape);
 }
 
+// Values in a cache of their own.
+void check_pools(const Problem& problem) {
+  const Shape &keys = problem.spec(kKeys).shape, &values = problem.spec(kValues).shape;
+  require_rank(problem, kValueCache, {4});
+  const Shape &cache = problem.spec(kCache).shape, &other = problem.spec(kValueCache).shape;
+  require(problem, cache.size() == 4 && cache[2] == keys[1] && cache[3] == keys[2],
+          operand_text(problem, kCache) + " must be [pages, page_size, kv_heads, head_dim] of " +
+              operand_text(problem, kKeys) + " beside value_cache");
+  require(problem, other == Shape{cache[0], cache[1], values[1], values[2]},
+          operand_text(problem, kValueCache) +
+              " must be [pages, page_size, kv_heads, value_dim] of " +
+              operand_text(problem, kCache) + " and " + operand_text(problem, kValues));
+  require(problem, problem.has(kScale) == problem.has(kValueScale),
+          "takes kv_scale and value_scale together");
+  if (problem.has(kValueScale)) require_rank(problem, kValueScale, {3});
+}
+
 void check_cache(const Problem& problem) {
   const TensorSpec& spec = problem.spec(kCache);
   const Shape &cache = spec.shape, &keys = problem.spec(kKeys).shape;
   require_rank(problem, kCache, {4, 5});
   const bool five = cache.size() == 5;
-  const bool fits = five ? cache[2] * cache[3] >= 2 * keys[1] && cache[4] >= keys[2]
-                         : cache[2] == 2 * keys[1] && cache[3] == keys[2];
-  require(problem, fits,
-          operand_text(problem, kCache) + " and " + operand_text(problem, kKeys) +
-              " differ in heads or features; heads are those of keys and values by turns");
+  if (problem.has(kValueCache)) {
+    check_pools(problem);
+  } else {
+    const bool fits = five ? cache[2] * cache[3] >= 2 * keys[1] && cache[4] >= keys[2]
+                           : cache[2] == 2 * keys[1] && cache[3] == keys[2];
+    require(problem, fits,
+            operand_text(problem, kCache) + " and " + operand_text(problem, kKeys) +
+                " differ in heads or features; heads are those of keys and values by turns");
+    require(problem, !problem.has(kValueScale),
+            "value_scale needs value_cache beside it; kv_scale has the scales of both");
+  }
   require(problem, !five || cache[2] <= 1 || spec.strides[2] == cache[3] * spec.strides[3],
           operand_text(problem, kCache) + " must count its heads over both axes by one stride");
   const FusedScales scales = scales_of(problem);
@@ -45,10 +68,12 @@ void check_cache(const Problem& problem) {
 void validate(Problem& problem) {
   problem.dtype = problem.spec(kQueries).dtype;
   for (const std::size_t slot : {kQueries, kKeys, kValues}) require_rank(problem, slot, {3});
-  const Shape &queries = problem.spec(kQueries).shape, &keys = problem.spec(kKeys).shape;
-  require(problem, keys == problem.spec(kValues).shape,
+  const Shape &queries = problem.spec(kQueries).shape, &keys = problem.spec(kKeys).shape,
+              &values = problem.spec(kValues).shape;
+  const bool apart = problem.has(kValueCache);
+  require(problem, keys[0] == values[0] && keys[1] == values[1] && (apart || keys[2] == values[2]),
           operand_text(problem, kKeys) + " and " + operand_text(problem, kValues) +
-              " must have one shape");
+              (apart ? " must have the same rows and kv_heads" : " must have one shape"));
   require(problem, keys[0] == queries[0] && keys[2] == queries[2],
           operand_text(problem, kQueries) + " and " + operand_text(problem, kKeys) +
               " must have the same rows and head_dim");
@@ -71,7 +96,7 @@ void validate(Problem& problem) {
           operand_text(problem, kStarts) + " must be [sequences + 1]");
   require(problem, problem.spec(kDistribution).shape == Shape{3},
           operand_text(problem, kDistribution) + " must be [3]");
-  problem.infer_output(kOutput, problem.dtype, queries);
+  problem.infer_output(kOutput, problem.dtype, {queries[0], queries[1], values[2]});
   problem.infer_output(kLogSumExp, DType::kF32, {queries[1], queries[0]});
   problem.key = "append " + kernel::problem_of(append_step(problem), problem).key + ";attend " +
                 kernel::problem_of(attend_step(problem), problem).key;
@@ -121,10 +146,12 @@ Operation described() {
   operation.operands = {
       input("queries", "[rows, heads, head_dim]", "one sequence after the other"),
       input("keys", "[rows, kv_heads, head_dim]", "of the tokens of the queries"),
-      input("values", "[rows, kv_heads, head_dim]", "the same"),
+      input("values", "[rows, kv_heads, value_dim]",
+            "the same; value_dim is head_dim but with value_cache"),
       stored("kv_cache", "[pages, page_size, 2 kv_heads, head_dim]",
              "changed in place; head 2 g is that of keys, 2 g + 1 that of values; also [pages, "
-             "page_size, heads / n, n, dim] with more heads and features than there are"),
+             "page_size, heads / n, n, dim] with more heads and features than there are; of keys "
+             "alone, [pages, page_size, kv_heads, head_dim], beside value_cache"),
       index("kv_lens", "[sequences]", "how many tokens each sequence has, the new ones included"),
       index("block_tables", "[sequences, max_blocks]",
             "which page holds tokens page_size n to page_size (n + 1) - 1; also in one line"),
@@ -132,7 +159,7 @@ Operation described() {
       index("distribution", "[3]",
             "ends of the sequences that decode, that are prefilled, and of all; what stands behind "
             "is not looked at"),
-      output("output", "[rows, heads, head_dim]", "rows without tokens or sequence are 0"),
+      output("output", "[rows, heads, value_dim]", "rows without tokens or sequence are 0"),
       {.name = "log_sum_exp",
        .role = Role::kOutput,
        .optional = true,
@@ -140,12 +167,17 @@ Operation described() {
        .dtypes = {DType::kF32},
        .doc = "natural logarithm; -inf for rows without tokens"},
       sinks(),
-      scale("kv_scale", "kv_cache", "[pages, page_size, 2 kv_heads]")};
-  operation.operands[kCache].role = Role::kInOut;
-  operation.operands[kScale].role = Role::kInOut;
-  operation.operands[kScale].doc +=
-      "; one for each token and head is made and written, others are read";
-  operation.types = stored_types("queries", {"kv_cache"});
+      scale("kv_scale", "kv_cache", "[pages, page_size, 2 kv_heads]"),
+      stored("value_cache", "[pages, page_size, kv_heads, value_dim]",
+             "changed in place: values apart from keys"),
+      scale("value_scale", "value_cache", "[pages, page_size, kv_heads]")};
+  for (const std::size_t slot : {kCache, kScale, kValueCache, kValueScale})
+    operation.operands[slot].role = Role::kInOut;
+  operation.operands[kValueCache].optional = true;
+  for (const std::size_t slot : {kScale, kValueScale})
+    operation.operands[slot].doc +=
+        "; one for each token and head is made and written, others are read";
+  operation.types = stored_types("queries", {"kv_cache", "value_cache"});
   operation.options = {
       {.name = "softmax_scale",
        .fallback = {},
@@ -208,6 +240,8 @@ Tensor ragged_page_attention_v3(const Executor& on, const Tensor& queries, const
   add(tensors, "distribution", distribution);
   add(tensors, "softmax_aux", options.softmax_aux);
   add(tensors, "kv_scale", options.kv_scale);
+  add(tensors, "value_cache", options.value_cache);
+  add(tensors, "value_scale", options.value_scale);
   Options named = operations::attention::paged_options(options);
   for (const auto& [name, value] :
        {std::pair{"q_scale", options.q_scale}, std::pair{"k_scale", options.k_scale},

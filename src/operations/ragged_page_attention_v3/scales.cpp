@@ -169,7 +169,8 @@ Refusal rejects_far_scaled(const Problem& problem, const DeviceProfile& profile)
   Problem scaled = problem;
   if (!scales.query) scaled.operands[kQueries].reset();
   if (scales.of_outputs() == 1) scaled.operands[kOutput].reset();
-  for (const std::size_t slot : {kKeys, kValues, kCache, kScale}) scaled.operands[slot].reset();
+  for (const std::size_t slot : {kKeys, kValues, kCache, kScale, kValueCache, kValueScale})
+    scaled.operands[slot].reset();
   return rejects_long_operands(scaled, profile, {});
 }
 

@@ -17,12 +17,15 @@
 namespace tessera::operations::attention {
 namespace {
 
+constexpr std::size_t kChanged[] = {kCache, kScale, kValueCache, kValueScale};
+
 // Where an operand of ragged_page_attention is here; the number of sequences is in `distribution`.
 const std::map<std::string, FusedSlot>& slots_by_name() {
   static const auto* const slots = new std::map<std::string, FusedSlot>{
-      {"queries", kQueries},       {"kv_pages", kCache},         {"context_lens", kLengths},
-      {"block_tables", kTables},   {"query_start_loc", kStarts}, {"output", kOutput},
-      {"log_sum_exp", kLogSumExp}, {"softmax_aux", kSinks},      {"kv_scale", kScale}};
+      {"queries", kQueries},        {"kv_pages", kCache},         {"context_lens", kLengths},
+      {"block_tables", kTables},    {"query_start_loc", kStarts}, {"output", kOutput},
+      {"log_sum_exp", kLogSumExp},  {"softmax_aux", kSinks},      {"kv_scale", kScale},
+      {"value_pages", kValueCache}, {"value_scale", kValueScale}};
   return *slots;
 }
 
@@ -30,30 +33,41 @@ const Operation& attending() { return find_operation("ragged_page_attention"); }
 
 Case with_new_tokens(const Case& from) {
   Case result = from;
-  result.operands.assign(kScale + 1, std::nullopt);
+  result.operands.assign(kValueScale + 1, std::nullopt);
   for (std::size_t slot = 0; slot < from.operands.size(); ++slot) {
     const auto at = slots_by_name().find(attending().operands[slot].name);
     if (at != slots_by_name().end()) result.operands[at->second] = from.operands[slot];
   }
   const TensorSpec& queries = *result.operands[kQueries];
-  const std::int64_t heads = result.operands[kCache]->shape[2] / 2;
-  result.operands[kKeys] = result.operands[kValues] =
-      TensorSpec::contiguous(queries.dtype, {queries.shape[0], heads, queries.shape[2]});
+  const Shape& cache = result.operands[kCache]->shape;
+  const auto& value_cache = result.operands[kValueCache];
+  const std::int64_t heads = cache[2] / (value_cache ? 1 : 2);
+  const auto rows = [&](std::int64_t dim) {
+    return TensorSpec::contiguous(queries.dtype, {queries.shape[0], heads, dim});
+  };
+  result.operands[kKeys] = rows(cache[3]);
+  result.operands[kValues] = rows((value_cache ? value_cache->shape : cache)[3]);
   result.operands[kDistribution] = TensorSpec::contiguous(DType::kI32, {3});
   return result;
 }
 
 std::vector<Case> fused_cases(const StorageTypes& types) {
   std::vector<Case> cases;
-  const std::size_t apart = attending().slot("value_pages");
-  for (const Case& from : attending().workload.cases(types)) {
-    const bool has_pools = from.operands.size() > apart && from.operands[apart];
-    if (!has_pools) cases.push_back(with_new_tokens(from));
+  for (const Case& from : attending().workload.cases(types)) cases.push_back(with_new_tokens(from));
+  const bool codes = is_code(cases.front().operands[kCache]->dtype);
+  if (codes) {
+    Case made = *std::ranges::find(cases, "pools", &Case::name);
+    made.name = "pools_with_made_scales";
+    made.why = "scales of tokens and heads in caches of their own, made and written";
+    for (const auto& [cache, scale] : {std::pair{kCache, kScale}, {kValueCache, kValueScale}}) {
+      const Shape& shape = made.operands[cache]->shape;
+      made.operands[scale] = TensorSpec::contiguous(DType::kF32, {shape[0], shape[1], shape[2]});
+    }
+    cases.push_back(std::move(made));
   }
   Case scaled = cases.front();
   scaled.name = "scales";
   scaled.why = "numbers of queries, keys and values that stand for others";
-  const bool codes = is_code(scaled.operands[kCache]->dtype);
   scaled.options = {
       {"q_scale", 0.5}, {"k_scale", codes ? 1.0 / 32 : 0.75}, {"v_scale", codes ? 1.0 / 64 : 1.5}};
   scaled.operands[kScale] = std::nullopt;
@@ -127,11 +141,12 @@ void fill(const Problem& problem, const Case& shape, std::span<HostTensor> tenso
   tensors[kDistribution].write(std::vector<double>{decoding, decoding, ends[2]});
   if (!is_code(stored)) return;
   // A scale that is given is one over which codes are exact.
-  if (problem.has(kScale) && written_by_fused(problem, tensors, kScale).empty()) {
-    std::vector<double> scales(static_cast<std::size_t>(problem.spec(kScale).elements()));
+  for (const std::size_t slot : {kScale, kValueScale}) {
+    if (!problem.has(slot) || !written_by_fused(problem, tensors, slot).empty()) continue;
+    std::vector<double> scales(static_cast<std::size_t>(problem.spec(slot).elements()));
     const double step = stored == DType::kE4M3FN ? 32 : stored == DType::kE5M2 ? 8192 : 1;
     std::ranges::fill(scales, 1 / (32 * step));
-    tensors[kScale].write(scales);
+    tensors[slot].write(scales);
   }
 }
 
@@ -163,8 +178,9 @@ void scale_expected(Expectation& outputs, DType dtype, double factor) {
 std::vector<Expectation> expect(const Problem& problem, std::span<HostTensor> tensors,
                                 const Arithmetic& arithmetic, double max_flops) {
   Copies after{.tensors = {tensors.begin(), tensors.end()}, .bytes = {}};
-  after.copy(kCache);
-  if (problem.has(kScale)) after.copy(kScale);
+  for (const std::size_t slot : kChanged) {
+    if (problem.has(slot)) after.copy(slot);
+  }
   std::vector<std::byte> scratch = scaled_reference(problem, tensors);
   FusedCall append = fused_call(append_step(problem), problem, after.tensors, scratch.data());
   append.problem.operation->reference(append.problem, append.tensors);
@@ -175,14 +191,15 @@ std::vector<Expectation> expect(const Problem& problem, std::span<HostTensor> te
     one.slot = slots_by_name().at(attending().operands[one.slot].name);
   if (const double factor = scales_of(problem).of_outputs(); factor != 1)
     scale_expected(expected.front(), problem.dtype, factor);
-  for (const std::size_t slot : {kCache, kScale}) {
+  for (const std::size_t slot : kChanged) {
     if (!problem.has(slot)) continue;
     Expectation written{.slot = slot, .elements = written_by_fused(problem, tensors, slot)};
     if (written.elements.empty()) continue;
     const std::vector<double> values = after.tensors[slot].read();
     for (const std::size_t n : written.elements) {
       written.values.push_back(values[n]);
-      written.bounds.push_back(slot == kScale ? 4 * kUnitF32 * std::fabs(values[n]) : 0);
+      written.bounds.push_back(
+          slot == kScale || slot == kValueScale ? 4 * kUnitF32 * std::fabs(values[n]) : 0);
     }
     expected.push_back(std::move(written));
   }

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -106,6 +107,94 @@ TEST(RaggedPageAttentionV3, WritesByTheFormulaAndThenAttends) {
     write("num_seqs", {ends[2]});
     plain.reference(other.problem(), other.tensors());
     EXPECT_EQ(other.tensors()[plain.slot("output")].read(), at("output").read()) << name;
+  }
+}
+
+TEST(RaggedPageAttentionV3, RefusesCachesApartThatDoNotBelongTogether) {
+  const auto says = [](const std::string& operand, std::optional<TensorSpec> spec,
+                       const std::string& text, const std::string& types = "f32") {
+    Case shape = fused_case("pools", types);
+    shape.operands[fused().slot(operand)] = std::move(spec);
+    EXPECT_EQ(testing::message_of<InvalidArgument>(
+                  [&] { make_problem(fused(), shape.operands, shape.options); }),
+              "ragged_page_attention_v3: " + text);
+  };
+  const Case pools = fused_case("pools");
+  const auto spec = [&](const char* operand) { return *pools.operands[fused().slot(operand)]; };
+  const auto text = [&](const char* operand) {
+    return std::string(operand) + " " + spec(operand).to_string();
+  };
+  TensorSpec fewer = TensorSpec::contiguous(DType::kF32, {41, 1, 40});
+  says("values", fewer,
+       text("keys") + " and values " + fewer.to_string() + " must have the same rows and kv_heads");
+  fewer = TensorSpec::contiguous(DType::kF32, {3, 4, 1, 40});
+  says("value_cache", fewer,
+       "value_cache " + fewer.to_string() + " must be [pages, page_size, kv_heads, value_dim] of " +
+           text("kv_cache") + " and " + text("values"));
+  says("kv_cache", fewer,
+       "kv_cache " + fewer.to_string() + " must be [pages, page_size, kv_heads, head_dim] of " +
+           text("keys") + " beside value_cache");
+  says("value_scale", std::nullopt, "takes kv_scale and value_scale together", "f32_i8");
+  Case combined = fused_case("pages", "f32_i8");
+  combined.operands[fused().slot("value_scale")] = TensorSpec::contiguous(DType::kF32, {1, 1, 1});
+  EXPECT_EQ(testing::message_of<InvalidArgument>(
+                [&] { make_problem(fused(), combined.operands, combined.options); }),
+            "ragged_page_attention_v3: value_scale needs value_cache beside it; kv_scale has the "
+            "scales of both");
+}
+
+// A call on caches apart is one on a cache that holds both by turns, of equal codes and outputs.
+TEST(RaggedPageAttentionV3, CachesApartAreTheHalvesOfOne) {
+  const std::size_t keys = fused().slot("kv_cache"), key_scale = fused().slot("kv_scale"),
+                    apart_values = fused().slot("value_cache"), output = fused().slot("output"),
+                    value_scale = fused().slot("value_scale");
+  for (const std::string types : {"f32", "f16_i8", "f16_e4m3fn"}) {
+    Case joint = fused_case("pages", types);
+    const Shape cache = joint.operands[keys]->shape;
+    const bool codes = is_code(joint.operands[keys]->dtype);
+    if (codes)
+      joint.operands[key_scale] =
+          TensorSpec::contiguous(DType::kF32, {cache[0], cache[1], cache[2]});
+    Case apart = joint;
+    for (const std::size_t slot : {keys, apart_values})
+      apart.operands[slot] = TensorSpec::contiguous(joint.operands[keys]->dtype,
+                                                    {cache[0], cache[1], cache[2] / 2, cache[3]});
+    for (const std::size_t slot : {key_scale, value_scale}) {
+      if (codes)
+        apart.operands[slot] =
+            TensorSpec::contiguous(DType::kF32, {cache[0], cache[1], cache[2] / 2});
+    }
+    testing::HostCase one(fused(), joint), two(fused(), apart);
+    const auto halves = [&](std::size_t slot, bool values) {
+      const std::size_t dim = slot == keys ? static_cast<std::size_t>(cache[3]) : 1;
+      const Values all = one.tensors()[slot].read();
+      Values half;
+      for (std::size_t n = 0; n < all.size(); ++n) {
+        if ((n / dim % 2 == 1) == values) half.push_back(all[n]);
+      }
+      return half;
+    };
+    const auto sides = {std::tuple{keys, keys, false}, std::tuple{keys, apart_values, true},
+                        std::tuple{key_scale, key_scale, false},
+                        std::tuple{key_scale, value_scale, true}};
+    for (std::size_t slot = 0; slot < output; ++slot) {
+      if (slot != keys) two.tensors()[slot].write(one.tensors()[slot].read());
+    }
+    for (const auto& [from, to, values] : sides) {
+      if (codes || from == keys) two.tensors()[to].write(halves(from, values));
+    }
+    for (testing::HostCase* host : {&one, &two})
+      fused().reference(host->problem(), host->tensors());
+    EXPECT_EQ(two.tensors()[output].read(), one.tensors()[output].read()) << types;
+    for (const auto& [from, to, values] : sides) {
+      if (!codes && from != keys) continue;
+      const Values expected = halves(from, values), found = two.tensors()[to].read();
+      for (std::size_t n = 0; n < expected.size(); ++n) {
+        const bool same =
+            found[n] == expected[n] || (std::isnan(found[n]) && std::isnan(expected[n]));
+        ASSERT_TRUE(same) << types << " operand " << to << " at " << n;
+      }
+    }
   }
 }
 

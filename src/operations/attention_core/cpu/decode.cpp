@@ -96,24 +96,12 @@ std::uint32_t heads_of(const Problem& problem, std::int64_t rows, std::uint32_t 
   return 1;
 }
 
-// Behind a page lies another sequence's, so what is asked for ahead reaches half of one: on a Zen 4
-// that halved the time of pages of 8 KiB.
-std::uint32_t bytes_ahead(const Problem& problem, std::uint32_t wanted) {
-  const AttentionProblem& call = call_of(problem);
-  if (!call.is_paged()) return wanted;
-  const auto row =
-      call.head_dim * static_cast<std::int64_t>(bits_of(problem.spec(call.slots.key).dtype)) / 8;
-  const std::int64_t half = std::min<std::int64_t>(call.paged.size * row / 2, wanted);
-  return static_cast<std::uint32_t>(std::max<std::int64_t>(half, 1));
-}
-
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
   const AttentionProblem& call = call_of(problem);
   const std::uint32_t width = vector_width(profile);
   const std::int64_t rows = std::max<std::int64_t>(call.group() * rows_of_sequence(problem), 1);
   Config config = config_of(rows, heads_of(problem, rows, width), width);
   if (!decode_geometry(config, problem).valid) return {};
-  config.set("AHEAD", bytes_ahead(problem, config.at("AHEAD")));
   config.set("SPLITS", default_splits(problem, profile, config.at("HEADS")));
   std::vector<Config> configs{config};
   config.set("BLOCK_K", 32);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// attention/decode: few query rows on GPUs through OpenCL.
+// attention/decode: few query rows on GPUs.
 #include "operations/attention_core/decode/decode.h"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ DecodeGeometry decode_geometry(const Config& config, const Problem& problem) {
 #include "kernel/tunable_locals.inc"
 #include "operations/attention_core/decode/decode.def"
   const std::uint32_t DTYPE = dtype_axis(problem.dtype);
-  const bool CODES = call_of(problem).has_codes();
+  const std::uint32_t CODES = call_of(problem).has_codes() ? 1 : 0;
   const std::uint32_t VALUE_DIM = value_dim(problem);
   constexpr std::uint32_t kMost = 4096;  // keeps every product below in 32 bits
   for (const std::uint32_t value : {WG_X, ROWS, BLOCK_K, LANES}) {
@@ -55,8 +55,10 @@ std::vector<Define> constants(const Problem& problem, const Config& /*config*/) 
 }
 
 std::vector<Define> axes(const Problem& problem, const DeviceProfile& profile) {
-  return {{"DTYPE", dtype_axis(problem.dtype)},
-          {"PTX", has(profile.features, Feature::kNvidiaPtx) ? 1U : 0U}};
+  std::vector<Define> axes = dtype_axes(problem, profile);
+  if (profile.backend == Backend::kOpenCL)
+    axes.push_back({"PTX", has(profile.features, Feature::kNvidiaPtx) ? 1U : 0U});
+  return axes;
 }
 
 // Of a kv head and a sequence.
@@ -110,11 +112,36 @@ std::uint32_t default_splits(const Problem& problem, const Config& config,
   return std::max({filled, even, 1U});
 }
 
-// Lanes for one part of every row each, and as many keys as `loads` of 16 bytes take, or twice as
-// many of codes. Queries and
-// sums of `most_rows` rows should fit registers: 32 features of each.
-Config make_config(const Problem& problem, std::uint32_t items, std::uint32_t most_rows,
-                   std::uint32_t loads) {
+// Loads of 16 bytes under way, of an item with one row. Mesa's compilers take more registers beside
+// them on Intel's GPUs, and everywhere for rows that are not aligned, which they gather, and for
+// codes, which they widen all at once.
+std::uint32_t most_loads(const Problem& problem, const DeviceProfile& profile) {
+  std::uint32_t loads = profile.vendor_id == kVendorIntel ? 4 : 8;
+  if (profile.backend != Backend::kVulkan) return loads;
+  if (profile.vendor_id == kVendorIntel || vector_elements(problem) == 1) loads /= 2;
+  return call_of(problem).has_codes() ? loads / 4 : loads;
+}
+
+// Rows of an item, loads under way, and scores that a lane adds up in a step: what 255 registers
+// hold, and Intel's 128 (ocloc spilled 34 to 77 of them with 4 rows, none with 2); through Vulkan,
+// what leaves AMD's cores four waves, and rows of scores that Mesa keeps in registers. CPUs run the
+// items of a group one after the other.
+struct ItemShare {
+  std::uint32_t rows, loads, lane_scores = 8;
+};
+ItemShare item_share(const Problem& problem, const DeviceProfile& profile) {
+  if (is_cpu(profile)) return {.rows = 2, .loads = 2};
+  const bool vulkan = profile.backend == Backend::kVulkan;
+  const bool intel = profile.vendor_id == kVendorIntel;
+  const std::uint32_t loads = most_loads(problem, profile);
+  return {.rows = intel || (vulkan && profile.vendor_id == kVendorAmd) ? 2U : 8U,
+          .loads = packed_rows(problem) <= (intel ? 1 : 2) ? loads : loads / 2,
+          .lane_scores = vulkan ? 2U : 8U};
+}
+
+// Lanes for one part of every row each, and as many keys as the loads of 16 bytes take, or twice as
+// many of codes. Queries and sums of the rows should fit registers: 32 features of each.
+Config make_config(const Problem& problem, std::uint32_t items, const ItemShare& share) {
   constexpr std::uint32_t kFeatures = 32, kLeastScores = 4, kMostScores = 32;
   const bool codes = call_of(problem).has_codes();
   const std::uint32_t part = problem.dtype == DType::kF32 && !codes ? 4 : 8;
@@ -125,20 +152,11 @@ Config make_config(const Problem& problem, std::uint32_t items, std::uint32_t mo
   const auto all_rows =
       static_cast<std::uint32_t>(kernel::next_power_of_two(std::max(packed_rows(problem), 1U)));
   const std::uint32_t rows =
-      std::min({all_rows, most_rows, std::max(kFeatures / (parts * part), 1U)});
-  const std::uint32_t keys =
-      std::clamp((codes ? 2 : 1) * loads / parts, ceil_div(kLeastScores, rows), kMostScores / rows);
+      std::min({all_rows, share.rows, std::max(kFeatures / (parts * part), 1U)});
+  const std::uint32_t scores = std::min(share.lane_scores * lanes, kMostScores);
+  const std::uint32_t keys = std::clamp((codes ? 2 : 1) * share.loads / parts,
+                                        ceil_div(kLeastScores, rows), scores / rows);
   return {{"WG_X", items}, {"ROWS", rows}, {"BLOCK_K", items / lanes * keys}, {"LANES", lanes}};
-}
-
-// Rows of an item and loads of 16 bytes under way: what 255 registers hold, and Intel's 128 (ocloc
-// spilled 34 to 77 of them with 4 rows, none with 2).
-struct ItemShare {
-  std::uint32_t rows, loads;
-};
-ItemShare item_share(const Problem& problem, const DeviceProfile& profile) {
-  if (profile.vendor_id == kVendorIntel) return {2, packed_rows(problem) <= 1 ? 4U : 2U};
-  return {8, packed_rows(problem) <= 2 ? 8U : 4U};
 }
 
 // Few keys of few heads: a second pass that merges splits would take longer than all else (H200: 13
@@ -150,24 +168,26 @@ std::vector<Config> short_configs(const Problem& problem, const DeviceProfile& p
   std::vector<Config> configs;
   if (!is_gpu(profile) || call.splits > 0 || keys_of_sequence(problem) > kShort) return configs;
   for (const std::uint32_t rows : {1U, 2U}) {
-    const std::uint32_t loads = profile.vendor_id == kVendorIntel ? 4 : 8;
-    const Config config = make_config(problem, 256, rows, loads / rows);
+    ItemShare share = item_share(problem, profile);
+    share.rows = rows;
+    share.loads = most_loads(problem, profile) / rows;
+    const Config config = make_config(problem, 256, share);
     if (fits(problem, config, profile) && group_count(problem, config) <= units_of(profile))
       configs.push_back(config);
   }
   return configs;
 }
 
-// CPUs run the items of a group one after the other, so small groups of few rows do.
+// Where the items of a group run one after the other, groups are small.
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
   std::vector<Config> configs;
+  const ItemShare share = item_share(problem, profile);
   if (is_cpu(profile)) {
-    configs = {make_config(problem, 32, 2, 2)};
+    configs = {make_config(problem, 32, share)};
   } else {
     configs = short_configs(problem, profile);
-    const ItemShare share = item_share(problem, profile);
     for (const std::uint32_t items : {128U, 256U, 64U, 32U}) {
-      Config config = make_config(problem, items, share.rows, share.loads);
+      Config config = make_config(problem, items, share);
       if (!fits(problem, config, profile)) continue;
       config.set("SPLITS", default_splits(problem, config, profile));
       configs.push_back(std::move(config));
@@ -200,6 +220,15 @@ Refusal rejects_strides(const Problem& problem) {
   return std::nullopt;
 }
 
+// Of an item's loops: over rows, keys, and what streams left of its columns.
+std::int64_t rounds_of(const Problem& problem, const Config& config) {
+  const std::uint32_t rows = config.at("ROWS"), items = config.at("WG_X");
+  const std::int64_t steps = ceil_div(call_of(problem).kv_len, config.at("BLOCK_K"));
+  const std::int64_t columns = rows + ceil_div(std::int64_t{rows} * value_dim(problem), items);
+  return rows + ceil_div(steps, splits_of(config)) +
+         columns * (1 + 2 * std::int64_t{items / config.at("LANES")});
+}
+
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
   const DecodeGeometry geometry = decode_geometry(config, problem);
   if (!geometry.valid)
@@ -210,6 +239,7 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   }
   if (const Refusal no = rejects_strides(problem)) return no;
   if (const Refusal no = rejects_splits(problem, config)) return no;
+  if (const Refusal no = rejects_rounds(rounds_of(problem, config), profile)) return no;
   return rejects_long_offsets(problem, profile, scratch_of(problem, tiling(problem, config)).end);
 }
 
@@ -219,13 +249,14 @@ Variant decode_variant(const AttentionSlots& slots) {
       "keys stream through registers once for all query rows of a group; split keys", tunables(),
       {.opencl = "attention/decode/decode.cl",
        .entry = "attention_decode",
+       .vulkan = "attention/decode/decode.comp",
        .tiling = tiling,
        .axes = axes,
        .groups = groups,
        .constants = constants,
        .takes_list = true,
        .takes_codes = true});
-  variant.needs = {.backends = {Backend::kOpenCL}, .features = Feature::kStorage16};
+  variant.needs = {.features = Feature::kStorage16};
   variant.space = space;
   variant.local_bytes = [](const Problem& problem, const Config& config) -> std::uint64_t {
     return decode_geometry(config, problem).local_bytes;
@@ -234,9 +265,11 @@ Variant decode_variant(const AttentionSlots& slots) {
   return variant;
 }
 
+// Not on Intel's GPUs through Vulkan, where Mesa spills the policies of rows beside four keys.
 bool prefers_decode(const Problem& problem, const DeviceProfile& profile) {
-  return profile.backend == Backend::kOpenCL && is_gpu(profile) &&
-         rows_of_sequence(problem) < kFewRows;
+  const bool vulkan = profile.backend == Backend::kVulkan;
+  if (vulkan && profile.vendor_id == kVendorIntel) return false;
+  return is_gpu(profile) && rows_of_sequence(problem) < kFewRows;
 }
 
 Config default_decode_config(const Problem& problem, const DeviceProfile& profile) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Geometry of attention/decode, from WG_X, DTYPE, CODES and the names of decode.def. OpenCL C and
-// the host read this same text: a host function has those names as unsigned locals and evaluates
-// ATTN_DECODE_VALID and ATTN_DECODE_LOCAL_BYTES.
+// Geometry of attention/decode, from WG_X, DTYPE, CODES and the names of decode.def. OpenCL C, GLSL
+// and the host read this same text: a host function has those names as unsigned locals and
+// evaluates ATTN_DECODE_VALID and ATTN_DECODE_LOCAL_BYTES.
 #ifndef TESSERA_OPERATIONS_ATTENTION_DECODE_H
 #define TESSERA_OPERATIONS_ATTENTION_DECODE_H
 
@@ -11,7 +11,7 @@
 // A part of a row is 16 bytes, of codes 8 of them. Item (stream, lane) owns parts lane + LANES * n
 // of every row that its stream takes, and of a step's keys those numbered stream + ATTN_STREAMS *
 // c.
-#define ATTN_PART (DTYPE == DTYPE_F32 && !CODES ? 4u : 8u)  // features
+#define ATTN_PART (DTYPE == DTYPE_F32 && CODES == 0 ? 4u : 8u)  // features
 #define ATTN_HEAD_PARTS ATTN_DECODE_CEIL_DIV(HEAD_DIM, (LANES * ATTN_PART))
 #define ATTN_VALUE_PARTS ATTN_DECODE_CEIL_DIV(VALUE_DIM, (LANES * ATTN_PART))
 #define ATTN_VALUE_SPAN (ATTN_VALUE_PARTS * LANES * ATTN_PART)
