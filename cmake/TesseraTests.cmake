@@ -61,7 +61,7 @@ if(sources)
   endif()
   target_include_directories(tessera_tests PRIVATE "${PROJECT_SOURCE_DIR}/tests" "${PROJECT_SOURCE_DIR}/tools")
   tessera_precompile(tessera_tests <gmock/gmock.h> <gtest/gtest.h>)
-  tessera_unite(tessera_tests "/(device/(opencl_[a-z_]+|platforms_test)|(layers|matmul|metamorphic|selective_scan)_test)\\.cpp$")  # names alike
+  tessera_unite(tessera_tests "/(device/(opencl_[a-z_]+|platforms_test)|(layers|matmul|metamorphic)_test)\\.cpp$")  # names alike
   if(TARGET tessera_tool_objects)
     target_sources(tessera_tests PRIVATE $<TARGET_OBJECTS:tessera_tool_objects>)
   endif()
@@ -293,6 +293,8 @@ endif()
 
 if(Python3_FOUND)
   tessera_add_test(style.layers style "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tools/check_layers.py"
+                   "${PROJECT_SOURCE_DIR}")
+  tessera_add_test(style.sizes style "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tools/check_sizes.py"
                    "${PROJECT_SOURCE_DIR}")
 endif()
 tessera_add_test(style.format style sh "${PROJECT_SOURCE_DIR}/tools/check_format.sh")

@@ -1,26 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes include/tessera/tessera_operations.h from the records, for tools/update_docs.py."""
+"""Makes the C headers of operations from the records, for tools/update_docs.py."""
 import json
 import subprocess
 import textwrap
 
-HEAD = """\
-/* SPDX-License-Identifier: Apache-2.0 */
-/* A typed function for each operation. Generated from the records by tools/update_docs.py.
-
-   A struct that is all zeros is a call without operands and with the defaults of all options: set what
-   the call has. Operands that are not optional must be set. An output is a place for a handle: null
-   leaves it out, a null handle becomes a new tensor, any other is the tensor to write to. Options take
-   tessera_bool(), tessera_int(), tessera_float(), tessera_text() and tessera_ints(). What they mean,
-   shapes and errors are in tessera/operations/ and in `tessera run --list`. */
-#ifndef TESSERA_TESSERA_OPERATIONS_H
-#define TESSERA_TESSERA_OPERATIONS_H
-
-#include "tessera/tessera.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
+VALUES = """\
+/* Values of options. Options of a call that are all zeros have their defaults. */
 
 static inline tessera_value tessera_bool(int32_t value) {
   tessera_value made = {TESSERA_BOOL, 0, {0}};
@@ -51,13 +36,31 @@ static inline tessera_value tessera_ints(const int64_t* values, uint32_t count) 
 }
 """
 
-TAIL = """
-#ifdef __cplusplus
-}
-#endif
+ALL = """\
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A typed function for each operation. Generated from the records by tools/update_docs.py, as are the
+   headers of tessera/c, one for each operation, which may be included alone.
 
-#endif
+   A struct that is all zeros is a call without operands and with the defaults of all options: set what
+   the call has. Operands that are not optional must be set. An output is a place for a handle: null
+   leaves it out, a null handle becomes a new tensor, any other is the tensor to write to. Options take
+   tessera_bool(), tessera_int(), tessera_float(), tessera_text() and tessera_ints(). What they mean,
+   shapes and errors are in tessera/operations/ and in `tessera run --list`. */
+#ifndef TESSERA_TESSERA_OPERATIONS_H
+#define TESSERA_TESSERA_OPERATIONS_H
+
 """
+
+
+def header(name, body, includes):
+    """A header of tessera/c."""
+    guard = f"TESSERA_C_{name.upper()}_H"
+    return ("/* SPDX-License-Identifier: Apache-2.0 */\n"
+            "/* Generated from the records by tools/update_docs.py; tessera/tessera_operations.h has how to call it. */\n"
+            f"#ifndef {guard}\n#define {guard}\n\n"
+            + "".join(f'#include "tessera/{include}"\n' for include in includes) +
+            '\n#ifdef __cplusplus\nextern "C" {\n#endif\n\n' + body +
+            "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n")
 
 
 def comment(text, indent=""):
@@ -85,7 +88,7 @@ def operation(record):
     name = record["name"]
     read = [o for o in record["operands"] if o["role"] != "output"]
     written = [o for o in record["operands"] if o["role"] == "output"]
-    text = "\n" + comment(f"{record['summary']}. {record['formula']}")
+    text = comment(f"{record['summary']}. {record['formula']}")
     text += f"typedef struct tessera_{name}_call {{\n"
     for operand in read:
         text += comment(documented(operand), "  ") + f"  const tessera_tensor* {operand['name']};\n"
@@ -114,6 +117,12 @@ def operation(record):
     return text
 
 
-def header(tool):
+def headers(tool):
+    """The text of each generated header, by its path below include/tessera."""
     listed = subprocess.run([tool, "run", "--list", "--json"], check=True, capture_output=True, text=True).stdout
-    return HEAD + "".join(operation(record) for record in json.loads(listed)["operations"]) + TAIL
+    records = sorted(json.loads(listed)["operations"], key=lambda record: record["name"])
+    made = {f"c/{record['name']}.h": header(record["name"], operation(record), ["c/values.h"]) for record in records}
+    includes = "".join(f'#include "tessera/{path}"\n' for path in made)
+    made["c/values.h"] = header("values", VALUES, ["tessera.h"])
+    made["tessera_operations.h"] = ALL + includes + "\n#endif\n"
+    return made

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Renews what is generated from the records: the tables of README.md and tessera_operations.h.
+"""Renews what is generated from the records: the tables of README.md, and the C headers of operations.
 
     tools/update_docs.py TESSERA [--check]
 
-TESSERA is the built command-line tool. --check changes nothing and fails when something is out of date.
+TESSERA is the built command-line tool. --check changes nothing and fails when something is out of date, missing, or of
+an operation that is no more.
 """
 import pathlib
 import re
@@ -39,13 +40,20 @@ def main():
     tool = arguments[0]
     readme = ROOT / "README.md"
     text = replace(replace(readme.read_text(), "operations", operations_table(tool)), "environment", environment_table())
-    renewed = {readme: text, ROOT / "include/tessera/tessera_operations.h": c_operations.header(tool)}
+    renewed = {readme: text}
+    include = ROOT / "include/tessera"
+    for path, header in c_operations.headers(tool).items():
+        renewed[include / path] = header
     stale = [path for path, new in renewed.items() if not path.exists() or path.read_text() != new]
+    orphans = sorted(set((include / "c").glob("*")) - set(renewed))
     if "--check" not in sys.argv:
         for path in stale:
+            path.parent.mkdir(exist_ok=True)
             path.write_text(renewed[path])
-    elif stale:
-        names = ", ".join(path.name for path in stale)
+        for path in orphans:
+            path.unlink()
+    elif stale or orphans:
+        names = ", ".join(path.relative_to(ROOT).as_posix() for path in stale + orphans)
         sys.exit(f"{names}: out of date; run tools/update_docs.py with the built tool")
 
 

@@ -2,6 +2,7 @@
 #include "kernel/gpu.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 #include "base/vendor_ids.hpp"
@@ -71,6 +72,11 @@ std::uint32_t fewest_items_of_64_sums(const DeviceProfile& profile) {
   if (profile.vendor_id != kVendorAmd) return 1;
   const bool few = group_budget(profile).registers < kRegisters;
   return profile.backend == Backend::kVulkan && few ? 256 : 128;
+}
+
+std::uint32_t most_items(const DeviceProfile& profile, std::uint32_t wanted) {
+  const std::uint32_t most = profile.max_group_size;
+  return most == 0 ? wanted : std::min(wanted, std::bit_floor(most));
 }
 
 std::uint32_t lanes_of_a_matrix(const DeviceProfile& profile) {

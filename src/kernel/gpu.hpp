@@ -13,6 +13,9 @@ namespace tessera::kernel {
 // driver does not tell, since "1" would leave a GPU idle.
 std::uint32_t compute_units_of(const DeviceProfile& profile);
 
+// Items of a work-group: as many as are wanted, or the largest power of two that the device takes.
+std::uint32_t most_items(const DeviceProfile& profile, std::uint32_t wanted);
+
 // What the work-groups that share a core share.
 struct Core {
   std::uint32_t lanes = 0;      // multiply-adds of a cycle

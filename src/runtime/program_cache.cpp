@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/hash.hpp"
+#include "base/large_registers.hpp"
 #include "kernel/sources.hpp"
 #include "runtime/glsl.hpp"
 #include "tessera/error.hpp"
@@ -73,6 +74,8 @@ Specialised specialise(const Problem& problem, const Variant& variant, const Pas
   request.defines.insert(
       request.defines.end(),
       {{"WG_X", request.group.x}, {"WG_Y", request.group.y}, {"WG_Z", request.group.z}});
+  const std::string large(kLargeRegisters);
+  if (config.get(large, 0) != 0) request.defines.push_back({large, 1});
   if (profile.backend == Backend::kOpenCL) {
     request.entry = pass.opencl.entry;
     request.ptx_target = pass.opencl.ptx_target;

@@ -4,6 +4,7 @@
 #include <exception>
 #include <utility>
 
+#include "base/large_registers.hpp"
 #include "base/tensors/byte_range.hpp"
 #include "base/tensors/checked.hpp"
 #include "kernel/sources.hpp"
@@ -146,8 +147,15 @@ Refusal refuse_variant(const Problem& problem, const Variant& variant,
 }
 
 // Of a complete configuration.
-Refusal refuse_values(const Variant& variant, const Config& config) {
+Refusal refuse_values(const Variant& variant, const Config& config, const DeviceProfile& profile) {
   for (const auto& [name, value] : config.values()) {
+    if (name == kLargeRegisters) {
+      if (value > 1) return "has " + std::to_string(value) + " for " + name + ", which is 0 or 1";
+      if (value == 1 && !has_large_registers(profile))
+        return "asks for 256 registers of a thread (" + name +
+               "), which Intel's OpenCL gives on Xe-HP and later, and nothing else does";
+      continue;
+    }
     const auto tunable = std::ranges::find(variant.tunables, name, &Tunable::name);
     const bool known = tunable != variant.tunables.end() && !tunable->is_constant;
     if (!known && std::ranges::find(kGroupNames, name) == kGroupNames.end()) {
@@ -226,7 +234,7 @@ Refusal refuse_memory(const Problem& problem, const Variant& variant, const Conf
 
 Refusal refuse_config(const Problem& problem, const Variant& variant, const Config& config,
                       const DeviceProfile& profile) {
-  if (Refusal no = refuse_values(variant, config)) return no;
+  if (Refusal no = refuse_values(variant, config, profile)) return no;
   const bool on_device = profile.backend != Backend::kHost;
   if (on_device) {
     const auto own_group = [](const Pass& pass) { return static_cast<bool>(pass.group_size); };
@@ -257,11 +265,23 @@ Refusal guarded(Ask ask) {
   }
 }
 
+// Each configuration with the other kind of registers, too, behind those that the variant lists.
+void add_other_registers(std::vector<Config>& space) {
+  const std::string name(kLargeRegisters);
+  const std::size_t listed = space.size();
+  for (std::size_t n = 0; n < listed; ++n) {
+    Config other = space[n];
+    other.set(name, other.get(name, 0) != 0 ? 0 : 1);
+    space.push_back(std::move(other));
+  }
+}
+
 std::vector<Config> space_of(const Problem& problem, const Variant& variant,
                              const DeviceProfile& profile) {
   if (!variant.space) return {};
   std::vector<Config> space = variant.space(problem, profile);
   for (Config& config : space) config = complete(variant, std::move(config));
+  if (has_large_registers(profile)) add_other_registers(space);
   return space;
 }
 

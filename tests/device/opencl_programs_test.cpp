@@ -60,6 +60,15 @@ TEST_F(OpenClPrograms, BuildErrorShowsNameOptionsAndLog) {
   EXPECT_EQ(store_.puts, 0);
 }
 
+TEST_F(OpenClPrograms, LargeRegistersAreAnOptionAndNoMacro) {
+  ProgramRequest request = scale_request();
+  request.source = "nonsense";
+  request.defines.push_back({"LARGE_GRF", 1});
+  const std::string text = message_of<BuildError>([&] { (void)device_->build(request, store_); });
+  EXPECT_TRUE(contains(text, " -cl-intel-256-GRF-per-thread")) << text;
+  EXPECT_FALSE(contains(text, "LARGE_GRF")) << text;
+}
+
 TEST_F(OpenClPrograms, BuildLogIsCutAt64KiB) {
   ProgramRequest request = scale_request();
   request.source = "";

@@ -18,11 +18,19 @@ foreach(header IN LISTS c_headers)
     message(SEND_ERROR "${header} does not compile as C99:\n${errors}")
   endif()
 endforeach()
+# What the headers of operations have in common is compiled once, and taken by those that include it themselves.
+set(flags -std=c++20 -Wall -Wextra -Wpedantic -Werror "-I${INCLUDE}")
+file(WRITE "${WORK}/context.hpp" "#include \"tessera/context.hpp\"\n")
+execute_process(COMMAND "${CXX}" ${flags} -x c++-header "${WORK}/context.hpp" -o "${WORK}/context.hpp.gch" COMMAND_ERROR_IS_FATAL ANY)
 foreach(header IN LISTS headers c_headers)
   file(WRITE "${source}" "#include \"${header}\"\n#include \"${header}\"\nint main() {}\n")
+  file(STRINGS "${INCLUDE}/${header}" context REGEX "^#include \"tessera/(context|operations/[a-z0-9_]+)\\.hpp\"")
+  set(compiled)
+  if(context)
+    set(compiled -include "${WORK}/context.hpp")
+  endif()
   execute_process(
-    COMMAND "${CXX}" -std=c++20 -Wall -Wextra -Wpedantic -Werror "-I${INCLUDE}" -fsyntax-only -MD -MF "${WORK}/alone.d"
-            "${source}"
+    COMMAND "${CXX}" ${flags} ${compiled} -fsyntax-only -MD -MF "${WORK}/alone.d" "${source}"
     RESULT_VARIABLE result ERROR_VARIABLE errors)
   if(NOT result EQUAL 0)
     message(SEND_ERROR "${header} does not compile alone:\n${errors}")

@@ -57,6 +57,16 @@ TEST_F(ProgramCacheTest, CompilersAreAskedOnceForWhatTheyRefuse) {
   EXPECT_EQ(device.builds, 2);
 }
 
+// Registers are no macro of the kernel, but programs for more of them are others.
+TEST_F(ProgramCacheTest, ProgramsForLargeRegistersAreTheirOwn) {
+  Pass pass;
+  pass.opencl = {.text = "sound", .entry = "kernel"};
+  const Config large{{"LARGE_GRF", 1}};
+  for (const Config& config : {Config{}, large, Config{{"LARGE_GRF", 0}}, large})
+    programs.get(problem, variant, pass, config, device.profile());
+  EXPECT_EQ(device.builds, 2);
+}
+
 TEST_F(ProgramCacheTest, WantOfMemoryPasses) {
   device.no_memory = true;
   EXPECT_EQ(failure("sound"), "no memory");

@@ -282,6 +282,23 @@ TEST(RefusalOfValues, SwitchesMayBeOff) {
   EXPECT_EQ(said(problem, with_switch, {{"UNROLL", 0}}, profile), "has 0 for UNROLL");
 }
 
+// 256 registers of a thread are a matter of the build, whatever the kernel; Vulkan takes no wish.
+TEST(RefusalOfValues, LargeRegistersAreOfIntelsOpenCl) {
+  const Problem problem = fake_problem(64);
+  const DeviceProfile arc = load_profile("dg2_opencl");
+  DeviceProfile older = arc;
+  older.compiler = "OpenCL 3.0 ip_12.0";
+  const char* const nothing_else = "Intel's OpenCL gives on Xe-HP and later";
+  const Config config{{"LARGE_GRF", 1}, {"WG_X", 64}};
+  EXPECT_EQ(said(problem, variant("plain"), config, arc), "");
+  EXPECT_THAT(said(problem, variant("plain"), config, older), HasSubstr(nothing_else));
+  for (const char* other : {"dg2_vulkan", "h200_opencl", "gfx1100_opencl", "pocl_cpu"})
+    EXPECT_THAT(said(problem, variant("plain"), config, load_profile(other)),
+                HasSubstr(nothing_else));
+  EXPECT_EQ(said(problem, variant("plain"), {{"LARGE_GRF", 0}}, load_profile("pocl_cpu")), "");
+  EXPECT_THAT(said(problem, variant("plain"), {{"LARGE_GRF", 2}}, arc), HasSubstr("0 or 1"));
+}
+
 TEST(RefusalOfTheWholeSpace, SaysHowManyWereTried) {
   const Problem problem = fake_problem(100);
   const auto no = selection::refusal(problem, variant("blocked"), load_profile("h200_vulkan"));
@@ -327,6 +344,19 @@ TEST(CandidateList, RulesFirstThenRecordsWithoutRepeats) {
   EXPECT_THAT(names, ::testing::ElementsAre("blocked{BLOCK=64,WG_X=64}",
                                             "blocked{BLOCK=32,WG_X=32}", "plain{UNROLL=4,WG_X=256}",
                                             "plain{UNROLL=4,WG_X=64}", "plain{UNROLL=4,WG_X=1}"));
+}
+
+// What is tuned on an Arc: each configuration with 128 registers of a thread, then with 256.
+TEST(CandidateList, BothKindsOfRegistersWhereThereAreTwo) {
+  const Problem problem = fake_problem(4096);
+  std::vector<std::string> names;
+  for (const auto& candidate : selection::candidates(problem, load_profile("dg2_opencl"))) {
+    if (candidate.variant->name == "plain") names.push_back(candidate.config.to_string());
+  }
+  EXPECT_THAT(
+      names, ::testing::ElementsAre("UNROLL=4,WG_X=256", "UNROLL=4,WG_X=64", "UNROLL=4,WG_X=1",
+                                    "LARGE_GRF=1,UNROLL=4,WG_X=256", "LARGE_GRF=1,UNROLL=4,WG_X=64",
+                                    "LARGE_GRF=1,UNROLL=4,WG_X=1"));
 }
 
 TEST(CompleteConfig, FillsFallbacksOnly) {

@@ -51,11 +51,15 @@ documentation, not recorded.
 | GPUs | what a work-item has | so Tessera takes |
 | --- | --- | --- |
 | Intel, Xe-LP to Xe2 | 128 registers of the native width: a sub-group of 32 lanes leaves 32 or 64 to a lane | sub-groups of the smallest size (8; 16 on Xe2); 2 rows and short slices; matrices where 80 registers hold them |
+| Intel through OpenCL, Xe-HP and later | 128 registers for each of all threads, or 256 for half as many | 128; `tessera tune` tries each configuration with 256 as well (`LARGE_GRF=1`) |
 | AMD, GCN | 256 registers for one wave per SIMD, 128 for two; 64 KiB of local memory for four SIMDs | 4 x 4 scores to an item, 256 items that share a tile, at most 16 KiB for 128 items |
 | AMD, RDNA | 192 registers for four waves of 64 lanes (RDNA 3), 128 before | the same; matrices within 192, counting those of RDNA 3 four times |
 | AMD through OpenCL | LLVM unrolls the loops over a slice whole and loads all of it first | those loops are marked not to be unrolled |
 | NVIDIA, Hopper | 255 registers | what was measured on an H200 |
 | NVIDIA, others | 255 registers, which a Hopper's cuts exceed by 1 to 32 | matrix instructions with at most 160 registers for matrices (144 on Blackwell), 80 fewer where policies take the others |
+
+256 registers are a wish that Intel's OpenCL compiler takes (`-cl-intel-256-GRF-per-thread`) and that Vulkan has no word for:
+there the driver decides by itself, and `LARGE_GRF=1` is refused, as it is on Xe-LP and on all other GPUs.
 
 Where a driver does not tell the number of compute units, 32 are assumed of a discrete GPU and 8 of an integrated one, so
 that the keys of few rows are split.

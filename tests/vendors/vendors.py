@@ -100,11 +100,12 @@ def compiler_of(target):
 
 
 def profile_for(target, folder):
-    """The recorded profile, compiling for this very generation: one of NVIDIA's stands for several."""
+    """The recorded profile, compiling for this very generation: one of NVIDIA's or Intel's stands for several."""
     path = ROOT / 'tests' / 'devices' / (target['profile'] + '.json')
-    if target['compiler'] != 'nvidia':
+    said = {'nvidia': target['name'], 'intel': 'ip_' + target.get('ip', '')}.get(target['compiler'])
+    if said is None:
         return path
-    text = re.sub(r'("compiler": ".* )sm_\d+"', rf'\g<1>{target["name"]}"', path.read_text(encoding='utf-8'))
+    text = re.sub(r'("compiler": ".* )(sm_|ip_)[\d.]+"', rf'\g<1>{said}"', path.read_text(encoding='utf-8'))
     path = pathlib.Path(folder) / 'profile.json'
     path.write_text(text, encoding='utf-8')
     return path

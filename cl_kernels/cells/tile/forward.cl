@@ -7,7 +7,7 @@
 #include "cells/tile/step.clh"
 
 #define STORE_OUTPUT(x, at) STORE(x, output_elements, at)
-#define CELL_SIGMOID(x) cell_sigmoid(x)
+#define CELL_SIGMOID(x) float_sigmoid(x)
 #define CELL_RELU_OF(x) cell_relu(x)
 #define CELL_KEEP_VALUE(block, x) \
   if (CELL_HAS(CELL_KEEPS)) SCRATCH(kept + (block)*hidden) = (x)

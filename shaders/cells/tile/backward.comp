@@ -9,7 +9,6 @@
 #include "lib/prelude.glsl"
 #include "lib/typed.glsl"
 #include "operations/cells_core/args.h"
-#define CELL_BITS(x) floatBitsToUint(x)
 #include "operations/cells_core/functions.h"
 #include "operations/cells_core/tile/tile.def"
 

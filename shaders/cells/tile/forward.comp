@@ -9,7 +9,6 @@
 #include "lib/prelude.glsl"
 #include "lib/typed.glsl"
 #include "operations/cells_core/args.h"
-#define CELL_BITS(x) floatBitsToUint(x)
 #include "operations/cells_core/functions.h"
 #include "operations/cells_core/tile/tile.def"
 
@@ -37,7 +36,7 @@ PUSH_ARGS(CellStepArgs);
 #define STORE(name, x, at) store_##name##_steps(vec4(x), at, 0u, 1u, CELL_TYPE(args.features))
 #define STORE_OUTPUT(x, at) STORE(output, x, at)
 #define VALUES float
-#define CELL_SIGMOID(x) cell_sigmoid(x)
+#define CELL_SIGMOID(x) float_sigmoid(x)
 #define CELL_TANH(x) cell_tanh(x)
 #define CELL_RELU_OF(x) cell_relu(x)
 #define CELL_KEEP_VALUE(block, x) \

@@ -4,7 +4,6 @@
 #ifndef TESSERA_STATE_SPACE_CORE_ROWS_GLSL
 #define TESSERA_STATE_SPACE_CORE_ROWS_GLSL
 #include "operations/state_space_core/find.h"
-#define SPACE_BITS(x) floatBitsToUint(x)
 #include "operations/state_space_core/functions.h"
 
 #define FLOAT4 vec4

@@ -208,6 +208,12 @@ std::string read_compiler(cl_platform_id platform, cl_device_id device,
       compiler += " sm_" + std::to_string(*major) + std::to_string(*minor);
     }
   }
+  if (extensions.contains("cl_intel_device_attribute_query")) {
+    // 10 bits of the architecture, 8 of the release, 8 that are reserved, 6 of the revision.
+    const auto ip = ask<cl_uint>(device, CL_DEVICE_IP_VERSION_INTEL).value_or(0);
+    if (ip >> 22U != 0)
+      compiler += " ip_" + std::to_string(ip >> 22U) + "." + std::to_string(ip >> 14U & 255U);
+  }
   return compiler;
 }
 

@@ -8,6 +8,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "base/large_registers.hpp"
 #include "base/system/log.hpp"
 #include "base/vendor_ids.hpp"
 #include "device/opencl/binary.hpp"
@@ -128,7 +129,13 @@ std::string build_options(const ProgramRequest& request) {
     }
     options.append(" -D").append(name).append("=").append(std::to_string(value));
   };
-  for (const Define& entry : request.defines) define(entry.name, entry.value);
+  for (const Define& entry : request.defines) {
+    if (entry.name == kLargeRegisters) {
+      if (entry.value != 0) options += " -cl-intel-256-GRF-per-thread";
+    } else {
+      define(entry.name, entry.value);
+    }
+  }
   const std::array<std::pair<std::string_view, std::uint32_t>, 3> group = {
       {{"WG_X", request.group.x}, {"WG_Y", request.group.y}, {"WG_Z", request.group.z}}};
   for (const auto& [name, value] : group) {

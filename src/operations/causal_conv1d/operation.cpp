@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The records of causal_conv1d, and its typed functions.
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "base/system/out_of_memory.hpp"
 #include "operations/causal_conv1d/call.hpp"
+#include "operations/common/gradients.hpp"
 #include "tessera/operations/causal_conv1d.hpp"
 
 namespace tessera {
@@ -48,15 +48,8 @@ std::vector<Operand> operands_of(bool backward) {
                   .shape = kStates,
                   .dtypes = floats,
                   .doc = "0 where it is left out"});
-  for (const auto& [gradient, operand] : kConvGradients) {
-    Operand of = list[operand];
-    list.push_back({.name = "grad_" + of.name,
-                    .role = Role::kOutput,
-                    .optional = true,
-                    .shape = of.shape,
-                    .dtypes = floats,
-                    .doc = "in the shape and dtype of " + of.name});
-  }
+  for (const auto& [gradient, operand] : kConvGradients)
+    list.push_back(gradient_operand(list[operand]));
   return list;
 }
 
@@ -102,9 +95,9 @@ namespace {
 
 Tensors operands(const Tensor& input, const Tensor& weight, const CausalConv1dOptions& options) {
   Tensors tensors{{"input", input}, {"weight", weight}};
-  if (options.bias) tensors.emplace("bias", options.bias);
-  if (options.initial_state) tensors.emplace("initial_state", options.initial_state);
-  if (options.cu_seqlens) tensors.emplace("cu_seqlens", options.cu_seqlens);
+  operations::add_operand(tensors, "bias", options.bias);
+  operations::add_operand(tensors, "initial_state", options.initial_state);
+  operations::add_operand(tensors, "cu_seqlens", options.cu_seqlens);
   return tensors;
 }
 
@@ -116,13 +109,8 @@ Options named(const CausalConv1dOptions& options) {
 
 CausalConv1dResult causal_conv1d(const Executor& on, const Tensor& input, const Tensor& weight,
                                  const CausalConv1dOptions& options) try {
-  std::vector<std::string> outputs{"output"};
-  if (options.final_state) outputs.emplace_back("final_state");
-  Tensors results =
-      on.run("causal_conv1d", operands(input, weight, options), named(options), outputs);
-  CausalConv1dResult result{.output = results.at("output"), .final_state = {}};
-  if (options.final_state) result.final_state = results.at("final_state");
-  return result;
+  return operations::run_with_state<CausalConv1dResult>(
+      on, "causal_conv1d", operands(input, weight, options), named(options), options.final_state);
 } catch (...) {
   rethrow_as_error();
 }
@@ -131,25 +119,14 @@ CausalConv1dGradients causal_conv1d_backward(const Executor& on, const Tensor& i
                                              const Tensor& weight, const Tensor& grad_output,
                                              const CausalConv1dOptions& options,
                                              const CausalConv1dGradientOptions& wanted) try {
-  Tensors tensors = operands(input, weight, options);
-  tensors.emplace("grad_output", grad_output);
-  if (wanted.grad_final_state) tensors.emplace("grad_final_state", wanted.grad_final_state);
   CausalConv1dGradients gradients;
-  const std::vector<std::tuple<const char*, bool, Tensor*>> all{
+  const operations::WantedGradient all[] = {
       {"input", wanted.input, &gradients.input},
       {"weight", wanted.weight, &gradients.weight},
-      {"bias", wanted.bias && options.bias, &gradients.bias},
-      {"initial_state", wanted.initial_state && options.initial_state, &gradients.initial_state}};
-  std::vector<std::string> outputs;
-  for (const auto& [name, wants, to] : all) {
-    if (wants) outputs.push_back(std::string("grad_") + name);
-  }
-  if (outputs.empty()) return gradients;
-  const Tensors results =
-      on.run("causal_conv1d_backward", std::move(tensors), named(options), outputs);
-  for (const auto& [name, wants, to] : all) {
-    if (wants) *to = results.at(std::string("grad_") + name);
-  }
+      {"bias", wanted.bias, &gradients.bias},
+      {"initial_state", wanted.initial_state, &gradients.initial_state}};
+  operations::run_gradients(on, "causal_conv1d_backward", operands(input, weight, options),
+                            grad_output, wanted.grad_final_state, named(options), all);
   return gradients;
 } catch (...) {
   rethrow_as_error();

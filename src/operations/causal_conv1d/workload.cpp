@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The calls that tests, benchmarks and the tuner make up.
+#include <random>
 #include <string>
 #include <utility>
 
+#include "base/normal_numbers.hpp"
 #include "operations/causal_conv1d/expect.hpp"
 #include "operations/common/cases.hpp"
 
@@ -114,18 +116,13 @@ std::vector<Case> edge_cases(bool backward, DType dtype, const Config& config) {
 void fill(const Problem& problem, const Case& shape, std::span<HostTensor> tensors) {
   const auto& call = problem.as<ConvCall>();
   std::mt19937_64 generator(shape.seed * 1000003);
-  std::normal_distribution<double> normal;
   if (call.layout.packed) fill_boundaries(call.layout, shape, tensors[kConvOffsets], generator);
   const std::vector<Sequence> sequences = sequences_of(call.layout, tensors, kConvOffsets);
   for (std::size_t slot = 0; slot < problem.operands.size(); ++slot) {
     if (!problem.has(slot) || problem.operation->operands[slot].role != Role::kInput) continue;
     if (slot == kConvOffsets) continue;
-    // Large operands repeat what was drawn: as many numbers as no axis divides.
-    constexpr std::size_t kMostDrawn = 65521;
-    std::vector<double> values(static_cast<std::size_t>(problem.spec(slot).elements()));
-    for (std::size_t i = 0; i < values.size(); ++i)
-      values[i] = i < kMostDrawn ? normal(generator) : values[i - kMostDrawn];
-    tensors[slot].write(values);
+    const auto count = static_cast<std::size_t>(problem.spec(slot).elements());
+    tensors[slot].write(normal_numbers(count, generator));
     const bool has_rows = slot == kConvInput || (call.backward && slot == kConvGradOutput);
     if (has_rows && shape.data == "gap") hide_rows(call.layout, sequences, tensors[slot]);
     if (has_rows && shape.data == "not_finite") spoil(call.layout, tensors[slot], slot);

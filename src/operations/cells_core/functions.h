@@ -1,26 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of gates, on single floats: read by OpenCL C and GLSL. NaN stays NaN, of which GLSL's
-// comparisons and functions promise nothing: its bits tell. CELL_BITS(x) has them.
+// Functions of gates, on single floats: read by OpenCL C and GLSL. NaN stays NaN.
 #ifndef TESSERA_OPERATIONS_CELLS_CORE_FUNCTIONS_H
 #define TESSERA_OPERATIONS_CELLS_CORE_FUNCTIONS_H
 
-#define CELL_IS_NAN(x) ((CELL_BITS(x) & 0x7fffffffu) > 0x7f800000u)
-
-// Arguments of exp stay where its result is a float.
-FUNCTION float cell_sigmoid(float x) {
-  if (CELL_IS_NAN(x)) return x;
-  return 1.0f / (1.0f + exp(-x > 80.0f ? 80.0f : -x));
-}
+#include "operations/common/functions.h"
 
 FUNCTION float cell_relu(float x) {
-  if (CELL_IS_NAN(x)) return x;
+  if (FLOAT_IS_NAN(x)) return x;
   return x > 0.0f ? x : 0.0f;
 }
 
 // Relative errors of a few units: GLSL's own is off by 1e-5 near 0. Below 0.5 a Taylor series,
 // whose next term is below 2^-26.
 FUNCTION float cell_tanh(float x) {
-  if (CELL_IS_NAN(x)) return x;
+  if (FLOAT_IS_NAN(x)) return x;
   const float size = x < 0.0f ? -x : x;
   if (size < 0.5f) {
     const float y = x * x;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The launches of a call.
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -32,33 +33,25 @@ const PackedProduct& projection(const CellLayout& layout, bool backward) {
   return backward ? layout.project_backward : layout.project;
 }
 
-// Where the operands [directions, batch, units] of h and c are.
+// Where the operand's first element is, and how far apart those of its three axes are.
+void place(const Problem& problem, std::size_t slot, abi::u32& offset,
+           const std::array<abi::u32*, 3>& strides) {
+  if (!problem.has(slot)) return;
+  const TensorSpec& spec = problem.spec(slot);
+  offset = narrow(spec.offset);
+  for (std::size_t axis = 0; axis < 3; ++axis) *strides[axis] = narrow(spec.strides[axis]);
+}
 template <class Args>
 void place_h(Args& args, const Problem& problem, std::size_t h) {
-  if (!problem.has(h)) return;
-  const TensorSpec& spec = problem.spec(h);
-  args.h_offset = narrow(spec.offset);
-  args.h_direction = narrow(spec.strides[0]);
-  args.h_batch = narrow(spec.strides[1]);
-  args.h_unit = narrow(spec.strides[2]);
+  place(problem, h, args.h_offset, {&args.h_direction, &args.h_batch, &args.h_unit});
 }
 template <class Args>
 void place_c(Args& args, const Problem& problem, std::size_t c) {
-  if (!problem.has(c)) return;
-  const TensorSpec& spec = problem.spec(c);
-  args.c_offset = narrow(spec.offset);
-  args.c_direction = narrow(spec.strides[0]);
-  args.c_batch = narrow(spec.strides[1]);
-  args.c_unit = narrow(spec.strides[2]);
+  place(problem, c, args.c_offset, {&args.c_direction, &args.c_batch, &args.c_unit});
 }
 template <class Args>
 void place_out(Args& args, const Problem& problem, std::size_t out) {
-  if (!problem.has(out)) return;
-  const TensorSpec& spec = problem.spec(out);
-  args.out_offset = narrow(spec.offset);
-  args.out_batch = narrow(spec.strides[0]);
-  args.out_token = narrow(spec.strides[1]);
-  args.out_feature = narrow(spec.strides[2]);
+  place(problem, out, args.out_offset, {&args.out_batch, &args.out_token, &args.out_feature});
 }
 
 // Packs `product` and sets its states to 0.

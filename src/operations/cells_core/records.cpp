@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "operations/common/gradients.hpp"
+
 namespace tessera::operations::cells {
 namespace {
 
@@ -61,13 +63,7 @@ std::vector<Operand> operands_of(const CellSlots& slots) {
   add(slots.grad_c_n,
       {.name = "grad_c_n", .optional = true, .shape = kCells, .doc = "0 where it is left out"});
   for (const auto& [gradient, operand] : slots.gradients()) {
-    if (gradient == kNoOperand) continue;
-    Operand copy = list[operand];
-    copy.name = "grad_" + copy.name;
-    copy.role = Role::kOutput;
-    copy.optional = true;
-    copy.doc = "in the shape and dtype of " + list[operand].name;
-    list[gradient] = std::move(copy);
+    if (gradient != kNoOperand) list[gradient] = gradient_operand(list[operand]);
   }
   return list;
 }

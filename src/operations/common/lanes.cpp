@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "kernel/gpu.hpp"
 #include "kernel/option_access.hpp"
@@ -31,7 +32,9 @@ std::vector<Config> lane_space(std::int64_t rows, std::int64_t vectors, std::uin
   std::vector<Config> configs;
   for (const LaneCut& cut : cuts) {
     if (cut.parts > 1 && lanes <= cut.parts) continue;
-    configs.push_back(config(cut.items, lanes / cut.parts, units * cut.groups));
+    const std::uint32_t items = kernel::most_items(profile, cut.items);
+    Config one = config(items, std::min(lanes / cut.parts, items), units * cut.groups);
+    if (std::ranges::count(configs, one) == 0) configs.push_back(std::move(one));
   }
   return configs;
 }

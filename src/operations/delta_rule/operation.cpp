@@ -30,7 +30,7 @@ Tensors operands(const Tensor& query, const Tensor& key, const Tensor& value, co
                  const DeltaRuleOptions& options) {
   Tensors tensors =
       operations::recurrence::rows(query, key, value, options.initial_state, options.cu_seqlens);
-  operations::recurrence::add_operand(tensors, "beta", beta);
+  operations::add_operand(tensors, "beta", beta);
   return tensors;
 }
 
@@ -43,8 +43,8 @@ Options named(const DeltaRuleOptions& options) {
 RecurrentResult delta_rule(const Executor& on, const Tensor& query, const Tensor& key,
                            const Tensor& value, const Tensor& beta,
                            const DeltaRuleOptions& options) try {
-  return operations::recurrence::run_forward(
-      on, "delta_rule", operands(query, key, value, beta, options), named(options));
+  return operations::run_with_state<RecurrentResult>(
+      on, "delta_rule", operands(query, key, value, beta, options), named(options), true);
 } catch (...) {
   rethrow_as_error();
 }
@@ -54,15 +54,14 @@ DeltaRuleGradients delta_rule_backward(const Executor& on, const Tensor& query, 
                                        const Tensor& grad_output, const DeltaRuleOptions& options,
                                        const DeltaRuleGradientOptions& wanted) try {
   DeltaRuleGradients gradients;
-  const operations::recurrence::WantedGradient all[] = {
+  const operations::WantedGradient all[] = {
       {"query", wanted.query, &gradients.query},
       {"key", wanted.key, &gradients.key},
       {"value", wanted.value, &gradients.value},
       {"beta", wanted.beta, &gradients.beta},
       {"initial_state", wanted.initial_state, &gradients.initial_state}};
-  operations::recurrence::run_gradients(on, "delta_rule_backward",
-                                        operands(query, key, value, beta, options), grad_output,
-                                        wanted.grad_final_state, named(options), all);
+  operations::run_gradients(on, "delta_rule_backward", operands(query, key, value, beta, options),
+                            grad_output, wanted.grad_final_state, named(options), all);
   return gradients;
 } catch (...) {
   rethrow_as_error();

@@ -30,8 +30,8 @@ Tensors operands(const Tensor& query, const Tensor& key, const Tensor& value, co
                  const GatedDeltaRuleOptions& options) {
   Tensors tensors =
       operations::recurrence::rows(query, key, value, options.initial_state, options.cu_seqlens);
-  operations::recurrence::add_operand(tensors, "beta", beta);
-  operations::recurrence::add_operand(tensors, "g", options.g);
+  operations::add_operand(tensors, "beta", beta);
+  operations::add_operand(tensors, "g", options.g);
   return tensors;
 }
 
@@ -44,8 +44,8 @@ Options named(const GatedDeltaRuleOptions& options) {
 RecurrentResult gated_delta_rule(const Executor& on, const Tensor& query, const Tensor& key,
                                  const Tensor& value, const Tensor& beta,
                                  const GatedDeltaRuleOptions& options) try {
-  return operations::recurrence::run_forward(
-      on, "gated_delta_rule", operands(query, key, value, beta, options), named(options));
+  return operations::run_with_state<RecurrentResult>(
+      on, "gated_delta_rule", operands(query, key, value, beta, options), named(options), true);
 } catch (...) {
   rethrow_as_error();
 }
@@ -56,16 +56,16 @@ GatedDeltaRuleGradients gated_delta_rule_backward(const Executor& on, const Tens
                                                   const GatedDeltaRuleOptions& options,
                                                   const GatedDeltaRuleGradientOptions& wanted) try {
   GatedDeltaRuleGradients gradients;
-  const operations::recurrence::WantedGradient all[] = {
+  const operations::WantedGradient all[] = {
       {"query", wanted.query, &gradients.query},
       {"key", wanted.key, &gradients.key},
       {"value", wanted.value, &gradients.value},
       {"beta", wanted.beta, &gradients.beta},
       {"g", wanted.g, &gradients.g},
       {"initial_state", wanted.initial_state, &gradients.initial_state}};
-  operations::recurrence::run_gradients(on, "gated_delta_rule_backward",
-                                        operands(query, key, value, beta, options), grad_output,
-                                        wanted.grad_final_state, named(options), all);
+  operations::run_gradients(on, "gated_delta_rule_backward",
+                            operands(query, key, value, beta, options), grad_output,
+                            wanted.grad_final_state, named(options), all);
   return gradients;
 } catch (...) {
   rethrow_as_error();

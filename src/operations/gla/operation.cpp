@@ -30,8 +30,8 @@ Tensors operands(const Tensor& query, const Tensor& key, const Tensor& value,
                  const GlaOptions& options) {
   Tensors tensors =
       operations::recurrence::rows(query, key, value, options.initial_state, options.cu_seqlens);
-  operations::recurrence::add_operand(tensors, "g", options.g);
-  operations::recurrence::add_operand(tensors, "g_gamma", options.g_gamma);
+  operations::add_operand(tensors, "g", options.g);
+  operations::add_operand(tensors, "g_gamma", options.g_gamma);
   return tensors;
 }
 
@@ -43,8 +43,8 @@ Options named(const GlaOptions& options) {
 
 RecurrentResult gla(const Executor& on, const Tensor& query, const Tensor& key, const Tensor& value,
                     const GlaOptions& options) try {
-  return operations::recurrence::run_forward(on, "gla", operands(query, key, value, options),
-                                             named(options));
+  return operations::run_with_state<RecurrentResult>(
+      on, "gla", operands(query, key, value, options), named(options), true);
 } catch (...) {
   rethrow_as_error();
 }

@@ -50,8 +50,8 @@ Options named(const LightningAttentionOptions& options) {
 RecurrentResult lightning_attention(const Executor& on, const Tensor& query, const Tensor& key,
                                     const Tensor& value,
                                     const LightningAttentionOptions& options) try {
-  return operations::recurrence::run_forward(on, "lightning_attention",
-                                             operands(query, key, value, options), named(options));
+  return operations::run_with_state<RecurrentResult>(
+      on, "lightning_attention", operands(query, key, value, options), named(options), true);
 } catch (...) {
   rethrow_as_error();
 }

@@ -5,6 +5,7 @@
 #include <limits>
 #include <random>
 
+#include "base/normal_numbers.hpp"
 #include "operations/recurrence_core/oracle.hpp"
 #include "operations/recurrence_core/workload.hpp"
 
@@ -116,17 +117,12 @@ void fill_recurrence(const Problem& problem, const Case& shape, std::span<HostTe
     if (!is_input || !problem.has(slot)) continue;
     const bool is_decay =
         slot == slots.g || slot == slots.gamma || slot == slots.gk || slot == slots.gv;
-    // Large operands repeat what was drawn: as many numbers as no axis divides.
-    constexpr std::size_t kMostDrawn = 65521;
-    std::vector<double> values(static_cast<std::size_t>(problem.spec(slot).elements()));
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const bool is_drawn = i < kMostDrawn;
-      values[i] = !is_drawn                             ? values[i - kMostDrawn]
-                  : is_decay && shape.data == "opposed" ? opposed_decay(slots, problem, slot)
-                  : is_decay                            ? made_up_decay(shape.data, generator)
-                                                        : made_up_number(call, slot, generator);
-    }
-    tensors[slot].write(values);
+    const auto count = static_cast<std::size_t>(problem.spec(slot).elements());
+    tensors[slot].write(drawn_numbers(count, [&] {
+      return !is_decay                 ? made_up_number(call, slot, generator)
+             : shape.data == "opposed" ? opposed_decay(slots, problem, slot)
+                                       : made_up_decay(shape.data, generator);
+    }));
     const bool has_rows =
         slot != slots.gamma && slot != slots.initial_state && slot != slots.grad_final_state;
     if (call.packed && shape.data == "gap" && has_rows) hide_rows(call, tensors, slot);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operations/recurrence_core/records.hpp"
 
+#include "operations/common/gradients.hpp"
+
 namespace tessera::operations::recurrence {
 namespace {
 
@@ -54,12 +56,7 @@ class Operands {
   }
   void add_gradient(std::size_t slot, std::size_t of) {
     if (slot == kNoOperand) return;
-    Operand operand = list_[of];
-    operand.name = "grad_" + operand.name;
-    operand.role = Role::kOutput;
-    operand.optional = true;
-    operand.doc = "in the shape and dtype of " + list_[of].name;
-    list_[slot] = std::move(operand);
+    list_[slot] = gradient_operand(list_[of]);
   }
   std::vector<Operand> take() { return std::move(list_); }
 

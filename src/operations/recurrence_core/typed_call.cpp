@@ -2,7 +2,6 @@
 #include "operations/recurrence_core/typed_call.hpp"
 
 #include <utility>
-#include <vector>
 
 namespace tessera::operations::recurrence {
 
@@ -12,41 +11,12 @@ Options named_options(bool reverse, const std::optional<float>& softmax_scale) {
   return named;
 }
 
-void add_operand(Tensors& tensors, const char* name, const Tensor& tensor) {
-  if (tensor) tensors.emplace(name, tensor);
-}
-
 Tensors rows(const Tensor& query, const Tensor& key, const Tensor& value,
              const Tensor& initial_state, const Tensor& cu_seqlens) {
   Tensors tensors{{"query", query}, {"key", key}, {"value", value}};
   add_operand(tensors, "initial_state", initial_state);
   add_operand(tensors, "cu_seqlens", cu_seqlens);
   return tensors;
-}
-
-RecurrentResult run_forward(const Executor& on, const std::string& name, Tensors tensors,
-                            const Options& options) {
-  Tensors results = on.run(name, std::move(tensors), options, {"output", "final_state"});
-  return {.output = std::move(results.at("output")),
-          .final_state = std::move(results.at("final_state"))};
-}
-
-void run_gradients(const Executor& on, const std::string& name, Tensors tensors,
-                   const Tensor& grad_output, const Tensor& grad_final_state,
-                   const Options& options, std::span<const WantedGradient> all) {
-  std::vector<std::string> outputs;
-  for (const WantedGradient& gradient : all) {
-    if (gradient.wants && tensors.count(gradient.operand) != 0)
-      outputs.push_back(std::string("grad_") + gradient.operand);
-  }
-  tensors.emplace("grad_output", grad_output);
-  add_operand(tensors, "grad_final_state", grad_final_state);
-  if (outputs.empty()) return;
-  const Tensors results = on.run(name, std::move(tensors), options, outputs);
-  for (const WantedGradient& gradient : all) {
-    const auto found = results.find(std::string("grad_") + gradient.operand);
-    if (found != results.end()) *gradient.to = found->second;
-  }
 }
 
 RecurrentGradients run_backward(const Executor& on, const std::string& name, Tensors tensors,

@@ -30,10 +30,10 @@ Tensors operands(const Tensor& query, const Tensor& key, const Tensor& value,
                  const RecurrentOptions& options) {
   Tensors tensors =
       operations::recurrence::rows(query, key, value, options.initial_state, options.cu_seqlens);
-  operations::recurrence::add_operand(tensors, "g", options.g);
-  operations::recurrence::add_operand(tensors, "g_gamma", options.g_gamma);
-  operations::recurrence::add_operand(tensors, "gk", options.gk);
-  operations::recurrence::add_operand(tensors, "gv", options.gv);
+  operations::add_operand(tensors, "g", options.g);
+  operations::add_operand(tensors, "g_gamma", options.g_gamma);
+  operations::add_operand(tensors, "gk", options.gk);
+  operations::add_operand(tensors, "gv", options.gv);
   return tensors;
 }
 
@@ -45,8 +45,8 @@ Options named(const RecurrentOptions& options) {
 
 RecurrentResult recurrent(const Executor& on, const Tensor& query, const Tensor& key,
                           const Tensor& value, const RecurrentOptions& options) try {
-  return operations::recurrence::run_forward(on, "recurrent", operands(query, key, value, options),
-                                             named(options));
+  return operations::run_with_state<RecurrentResult>(
+      on, "recurrent", operands(query, key, value, options), named(options), true);
 } catch (...) {
   rethrow_as_error();
 }

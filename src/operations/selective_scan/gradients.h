@@ -97,7 +97,7 @@ for (u32 behind = last; behind > first; --behind) {
     if (held) {
       du = gradient * skip + width * along;
       draw = u * along + decay;
-      if (SCAN_HAS(SCAN_SOFTPLUS)) draw *= space_sigmoid(raw);
+      if (SCAN_HAS(SCAN_SOFTPLUS)) draw *= float_sigmoid(raw);
       if (SCAN_HAS(SCAN_Z))
         dz = LOAD_GRADIENT(SCAN_ROW(result, token)) * (y + skip * u) *
              space_silu_slope(LOAD_Z(SCAN_ROW(z, token)));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The records of selective_scan, and its typed functions.
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "base/system/out_of_memory.hpp"
+#include "operations/common/gradients.hpp"
 #include "operations/selective_scan/call.hpp"
 #include "tessera/operations/selective_scan.hpp"
 
@@ -62,15 +62,8 @@ std::vector<Operand> operands_of(bool backward) {
                   .shape = kStates,
                   .dtypes = {DType::kF32},
                   .doc = "0 where it is left out"});
-  for (const auto& [gradient, operand] : kScanGradients) {
-    Operand of = list[operand];
-    list.push_back({.name = "grad_" + of.name,
-                    .role = Role::kOutput,
-                    .optional = true,
-                    .shape = of.shape,
-                    .dtypes = of.dtypes,
-                    .doc = "in the shape and dtype of " + of.name});
-  }
+  for (const auto& [gradient, operand] : kScanGradients)
+    list.push_back(gradient_operand(list[operand]));
   return list;
 }
 
@@ -120,14 +113,11 @@ namespace {
 Tensors operands(const Tensor& u, const Tensor& delta, const Tensor& a, const Tensor& b,
                  const Tensor& c, const SelectiveScanOptions& options) {
   Tensors tensors{{"u", u}, {"delta", delta}, {"a", a}, {"b", b}, {"c", c}};
-  const auto add = [&](const char* name, const Tensor& tensor) {
-    if (tensor) tensors.emplace(name, tensor);
-  };
-  add("d", options.d);
-  add("z", options.z);
-  add("delta_bias", options.delta_bias);
-  add("initial_state", options.initial_state);
-  add("cu_seqlens", options.cu_seqlens);
+  operations::add_operand(tensors, "d", options.d);
+  operations::add_operand(tensors, "z", options.z);
+  operations::add_operand(tensors, "delta_bias", options.delta_bias);
+  operations::add_operand(tensors, "initial_state", options.initial_state);
+  operations::add_operand(tensors, "cu_seqlens", options.cu_seqlens);
   return tensors;
 }
 
@@ -136,13 +126,9 @@ Tensors operands(const Tensor& u, const Tensor& delta, const Tensor& a, const Te
 SelectiveScanResult selective_scan(const Executor& on, const Tensor& u, const Tensor& delta,
                                    const Tensor& a, const Tensor& b, const Tensor& c,
                                    const SelectiveScanOptions& options) try {
-  std::vector<std::string> outputs{"output"};
-  if (options.final_state) outputs.emplace_back("final_state");
-  Tensors results = on.run("selective_scan", operands(u, delta, a, b, c, options),
-                           {{"delta_softplus", options.delta_softplus}}, outputs);
-  SelectiveScanResult result{.output = results.at("output"), .final_state = {}};
-  if (options.final_state) result.final_state = results.at("final_state");
-  return result;
+  return operations::run_with_state<SelectiveScanResult>(
+      on, "selective_scan", operands(u, delta, a, b, c, options),
+      {{"delta_softplus", options.delta_softplus}}, options.final_state);
 } catch (...) {
   rethrow_as_error();
 }
@@ -153,30 +139,20 @@ SelectiveScanGradients selective_scan_backward(const Executor& on, const Tensor&
                                                const Tensor& grad_output,
                                                const SelectiveScanOptions& options,
                                                const SelectiveScanGradientOptions& wanted) try {
-  Tensors tensors = operands(u, delta, a, b, c, options);
   SelectiveScanGradients gradients;
-  const std::vector<std::tuple<const char*, bool, Tensor*>> all{
+  const operations::WantedGradient all[] = {
       {"u", wanted.u, &gradients.u},
       {"delta", wanted.delta, &gradients.delta},
       {"a", wanted.a, &gradients.a},
       {"b", wanted.b, &gradients.b},
       {"c", wanted.c, &gradients.c},
-      {"d", wanted.d && options.d, &gradients.d},
-      {"z", wanted.z && options.z, &gradients.z},
-      {"delta_bias", wanted.delta_bias && options.delta_bias, &gradients.delta_bias},
-      {"initial_state", wanted.initial_state && options.initial_state, &gradients.initial_state}};
-  std::vector<std::string> outputs;
-  for (const auto& [name, wants, to] : all) {
-    if (wants) outputs.push_back(std::string("grad_") + name);
-  }
-  if (outputs.empty()) return gradients;
-  tensors.emplace("grad_output", grad_output);
-  if (wanted.grad_final_state) tensors.emplace("grad_final_state", wanted.grad_final_state);
-  const Tensors results = on.run("selective_scan_backward", std::move(tensors),
-                                 {{"delta_softplus", options.delta_softplus}}, outputs);
-  for (const auto& [name, wants, to] : all) {
-    if (wants) *to = results.at(std::string("grad_") + name);
-  }
+      {"d", wanted.d, &gradients.d},
+      {"z", wanted.z, &gradients.z},
+      {"delta_bias", wanted.delta_bias, &gradients.delta_bias},
+      {"initial_state", wanted.initial_state, &gradients.initial_state}};
+  operations::run_gradients(on, "selective_scan_backward", operands(u, delta, a, b, c, options),
+                            grad_output, wanted.grad_final_state,
+                            {{"delta_softplus", options.delta_softplus}}, all);
   return gradients;
 } catch (...) {
   rethrow_as_error();

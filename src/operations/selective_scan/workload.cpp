@@ -2,9 +2,11 @@
 // The calls that tests, benchmarks and the tuner make up, and what is expected of them.
 #include <algorithm>
 #include <cmath>
+#include <random>
 #include <string>
 #include <utility>
 
+#include "base/normal_numbers.hpp"
 #include "operations/common/cases.hpp"
 #include "operations/selective_scan/call.hpp"
 
@@ -148,20 +150,13 @@ void fill(const Problem& problem, const Case& shape, std::span<HostTensor> tenso
   for (std::size_t slot = 0; slot < problem.operands.size(); ++slot) {
     if (!problem.has(slot) || problem.operation->operands[slot].role != Role::kInput) continue;
     if (slot == kScanOffsets) continue;
-    // Large operands repeat what was drawn: as many numbers as no axis divides.
-    constexpr std::size_t kMostDrawn = 65521;
-    std::vector<double> values(static_cast<std::size_t>(problem.spec(slot).elements()));
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      if (i >= kMostDrawn) {
-        values[i] = values[i - kMostDrawn];
-      } else if (slot == kScanDelta) {
-        values[i] = made_up_delta(call, shape.data, generator);
-      } else {
-        values[i] = normal(generator);
-        if (slot == kScanA && shape.data != "growing") values[i] = -std::fabs(values[i]);
-        if (slot == kScanA && shape.data == "strong") values[i] = -1;
-      }
-    }
+    const auto count = static_cast<std::size_t>(problem.spec(slot).elements());
+    std::vector<double> values = drawn_numbers(count, [&] {
+      if (slot == kScanDelta) return made_up_delta(call, shape.data, generator);
+      const double x = normal(generator);
+      if (slot != kScanA || shape.data == "growing") return x;
+      return shape.data == "strong" ? -1 : -std::fabs(x);
+    });
     // Ten steps that grow beyond what a float holds, of a state that is 0.
     if (shape.data == "burst") {
       const auto rows = static_cast<std::size_t>(10 * call.layout.dim);

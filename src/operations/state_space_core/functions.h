@@ -1,35 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of gates and steps, on single floats: read by OpenCL C and GLSL. NaN stays NaN, of
-// which GLSL's comparisons and functions promise nothing: its bits tell. SPACE_BITS(x) has them.
+// Functions of gates and steps, on single floats: read by OpenCL C and GLSL. NaN stays NaN.
 #ifndef TESSERA_OPERATIONS_STATE_SPACE_CORE_FUNCTIONS_H
 #define TESSERA_OPERATIONS_STATE_SPACE_CORE_FUNCTIONS_H
 
-#define SPACE_IS_NAN(x) ((SPACE_BITS(x) & 0x7fffffffu) > 0x7f800000u)
+#include "operations/common/functions.h"
 
-// Below -104 nothing of a float is left; functions of devices need not say so.
-FUNCTION float space_exp(float x) {
-  if (SPACE_IS_NAN(x)) return x;
-  return x < -104.0f ? 0.0f : exp(x);
-}
-
-FUNCTION float space_sigmoid(float x) {
-  if (SPACE_IS_NAN(x)) return x;
-  const float e = space_exp(x < 0.0f ? x : -x);
-  return (x < 0.0f ? e : 1.0f) / (1.0f + e);
-}
-
-FUNCTION float space_silu(float x) { return x * space_sigmoid(x); }
+FUNCTION float space_silu(float x) { return x * float_sigmoid(x); }
 
 FUNCTION float space_silu_slope(float x) {
-  const float s = space_sigmoid(x);
+  const float s = float_sigmoid(x);
   return s * (1.0f + x * (1.0f - s));
 }
 
 // log(1 + exp(x)): log(1 + e) = 2 artanh(e / (2 + e)) by its series, whose next term is below
 // 2^-29 of the sum.
 FUNCTION float space_softplus(float x) {
-  if (SPACE_IS_NAN(x)) return x;
-  const float e = space_exp(x < 0.0f ? x : -x);
+  if (FLOAT_IS_NAN(x)) return x;
+  const float e = float_exp(x < 0.0f ? x : -x);
   const float s = e / (2.0f + e), y = s * s;
   float p = y * (1.0f / 15.0f) + 1.0f / 13.0f;
   p = p * y + 1.0f / 11.0f;

@@ -378,6 +378,30 @@ TEST(FlashAttentionSelection, DotProductsOfBf16AreForBf16Alone) {
   EXPECT_EQ(chosen(8, DType::kBF16), "cpu_decode");
 }
 
+TEST(FlashAttentionSelection, GradientsInBf16TakeDotProducts) {
+  DeviceProfile profile = tessera::testing::load_profile("pocl_cpu");
+  selection::Selector selector({}, {});
+  const auto chosen = [&](DType dtype, Precision precision = Precision::kDefault) {
+    const Operation& operation = find_operation("flash_attention_backward");
+    std::vector<std::optional<TensorSpec>> operands(operation.operands.size());
+    for (std::size_t slot = 0; slot < operands.size(); ++slot) {
+      if (operation.operands[slot].name == "log_sum_exp")
+        operands[slot] = TensorSpec::contiguous(DType::kF32, {1, 4, 300});
+      else if (operation.operands[slot].role == Role::kInput && !operation.operands[slot].optional)
+        operands[slot] = spec(1, 300, 4, 64, dtype);
+    }
+    Problem problem = make_problem(operation, std::move(operands), {});
+    problem.precision = precision;
+    return selector.choose({.problem = &problem, .profile = &profile}).variant;
+  };
+  EXPECT_EQ(chosen(DType::kBF16), "cpu");
+  profile.features = profile.features | Feature::kCpuBf16Dot;
+  EXPECT_EQ(chosen(DType::kBF16), "cpu_bf16");
+  EXPECT_EQ(chosen(DType::kBF16, Precision::kHighest), "cpu");
+  EXPECT_EQ(chosen(DType::kF16), "cpu");
+  EXPECT_EQ(chosen(DType::kF32), "cpu");
+}
+
 TEST(FlashAttentionSelection, HopperTakesPlainBackwardCalls) {
   DeviceProfile profile = h200_with(Feature::kWgmma);
   selection::Selector selector({}, {});

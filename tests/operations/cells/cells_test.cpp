@@ -9,18 +9,16 @@
 #include <vector>
 
 #include "support/reference.hpp"
-#include "tessera/error.hpp"
+#include "support/refusal.hpp"
 
 namespace tessera {
 namespace {
 
-using ::testing::Each;
+using testing::expect_refusal;
 using testing::f16;
 using testing::f32;
-using ::testing::HasSubstr;
 using testing::i32;
 using testing::normal_numbers;
-using ::testing::Pointwise;
 using testing::Specs;
 using testing::Values;
 
@@ -289,16 +287,6 @@ TEST(CellSteps, GradientsOfTheHiddenStateDoNotReadTheInput) {
       }
       EXPECT_EQ(calls, 1U) << name;
     }
-  }
-}
-
-void expect_refusal(const std::string& operation, const Specs& specs, const std::string& sentence,
-                    Options options = {}) {
-  try {
-    testing::problem_of(operation, specs, std::move(options));
-    FAIL() << "no refusal; expected: " << sentence;
-  } catch (const InvalidArgument& error) {
-    EXPECT_THAT(std::string(error.what()), HasSubstr(sentence));
   }
 }
 

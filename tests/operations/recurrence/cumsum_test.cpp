@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "support/reference.hpp"
-#include "tessera/error.hpp"
+#include "support/refusal.hpp"
 
 namespace tessera {
 namespace {
 
 using ::testing::ElementsAre;
+using testing::expect_refusal;
 using testing::f32;
-using ::testing::HasSubstr;
 using testing::i32;
 using testing::normal_numbers;
 using testing::Specs;
@@ -61,24 +61,17 @@ TEST(CumsumReference, TheOtherDirectionIsItsTranspose) {
   }
 }
 
-void expect_refusal(const Specs& specs, const std::string& sentence, Options options = {}) {
-  try {
-    testing::problem_of("cumsum", specs, std::move(options));
-    FAIL() << "no refusal; expected: " << sentence;
-  } catch (const InvalidArgument& error) {
-    EXPECT_THAT(std::string(error.what()), HasSubstr(sentence));
-  }
-}
-
 TEST(CumsumRefuses, WhatContradictsItself) {
-  expect_refusal({{"input", f32({3, 4})}}, "must be [batch, seq, heads]");
-  expect_refusal({{"input", f32({3, 4})}}, "must be [batch, heads, seq]", {{"head_first", true}});
-  expect_refusal({{"input", f32({1, 4, 2})}}, "an integer of at least 1",
+  expect_refusal("cumsum", {{"input", f32({3, 4})}}, "must be [batch, seq, heads]");
+  expect_refusal("cumsum", {{"input", f32({3, 4})}}, "must be [batch, heads, seq]",
+                 {{"head_first", true}});
+  expect_refusal("cumsum", {{"input", f32({1, 4, 2})}}, "an integer of at least 1",
                  {{"chunk", std::int64_t{0}}});
-  expect_refusal({{"input", f32({2, 4, 2})}, {"cu_seqlens", i32({3})}}, "must have batch 1");
-  expect_refusal({{"input", f32({1, 4, 2})}, {"cu_seqlens", i32({0})}},
+  expect_refusal("cumsum", {{"input", f32({2, 4, 2})}, {"cu_seqlens", i32({3})}},
+                 "must have batch 1");
+  expect_refusal("cumsum", {{"input", f32({1, 4, 2})}, {"cu_seqlens", i32({0})}},
                  "of one element more than there are sequences");
-  expect_refusal({{"input", f32({1, 4, 2})}}, "f32 or f16 or bf16",
+  expect_refusal("cumsum", {{"input", f32({1, 4, 2})}}, "f32 or f16 or bf16",
                  {{"output_dtype", std::string("i8")}});
 }
 

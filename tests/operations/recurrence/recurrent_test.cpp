@@ -11,39 +11,41 @@
 #include <vector>
 
 #include "operations/recurrence/recurrence_call.hpp"
+#include "support/refusal.hpp"
 
 namespace tessera {
 namespace {
 
-using testing::Call;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using testing::expect_near;
 using testing::expect_refusal;
 using testing::expect_slopes;
+using testing::expect_to_mend;
 using testing::expect_to_reverse;
 using testing::expect_to_split;
 using testing::expect_to_unpack;
 using testing::f16;
 using testing::f32;
-using testing::gradients_of;
 using testing::i32;
 using testing::kColumns;
+using testing::kError;
 using testing::kHeads;
 using testing::kKeys;
 using testing::kTokens;
 using testing::normal_numbers;
 using testing::part_of;
+using testing::recurrence_call;
+using testing::SequenceCall;
 using testing::Specs;
 using testing::Values;
-using testing::width_of;
 
-Call a_call(std::int64_t sequences = 1) {
-  Call call;
+SequenceCall a_call(std::int64_t sequences = 1) {
+  SequenceCall call = recurrence_call("recurrent");
   unsigned seed = 1;
   for (const char* name : {"query", "key", "value", "g", "gk", "gv"}) {
     std::vector<double>& values = call.values[name];
-    values = normal_numbers(width_of(name) * kTokens, seed++);
+    values = normal_numbers(call.width_of(name) * kTokens, seed++);
     if (name[0] != 'g') continue;
     for (double& value : values) value = -0.3 * std::fabs(value);
   }
@@ -55,7 +57,7 @@ Call a_call(std::int64_t sequences = 1) {
 
 TEST(RecurrentReference, IsThatOfTheSpecification) {
   // Orthogonal keys, queries of the same: each token finds its own value.
-  Call call;
+  SequenceCall call = recurrence_call("recurrent");
   call.tokens = 3;
   call.values["query"] = call.values["key"] = std::vector<double>(18);
   call.values["value"] = std::vector<double>(24);
@@ -73,23 +75,22 @@ TEST(RecurrentReference, IsThatOfTheSpecification) {
               ElementsAre(2, 0, 0, 0, 0, 3, 0, 0, 0, 0, 4, 0));
 }
 
-TEST(RecurrentReference, TwoCallsThroughTheStateAreOne) { expect_to_split(a_call()); }
+TEST(RecurrentReference, TwoCallsThroughTheStateAreOne) { expect_to_split(a_call(), true); }
 
-TEST(RecurrentReference, PackedIsOneCallForEachSequence) { expect_to_unpack(a_call(5)); }
+TEST(RecurrentReference, PackedIsOneCallForEachSequence) {
+  SequenceCall packed = a_call(5);
+  packed.boundaries = {1, 1, 4, 4, 9, 10};
+  expect_to_unpack(packed);
+}
 
 TEST(RecurrentReference, BoundariesThatDecreaseCutNothingTwice) {
-  Call packed = a_call(3);
-  packed.boundaries = {-4, 6, 2, 99};
-  Call mended = packed;
-  mended.boundaries = {0, 6, 6, 11};
-  EXPECT_EQ(packed.run().at("output"), mended.run().at("output"));
-  EXPECT_EQ(packed.run().at("final_state"), mended.run().at("final_state"));
+  expect_to_mend(a_call(3), {-4, 6, 2, 99}, {0, 6, 6, 11});
 }
 
 TEST(RecurrentReference, ReverseIsReversal) { expect_to_reverse(a_call()); }
 
 TEST(RecurrentReference, DecaysAreAddedUp) {
-  Call call = a_call();
+  SequenceCall call = a_call();
   const Values all = call.run();
   // Everything but gv in gk.
   for (std::size_t i = 0; i < call.values["gk"].size(); ++i) {
@@ -98,21 +99,21 @@ TEST(RecurrentReference, DecaysAreAddedUp) {
   }
   call.values.erase("g");
   call.values.erase("g_gamma");
-  expect_near(call.run().at("output"), all.at("output"));
+  expect_near(call.run().at("output"), all.at("output"), kError);
 }
 
 TEST(RecurrentReference, MinusInfinityBeginsAnew) {
-  Call call = a_call();
-  for (std::size_t i = 0; i < width_of("gk"); ++i)
-    call.values["gk"][7 * width_of("gk") + i] = -std::numeric_limits<double>::infinity();
+  SequenceCall call = a_call();
+  for (std::size_t i = 0; i < call.width_of("gk"); ++i)
+    call.values["gk"][7 * call.width_of("gk") + i] = -std::numeric_limits<double>::infinity();
   const Values all = call.run();
   const std::vector<double> zero(call.values["initial_state"].size());
   const Values late = part_of(call, 7, kTokens, zero).run();
-  expect_near(all.at("final_state"), late.at("final_state"));
+  expect_near(all.at("final_state"), late.at("final_state"), kError);
 }
 
 TEST(RecurrentReference, StrongDecaysKeepTheStateFinite) {
-  Call call = a_call();
+  SequenceCall call = a_call();
   for (const char* name : {"g", "gk", "gv"}) std::ranges::fill(call.values[name], -80.0);
   const Values all = call.run();
   EXPECT_THAT(all.at("final_state"),
@@ -120,7 +121,7 @@ TEST(RecurrentReference, StrongDecaysKeepTheStateFinite) {
 }
 
 TEST(RecurrentReference, LightningIsRecurrentWithItsDecays) {
-  Call call = a_call();
+  SequenceCall call = a_call();
   for (const char* name : {"g", "gk", "gv"}) call.values.erase(name);
   call.values["g_gamma"] = {0, -8.0 / 2 * (1 - 4.0 / 8)};
   const Values wanted = call.run();
@@ -128,14 +129,14 @@ TEST(RecurrentReference, LightningIsRecurrentWithItsDecays) {
   call.values.erase("g_gamma");
   call.options = {{"layer_idx", std::int64_t{4}}, {"num_layers", std::int64_t{8}}};
   const Values got = call.run();
-  expect_near(got.at("output"), wanted.at("output"));
-  expect_near(got.at("final_state"), wanted.at("final_state"));
+  expect_near(got.at("output"), wanted.at("output"), kError);
+  expect_near(got.at("final_state"), wanted.at("final_state"), kError);
 }
 
 // ---- gradients ----------------------------------------------------------------------------------
 
 TEST(RecurrentBackwardReference, IsTheSlopeOfForward) {
-  Call call = a_call();
+  SequenceCall call = a_call();
   expect_slopes(call);
   call.options["reverse"] = true;
   call.options["softmax_scale"] = 0.7;
@@ -143,29 +144,29 @@ TEST(RecurrentBackwardReference, IsTheSlopeOfForward) {
 }
 
 TEST(RecurrentBackwardReference, IsTheSlopeOfPackedSequences) {
-  Call call = a_call(4);
+  SequenceCall call = a_call(4);
   call.boundaries = {1, 1, 5, 9, 10};
   expect_slopes(call);
 }
 
 TEST(RecurrentBackwardReference, IsTheSlopeOfDecaysForEachKeyDim) {
-  Call call = a_call();
+  SequenceCall call = a_call();
   call.operation = "gla";
   call.values["g"] = call.values["gk"];
   call.values.erase("gk");
   call.values.erase("gv");
-  call.gate_of_keys = true;
+  call.rows["g"] = {kHeads, kKeys};
   expect_slopes(call);
 }
 
 TEST(RecurrentBackwardReference, ResetsHaveNoSlope) {
-  Call call = a_call();
-  const std::size_t width = width_of("gk");
+  SequenceCall call = a_call();
+  const std::size_t width = call.width_of("gk");
   for (std::size_t i = 0; i < width; ++i)
     call.values["gk"][7 * width + i] = -std::numeric_limits<double>::infinity();
-  const Values weights{{"output", normal_numbers(width_of("value") * kTokens, 21)},
+  const Values weights{{"output", normal_numbers(call.width_of("value") * kTokens, 21)},
                        {"final_state", normal_numbers(kHeads * kKeys * kColumns, 22)}};
-  const Values gradients = gradients_of(call, weights);
+  const Values gradients = call.gradients(weights);
   const std::vector<double>& row = gradients.at("grad_gk");
   EXPECT_THAT((std::vector<double>{row.begin() + static_cast<std::ptrdiff_t>(7 * width),
                                    row.begin() + static_cast<std::ptrdiff_t>(8 * width)}),

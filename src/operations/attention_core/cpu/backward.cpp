@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// attention/cpu/backward: CPUs through OpenCL.
+// attention/cpu/backward and attention/cpu/bf16_backward: CPUs through OpenCL.
 #include "operations/attention_core/cpu/backward.h"
 
 #include <algorithm>
+#include <string>
+#include <utility>
 
 #include "kernel/tunable_list.hpp"
 #include "operations/attention_core/backward_launch.hpp"
+#include "operations/attention_core/cpu/products.hpp"
 
 namespace tessera::operations::attention {
 namespace {
@@ -28,13 +31,14 @@ struct CpuBackwardGeometry {
 };
 
 // backward.h's macros read the locals here.
-CpuBackwardGeometry geometry(const Problem& problem, const Config& config) {
+CpuBackwardGeometry geometry(const Problem& problem, const Config& config, Products products) {
   const AttentionProblem& call = call_of(problem);
   using Number = std::uint64_t;
 #include "kernel/tunable_locals.inc"
 #include "operations/attention_core/cpu/backward.def"
   const std::uint64_t HEAD_DIM = head_dim(problem);
   const std::uint64_t VALUE_DIM = value_dim(problem);
+  const bool BF16_DOT = products == Products::kBf16Dot;
   constexpr std::uint64_t kMost = 4096;
   for (const std::uint64_t value :
        {VECTOR_WIDTH, BLOCK_Q, KEY_PANELS, VECTORS, QUERY_ROWS, FEATURES, DQ_VECTORS}) {
@@ -54,12 +58,13 @@ CpuBackwardGeometry geometry(const Problem& problem, const Config& config) {
 
 // The fewest that give every core items to balance. From the shape alone, so that bits do not
 // depend on what else runs.
-Config with_splits(Config config, const Problem& problem, const DeviceProfile& profile) {
+Config with_splits(Config config, const Problem& problem, const DeviceProfile& profile,
+                   Products products) {
   const AttentionProblem& call = call_of(problem);
   const std::int64_t heads = std::max<std::int64_t>(call.kv_heads * call.batch, 1);
   const std::int64_t wanted = 4 * std::max<std::int64_t>(profile.compute_units, 1);
-  const std::int64_t most =
-      std::max<std::int64_t>(ceil_div(call.kv_len, geometry(problem, config).block_keys), 1);
+  const std::int64_t most = std::max<std::int64_t>(
+      ceil_div(call.kv_len, geometry(problem, config, products).block_keys), 1);
   config.set("SPLITS",
              static_cast<std::uint32_t>(std::min<std::int64_t>(ceil_div(wanted, heads), most)));
   return config;
@@ -69,7 +74,7 @@ Config with_splits(Config config, const Problem& problem, const DeviceProfile& p
 // are 16. More panels read fewer rows, until they leave the second cache; a window makes use of
 // few. 8 panels with 64 rows measured 0 to 2 % better than 4 panels, and than 128 rows, where every
 // row sees every key, and the same under a causal mask (Zen 4, head_dim 64 and 128, 2048 rows).
-std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
+std::vector<Config> space(const Problem& problem, const DeviceProfile& profile, Products products) {
   const std::uint32_t width = vector_width(profile);
   const std::uint32_t rows = width == 16 ? 8 : 4;
   const auto make = [&](std::uint32_t panels) {
@@ -81,7 +86,7 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
                         {"FEATURES", rows},
                         {"DQ_VECTORS", 2},
                         {"VECTOR_WIDTH", width}},
-                       problem, profile);
+                       problem, profile, products);
   };
   const AttentionProblem& call = call_of(problem);
   const bool window = call.window_left < call.kv_len;
@@ -89,27 +94,40 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   return {make(8), make(4), make(2)};
 }
 
-BackwardTiling tiling(const Problem& problem, const Config& config) {
-  const CpuBackwardGeometry cut = geometry(problem, config);
+BackwardTiling tiling(const Problem& problem, const Config& config, Products products) {
+  const CpuBackwardGeometry cut = geometry(problem, config, products);
   return {.map = {.rows = config.at("BLOCK_Q"), .keys = cut.panel_keys},
           .splits = splits_of(config),
           .partial_floats = cut.packed_floats + splits_of(config) * cut.partial_floats};
 }
 
-Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
-  const CpuBackwardGeometry cut = geometry(problem, config);
+Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile,
+                Products products) {
+  const CpuBackwardGeometry cut = geometry(problem, config, products);
   if (!call_of(problem).normalize) return "takes outputs that are divided by their weights' sum";
   if (!cut.valid)
     return "has blocks that are not whole tiles (operations/attention_core/cpu/backward.h)";
   if (const Refusal no = rejects_private_bytes(cut.private_bytes)) return no;
   return rejects_long_offsets(problem, profile,
-                              backward_scratch_bytes(problem, tiling(problem, config)));
+                              backward_scratch_bytes(problem, tiling(problem, config, products)));
+}
+
+// Kernels of CPUs in files whose names begin so.
+std::string file_of(Products products, const std::string& name) {
+  return "attention/cpu/" + std::string(products == Products::kBf16Dot ? "bf16_" : "") + name;
+}
+
+BackwardTilingOf tiling_of(Products products) {
+  return [products](const Problem& problem, const Config& config) {
+    return tiling(problem, config, products);
+  };
 }
 
 // One work-group for ATTN_CPU_ROW_BLOCK rows of a head, with policies or without.
-Pass rows_of_head_pass(const std::string& name, std::vector<std::size_t> bindings) {
-  Pass pass = backward_pass(name, tiling, false);
-  pass.opencl = {.file = "attention/cpu/backward_rows.cl",
+Pass rows_of_head_pass(const std::string& name, std::vector<std::size_t> bindings,
+                       Products products) {
+  Pass pass = backward_pass(name, tiling_of(products), false);
+  pass.opencl = {.file = file_of(products, "backward_rows.cl"),
                  .entry = "attention_backward_" + name + "_cpu"};
   pass.axes = dtype_axes;
   pass.specialized_on = {"QUERY_ROWS", "FEATURES",  "DQ_VECTORS",  "VECTORS",
@@ -121,9 +139,9 @@ Pass rows_of_head_pass(const std::string& name, std::vector<std::size_t> binding
   return pass;
 }
 
-Pass main_pass(const AttentionSlots& slots, bool policies) {
-  Pass pass = backward_pass("main", tiling, policies);
-  pass.opencl = {.file = "attention/cpu/backward.cl", .entry = "attention_backward_cpu"};
+Pass main_pass(const AttentionSlots& slots, bool policies, Products products) {
+  Pass pass = backward_pass("main", tiling_of(products), policies);
+  pass.opencl = {.file = file_of(products, "backward.cl"), .entry = "attention_backward_cpu"};
   pass.bindings = {slots.key, slots.value,        slots.log_sum_exp,
                    kScratch,  slots.key_gradient, slots.value_gradient};
   if (policies) {
@@ -140,46 +158,69 @@ Pass main_pass(const AttentionSlots& slots, bool policies) {
   return pass;
 }
 
-Variant cpu_backward_variant(const AttentionSlots& slots) {
+Variant variant_of(const AttentionSlots& slots, Products products) {
   Variant variant;
-  variant.name = "cpu";
-  variant.idea =
-      "keys in vector lanes; all five products of a tile at once, dq as partial sums of the splits";
   variant.needs = opencl_cpu();
-  variant.dtypes = {DType::kF32, DType::kF16, DType::kBF16};
   variant.tunables = tunables();
-  const Tiling map_tiling = [](const Problem& problem, const Config& config) {
+  const BackwardTilingOf tiling = tiling_of(products);
+  const Tiling map_tiling = [tiling](const Problem& problem, const Config& config) {
     return tiling(problem, config).map;
   };
-  variant.passes = {rows_pass(slots),
-                    map_pass(slots, map_tiling),
-                    peaks_pass(slots, tiling),
-                    rows_of_head_pass("pack", {slots.query, slots.output, slots.output_gradient,
-                                               slots.log_sum_exp, kScratch}),
-                    main_pass(slots, false),
-                    main_pass(slots, true),
-                    rows_of_head_pass("reduce", {kScratch, slots.query_gradient})};
+  variant.passes = {
+      rows_pass(slots),
+      map_pass(slots, map_tiling),
+      peaks_pass(slots, tiling),
+      rows_of_head_pass(
+          "pack", {slots.query, slots.output, slots.output_gradient, slots.log_sum_exp, kScratch},
+          products),
+      main_pass(slots, false, products),
+      main_pass(slots, true, products),
+      rows_of_head_pass("reduce", {kScratch, slots.query_gradient}, products)};
   for (Pass& pass : policy_gradient_passes(slots, tiling))
     variant.passes.push_back(std::move(pass));
-  variant.space = space;
-  variant.scratch_bytes = [](const Problem& problem, const Config& config) {
+  variant.space = [products](const Problem& problem, const DeviceProfile& profile) {
+    return space(problem, profile, products);
+  };
+  variant.scratch_bytes = [tiling](const Problem& problem, const Config& config) {
     return backward_scratch_bytes(problem, tiling(problem, config));
   };
-  variant.rejects = rejects;
+  variant.rejects = [products](const Problem& problem, const Config& config,
+                               const DeviceProfile& profile) {
+    return rejects(problem, config, profile, products);
+  };
   return variant;
-}
-
-Config default_cpu_backward_config(const Problem& problem, const DeviceProfile& profile) {
-  return space(problem, profile).front();
 }
 
 }  // namespace
 
+Way cpu_bf16_backward(const AttentionSlots& slots) {
+  Variant variant = variant_of(slots, Products::kBf16Dot);
+  variant.name = "cpu_bf16";
+  variant.idea = "as cpu, on pairs of bfloat16 that AVX512_BF16 multiplies";
+  variant.needs.features = Feature::kCpuBf16Dot;
+  variant.dtypes = {DType::kBF16};
+  variant.rounds_factors = true;
+  return {.variant = std::move(variant),
+          .rule = {.why = kWhyCpuBf16,
+                   .when = prefers_cpu_bf16,
+                   .config = [](const Problem& problem, const DeviceProfile& profile) {
+                     return space(problem, profile, Products::kBf16Dot).front();
+                   }}};
+}
+
 Way cpu_backward(const AttentionSlots& slots) {
-  return {.variant = cpu_backward_variant(slots),
+  Variant variant = variant_of(slots, Products::kFloat);
+  variant.name = "cpu";
+  variant.idea =
+      "keys in vector lanes; all five products of a tile at once, dq as partial sums of the splits";
+  variant.dtypes = {DType::kF32, DType::kF16, DType::kBF16};
+  return {.variant = std::move(variant),
           .rule = {.why = "a CPU wants vectors in registers, not tiles in local memory",
                    .when = [](const Problem&, const DeviceProfile& p) { return is_opencl_cpu(p); },
-                   .config = default_cpu_backward_config}};
+                   .config =
+                       [](const Problem& problem, const DeviceProfile& profile) {
+                         return space(problem, profile, Products::kFloat).front();
+                       }}};
 }
 
 }  // namespace tessera::operations::attention

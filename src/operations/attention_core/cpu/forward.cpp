@@ -6,15 +6,13 @@
 
 #include "kernel/tunable_list.hpp"
 #include "operations/attention_core/cpu/forward_geometry.hpp"
+#include "operations/attention_core/cpu/products.hpp"
 #include "operations/attention_core/launch.hpp"
 
 namespace tessera::operations::attention {
 namespace {
 
 constexpr std::uint32_t kBlockK = 96;  // keys of a step; 48 to 144 measured within 1 %
-
-// What multiplies: float multiply-adds, or AVX512_BF16's dot products of pairs.
-enum class Products : std::uint8_t { kFloat, kBf16Dot };
 
 CpuGeometry geometry_of(const Problem& problem, const Config& config, Products products) {
   return cpu_geometry(config, head_dim(problem), value_dim(problem),
@@ -168,11 +166,6 @@ Variant cpu_bf16_variant(const AttentionSlots& slots) {
   return variant;
 }
 
-bool prefers_cpu_bf16(const Problem& problem, const DeviceProfile& profile) {
-  return is_opencl_cpu(profile) && has(profile.features, Feature::kCpuBf16Dot) &&
-         problem.dtype == DType::kBF16;
-}
-
 Config default_cpu_config(const Problem& problem, const DeviceProfile& profile) {
   return space(problem, profile, Products::kFloat).front();
 }
@@ -186,9 +179,7 @@ Config default_cpu_bf16_config(const Problem& problem, const DeviceProfile& prof
 Way cpu_bf16(const AttentionSlots& slots) {
   return {
       .variant = cpu_bf16_variant(slots),
-      .rule = {.why = "a CPU's dot products of bfloat16 do twice the work of float multiply-adds",
-               .when = prefers_cpu_bf16,
-               .config = default_cpu_bf16_config}};
+      .rule = {.why = kWhyCpuBf16, .when = prefers_cpu_bf16, .config = default_cpu_bf16_config}};
 }
 
 Way cpu(const AttentionSlots& slots) {

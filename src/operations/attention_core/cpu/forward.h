@@ -10,11 +10,9 @@
 // Panels hold query rows; a work-item owns ATTN_PANELS of them.
 #define ATTN_PANELS (BLOCK_Q / ATTN_LANES)
 
-// The factors of the products lie in words of 32 bits: one float or, with BF16_DOT, two bfloat16
-// whose products are summed up. They belong to neighbouring features of q and k, and to
-// neighbouring keys of p and v.
-#define ATTN_WORD_FACTORS (BF16_DOT ? 2 : 1)
-#define ATTN_HEAD_WORDS ((HEAD_DIM + ATTN_WORD_FACTORS - 1) / ATTN_WORD_FACTORS)
+// The factors of a word belong to neighbouring features of q and k, and to neighbouring keys of p
+// and v.
+#define ATTN_HEAD_WORDS ATTN_WORDS(HEAD_DIM)
 #define ATTN_BLOCK_WORDS (BLOCK_K / ATTN_WORD_FACTORS)
 
 // Rows of the panels of q and o: whole vectors and whole tiles. Strides of the rows of words.

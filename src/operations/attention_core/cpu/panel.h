@@ -10,4 +10,9 @@
 // A panel is ATTN_LANES rows, one per lane of VECTORS vectors.
 #define ATTN_LANES (VECTORS * VECTOR_WIDTH)
 
+// The factors of the products lie in words of 32 bits: one float or, with BF16_DOT, two bfloat16
+// whose products are summed up. How many words some factors take.
+#define ATTN_WORD_FACTORS (BF16_DOT ? 2 : 1)
+#define ATTN_WORDS(factors) (((factors) + ATTN_WORD_FACTORS - 1) / ATTN_WORD_FACTORS)
+
 #endif  // TESSERA_OPERATIONS_ATTENTION_CPU_PANEL_H

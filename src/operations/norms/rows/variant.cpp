@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/vendor_ids.hpp"
+#include "kernel/gpu.hpp"
 #include "kernel/option_access.hpp"
 #include "kernel/tunable_list.hpp"
 #include "operations/common/launch.hpp"
@@ -18,11 +19,16 @@ constexpr std::uint32_t kMostGroups = 65535;  // of a launch along an axis
 constexpr std::uint32_t kAllFeatures = 4095;  // of abi::NormForwardArgs and NormBackwardArgs
 constexpr std::uint32_t kCombineColumns = 8, kCombineLines = 32;
 
-std::vector<Tunable> tunables() {
+// Lines of a work-group that adds up what others left.
+std::uint32_t combine_lines(const Config& config) { return config.get("LINES", kCombineLines); }
+
+std::vector<Tunable> tunables(bool backward) {
   std::vector<Tunable> list{
 #include "operations/norms/rows/tunables.def"
   };
   list.push_back({.id = 31, .name = "GROUPS", .fallback = kMostGroups, .launch_only = true});
+  if (backward)
+    list.push_back({.id = 32, .name = "LINES", .fallback = kCombineLines, .launch_only = true});
   return list;
 }
 
@@ -81,6 +87,8 @@ Config config_of(const Problem& problem, const DeviceProfile& profile, const Cut
     // Enough work-groups to keep every unit busy; each leaves a row of sums for each of its lines.
     const std::uint32_t units = profile.compute_units != 0 ? profile.compute_units : 32;
     config.set("GROUPS", units * std::max(1U, cut.resident / (x * y)));
+    const std::uint32_t lines = kernel::most_items(profile, kCombineColumns * kCombineLines);
+    if (lines < kCombineColumns * kCombineLines) config.set("LINES", lines / kCombineColumns);
   }
   return config;
 }
@@ -137,7 +145,8 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
     cuts = {{128, 8}, {256, 4}, {512, 2}, {512, 4}};
   }
   std::vector<Config> result;
-  for (const Cut& cut : cuts) {
+  for (Cut& cut : cuts) {
+    cut.items = kernel::most_items(profile, cut.items);
     Config config = config_of(problem, profile, cut);
     if (std::ranges::find(result, config) == result.end()) result.push_back(std::move(config));
   }
@@ -158,11 +167,11 @@ Variant rows_variant(bool backward) {
   Variant variant = norm_variant(backward, deal_groups);
   variant.name = "rows";
   variant.idea = "a line of work-items keeps a row in registers between its sums and its output";
-  variant.tunables = tunables();
+  variant.tunables = tunables(backward);
   variant.space = space;
   variant.local_bytes = [](const Problem&, const Config& config) -> std::uint64_t {
-    return 16ULL *
-           std::max(config.get("WG_X", 1) * config.get("WG_Y", 1), kCombineColumns * kCombineLines);
+    return 16ULL * std::max(config.get("WG_X", 1) * config.get("WG_Y", 1),
+                            kCombineColumns * combine_lines(config));
   };
   variant.rejects = [others = variant.rejects](const Problem& problem, const Config& config,
                                                const DeviceProfile& profile) -> Refusal {
@@ -197,7 +206,9 @@ Variant rows_variant(bool backward) {
     combine.opencl = {.file = "norms/rows/combine.cl", .entry = "norm_combine"};
     combine.vulkan = {.file = "norms/rows/combine.comp", .entry = "main"};
     combine.specialized_on = std::vector<std::string>{};
-    combine.group_size = [](const Config&) { return Dim3{kCombineColumns, kCombineLines}; };
+    combine.group_size = [](const Config& config) {
+      return Dim3{kCombineColumns, combine_lines(config)};
+    };
     combine.groups = [slot](const Problem& problem, const Config& config) {
       if (!combines(problem, slot)) return Dim3{0, 0, 0};
       const abi::NormCombineArgs args =
