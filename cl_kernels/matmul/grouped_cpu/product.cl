@@ -26,10 +26,16 @@ PANEL_ADD_PRODUCTS(add_tile, const float*, int, ROWS, 2, grouped_add, NO_AHEAD)
 PANEL_ADD_PRODUCTS(add_few, const float*, int, FEW_ROWS, 2, grouped_add, NO_AHEAD)
 
 // outer x inner elements as rows of `width` floats, zeros up to the next vector. What runs along the outer axis in memory
-// is turned in squares.
+// is turned in squares. Stores are of whole vectors: PoCL's vstore makes four of one.
 INLINE void grouped_gather(const global void* from, size_t at, uint outer_step, uint inner_step, int outer, int inner,
                            uint type, float* to, int width) {
   int r = 0;
+  if (inner_step == 1 && inner == width) {
+    for (; r < outer; ++r)
+      UNROLL for (int c = 0; c < width; c += VECTOR_WIDTH)
+        *(floatv*)(to + r * width + c) = load_stored_whole(from, at + (size_t)r * outer_step + c, type);
+    return;
+  }
   if (inner_step != 1 && outer_step == 1) {
     for (; r + VECTOR_WIDTH <= outer; r += VECTOR_WIDTH) {
       for (int c = 0; c < inner; c += VECTOR_WIDTH) {
@@ -37,14 +43,14 @@ INLINE void grouped_gather(const global void* from, size_t at, uint outer_step, 
         UNROLL for (int i = 0; i < VECTOR_WIDTH; ++i)
           x[i] = c + i < inner ? load_stored_whole(from, at + (size_t)(c + i) * inner_step + r, type) : (floatv)(0.0f);
         transpose(x);
-        UNROLL for (int i = 0; i < VECTOR_WIDTH; ++i) vstorev(x[i], 0, to + (r + i) * width + c);
+        UNROLL for (int i = 0; i < VECTOR_WIDTH; ++i) *(floatv*)(to + (r + i) * width + c) = x[i];
       }
     }
   }
   for (; r < outer; ++r)
     for (int c = 0; c < inner; c += VECTOR_WIDTH)
-      vstorev(load_stored_part(from, at + (size_t)r * outer_step + (size_t)c * inner_step, inner_step, inner - c, type),
-              0, to + r * width + c);
+      *(floatv*)(to + r * width + c) =
+          load_stored_part(from, at + (size_t)r * outer_step + (size_t)c * inner_step, inner_step, inner - c, type);
 }
 
 // Of a vector of columns of one row: sums, or those of block `block` of the terms, times their scales.
@@ -67,13 +73,27 @@ INLINE floatv grouped_scaled(const struct GroupedArgs* args, const global float*
 // The sums of a step join those before.
 #if BLOCKS == MATMUL_BLOCKS_SCALED
 #define JOINED(sum, before, row, j)                                                                                   \
-  ((before) + grouped_scaled(&args, scale_a, scale_b, group, row0 + min(row, rows - 1), column0 + column + (j) * VECTOR_WIDTH,     \
-                             columns - column - (j) * VECTOR_WIDTH, term / MATMUL_BLOCK, sum))
+  ((before) + grouped_scaled(&args, scale_a, scale_b, group, row0 + min(row, rows - 1),                               \
+                             column0 + column + (j) * VECTOR_WIDTH, columns - column - (j) * VECTOR_WIDTH,            \
+                             term / MATMUL_BLOCK, sum))
 #elif BLOCKS == MATMUL_BLOCKS_WHOLE
 #define JOINED(sum, before, row, j) as_floatv(as_intv(before) + JOIN(convert_int, VECTOR_WIDTH)(sum))
 #else
 #define JOINED(sum, before, row, j) (sum)
 #endif
+
+// Tiles of rows from `row` on.
+#define TAKE_ROWS(ADD, TILE_ROWS)                                                                                     \
+  for (; row + TILE_ROWS <= padded; row += TILE_ROWS) {                                                               \
+    floatv sum[TILE_ROWS][2];                                                                                         \
+    UNROLL for (int r = 0; r < TILE_ROWS; ++r) UNROLL for (int j = 0; j < 2; ++j)                                     \
+      sum[r][j] = fresh || BLOCKS != MATMUL_BLOCKS_NONE ? (floatv)(0.0f) : keep[2 * (row + r) + j];                   \
+    ADD(sum, block_a + row * BLOCK_K, BLOCK_K, 1, panel_b, 2, 0, count, 0, 2, 0);                                     \
+    UNROLL for (int r = 0; r < TILE_ROWS; ++r) UNROLL for (int j = 0; j < 2; ++j) {                                   \
+      const floatv before = fresh ? (floatv)(0.0f) : keep[2 * (row + r) + j];                                         \
+      keep[2 * (row + r) + j] = JOINED(sum[r][j], before, row + r, j);                                                \
+    }                                                                                                                 \
+  }
 
 KERNEL void grouped_product_cpu(const global void* restrict a, const global void* restrict b,
                                 const global uint4* restrict list, const global void* restrict addend,
@@ -97,11 +117,11 @@ KERNEL void grouped_product_cpu(const global void* restrict a, const global void
   const size_t b_at = args.b.offset + (size_t)group * args.b.group + (size_t)column0 * args.b.column +
                       (over_terms ? (size_t)from * args.b.row : 0);
   const int padded = (rows + FEW_ROWS - 1) / FEW_ROWS * FEW_ROWS;
-  float kept[PANELS * BLOCK_M * PANEL] __attribute__((aligned(64)));
+  floatv kept[PANELS * BLOCK_M * 2];
   float block_a[BLOCK_M * BLOCK_K] __attribute__((aligned(64)));
   floatv panel_b[2 * BLOCK_K];
   for (int row = rows; row < padded; ++row)
-    for (int i = 0; i < BLOCK_K; i += VECTOR_WIDTH) vstorev((floatv)(0.0f), 0, block_a + row * BLOCK_K + i);
+    for (int i = 0; i < BLOCK_K; i += VECTOR_WIDTH) *(floatv*)(block_a + row * BLOCK_K + i) = (floatv)(0.0f);
   // Parts of terms: of those that blocks have, one block after the other. No terms are a part, too: the sums are 0.
   const uint parts_each = max((terms + STEP - 1) / STEP, 1u);
   const uint parts = RAGGED == GROUPED_BLOCKS ? parts_each * (entry.s2 - from) : parts_each;
@@ -123,18 +143,7 @@ KERNEL void grouped_product_cpu(const global void* restrict a, const global void
         for (int i = 0; i < count; ++i) panel_b[2 * i + 1] = (floatv)(0.0f);
       grouped_gather(b, b_from + (size_t)term * args.b.row + (size_t)column * args.b.column, args.b.row, args.b.column,
                      count, width, B_TYPE, (float*)panel_b, PANEL);
-      float* keep = kept + column * BLOCK_M;
-#define TAKE_ROWS(ADD, TILE_ROWS)                                                                                     \
-  for (; row + TILE_ROWS <= padded; row += TILE_ROWS) {                                                                 \
-    floatv sum[TILE_ROWS][2];                                                                                           \
-    UNROLL for (int r = 0; r < TILE_ROWS; ++r) UNROLL for (int j = 0; j < 2; ++j)                                       \
-      sum[r][j] = fresh || BLOCKS != MATMUL_BLOCKS_NONE ? (floatv)(0.0f) : vloadv(2 * (row + r) + j, keep);             \
-    ADD(sum, block_a + row * BLOCK_K, BLOCK_K, 1, panel_b, 2, 0, count, 0, 2, 0);                                       \
-    UNROLL for (int r = 0; r < TILE_ROWS; ++r) UNROLL for (int j = 0; j < 2; ++j) {                                     \
-      const floatv before = fresh ? (floatv)(0.0f) : vloadv(2 * (row + r) + j, keep);                                   \
-      vstorev(JOINED(sum[r][j], before, row + r, j), 2 * (row + r) + j, keep);                                          \
-    }                                                                                                                   \
-  }
+      floatv* keep = kept + column / PANEL * BLOCK_M * 2;
       int row = 0;
       TAKE_ROWS(add_tile, ROWS)
       TAKE_ROWS(add_few, FEW_ROWS)
@@ -144,7 +153,7 @@ KERNEL void grouped_product_cpu(const global void* restrict a, const global void
   const bool as_words = BLOCKS == MATMUL_BLOCKS_WHOLE && (args.features & GROUPED_WHOLE) != 0u;
   for (int row = 0; row < rows; ++row) {
     for (int column = 0; column < columns; column += VECTOR_WIDTH) {
-      floatv y = vloadv(0, kept + column / PANEL * PANEL * BLOCK_M + row * PANEL + column % PANEL);
+      floatv y = kept[column / PANEL * BLOCK_M * 2 + row * 2 + column % PANEL / VECTOR_WIDTH];
       const int count = columns - column;
       const size_t to_row = row0 + row, to_column = column0 + column;
       if (BLOCKS == MATMUL_BLOCKS_WHOLE && !as_words) y = JOIN(convert_float, VECTOR_WIDTH)(as_intv(y));
