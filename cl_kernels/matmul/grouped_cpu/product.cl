@@ -89,10 +89,9 @@ INLINE floatv grouped_scaled(const struct GroupedArgs* args, const global float*
     UNROLL for (int r = 0; r < TILE_ROWS; ++r) UNROLL for (int j = 0; j < 2; ++j)                                     \
       sum[r][j] = fresh || BLOCKS != MATMUL_BLOCKS_NONE ? (floatv)(0.0f) : keep[2 * (row + r) + j];                   \
     ADD(sum, block_a + row * BLOCK_K, BLOCK_K, 1, panel_b, 2, 0, count, 0, 2, 0);                                     \
-    UNROLL for (int r = 0; r < TILE_ROWS; ++r) UNROLL for (int j = 0; j < 2; ++j) {                                   \
-      const floatv before = fresh ? (floatv)(0.0f) : keep[2 * (row + r) + j];                                         \
-      keep[2 * (row + r) + j] = JOINED(sum[r][j], before, row + r, j);                                                \
-    }                                                                                                                 \
+    UNROLL for (int r = 0; r < TILE_ROWS; ++r) UNROLL for (int j = 0; j < 2; ++j)                                     \
+      keep[2 * (row + r) + j] =                                                                                       \
+          JOINED(sum[r][j], fresh ? (floatv)(0.0f) : keep[2 * (row + r) + j], row + r, j);                            \
   }
 
 KERNEL void grouped_product_cpu(const global void* restrict a, const global void* restrict b,
@@ -156,9 +155,9 @@ KERNEL void grouped_product_cpu(const global void* restrict a, const global void
       floatv y = kept[column / PANEL * BLOCK_M * 2 + row * 2 + column % PANEL / VECTOR_WIDTH];
       const int count = columns - column;
       const size_t to_row = row0 + row, to_column = column0 + column;
-      if (BLOCKS == MATMUL_BLOCKS_WHOLE && !as_words) y = JOIN(convert_float, VECTOR_WIDTH)(as_intv(y));
-      if (A_TYPE >= DTYPE_I8 && BLOCKS != MATMUL_BLOCKS_SCALED && terms != 0)
-        y = grouped_scaled(&args, scale_a, scale_b, group, to_row, to_column, count, 0, y);
+      if (BLOCKS == MATMUL_BLOCKS_WHOLE) y = as_words ? y : JOIN(convert_float, VECTOR_WIDTH)(as_intv(y));
+      if (BLOCKS != MATMUL_BLOCKS_SCALED && terms != 0)
+        if (A_TYPE >= DTYPE_I8) y = grouped_scaled(&args, scale_a, scale_b, group, to_row, to_column, count, 0, y);
       if (adds) {
         const floatv added = load_typed_part(addend,
                                              args.addend.offset + (size_t)group * args.addend.group +

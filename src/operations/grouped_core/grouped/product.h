@@ -170,10 +170,11 @@ for (u32 unit = GROUP_ID_X; unit < tiles_m * tiles_n; unit += GROUP_COUNT_X) {
       const u32 count = min(n - column, 4u);
       // Integers that are the result are words of 32 bits like floats.
       const bool as_words = BLOCKS == MATMUL_BLOCKS_WHOLE && (features & GROUPED_WHOLE) != 0u;
-      if (BLOCKS == MATMUL_BLOCKS_SCALED || as_words) sum = FLOATS_OF_WORDS(words);
-      if (BLOCKS == MATMUL_BLOCKS_WHOLE && !as_words) sum = TO_FLOAT4(words);
-      if (A_TYPE >= TO_U32(DTYPE_I8) && BLOCKS != MATMUL_BLOCKS_SCALED && k != 0u)
-        GROUPED_SCALE(sum, row, column, 0u)
+      if (BLOCKS == MATMUL_BLOCKS_SCALED) sum = FLOATS_OF_WORDS(words);
+      if (BLOCKS == MATMUL_BLOCKS_WHOLE) sum = as_words ? FLOATS_OF_WORDS(words) : TO_FLOAT4(words);
+      if (BLOCKS != MATMUL_BLOCKS_SCALED && k != 0u) {
+        if (A_TYPE >= TO_U32(DTYPE_I8)) GROUPED_SCALE(sum, row, column, 0u)
+      }
       if (adds) {
         const u32 step = ARGS(addend).column;
         const u32 at = ARGS(addend).offset + group * ARGS(addend).group + row * ARGS(addend).row +
