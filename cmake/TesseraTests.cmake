@@ -26,7 +26,7 @@ endfunction()
 file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/*_test.cpp")
 list(FILTER sources EXCLUDE REGEX "/tests/(conformance|vendors)/")
 file(GLOB support CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/support/*.cpp" "${PROJECT_SOURCE_DIR}/tests/operations/*/*.cpp")
-list(FILTER support EXCLUDE REGEX "_test\\.cpp$")
+list(FILTER support EXCLUDE REGEX "_(fixture|test)\\.cpp$")
 tessera_filter_sources(sources ${sources})
 tessera_filter_sources(support ${support})
 if(NOT TARGET tessera_tool_objects)
@@ -40,7 +40,8 @@ tessera_unite(tessera_test_support "/model[a-z_]*\\.cpp$")  # names alike
 if(sources)
   find_package(GTest QUIET)
   tessera_require(GTest_FOUND "GoogleTest" "libgtest-dev libgmock-dev")
-  file(GLOB fixtures CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/device/*_fixture.cpp")
+  file(GLOB fixtures CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/device/*_fixture.cpp"
+       "${PROJECT_SOURCE_DIR}/tests/support/*_fixture.cpp")
   # A platform that is not built has no tests.
   if(NOT TESSERA_HAVE_OPENCL)
     list(FILTER sources EXCLUDE REGEX "/tests/(device/(opencl_|ptx_)|interop/opencl_)")

@@ -52,10 +52,16 @@ bool Plan::is_asked_for(const Variant& variant) const {
 }
 
 std::vector<StorageTypes> Plan::all_types() const {
-  std::vector<StorageTypes> all;
+  std::vector<std::vector<StorageTypes>> lists;
   for (const Variant& variant : operation_.variants) {
-    if (!is_asked_for(variant)) continue;
-    for (const StorageTypes& types : types_of(variant)) {
+    if (is_asked_for(variant)) lists.push_back(types_of(variant));
+  }
+  // A variant for one storage type says nothing about their order, even if it comes first.
+  std::ranges::stable_sort(lists, std::ranges::greater(),
+                           [](const std::vector<StorageTypes>& types) { return types.size(); });
+  std::vector<StorageTypes> all;
+  for (const std::vector<StorageTypes>& list : lists) {
+    for (const StorageTypes& types : list) {
       if (std::ranges::find(all, types) == all.end()) all.push_back(types);
     }
   }

@@ -2,7 +2,7 @@
 // Calls of recurrences for the laws of their reference.
 #pragma once
 
-#include "support/sequence_call.hpp"
+#include "support/sequence_fixture.hpp"
 
 namespace tessera::testing {
 

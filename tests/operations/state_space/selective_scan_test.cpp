@@ -12,7 +12,7 @@
 #include "support/profiles.hpp"
 #include "support/reference.hpp"
 #include "support/refusal.hpp"
-#include "support/sequence_call.hpp"
+#include "support/sequence_fixture.hpp"
 
 namespace tessera {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "support/sequence_call.hpp"
+#include "support/sequence_fixture.hpp"
 
 #include <gtest/gtest.h>
 
