@@ -11,13 +11,14 @@
 
 namespace tessera::testing {
 
-int run_hostile(const std::string& selector, std::uint64_t count, std::uint64_t seed) try {
+int run_hostile(const std::string& selector, std::uint64_t count, std::uint64_t seed,
+                const std::function<bool(const Operation&)>& is_wanted) try {
   const auto device = first_device(selector);
   if (!device) return kNoDevice;
   const Context context = Context::open(std::to_string(device->index));
   std::vector<std::pair<const Operation*, Case>> kinds;
   for (const Operation* operation : all_operations()) {
-    if (operation->errors.empty() || !operation->workload.cases) continue;
+    if (operation->errors.empty() || !operation->workload.cases || !is_wanted(*operation)) continue;
     for (Case& shape : hostile_cases(*operation)) kinds.emplace_back(operation, std::move(shape));
   }
   if (kinds.empty()) return kNoDevice;

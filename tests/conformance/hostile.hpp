@@ -2,12 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
+
+#include "tessera/record.hpp"
 
 namespace tessera::testing {
 
-// Checks about `count` calls with hostile tables from `seed` on, those of all operations that have
-// such cases by turns; returns the exit code, 77 where there is no such device.
-int run_hostile(const std::string& selector, std::uint64_t count, std::uint64_t seed);
+// Checks about `count` calls with hostile tables from `seed` on, those of all operations that are
+// wanted and have such cases by turns; returns the exit code, 77 where there is no such device.
+int run_hostile(const std::string& selector, std::uint64_t count, std::uint64_t seed,
+                const std::function<bool(const Operation&)>& is_wanted);
 
 }  // namespace tessera::testing

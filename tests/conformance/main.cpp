@@ -133,10 +133,11 @@ int main(int argc, char** argv) {
   Arguments arguments;
   std::uint64_t random_calls = 0, seed = 1;
   app.add_option("device", arguments.selector, "As in TESSERA_DEVICE (default: all, and the host)");
-  const std::vector<CLI::Option*> of_the_table{
+  const std::vector<CLI::Option*> of_operations{
       app.add_option("operation", arguments.operation, "This one only"),
       app.add_option("--family", arguments.family,
-                     "Operations whose kernels lie in this folder only"),
+                     "Operations whose kernels lie in this folder only")};
+  const std::vector<CLI::Option*> of_the_table{
       app.add_option("--variant", arguments.variant, "This one only"),
       app.add_option("--repeats", arguments.repeats, "Runs of each case, of equal bits")
           ->capture_default_str()
@@ -164,6 +165,7 @@ int main(int argc, char** argv) {
       "Instead of the table, about so many calls with garbage in tables, lengths and offsets");
   random->excludes(huge)->excludes(hostile);
   huge->excludes(hostile);
+  for (CLI::Option* option : of_operations) option->excludes(random)->excludes(huge);
   for (CLI::Option* option : of_the_table)
     option->excludes(random)->excludes(huge)->excludes(hostile);
 #if TESSERA_TEST_ATTENTION
@@ -173,7 +175,9 @@ int main(int argc, char** argv) {
   if (*seeded && !*random && !*hostile)
     return app.exit(CLI::RequiresError("--seed", "--random or --hostile-tables"));
   if (hostile_calls > 0)
-    return tessera::testing::run_hostile(arguments.selector, hostile_calls, seed);
+    return tessera::testing::run_hostile(
+        arguments.selector, hostile_calls, seed,
+        [&](const tessera::Operation& operation) { return is_asked_for(operation, arguments); });
 #if TESSERA_TEST_ATTENTION
   if (seeded->count() == 0) seed = tessera::testing::seed_of_the_kernels();
   if (large) return tessera::testing::run_large(arguments.selector);

@@ -3,44 +3,101 @@
 // Who      A work-group is one item and owns up to BLOCK_M rows by `panels` panels of an item of the work list.
 // Memory   Blocks of a and panels of b as floats in private memory, which the second cache holds; sums in registers,
 //          between blocks of terms in private memory. Nothing of other groups is read.
-// Numerics Float, terms in order; one rounding.
+// Numerics Float, terms in order, of 8 bits by blocks; whole numbers exact; one rounding.
 // Assumes  Operands below 2^31 elements; the work list is there.
 #include "lib/cpu/products.clh"
-#include "lib/cpu/typed.clh"
+#include "lib/cpu/stored.clh"
 #include "operations/grouped_core/args.h"
+#include "operations/matmul_core/core/args.h"
 
 #define PANEL (2 * VECTOR_WIDTH)
 #define PANELS 4  // of an item, at most
+// Rows of the tiles behind whole ones: enough sums to hide how long one takes.
+#define FEW_ROWS (ROWS % 4 == 0 ? 4 : ROWS % 2 == 0 ? 2 : 1)
+// Terms that are added up before the sums wait for the others.
+#if BLOCKS == MATMUL_BLOCKS_SCALED
+#define STEP MATMUL_BLOCK
+#else
+#define STEP BLOCK_K
+#endif
 
 INLINE floatv grouped_add(floatv x, floatv y, floatv sum) { return fma(x, y, sum); }
 PANEL_ADD_PRODUCTS(add_tile, const float*, int, ROWS, 2, grouped_add, NO_AHEAD)
-PANEL_ADD_PRODUCTS(add_row, const float*, int, 1, 2, grouped_add, NO_AHEAD)
+PANEL_ADD_PRODUCTS(add_few, const float*, int, FEW_ROWS, 2, grouped_add, NO_AHEAD)
 
 // outer x inner elements as rows of `width` floats, zeros up to the next vector. What runs along the outer axis in memory
-// is turned in squares.
+// is turned in squares. Stores are of whole vectors: PoCL's vstore makes four of one.
 INLINE void grouped_gather(const global void* from, size_t at, uint outer_step, uint inner_step, int outer, int inner,
                            uint type, float* to, int width) {
   int r = 0;
+  if (inner_step == 1 && inner == width) {
+    for (; r < outer; ++r)
+      UNROLL for (int c = 0; c < width; c += VECTOR_WIDTH)
+        *(floatv*)(to + r * width + c) = load_stored_whole(from, at + (size_t)r * outer_step + c, type);
+    return;
+  }
   if (inner_step != 1 && outer_step == 1) {
     for (; r + VECTOR_WIDTH <= outer; r += VECTOR_WIDTH) {
       for (int c = 0; c < inner; c += VECTOR_WIDTH) {
         floatv x[VECTOR_WIDTH];
         UNROLL for (int i = 0; i < VECTOR_WIDTH; ++i)
-          x[i] = c + i < inner ? load_typed_whole(from, at + (size_t)(c + i) * inner_step + r, type) : (floatv)(0.0f);
+          x[i] = c + i < inner ? load_stored_whole(from, at + (size_t)(c + i) * inner_step + r, type) : (floatv)(0.0f);
         transpose(x);
-        UNROLL for (int i = 0; i < VECTOR_WIDTH; ++i) vstorev(x[i], 0, to + (r + i) * width + c);
+        UNROLL for (int i = 0; i < VECTOR_WIDTH; ++i) *(floatv*)(to + (r + i) * width + c) = x[i];
       }
     }
   }
   for (; r < outer; ++r)
     for (int c = 0; c < inner; c += VECTOR_WIDTH)
-      vstorev(load_typed_part(from, at + (size_t)r * outer_step + (size_t)c * inner_step, inner_step, inner - c, type),
-              0, to + r * width + c);
+      *(floatv*)(to + r * width + c) =
+          load_stored_part(from, at + (size_t)r * outer_step + (size_t)c * inner_step, inner_step, inner - c, type);
 }
+
+// Of a vector of columns of one row: sums, or those of block `block` of the terms, times their scales.
+INLINE floatv grouped_scaled(const struct GroupedArgs* args, const global float* scale_a, const global float* scale_b,
+                             uint group, uint row, uint column, int count, uint block, floatv sum) {
+  if (count <= 0) return sum;
+  if ((args->features & GROUPED_SCALE_A) != 0u) {
+    const uint at = (args->features & GROUPED_SCALE_ROWS) != 0u ? row / MATMUL_BLOCK : row;
+    sum *= scale_a[args->scale_a.offset + (size_t)at * args->scale_a.row + (size_t)block * args->scale_a.term];
+  }
+  if ((args->features & GROUPED_SCALE_B) != 0u) {
+    const bool shared = (args->features & GROUPED_SCALE_COLUMNS) != 0u;  // by whole vectors
+    const size_t at = args->scale_b.offset + (size_t)group * args->scale_b.group + (size_t)block * args->scale_b.term +
+                      (size_t)(shared ? column / MATMUL_BLOCK : column) * args->scale_b.column;
+    sum *= load_typed_part(scale_b, at, shared ? 0u : args->scale_b.column, count, DTYPE_F32);
+  }
+  return sum;
+}
+
+// The sums of a step join those before.
+#if BLOCKS == MATMUL_BLOCKS_SCALED
+#define JOINED(sum, before, row, j)                                                                                   \
+  ((before) + grouped_scaled(&args, scale_a, scale_b, group, row0 + min(row, rows - 1),                               \
+                             column0 + column + (j) * VECTOR_WIDTH, columns - column - (j) * VECTOR_WIDTH,            \
+                             term / MATMUL_BLOCK, sum))
+#elif BLOCKS == MATMUL_BLOCKS_WHOLE
+#define JOINED(sum, before, row, j) as_floatv(as_intv(before) + JOIN(convert_int, VECTOR_WIDTH)(sum))
+#else
+#define JOINED(sum, before, row, j) (sum)
+#endif
+
+// Tiles of rows from `row` on.
+#define TAKE_ROWS(ADD, TILE_ROWS)                                                                                     \
+  for (; row + TILE_ROWS <= padded; row += TILE_ROWS) {                                                               \
+    floatv sum[TILE_ROWS][2];                                                                                         \
+    UNROLL for (int r = 0; r < TILE_ROWS; ++r) UNROLL for (int j = 0; j < 2; ++j)                                     \
+      sum[r][j] = fresh || BLOCKS != MATMUL_BLOCKS_NONE ? (floatv)(0.0f) : keep[2 * (row + r) + j];                   \
+    ADD(sum, block_a + row * BLOCK_K, BLOCK_K, 1, panel_b, 2, 0, count, 0, 2, 0);                                     \
+    UNROLL for (int r = 0; r < TILE_ROWS; ++r) UNROLL for (int j = 0; j < 2; ++j)                                     \
+      keep[2 * (row + r) + j] =                                                                                       \
+          JOINED(sum[r][j], fresh ? (floatv)(0.0f) : keep[2 * (row + r) + j], row + r, j);                            \
+  }
 
 KERNEL void grouped_product_cpu(const global void* restrict a, const global void* restrict b,
                                 const global uint4* restrict list, const global void* restrict addend,
-                                global void* restrict result, const struct GroupedArgs args) {
+                                global void* restrict result, const global float* restrict scale_a,
+                                const global float* restrict scale_b, const struct GroupedArgs args) {
   const bool over_terms = RAGGED == GROUPED_TERMS, over_rows = RAGGED == GROUPED_ROWS;
   const uint items = list[0].s0, blocks_each = over_rows ? 1 : (args.m + BLOCK_M - 1) / BLOCK_M;
   const uint panels = (args.n + PANEL - 1) / PANEL, blocks_n = (panels + args.panels - 1) / args.panels;
@@ -58,18 +115,21 @@ KERNEL void grouped_product_cpu(const global void* restrict a, const global void
                       (over_terms ? (size_t)from * args.a.column : 0);
   const size_t b_at = args.b.offset + (size_t)group * args.b.group + (size_t)column0 * args.b.column +
                       (over_terms ? (size_t)from * args.b.row : 0);
-  float kept[PANELS * BLOCK_M * PANEL] __attribute__((aligned(64)));
+  const int padded = (rows + FEW_ROWS - 1) / FEW_ROWS * FEW_ROWS;
+  floatv kept[PANELS * BLOCK_M * 2];
   float block_a[BLOCK_M * BLOCK_K] __attribute__((aligned(64)));
   floatv panel_b[2 * BLOCK_K];
-  for (int i = 0; i < PANELS * BLOCK_M * PANEL; i += VECTOR_WIDTH) vstorev((floatv)(0.0f), 0, kept + i);
-  // Parts of terms: of those that blocks have, one block after the other.
-  const uint parts_each = (terms + BLOCK_K - 1) / BLOCK_K;
+  for (int row = rows; row < padded; ++row)
+    for (int i = 0; i < BLOCK_K; i += VECTOR_WIDTH) *(floatv*)(block_a + row * BLOCK_K + i) = (floatv)(0.0f);
+  // Parts of terms: of those that blocks have, one block after the other. No terms are a part, too: the sums are 0.
+  const uint parts_each = max((terms + STEP - 1) / STEP, 1u);
   const uint parts = RAGGED == GROUPED_BLOCKS ? parts_each * (entry.s2 - from) : parts_each;
-  for (uint part = 0; part < parts; ++part) {
-    const uint term = part % parts_each * BLOCK_K;
-    const int count = (int)min(terms - term, (uint)BLOCK_K);
+  for (uint part = 0; part < max(parts, 1u); ++part) {
+    const uint term = part % parts_each * STEP;
+    const int count = parts == 0 ? 0 : (int)min(terms - term, (uint)STEP);
+    const bool fresh = part == 0;
     size_t a_from = a_at, b_from = b_at;
-    if (RAGGED == GROUPED_BLOCKS) {
+    if (RAGGED == GROUPED_BLOCKS && parts != 0) {
       const global uint* entries = (const global uint*)list + args.table + 2 * (from + part / parts_each);
       a_from += entries[0];
       b_from += entries[1];
@@ -82,34 +142,29 @@ KERNEL void grouped_product_cpu(const global void* restrict a, const global void
         for (int i = 0; i < count; ++i) panel_b[2 * i + 1] = (floatv)(0.0f);
       grouped_gather(b, b_from + (size_t)term * args.b.row + (size_t)column * args.b.column, args.b.row, args.b.column,
                      count, width, B_TYPE, (float*)panel_b, PANEL);
-      float* keep = kept + column * BLOCK_M;
+      floatv* keep = kept + column / PANEL * BLOCK_M * 2;
       int row = 0;
-      for (; row + ROWS <= rows; row += ROWS) {
-        floatv sum[ROWS][2];
-        UNROLL for (int r = 0; r < ROWS; ++r) UNROLL for (int j = 0; j < 2; ++j)
-            sum[r][j] = vloadv(2 * (row + r) + j, keep);
-        add_tile(sum, block_a + row * BLOCK_K, BLOCK_K, 1, panel_b, 2, 0, count, 0, 2, 0);
-        UNROLL for (int r = 0; r < ROWS; ++r) UNROLL for (int j = 0; j < 2; ++j)
-            vstorev(sum[r][j], 2 * (row + r) + j, keep);
-      }
-      for (; row < rows; ++row) {
-        floatv sum[1][2] = {{vloadv(2 * row, keep), vloadv(2 * row + 1, keep)}};
-        add_row(sum, block_a + row * BLOCK_K, BLOCK_K, 1, panel_b, 2, 0, count, 0, 2, 0);
-        UNROLL for (int j = 0; j < 2; ++j) vstorev(sum[0][j], 2 * row + j, keep);
-      }
+      TAKE_ROWS(add_tile, ROWS)
+      TAKE_ROWS(add_few, FEW_ROWS)
     }
   }
   const bool adds = !over_rows || !is_held ? (args.features & GROUPED_ADDEND) != 0u : false;
+  const bool as_words = BLOCKS == MATMUL_BLOCKS_WHOLE && (args.features & GROUPED_WHOLE) != 0u;
   for (int row = 0; row < rows; ++row) {
     for (int column = 0; column < columns; column += VECTOR_WIDTH) {
-      floatv y = vloadv(0, kept + column / PANEL * PANEL * BLOCK_M + row * PANEL + column % PANEL);
+      floatv y = kept[column / PANEL * BLOCK_M * 2 + row * 2 + column % PANEL / VECTOR_WIDTH];
       const int count = columns - column;
       const size_t to_row = row0 + row, to_column = column0 + column;
-      if (adds)
-        y += load_typed_part(addend,
-                             args.addend.offset + (size_t)group * args.addend.group + to_row * args.addend.row +
-                                 to_column * args.addend.column,
-                             args.addend.column, count, args.addend_type);
+      if (BLOCKS == MATMUL_BLOCKS_WHOLE) y = as_words ? y : JOIN(convert_float, VECTOR_WIDTH)(as_intv(y));
+      if (BLOCKS != MATMUL_BLOCKS_SCALED && terms != 0)
+        if (A_TYPE >= DTYPE_I8) y = grouped_scaled(&args, scale_a, scale_b, group, to_row, to_column, count, 0, y);
+      if (adds) {
+        const floatv added = load_typed_part(addend,
+                                             args.addend.offset + (size_t)group * args.addend.group +
+                                                 to_row * args.addend.row + to_column * args.addend.column,
+                                             args.addend.column, count, args.addend_type);
+        y = as_words ? added : y + added;  // words: of rows of no group
+      }
       store_typed_part(y, result,
                        args.result.offset + (size_t)group * args.result.group + to_row * args.result.row +
                            to_column * args.result.column,

@@ -21,14 +21,19 @@ typedef struct tessera_grouped_matmul_call {
   const tessera_tensor* group_sizes;
   /* optional, [m, n]: what rows of no group keep, in the dtype of output */
   const tessera_tensor* existing_out;
+  /* optional, [m, k]: of lhs in 8 bits: one, of each row, or for each 128 rows or terms */
+  const tessera_tensor* scale_lhs;
+  /* optional, [groups, k, n]: of rhs in 8 bits: one, of each matrix or column, or for each 128
+     columns or terms */
+  const tessera_tensor* scale_rhs;
   /* output, [m, n] */
   tessera_tensor** output;
   /* int, default 0: the first group that has a matrix here */
   tessera_value group_offset;
   /* bool, default false: rhs is [groups, n, k] */
   tessera_value transpose_rhs;
-  /* one of f32, f16, bf16, default none: of output; where it is not set that of existing_out, or
-     of lhs */
+  /* one of f32, f16, bf16, i32, default none: of output; where it is not set that of
+     existing_out, or of lhs, of 8-bit floats and scaled i8 f32, of i8 alone i32 */
   tessera_value output_dtype;
   /* one of default, high, highest, default none: how far arithmetic may depart from float, see
      tessera/precision.hpp */
@@ -43,6 +48,8 @@ static inline tessera_status tessera_grouped_matmul(const tessera_context* conte
       {"rhs", call->rhs, 0},
       {"group_sizes", call->group_sizes, 0},
       {"existing_out", call->existing_out, 0},
+      {"scale_lhs", call->scale_lhs, 0},
+      {"scale_rhs", call->scale_rhs, 0},
   };
   const tessera_output outputs[] = {
       {"output", call->output, 0},
@@ -55,7 +62,7 @@ static inline tessera_status tessera_grouped_matmul(const tessera_context* conte
   };
   const tessera_call generic = {sizeof(tessera_call),
       "grouped_matmul",
-      operands, 4,
+      operands, 6,
       options, 4,
       outputs, 1,
       0, stream};

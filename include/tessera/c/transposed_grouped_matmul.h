@@ -20,12 +20,16 @@ typedef struct tessera_transposed_grouped_matmul_call {
   const tessera_tensor* group_sizes;
   /* optional, [groups, k, n]: added, in the dtype of output */
   const tessera_tensor* existing_out;
+  /* optional, [k, m]: of lhs in 8 bits: one, of each row, or for each 128 rows */
+  const tessera_tensor* scale_lhs;
+  /* optional, [m, n]: of rhs in 8 bits: one, of each column, or for each 128 columns */
+  const tessera_tensor* scale_rhs;
   /* output, [groups, k, n] */
   tessera_tensor** output;
   /* int, default 0: the first group that has a matrix here */
   tessera_value group_offset;
-  /* one of f32, f16, bf16, default none: of output; where it is not set that of existing_out, or
-     of lhs */
+  /* one of f32, f16, bf16, i32, default none: of output; where it is not set that of
+     existing_out, or of lhs, of 8-bit floats and scaled i8 f32, of i8 alone i32 */
   tessera_value output_dtype;
   /* int, default none: matrices of output; all from group_offset on where it is not set */
   tessera_value groups;
@@ -42,6 +46,8 @@ static inline tessera_status tessera_transposed_grouped_matmul(const tessera_con
       {"rhs", call->rhs, 0},
       {"group_sizes", call->group_sizes, 0},
       {"existing_out", call->existing_out, 0},
+      {"scale_lhs", call->scale_lhs, 0},
+      {"scale_rhs", call->scale_rhs, 0},
   };
   const tessera_output outputs[] = {
       {"output", call->output, 0},
@@ -54,7 +60,7 @@ static inline tessera_status tessera_transposed_grouped_matmul(const tessera_con
   };
   const tessera_call generic = {sizeof(tessera_call),
       "transposed_grouped_matmul",
-      operands, 4,
+      operands, 6,
       options, 4,
       outputs, 1,
       0, stream};

@@ -23,13 +23,24 @@
 // grad_output[g], 0 in rows of no matrix. The gradient of existing_out is grad_output itself: the
 // backward call has no output for it.
 //
+// Factors of 8 bits, forward only: lhs and rhs are both i8, or each of e4m3fn and e5m2. scale_lhs
+// and scale_rhs say what their elements are meant as, as scale_a and scale_b of matmul do
+// (matmul.hpp): one for all, of each row or column that is no term, or for each 128 of them, and of
+// the terms one or one for each 128; those of rhs for each matrix, or for all. Blocks of rows are
+// counted from the first row, whatever the groups. The terms of transposed_grouped_matmul are rows
+// of groups, which begin anywhere: their scales have one for all terms. Rows of no group are not
+// scaled.
+//
 // The sizes are read by the device only: it makes a list of tiles, so that the cost is that of the
 // rows whatever their groups. Strides are any that are not negative.
 //
-// Numerics: every operand is f32, f16 or bf16 of its own. The dtype of output is output_dtype,
-// that of existing_out, or that of lhs; gradients have that of their operand,
-// grad_existing_out that of grad_output. Products and sums in float, terms in order, one rounding
-// to nearest even at the end: the same bits every time. No variant uses matrix units.
+// Numerics: floats are f32, f16 or bf16, every operand of its own. The dtype of output is
+// output_dtype, that of existing_out, or that of lhs, of 8-bit floats and scaled i8 f32, of i8
+// alone i32; gradients have that of their operand, grad_existing_out that of grad_output. Products
+// and sums in float, terms in order, one rounding to nearest even at the end: the same bits every
+// time. Sums of i8 are exact, in 32 bits, for k (transposed: m) below 2^17; an output of i32 is the
+// sums as they are, with no scales, and of transposed_grouped_matmul with no existing_out. No
+// variant uses matrix units.
 //
 // Errors: InvalidArgument for shapes, dtypes and options that contradict this. A negative size
 // counts 0, and a group that goes beyond the last row is cut there; either is a DataError when the
@@ -50,7 +61,8 @@ struct GroupedMatmulOptions {
   bool transpose_rhs = false;
   std::int64_t group_offset = 0;
   Tensor existing_out{};
-  std::optional<DType> output_dtype{};  // f32, f16 or bf16
+  std::optional<DType> output_dtype{};  // f32, f16 or bf16, of i8 i32
+  Tensor scale_lhs{}, scale_rhs{};      // f32, of factors of 8 bits; forward only
 };
 
 struct GroupedMatmulGradientOptions {
@@ -74,7 +86,8 @@ struct TransposedGroupedMatmulOptions {
   std::int64_t group_offset = 0;
   std::optional<std::int64_t> groups{};  // matrices of output; all from group_offset on
   Tensor existing_out{};
-  std::optional<DType> output_dtype{};  // f32, f16 or bf16
+  std::optional<DType> output_dtype{};  // f32, f16 or bf16, of i8 i32
+  Tensor scale_lhs{}, scale_rhs{};      // f32, of factors of 8 bits; forward only
 };
 
 struct TransposedGroupedMatmulGradientOptions {

@@ -11,6 +11,14 @@
 #define GROUPED_B_BY_TERMS 4u
 #define GROUPED_B_BY_COLUMNS 8u
 #define GROUPED_ADDEND 16u
+// Scales of a and b; whether MATMUL_BLOCK rows or columns share one; whether blocks of terms are
+// scaled, else the sums.
+#define GROUPED_SCALE_A 32u
+#define GROUPED_SCALE_B 64u
+#define GROUPED_SCALE_ROWS 128u
+#define GROUPED_SCALE_COLUMNS 256u
+#define GROUPED_SCALE_TERMS 512u
+#define GROUPED_WHOLE 1024u  // the result is the sums themselves, integers of 32 bits
 
 // Values of the constant RAGGED: groups have rows of a, or terms, of their own; or blocks of terms,
 // which a table says the places of.
@@ -32,6 +40,19 @@ struct GroupedView {
   u32 group;
 };
 
+// Where a scale begins, and the steps between rows or columns, blocks of terms, and groups.
+struct GroupedRowScale {
+  u32 offset;
+  u32 row;
+  u32 term;
+};
+struct GroupedColumnScale {
+  u32 offset;
+  u32 column;
+  u32 term;
+  u32 group;
+};
+
 // Ragged rows: result[i] = a[i] b of the group of row i, or the addend where it has none. Ragged
 // terms: result of a group = a b over the terms of the group, and the addend.
 struct GroupedArgs {
@@ -47,6 +68,8 @@ struct GroupedArgs {
   STRUCT(GroupedView) b;       // [k, n]
   STRUCT(GroupedView) addend;  // [m, n]
   STRUCT(GroupedView) result;
+  STRUCT(GroupedRowScale) scale_a;
+  STRUCT(GroupedColumnScale) scale_b;
 };
 
 // The work list: a vector {items, 0, 0, 0}, then an item each: {group, first, end, 1}. Of ragged

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The calls that tests, benchmarks and the tuner make up for grouped products.
+#include "operations/common/cases.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -24,6 +26,7 @@ struct GroupedCase {
   bool columns = false;        // rows lie where columns would
   const char* rhs_dtype = "";  // empty = that of lhs
   const char* output = "";
+  Shape scale_lhs{}, scale_rhs{};  // empty: there is none
 };
 
 TensorSpec laid_out(DType dtype, const Shape& shape, const GroupedCase& from, std::int64_t gap) {
@@ -41,7 +44,9 @@ TensorSpec laid_out(DType dtype, const Shape& shape, const GroupedCase& from, st
 Case make(const GroupedSlots& slots, DType dtype, const GroupedCase& from) {
   Case result{.name = from.name, .why = from.why, .data = from.data};
   const DType rhs = *from.rhs_dtype != '\0' ? parse_dtype(from.rhs_dtype) : dtype;
-  const DType output = *from.output != '\0' ? parse_dtype(from.output) : dtype;
+  const bool sums = dtype == DType::kI8 && from.scale_lhs.empty() && from.scale_rhs.empty();
+  const DType own = sums ? DType::kI32 : is_eight_bits(dtype) ? DType::kF32 : dtype;
+  const DType output = *from.output != '\0' ? parse_dtype(from.output) : own;
   const std::int64_t held =
       from.held >= 0 ? from.held : std::max<std::int64_t>(0, from.groups - from.first);
   std::int64_t gap = from.gap;
@@ -68,6 +73,13 @@ Case make(const GroupedSlots& slots, DType dtype, const GroupedCase& from) {
   } else {
     if (from.existing) set(slots.existing, output, product);
     if (from.gap != 0 || from.columns) set(slots.output, output, product);
+    const auto scale = [&](std::size_t slot, const Shape& shape) {
+      if (shape.empty()) return;
+      result.operands.resize(std::max(result.operands.size(), slot + 1));
+      result.operands[slot] = TensorSpec::contiguous(DType::kF32, shape);
+    };
+    scale(slots.scale_lhs, from.scale_lhs);
+    scale(slots.scale_rhs, from.scale_rhs);
     if (*from.output != '\0') result.options["output_dtype"] = std::string(from.output);
     if (slots.transposed && from.held >= 0) result.options["groups"] = held;
   }
@@ -192,6 +204,16 @@ std::vector<GroupedCase> table() {
        .k = 16,
        .groups = 70,
        .data = "garbage"},
+      {.name = "hostile",
+       .why = "sizes that are anything, and NaN in all that is of no row",
+       .m = 50,
+       .n = 13,
+       .k = 18,
+       .groups = 9,
+       .data = "hostile",
+       .first = 1,
+       .held = 7,
+       .existing = true},
       {.name = "float_rhs",
        .why = "operands of two types",
        .m = 30,
@@ -208,6 +230,111 @@ std::vector<GroupedCase> table() {
        .existing = true,
        .output = "f32"},
   };
+}
+
+std::vector<GroupedCase> eight_bit_table(const GroupedSlots& slots, DType dtype) {
+  const bool of_terms = slots.transposed;
+  const auto all = [&](const Shape& rows, const Shape& terms) { return of_terms ? terms : rows; };
+  std::vector<GroupedCase> cases{
+      {.name = "ragged",
+       .why = "sizes that divide no tile and no vector, and empty groups",
+       .m = 71,
+       .n = 53,
+       .k = 29,
+       .groups = 7},
+      {.name = "rows",
+       .why = "a scale for each row and column, and rows of no group",
+       .m = 60,
+       .n = 36,
+       .k = 150,
+       .groups = 5,
+       .data = "short",
+       .first = 1,
+       .output = "f16",
+       .scale_lhs = all({60, 1}, {150, 1}),
+       .scale_rhs = all({4, 1, 36}, {1, 36})},
+      {.name = "matrices",
+       .why = "a scale for all rows and for each matrix",
+       .m = 40,
+       .n = 24,
+       .k = 20,
+       .groups = 3,
+       .existing = true,
+       .output = "bf16",
+       .scale_lhs = {1},
+       .scale_rhs = all({3, 1, 1}, {1, 1})},
+      {.name = "wild_scales",
+       .why = "scales of 0, NaN and infinity stay in their row and column",
+       .m = 30,
+       .n = 19,
+       .k = 40,
+       .groups = 3,
+       .data = "scales",
+       .scale_lhs = all({30, 1}, {40, 1}),
+       .scale_rhs = all({3, 1, 19}, {1, 19})},
+      {.name = "row_blocks",
+       .why = "128 rows and 128 columns share a scale, whatever their groups",
+       .m = 150,
+       .n = 140,
+       .k = 150,
+       .groups = 4,
+       .scale_lhs = {2, 1},
+       .scale_rhs = all({4, 1, 2}, {1, 2})},
+      {.name = "columns",
+       .why = "all operands by columns",
+       .m = 45,
+       .n = 28,
+       .k = 36,
+       .groups = 4,
+       .existing = !of_terms || dtype != DType::kI8,
+       .columns = true},
+      {.name = "no_terms", .why = "the product is 0", .m = 12, .n = 8, .k = 0, .groups = 3}};
+  if (of_terms) {
+    cases.push_back({.name = "largest",
+                     .why = "sums beyond the whole numbers of float",
+                     .m = 3000,
+                     .n = 20,
+                     .k = 12,
+                     .groups = 2,
+                     .data = "largest"});
+    return cases;
+  }
+  cases.push_back({.name = "largest",
+                   .why = "sums beyond the whole numbers of float",
+                   .m = 12,
+                   .n = 20,
+                   .k = 3000,
+                   .groups = 2,
+                   .data = "largest"});
+  cases.push_back({.name = "blocks",
+                   .why = "a scale for 1 x 128 of lhs, for 128 x 128 of rhs",
+                   .m = 40,
+                   .n = 140,
+                   .k = 290,
+                   .groups = 3,
+                   .existing = true,
+                   .output = "f32",
+                   .scale_lhs = {40, 3},
+                   .scale_rhs = {3, 3, 2}});
+  cases.push_back({.name = "turned",
+                   .why = "matrices as weights lie, their scales, too",
+                   .m = 67,
+                   .n = 40,
+                   .k = 136,
+                   .groups = 4,
+                   .data = "short",
+                   .transpose_rhs = true,
+                   .scale_lhs = {67, 2},
+                   .scale_rhs = {4, 40, 2}});
+  if (dtype != DType::kI8)
+    cases.push_back({.name = "mixed",
+                     .why = "both 8-bit floats",
+                     .m = 22,
+                     .n = 30,
+                     .k = 34,
+                     .groups = 2,
+                     .rhs_dtype = dtype == DType::kE5M2 ? "e4m3fn" : "e5m2"});
+  return cases;
 }
 
 // Sizes of `groups` that are `rows` together.
@@ -230,6 +357,7 @@ std::vector<double> sizes_of(const Case& shape, std::int64_t groups, std::int64_
   if (shape.data == "equal") return std::vector<double>(count, static_cast<double>(rows / groups));
   if (shape.data == "single") return std::vector<double>(count, 1);
   if (shape.data == "empty") return std::vector<double>(count, 0);
+  if (shape.data == "hostile") return hostile_sizes(count, rows, generator);
   if (shape.data == "short") return ragged_sizes(groups, rows / 2, generator);
   std::vector<double> sizes = ragged_sizes(groups, rows, generator);
   constexpr double kLeast = std::numeric_limits<std::int32_t>::min();
@@ -246,7 +374,7 @@ std::vector<double> sizes_of(const Case& shape, std::int64_t groups, std::int64_
 
 std::vector<Case> grouped_cases(const GroupedSlots& slots, DType dtype) {
   std::vector<Case> cases;
-  for (const GroupedCase& from : table()) {
+  for (const GroupedCase& from : is_eight_bits(dtype) ? eight_bit_table(slots, dtype) : table()) {
     if (slots.transposed && from.transpose_rhs) continue;
     cases.push_back(make(slots, dtype, from));
   }
@@ -296,6 +424,20 @@ std::vector<Case> grouped_benchmarks(const GroupedSlots& slots, DType dtype) {
   return cases;
 }
 
+std::vector<double> hostile_sizes(std::size_t groups, std::int64_t rows,
+                                  std::mt19937_64& generator) {
+  std::vector<double> sizes = ragged_sizes(static_cast<std::int64_t>(groups), rows, generator);
+  const double numbers[] = {-1,
+                            std::numeric_limits<std::int32_t>::min(),
+                            std::numeric_limits<std::int32_t>::max(),
+                            static_cast<double>(rows),
+                            1e9,
+                            0};
+  for (double& size : sizes)
+    if (generator() % 4 == 0) size = numbers[generator() % 6];
+  return sizes;
+}
+
 void fill_grouped(const Problem& problem, const Case& shape, std::span<HostTensor> tensors) {
   const auto& call = problem.as<GroupedProblem>();
   const GroupedSlots& slots = call.slots;
@@ -318,6 +460,10 @@ void fill_grouped(const Problem& problem, const Case& shape, std::span<HostTenso
     const Shape& dims = problem.spec(slot).shape;
     std::vector<double> values =
         normal_numbers(static_cast<std::size_t>(problem.spec(slot).elements()), generator);
+    const DType dtype = problem.spec(slot).dtype;
+    if (is_eight_bits(dtype)) spread_codes(dtype, shape.data, values);
+    if (dtype == DType::kI32)
+      for (double& value : values) value *= 0x1p27;
     // The axis that groups share out, where the operand has it: nothing else is NaN.
     const std::size_t axis = slots.transposed && slot == slots.lhs ? 1 : 0;
     const bool is_shared = dims.size() == 2 && slot != slots.existing;
@@ -326,6 +472,21 @@ void fill_grouped(const Problem& problem, const Case& shape, std::span<HostTenso
       const std::size_t row = axis == 1 ? i % columns : i / columns;
       if (is_shared && !held_rows[row]) values[i] = std::nan("");
     }
+    // Matrices of groups without rows are not read.
+    if (shape.data == "hostile" && slot == slots.rhs && dims.size() == 3) {
+      const std::size_t each = values.size() / static_cast<std::size_t>(dims[0]);
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const auto group = i / each + static_cast<std::size_t>(call.first);
+        if (ranges[group].first == ranges[group].end) values[i] = std::nan("");
+      }
+    }
+    tensors[slot].write(values);
+  }
+  for (const std::size_t slot : {slots.scale_lhs, slots.scale_rhs}) {
+    if (!problem.has(slot)) continue;
+    std::vector<double> values =
+        normal_numbers(static_cast<std::size_t>(problem.spec(slot).elements()), generator);
+    spread_scales(shape.data, values);
     tensors[slot].write(values);
   }
 }

@@ -7,6 +7,7 @@
 
 #include "operations/common/numerics.hpp"
 #include "operations/grouped_core/args.h"
+#include "operations/matmul_core/core/args.h"
 
 namespace tessera::operations::matmul {
 namespace {
@@ -44,39 +45,64 @@ std::vector<Raised> raised_by_sizes(std::span<const double> sizes, std::int64_t 
   return raised;
 }
 
-// A row of sums, and of their magnitudes.
+using Columns = std::function<double(std::int64_t)>;
+
+// A row of sums, and of their magnitudes. Of i8 they are exact before they are scaled.
 class GroupedOracle::Sum {
  public:
-  explicit Sum(std::int64_t columns)
-      : row_{std::vector<double>(static_cast<std::size_t>(columns)), {}},
-        magnitudes_(row_.values.size()) {}
+  explicit Sum(std::int64_t columns, bool exact = false)
+      : row_{std::vector<double>(static_cast<std::size_t>(columns)),
+             std::vector<double>(static_cast<std::size_t>(columns))},
+        magnitudes_(row_.values.size()),
+        block_(row_.values.size()),
+        block_magnitudes_(row_.values.size()),
+        exact_(exact) {}
 
   // One more term for all columns.
-  void add(double factor, const std::function<double(std::int64_t)>& column) {
+  void add(double factor, const Columns& column) {
     ++terms_;
-    for (std::size_t i = 0; i < row_.values.size(); ++i) {
+    for (std::size_t i = 0; i < block_.size(); ++i) {
       const double product = factor * column(static_cast<std::int64_t>(i));
-      row_.values[i] += product;
-      magnitudes_[i] += std::fabs(product);
+      block_[i] += product;
+      block_magnitudes_[i] += std::fabs(product);
+    }
+  }
+
+  // The terms since the last block are one, which is scaled.
+  void end_block(double of_row, const Columns& of_column) {
+    for (std::size_t i = 0; i < block_.size(); ++i) {
+      const double column = of_column(static_cast<std::int64_t>(i));
+      row_.values[i] += block_[i] * of_row * column;
+      magnitudes_[i] += block_magnitudes_[i] * std::fabs(of_row) * std::fabs(column);
+      // What is lost below the smallest number before the second scale.
+      row_.bounds[i] += smallest_number(DType::kF32) * (1 + std::fabs(column));
+      block_[i] = block_magnitudes_[i] = 0;
     }
   }
 
   // Bounds are those before a value is rounded to its storage type.
-  GroupedRow finish(const double* addend) {
-    row_.bounds.resize(row_.values.size());
+  GroupedRow finish(const double* addend, DType output = DType::kF32) {
+    const bool whole = exact_ && output == DType::kI32;
     for (std::size_t i = 0; i < row_.values.size(); ++i) {
-      row_.bounds[i] = sum_error(terms_) * magnitudes_[i] + smallest_number(DType::kF32);
-      if (addend == nullptr) continue;
-      row_.values[i] += addend[i];
-      row_.bounds[i] += kUnitF32 * std::fabs(row_.values[i]);
+      double &value = row_.values[i], &bound = row_.bounds[i];
+      value += block_[i];
+      magnitudes_[i] += block_magnitudes_[i];
+      bound += exact_ ? 4 * kUnitF32 * std::fabs(value) : sum_error(terms_) * magnitudes_[i];
+      bound += smallest_number(DType::kF32);
+      if (addend != nullptr) {
+        value += addend[i];
+        bound += kUnitF32 * std::fabs(value);
+      }
+      if (whole) bound = 0;
     }
     return std::move(row_);
   }
 
  private:
   GroupedRow row_;
-  std::vector<double> magnitudes_;
+  std::vector<double> magnitudes_, block_, block_magnitudes_;
   double terms_ = 0;
+  bool exact_ = false;
 };
 
 GroupedOracle::GroupedOracle(const Problem& problem, std::span<const HostTensor> tensors)
@@ -85,10 +111,15 @@ GroupedOracle::GroupedOracle(const Problem& problem, std::span<const HostTensor>
   const auto read = [&](std::size_t slot) {
     return problem.has(slot) ? tensors[slot].read() : std::vector<double>{};
   };
+  const auto shape = [&](std::size_t slot) {
+    return problem.has(slot) ? problem.spec(slot).shape : Shape{};
+  };
   lhs_ = read(slots.lhs);
   rhs_ = read(slots.rhs);
   existing_ = read(slots.existing);
   grad_ = read(slots.grad_output);
+  scale_lhs_ = {read(slots.scale_lhs), shape(slots.scale_lhs)};
+  scale_rhs_ = {read(slots.scale_rhs), shape(slots.scale_rhs)};
   ranges_ = group_ranges(read(slots.sizes), call_.m);
 }
 
@@ -135,23 +166,58 @@ double GroupedOracle::rhs(std::int64_t group, std::int64_t k, std::int64_t n) co
                              : rhs_[at(group * call_.k + k, call_.n, n)];
 }
 
+// An element, counted from the right; all share it along axes of one.
+double GroupedOracle::Scale::at(std::array<std::int64_t, 3> place) const {
+  if (values.empty()) return 1;
+  std::int64_t index = 0, step = 1;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    const std::int64_t extent = shape[shape.size() - 1 - i];
+    if (extent != 1) index += place[i] * step;
+    step *= extent;
+  }
+  return values[static_cast<std::size_t>(index)];
+}
+
+// Ends a block of terms of a row of a group's product.
+void GroupedOracle::end_block(Sum& sum, std::int64_t group, std::int64_t row,
+                              std::int64_t block) const {
+  if (scale_lhs_.values.empty() && scale_rhs_.values.empty()) return;
+  const auto along = [](const Scaling& scaling, std::int64_t own) {
+    return scaling.blocks ? own / MATMUL_BLOCK : own;
+  };
+  sum.end_block(scale_lhs_.at({block, along(call_.scale_lhs, row), 0}), [&](std::int64_t n) {
+    const std::int64_t column = along(call_.scale_rhs, n);
+    return call_.transpose_rhs ? scale_rhs_.at({block, column, group})
+                               : scale_rhs_.at({column, block, group});
+  });
+}
+
+bool GroupedOracle::is_exact() const {
+  return problem_.dtype == DType::kI8 && !call_.scale_lhs.terms && !call_.scale_rhs.terms;
+}
+
 GroupedRow GroupedOracle::forward_row(std::int64_t row) const {
-  Sum sum(call_.n);
+  Sum sum(call_.n, is_exact());
   const std::int64_t group = group_of(row);
-  for (std::int64_t k = 0; k < call_.k && group >= 0; ++k)
+  const bool blocks = call_.scale_lhs.terms || call_.scale_rhs.terms;
+  const std::int64_t each = blocks ? MATMUL_BLOCK : std::max<std::int64_t>(call_.k, 1);
+  for (std::int64_t k = 0; k < call_.k && group >= 0; ++k) {
     sum.add(lhs_[at(row, call_.k, k)], [&](std::int64_t n) { return rhs(group, k, n); });
+    if ((k + 1) % each == 0 || k + 1 == call_.k) end_block(sum, group, row, k / each);
+  }
   const bool keeps = group < 0 && !existing_.empty();
-  return sum.finish(keeps ? &existing_[at(row, call_.n, 0)] : nullptr);
+  return sum.finish(keeps ? &existing_[at(row, call_.n, 0)] : nullptr, call_.output);
 }
 
 // Row k of a group: the sum over its rows i of lhs[k, i] rhs[i, :].
 GroupedRow GroupedOracle::transposed_row(std::int64_t row) const {
-  Sum sum(call_.n);
+  Sum sum(call_.n, is_exact());
   const GroupRange range = rows_of(row / call_.k);
   for (std::int64_t i = range.first; i < range.end; ++i)
     sum.add(lhs_[at(row % call_.k, call_.m, i)],
             [&](std::int64_t n) { return rhs_[at(i, call_.n, n)]; });
-  return sum.finish(existing_.empty() ? nullptr : &existing_[at(row, call_.n, 0)]);
+  if (range.first < range.end) end_block(sum, 0, row % call_.k, 0);
+  return sum.finish(existing_.empty() ? nullptr : &existing_[at(row, call_.n, 0)], call_.output);
 }
 
 GroupedRow GroupedOracle::grad_lhs_row(std::int64_t row) const {

@@ -3,6 +3,7 @@
 // far from it float arithmetic may end.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -38,10 +39,17 @@ class GroupedOracle {
 
  private:
   class Sum;
+  struct Scale {
+    std::vector<double> values{};
+    Shape shape{};
+    double at(std::array<std::int64_t, 3> place) const;
+  };
   // The matrix of a row's group, counted from the first that is held; -1 where it has none.
   std::int64_t group_of(std::int64_t row) const;
   GroupRange rows_of(std::int64_t held) const;
   double rhs(std::int64_t group, std::int64_t k, std::int64_t n) const;
+  void end_block(Sum& sum, std::int64_t group, std::int64_t row, std::int64_t block) const;
+  bool is_exact() const;
   GroupedRow forward_row(std::int64_t row) const;
   GroupedRow transposed_row(std::int64_t row) const;
   GroupedRow grad_lhs_row(std::int64_t row) const;
@@ -50,6 +58,7 @@ class GroupedOracle {
   const GroupedProblem& call_;
   const Problem& problem_;
   std::vector<double> lhs_{}, rhs_{}, existing_{}, grad_{};
+  Scale scale_lhs_{}, scale_rhs_{};
   std::vector<GroupRange> ranges_{};
 };
 

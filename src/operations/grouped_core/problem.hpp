@@ -7,10 +7,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <random>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "operations/common/eight_bits.hpp"
 #include "operations/common/ways.hpp"
 #include "tessera/record.hpp"
 
@@ -18,7 +20,8 @@ namespace tessera::operations::matmul {
 
 struct GroupedSlots {
   std::size_t lhs = 0, rhs = 1, sizes = 2;
-  std::size_t existing = kNoOperand, output = kNoOperand;  // forward
+  std::size_t existing = kNoOperand, output = kNoOperand;      // forward
+  std::size_t scale_lhs = kNoOperand, scale_rhs = kNoOperand;  // forward: of factors of 8 bits
   // Backward. A gradient has the shape and dtype of what it is the gradient of.
   std::size_t grad_output = kNoOperand, grad_lhs = kNoOperand, grad_rhs = kNoOperand;
   std::size_t grad_existing = kNoOperand;
@@ -39,6 +42,7 @@ struct GroupedProblem {
   std::int64_t first = 0, held = 0;  // those that have a matrix
   bool transpose_rhs = false;
   DType output = DType::kF32;
+  Scaling scale_lhs{}, scale_rhs{};
 };
 
 void validate_grouped(Problem& problem, const GroupedSlots& slots);
@@ -48,6 +52,9 @@ Operation grouped_record(const std::string& name, const GroupedSlots& slots);
 Operand grouped_operand(std::string name, Role role, bool optional, std::string shape,
                         std::string doc);
 Operand sizes_operand();
+// Forward: factors of 8 bits, sums of them as output, and a scale of one.
+void add_eight_bits_of_groups(Operation& operation);
+Operand grouped_scale_operand(const std::string& of, std::string shape, std::string doc);
 std::vector<ErrorKind> sizes_errors();
 
 void reference_grouped(const Problem& problem, std::span<HostTensor> tensors);
@@ -59,7 +66,10 @@ std::vector<Case> grouped_edges(const GroupedSlots& slots, DType dtype, const Co
 std::vector<Case> grouped_benchmarks(const GroupedSlots& slots, DType dtype);
 // Kinds of data: "ragged", groups of all lengths, some of them empty, and NaN in rows of none;
 // "equal"; "short", sizes of half of the rows, NaN behind them; "empty"; "single", one row each;
-// "negative", "beyond" and "garbage" as errors have them.
+// "negative", "beyond" and "garbage" as errors have them; "hostile", any of these.
+// The last are those of other operations with groups, too.
+std::vector<double> hostile_sizes(std::size_t groups, std::int64_t rows,
+                                  std::mt19937_64& generator);
 void fill_grouped(const Problem& problem, const Case& shape, std::span<HostTensor> tensors);
 
 Way grouped_tile_way(const GroupedSlots& slots);

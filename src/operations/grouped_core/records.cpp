@@ -16,6 +16,28 @@ Operand grouped_operand(std::string name, Role role, bool optional, std::string 
           .doc = std::move(doc)};
 }
 
+void add_eight_bits_of_groups(Operation& operation) {
+  for (Operand& operand : operation.operands) {
+    auto& dtypes = operand.dtypes;
+    if (operand.name == "lhs" || operand.name == "rhs")
+      dtypes.insert(dtypes.end(), {DType::kI8, DType::kE4M3FN, DType::kE5M2});
+    if (operand.name == "existing_out" || operand.name == "output") dtypes.push_back(DType::kI32);
+  }
+  // By lhs; validation has what rhs may be.
+  for (const DType dtype : operation.operands.front().dtypes)
+    operation.types.emplace_back(std::string(to_string(dtype)),
+                                 std::vector{std::pair{std::string("lhs"), dtype}});
+}
+
+Operand grouped_scale_operand(const std::string& of, std::string shape, std::string doc) {
+  return {.name = "scale_" + of,
+          .role = Role::kInput,
+          .optional = true,
+          .shape = std::move(shape),
+          .dtypes = {DType::kF32},
+          .doc = "of " + of + " in 8 bits: one, " + std::move(doc)};
+}
+
 Operand sizes_operand() {
   return {.name = "group_sizes",
           .role = Role::kInput,
@@ -48,8 +70,9 @@ Operation grouped_record(const std::string& name, const GroupedSlots& slots) {
   if (!slots.backward())
     operation.options.push_back(
         {.name = "output_dtype",
-         .type = "one of f32, f16, bf16",
-         .doc = "of output; where it is not set that of existing_out, or of lhs"});
+         .type = "one of f32, f16, bf16, i32",
+         .doc = "of output; where it is not set that of existing_out, or of lhs, of 8-bit floats "
+                "and scaled i8 f32, of i8 alone i32"});
   operation.errors = sizes_errors();
   operation.validate = [slots](Problem& problem) { validate_grouped(problem, slots); };
   operation.reference = reference_grouped;

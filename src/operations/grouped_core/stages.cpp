@@ -40,6 +40,41 @@ bool is_vectorised(const abi::GroupedView& view, bool along_row) {
          (along_row ? view.row : view.column) % 4 == 0;
 }
 
+// Steps of a scale from the right; where it has one element along an axis, all of that share it.
+std::int64_t step_of(const TensorSpec& scale, std::size_t from_right) {
+  const std::size_t rank = scale.shape.size();
+  if (from_right >= rank || scale.shape[rank - 1 - from_right] == 1) return 0;
+  return scale.strides[rank - 1 - from_right];
+}
+
+void set_scales(const Problem& problem, const GroupedStage& stage, GroupedProduct& product) {
+  const auto& call = problem.as<GroupedProblem>();
+  abi::GroupedArgs& args = product.args;
+  if (problem.dtype == DType::kI8) product.blocks = MATMUL_BLOCKS_WHOLE;
+  if (call.scale_lhs.terms || call.scale_rhs.terms) product.blocks = MATMUL_BLOCKS_SCALED;
+  const auto mark = [&](bool holds, abi::u32 feature) { args.features |= holds ? feature : 0U; };
+  if (problem.has(stage.slots[kLeftScale])) {
+    const TensorSpec& scale = problem.spec(stage.slots[kLeftScale]);
+    args.scale_a = {.offset = narrow(scale.offset),
+                    .row = narrow(step_of(scale, 1)),
+                    .term = narrow(step_of(scale, 0))};
+    mark(true, GROUPED_SCALE_A);
+  }
+  if (problem.has(stage.slots[kRightScale])) {
+    const TensorSpec& scale = problem.spec(stage.slots[kRightScale]);
+    const std::size_t columns = call.transpose_rhs ? 1 : 0;
+    args.scale_b = {.offset = narrow(scale.offset),
+                    .column = narrow(step_of(scale, columns)),
+                    .term = narrow(step_of(scale, 1 - columns)),
+                    .group = narrow(step_of(scale, 2))};
+    mark(true, GROUPED_SCALE_B);
+  }
+  mark(call.scale_lhs.blocks, GROUPED_SCALE_ROWS);
+  mark(call.scale_rhs.blocks, GROUPED_SCALE_COLUMNS);
+  mark(product.blocks == MATMUL_BLOCKS_SCALED, GROUPED_SCALE_TERMS);
+  mark(call.output == DType::kI32, GROUPED_WHOLE);
+}
+
 bool has_stage(const Problem& problem, const GroupedStage& stage) {
   if (!problem.has(stage.slots[kProduct])) return false;
   const auto& call = problem.as<GroupedProblem>();
@@ -90,32 +125,33 @@ std::vector<GroupedStage> grouped_stages(const GroupedSlots& slots) {
   if (!slots.backward()) {
     return {{.name = "forward",
              .over_terms = slots.transposed,
-             .slots = {slots.lhs, slots.rhs, slots.existing, slots.output}}};
+             .slots = {slots.lhs, slots.rhs, slots.existing, slots.output, slots.scale_lhs,
+                       slots.scale_rhs}}};
   }
   const auto lhs = slots.lhs, rhs = slots.rhs, output = slots.grad_output;
   if (slots.transposed) {
     return {{.name = "grad_lhs",
              .step = Step::kGradLhs,
-             .slots = {rhs, output, kNoOperand, slots.grad_lhs}},
+             .slots = {rhs, output, kNoOperand, slots.grad_lhs, kNoOperand, kNoOperand}},
             {.name = "grad_rhs",
              .step = Step::kGradRhs,
-             .slots = {lhs, output, kNoOperand, slots.grad_rhs}}};
+             .slots = {lhs, output, kNoOperand, slots.grad_rhs, kNoOperand, kNoOperand}}};
   }
   return {{.name = "grad_lhs",
            .step = Step::kGradLhs,
-           .slots = {output, rhs, kNoOperand, slots.grad_lhs}},
+           .slots = {output, rhs, kNoOperand, slots.grad_lhs, kNoOperand, kNoOperand}},
           {.name = "grad_existing_out",
            .step = Step::kGradExisting,
-           .slots = {output, rhs, output, slots.grad_existing}},
+           .slots = {output, rhs, output, slots.grad_existing, kNoOperand, kNoOperand}},
           {.name = "grad_rhs",
            .step = Step::kGradRhs,
            .over_terms = true,
-           .slots = {lhs, output, kNoOperand, slots.grad_rhs}},
+           .slots = {lhs, output, kNoOperand, slots.grad_rhs, kNoOperand, kNoOperand}},
           {.name = "grad_rhs turned",
            .step = Step::kGradRhs,
            .over_terms = true,
            .turned = true,
-           .slots = {output, lhs, kNoOperand, slots.grad_rhs}}};
+           .slots = {output, lhs, kNoOperand, slots.grad_rhs, kNoOperand, kNoOperand}}};
 }
 
 std::optional<GroupedProduct> grouped_product(const Problem& problem, const GroupedStage& stage) {
@@ -176,6 +212,7 @@ std::optional<GroupedProduct> grouped_product(const Problem& problem, const Grou
   mark(is_vectorised(args.b, false), GROUPED_B_BY_TERMS);
   mark(is_vectorised(args.b, true), GROUPED_B_BY_COLUMNS);
   mark(problem.has(stage.slots[kAdded]), GROUPED_ADDEND);
+  if (stage.step == Step::kForward) set_scales(problem, stage, product);
   return product;
 }
 
@@ -203,7 +240,8 @@ std::vector<Pass> grouped_passes(const GroupedSlots& slots, GroupedTile tile,
     }
     passes.push_back(product_of(stages[i]));
     const auto& at = stages[i].slots;
-    passes.back().bindings = {at[kLeft], at[kRight], kScratch, at[kAdded], at[kProduct]};
+    passes.back().bindings = {at[kLeft],    at[kRight],     kScratch,       at[kAdded],
+                              at[kProduct], at[kLeftScale], at[kRightScale]};
   }
   return passes;
 }
@@ -227,7 +265,8 @@ std::vector<Define> grouped_constants(const Problem& problem, const GroupedStage
   };
   return {{"A_TYPE", type(kLeft)},
           {"B_TYPE", type(kRight)},
-          {"RAGGED", static_cast<std::uint32_t>(stage.over_terms ? GROUPED_TERMS : GROUPED_ROWS)}};
+          {"RAGGED", static_cast<std::uint32_t>(stage.over_terms ? GROUPED_TERMS : GROUPED_ROWS)},
+          {"BLOCKS", product ? product->blocks : MATMUL_BLOCKS_NONE}};
 }
 
 }  // namespace tessera::operations::matmul

@@ -10,11 +10,20 @@
 
 #include "operations/grouped_core/args.h"
 #include "operations/grouped_core/problem.hpp"
+#include "operations/matmul_core/core/args.h"
 
 namespace tessera::operations::matmul {
 
 // What a kernel is bound to.
-enum GroupedRole : std::size_t { kLeft, kRight, kAdded, kProduct, kGroupedRoles };
+enum GroupedRole : std::size_t {
+  kLeft,
+  kRight,
+  kAdded,
+  kProduct,
+  kLeftScale,
+  kRightScale,
+  kGroupedRoles
+};
 
 struct GroupedStage {
   enum class Step : std::uint8_t { kForward, kGradLhs, kGradRhs, kGradExisting };
@@ -32,6 +41,7 @@ struct GroupedProduct {
   std::int64_t m = 0, n = 0, k = 0;  // the ragged one counts all groups
   std::array<DType, kGroupedRoles> dtypes{};
   abi::GroupedArgs args{};
+  std::uint32_t blocks = MATMUL_BLOCKS_NONE;  // of terms
   bool is_empty() const { return m == 0 || n == 0; }
 };
 
@@ -51,7 +61,7 @@ std::vector<Pass> grouped_passes(const GroupedSlots& slots, GroupedTile tile,
 
 // What every way refuses: operands or counts beyond 32 bits.
 Refusal rejects_grouped(const Problem& problem, const DeviceProfile& profile, std::uint32_t tile);
-// The constants A_TYPE, B_TYPE and RAGGED of a stage.
+// The constants A_TYPE, B_TYPE, RAGGED and BLOCKS of a stage.
 std::vector<Define> grouped_constants(const Problem& problem, const GroupedStage& stage);
 
 }  // namespace tessera::operations::matmul

@@ -7,6 +7,7 @@
 
 #include "kernel/option_access.hpp"
 #include "operations/grouped_core/problem.hpp"
+#include "operations/matmul_core/core/args.h"
 
 namespace tessera::operations::matmul {
 namespace {
@@ -65,10 +66,36 @@ DType output_type(const Problem& problem, const GroupedSlots& slots) {
   if (slots.backward()) return problem.spec(slots.grad_output).dtype;
   const OptionValue& value = problem.option("output_dtype");
   if (!std::holds_alternative<std::monostate>(value)) {
-    const std::vector<DType> types{DType::kF32, DType::kF16, DType::kBF16};
-    return types[kernel::choice_option(problem, "output_dtype", {"f32", "f16", "bf16"})];
+    const std::vector<DType> types{DType::kF32, DType::kF16, DType::kBF16, DType::kI32};
+    return types[kernel::choice_option(problem, "output_dtype", {"f32", "f16", "bf16", "i32"})];
   }
-  return problem.spec(problem.has(slots.existing) ? slots.existing : slots.lhs).dtype;
+  if (problem.has(slots.existing)) return problem.spec(slots.existing).dtype;
+  return output_of_factors(problem, slots.lhs, {slots.scale_lhs, slots.scale_rhs});
+}
+
+// Factors of 8 bits and their scales; the terms of a transposed call are those of all groups.
+void read_factors(const Problem& problem, GroupedProblem& call) {
+  const GroupedSlots& slots = call.slots;
+  if (slots.backward()) return;
+  require_factors(problem, slots.lhs, slots.rhs, {slots.scale_lhs, slots.scale_rhs},
+                  slots.transposed ? call.m : call.k);
+  const bool alone = problem.dtype == DType::kI8 && !problem.has(slots.scale_lhs) &&
+                     !problem.has(slots.scale_rhs) &&
+                     !(slots.transposed && problem.has(slots.existing));
+  require(problem, call.output != DType::kI32 || alone,
+          std::string("an output of i32 is sums of products of i8 as they are, with no scales") +
+              (slots.transposed ? " and nothing added" : ""));
+  const bool by_rows = slots.transposed || !call.transpose_rhs;
+  call.scale_lhs =
+      read_scale(problem, slots.scale_lhs, slots.lhs, TermAxis::kColumns, MATMUL_BLOCK);
+  call.scale_rhs = read_scale(problem, slots.scale_rhs, slots.rhs,
+                              by_rows ? TermAxis::kRows : TermAxis::kColumns, MATMUL_BLOCK);
+  for (const auto& [slot, scaling] :
+       {std::pair(slots.scale_lhs, call.scale_lhs), std::pair(slots.scale_rhs, call.scale_rhs)})
+    require(problem, !slots.transposed || !scaling.terms,
+            !scaling.terms ? ""
+                           : operand_text(problem, slot) +
+                                 " scales blocks of terms, within which groups may begin");
 }
 
 std::string make_key(const Problem& problem, const GroupedProblem& call) {
@@ -81,18 +108,24 @@ std::string make_key(const Problem& problem, const GroupedProblem& call) {
   return "lhs=" + type(call.slots.lhs) + ";rhs=" + type(call.slots.rhs) +
          ";out=" + std::string(to_string(call.output)) + ";m=" + bucket(call.m) +
          ";n=" + bucket(call.n) + ";k=" + bucket(call.k) + ";groups=" + bucket(call.held) +
-         ";turns=" + unit(call.slots.lhs) + unit(call.slots.rhs) + (call.transpose_rhs ? "t" : "n");
+         ";turns=" + unit(call.slots.lhs) + unit(call.slots.rhs) +
+         (call.transpose_rhs ? "t" : "n") +
+         (call.scale_lhs.terms || call.scale_rhs.terms ? ";scales=terms" : "");
 }
 
 }  // namespace
 
-GroupedSlots grouped_slots() { return {.existing = 3, .output = 4}; }
+GroupedSlots grouped_slots() {
+  return {.existing = 3, .output = 6, .scale_lhs = 4, .scale_rhs = 5};
+}
 
 GroupedSlots grouped_backward_slots() {
   return {.grad_output = 3, .grad_lhs = 4, .grad_rhs = 5, .grad_existing = 6};
 }
 
-GroupedSlots transposed_grouped_slots() { return {.existing = 3, .output = 4, .transposed = true}; }
+GroupedSlots transposed_grouped_slots() {
+  return {.existing = 3, .output = 6, .scale_lhs = 4, .scale_rhs = 5, .transposed = true};
+}
 
 GroupedSlots transposed_grouped_backward_slots() {
   return {.grad_output = 3, .grad_lhs = 4, .grad_rhs = 5, .transposed = true};
@@ -111,6 +144,7 @@ void validate_grouped(Problem& problem, const GroupedSlots& slots) {
     read_grouped(problem, call);
   }
   call.output = output_type(problem, slots);
+  read_factors(problem, call);
   const Shape output = slots.transposed ? Shape{call.held, call.k, call.n} : Shape{call.m, call.n};
   if (problem.has(slots.existing)) {
     require_shape(problem, slots.existing, output);

@@ -13,10 +13,16 @@ Tensors operands(const Tensor& lhs, const Tensor& rhs, const Tensor& group_sizes
   return {{"lhs", lhs}, {"rhs", rhs}, {"group_sizes", group_sizes}};
 }
 
-void set_output(Tensors& tensors, Options& values, const Tensor& existing_out,
-                const std::optional<DType>& dtype) {
-  if (existing_out) tensors.emplace("existing_out", existing_out);
-  if (dtype) values.emplace("output_dtype", std::string(to_string(*dtype)));
+// Of the options of either forward call.
+void set_forward(Tensors& tensors, Options& values, const auto& options) {
+  const auto add = [&](const char* name, const Tensor& tensor) {
+    if (tensor) tensors.emplace(name, tensor);
+  };
+  add("existing_out", options.existing_out);
+  add("scale_lhs", options.scale_lhs);
+  add("scale_rhs", options.scale_rhs);
+  if (options.output_dtype)
+    values.emplace("output_dtype", std::string(to_string(*options.output_dtype)));
 }
 
 Tensor take(const Tensors& results, const char* name) {
@@ -34,7 +40,7 @@ Tensor grouped_matmul(const Executor& on, const Tensor& lhs, const Tensor& rhs,
                       const Tensor& group_sizes, const GroupedMatmulOptions& options) try {
   Tensors tensors = operands(lhs, rhs, group_sizes);
   Options values = named(options);
-  set_output(tensors, values, options.existing_out, options.output_dtype);
+  set_forward(tensors, values, options);
   return on.run("grouped_matmul", std::move(tensors), values).at("output");
 } catch (...) {
   rethrow_as_error();
@@ -66,7 +72,7 @@ Tensor transposed_grouped_matmul(const Executor& on, const Tensor& lhs, const Te
   Tensors tensors = operands(lhs, rhs, group_sizes);
   Options values{{"group_offset", options.group_offset}};
   if (options.groups) values.emplace("groups", *options.groups);
-  set_output(tensors, values, options.existing_out, options.output_dtype);
+  set_forward(tensors, values, options);
   return on.run("transposed_grouped_matmul", std::move(tensors), values).at("output");
 } catch (...) {
   rethrow_as_error();

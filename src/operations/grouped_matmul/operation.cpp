@@ -21,7 +21,11 @@ Operation forward() {
       sizes_operand(),
       grouped_operand("existing_out", Role::kInput, true, "[m, n]",
                       "what rows of no group keep, in the dtype of output"),
+      grouped_scale_operand("lhs", "[m, k]", "of each row, or for each 128 rows or terms"),
+      grouped_scale_operand("rhs", "[groups, k, n]",
+                            "of each matrix or column, or for each 128 columns or terms"),
       grouped_operand("output", Role::kOutput, false, "[m, n]", "")};
+  add_eight_bits_of_groups(operation);
   return operation;
 }
 
@@ -58,7 +62,10 @@ Operation transposed_forward() {
       sizes_operand(),
       grouped_operand("existing_out", Role::kInput, true, "[groups, k, n]",
                       "added, in the dtype of output"),
+      grouped_scale_operand("lhs", "[k, m]", "of each row, or for each 128 rows"),
+      grouped_scale_operand("rhs", "[m, n]", "of each column, or for each 128 columns"),
       grouped_operand("output", Role::kOutput, false, "[groups, k, n]", "")};
+  add_eight_bits_of_groups(operation);
   operation.options.push_back(
       {.name = "groups",
        .type = "int",

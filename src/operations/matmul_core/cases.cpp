@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/normal_numbers.hpp"
+#include "operations/common/cases.hpp"
 #include "operations/matmul_core/made_case.hpp"
 
 namespace tessera::operations::matmul {
@@ -374,27 +375,6 @@ std::vector<Case> benchmark_cases(const MatmulSlots& slots, DType dtype) {
   return cases;
 }
 
-namespace {
-
-// From normal numbers.
-void make_codes(DType dtype, const Case& shape, std::vector<double>& values) {
-  constexpr double kSpread = 40, kLargest = 128;  // of i8
-  for (double& value : values) {
-    if (dtype == DType::kI8) value *= kSpread;
-    if (shape.data == "largest") value = value < 1 ? -kLargest : kLargest;
-  }
-}
-
-void make_scales(const Case& shape, std::vector<double>& values) {
-  for (double& value : values) value = std::exp2(value - 4);
-  if (shape.data != "scales" || values.size() < 4) return;
-  values[0] = 0;
-  values[1] = std::numeric_limits<double>::quiet_NaN();
-  values[3] = std::numeric_limits<double>::infinity();
-}
-
-}  // namespace
-
 void fill_matmul(const Problem& problem, const Case& shape, std::span<HostTensor> tensors) {
   const MatmulSlots& slots = problem.as<MatmulProblem>().slots;
   std::mt19937_64 generator(shape.seed * 1000003);
@@ -404,8 +384,8 @@ void fill_matmul(const Problem& problem, const Case& shape, std::span<HostTensor
     std::vector<double> values =
         normal_numbers(static_cast<std::size_t>(tensors[slot].spec.elements()), generator);
     if (is_eight_bits(tensors[slot].spec.dtype))
-      make_codes(tensors[slot].spec.dtype, shape, values);
-    if (slot == slots.scale_a || slot == slots.scale_b) make_scales(shape, values);
+      spread_codes(tensors[slot].spec.dtype, shape.data, values);
+    if (slot == slots.scale_a || slot == slots.scale_b) spread_scales(shape.data, values);
     if (shape.data == "far" && slot == slots.bias) {
       for (double& value : values) value *= 20;
     }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "abi/shared.h"
+#include "operations/common/eight_bits.hpp"
 #include "operations/common/ways.hpp"
 #include "tessera/record.hpp"
 
@@ -40,12 +41,6 @@ struct Activation {
   bool paired = false;  // of two columns the even one is activated and multiplies the odd one
 };
 
-// How a scale lies over its operand.
-struct Scaling {
-  bool blocks = false;  // of rows of op(a) or columns of op(b); else all of them or each
-  bool terms = false;   // blocks of them have scales of their own
-};
-
 struct MatmulProblem {
   MatmulSlots slots{};
   std::int64_t m = 0, k = 0;
@@ -64,9 +59,6 @@ struct MatmulProblem {
     return activation.kind != 0 || problem.has(slots.gate);
   }
 };
-
-// i8 and 8-bit floats: operands of forward calls only, which scales may go with.
-bool is_eight_bits(DType dtype);
 
 void validate_matmul(Problem& problem, const MatmulSlots& slots);
 void reference_matmul(const Problem& problem, std::span<HostTensor> tensors);

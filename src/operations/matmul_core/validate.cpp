@@ -113,12 +113,8 @@ void check_shape(const Problem& problem, std::size_t slot, const Shape& shape) {
 
 DType output_type(const Problem& problem, const MatmulSlots& slots) {
   const OptionValue& value = problem.option("output_dtype");
-  if (std::holds_alternative<std::monostate>(value)) {
-    const DType own = problem.spec(slots.a).dtype;
-    if (!is_eight_bits(own)) return own;
-    const bool scaled = problem.has(slots.scale_a) || problem.has(slots.scale_b);
-    return own == DType::kI8 && !scaled ? DType::kI32 : DType::kF32;
-  }
+  if (std::holds_alternative<std::monostate>(value))
+    return output_of_factors(problem, slots.a, {slots.scale_a, slots.scale_b});
   const std::vector<DType> types{DType::kF32, DType::kF16, DType::kBF16, DType::kI32};
   return types[kernel::choice_option(problem, "output_dtype", {"f32", "f16", "bf16", "i32"})];
 }
@@ -147,69 +143,19 @@ void infer_outputs(Problem& problem, const MatmulProblem& call, const Shape& out
   problem.infer_output(scale, DType::kF32, std::move(rows));
 }
 
-enum class Axis : std::uint8_t { kRows, kColumns };
-
 // What only some types of operands have.
 void check_types(const Problem& problem, const MatmulProblem& call) {
   const MatmulSlots& slots = call.slots;
-  const auto& name = [&](std::size_t slot) { return problem.operation->operands[slot].name; };
-  const DType a = problem.spec(slots.a).dtype, b = problem.spec(slots.b).dtype;
-  const auto kind = [](DType dtype) {
-    return dtype == DType::kI8 ? 2 : is_eight_bits(dtype) ? 1 : 0;
-  };
-  require(problem, kind(a) == kind(b),
-          name(slots.a) + " " + std::string(to_string(a)) + " and " + name(slots.b) + " " +
-              std::string(to_string(b)) +
-              " do not multiply: both are i8, or of 8-bit floats, or of f32, f16 and bf16");
-  for (const std::size_t slot : {slots.scale_a, slots.scale_b}) {
-    if (!problem.has(slot) || is_eight_bits(a)) continue;
-    require(problem, false, operand_text(problem, slot) + " belongs to operands of 8 bits");
-  }
-  constexpr std::int64_t kMostTerms = (std::int64_t{1} << 17) - 1;
-  require(problem, a != DType::kI8 || call.k <= kMostTerms,
-          "products of i8 are added up in 32 bits, which hold " + std::to_string(kMostTerms) +
-              " terms, and " + operand_text(problem, slots.a) + " has " + std::to_string(call.k));
+  require_factors(problem, slots.a, slots.b, {slots.scale_a, slots.scale_b}, call.k);
   if (call.output != DType::kI32) return;
-  bool alone = a == DType::kI8 && call.alpha == 1 && call.activation.kind == MATMUL_NONE;
+  bool alone =
+      problem.dtype == DType::kI8 && call.alpha == 1 && call.activation.kind == MATMUL_NONE;
   for (const std::size_t slot :
        {slots.scale_a, slots.scale_b, slots.bias, slots.addend, slots.gate, slots.residual})
     alone = alone && !problem.has(slot);
   require(problem, alone,
           "output_dtype 'i32' gives the sums of products of i8 as they are, with nothing behind "
           "them: no scales, alpha, bias, activation or other operands");
-}
-
-// Of a scale over an operand as stored, whose terms run along `terms`.
-Scaling read_scale(const Problem& problem, std::size_t slot, std::size_t of, Axis terms) {
-  Scaling scaling;
-  if (!problem.has(slot)) return scaling;
-  const Shape& shape = problem.spec(slot).shape;
-  const Shape& whole = problem.spec(of).shape;
-  const auto extent = [](const Shape& from, std::size_t from_right) {
-    return from_right < from.size() ? from[from.size() - 1 - from_right] : 1;
-  };
-  std::string wanted;
-  bool fits = true;
-  for (std::size_t i = 0; i < std::max(shape.size(), whole.size()); ++i) {
-    const std::int64_t got = extent(shape, i), all = extent(whole, i);
-    const std::int64_t blocks = all / MATMUL_BLOCK + (all % MATMUL_BLOCK == 0 ? 0 : 1);
-    const bool along_terms = i == (terms == Axis::kColumns ? 0U : 1U);
-    std::string choices = "1";
-    const auto add = [&](std::int64_t one) {
-      if (one != 1) choices += " or " + std::to_string(one);
-    };
-    if (!along_terms) add(all);
-    if (i < 2) add(blocks);
-    const bool blocked = i < 2 && got == blocks && got != 1 && (along_terms || got != all);
-    fits = fits && (got == 1 || blocked || (!along_terms && got == all));
-    if (blocked) (along_terms ? scaling.terms : scaling.blocks) = true;
-    wanted = choices + (wanted.empty() ? "" : ", ") + wanted;
-  }
-  require(problem, fits,
-          operand_text(problem, slot) + " does not fit " + operand_text(problem, of) +
-              ", of which it may have [" + wanted + "] elements: one, each, or blocks of " +
-              std::to_string(MATMUL_BLOCK) + ", of terms one or blocks");
-  return scaling;
 }
 
 std::string make_key(const Problem& problem, const MatmulProblem& call) {
@@ -263,8 +209,6 @@ const std::vector<std::string>& activation_names() {
   return names;
 }
 
-bool is_eight_bits(DType dtype) { return bits_of(dtype) == 8; }
-
 MatmulSlots matmul_slots() {
   return {
       .addend = 3, .gate = 4, .residual = 5, .output = 8, .scale_a = 6, .scale_b = 7, .scale = 9};
@@ -317,10 +261,12 @@ void validate_matmul(Problem& problem, const MatmulSlots& slots) {
   read_shapes(problem, call);
   check_types(problem, call);
   if (!slots.backward()) {
-    call.scale_a = read_scale(problem, slots.scale_a, slots.a,
-                              call.transpose_a ? Axis::kRows : Axis::kColumns);
-    call.scale_b = read_scale(problem, slots.scale_b, slots.b,
-                              call.transpose_b ? Axis::kColumns : Axis::kRows);
+    call.scale_a =
+        read_scale(problem, slots.scale_a, slots.a,
+                   call.transpose_a ? TermAxis::kRows : TermAxis::kColumns, MATMUL_BLOCK);
+    call.scale_b =
+        read_scale(problem, slots.scale_b, slots.b,
+                   call.transpose_b ? TermAxis::kColumns : TermAxis::kRows, MATMUL_BLOCK);
   }
   check_bias(problem, call);
   const Shape output = with_matrix(problem, call, call.n);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/normal_numbers.hpp"
+#include "operations/grouped_core/problem.hpp"
 #include "operations/quantised_core/problem.hpp"
 
 namespace tessera::operations::quantised {
@@ -214,6 +215,15 @@ std::vector<Case> quantised_matmul_cases(DType dtype) {
        .k = 64,
        .data = "wild",
        .matrices = 2},
+      {.name = "grouped_hostile",
+       .why = "sizes of groups that are anything",
+       .weight = "i8",
+       .m = 21,
+       .n = 7,
+       .k = 40,
+       .data = "hostile",
+       .matrices = 6,
+       .first = 1},
   };
   std::vector<Case> cases;
   for (const QuantisedCase& from : table) cases.push_back(make(dtype, from));
@@ -300,6 +310,7 @@ void fill_quantised_matmul(const Problem& problem, const Case& shape,
     std::vector<double> sizes(count(kSizes), 0);
     for (std::int64_t row = 0; row < call.m - call.m / 8; ++row)
       sizes[generator() % sizes.size()] += 1;
+    if (shape.data == "hostile") sizes = matmul::hostile_sizes(sizes.size(), call.m, generator);
     tensors[kSizes].write(sizes);
   }
   std::vector<double> input = normal_numbers(count(kInput), generator);

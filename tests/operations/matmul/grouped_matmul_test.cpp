@@ -28,6 +28,10 @@ using testing::run_reference;
 using testing::Specs;
 using testing::Values;
 
+TensorSpec spec(DType dtype, Shape shape) {
+  return TensorSpec::contiguous(dtype, std::move(shape));
+}
+
 // ---- refusals -----------------------------------------------------------------------------------
 
 TEST(GroupedRefusals, SayWhatIsWrong) {
@@ -70,7 +74,45 @@ TEST(GroupedRefusals, SayWhatIsWrong) {
       {"grouped_matmul",
        plain,
        {{"output_dtype", std::string("i32")}},
-       "option 'output_dtype' must be f32 or f16 or bf16"},
+       "an output of i32 is sums of products of i8 as they are, with no scales"},
+      {"grouped_matmul",
+       with("rhs", spec(DType::kI8, {2, 3, 4})),
+       {},
+       "lhs f32 and rhs i8 do not multiply: both are i8, or of 8-bit floats, or of f32, f16 and "
+       "bf16"},
+      {"grouped_matmul",
+       with("scale_lhs", f32({6, 1})),
+       {},
+       "scale_lhs f32[6, 1] belongs to operands of 8 bits"},
+      {"grouped_matmul",
+       {{"lhs", spec(DType::kI8, {6, 3})},
+        {"rhs", spec(DType::kI8, {2, 3, 4})},
+        {"group_sizes", i32({2})},
+        {"scale_rhs", f32({3, 1, 4})}},
+       {},
+       "scale_rhs f32[3, 1, 4] does not fit rhs i8[2, 3, 4], of which it may have [1 or 2, 1, 1 or "
+       "4] elements"},
+      {"grouped_matmul",
+       {{"lhs", spec(DType::kI8, {1, 1 << 17})},
+        {"rhs", spec(DType::kI8, {1, 1 << 17, 1})},
+        {"group_sizes", i32({1})}},
+       {},
+       "products of i8 are added up in 32 bits, which hold 131071 terms, and lhs i8[1, 131072] has "
+       "131072"},
+      {"transposed_grouped_matmul",
+       {{"lhs", spec(DType::kI8, {3, 6})},
+        {"rhs", spec(DType::kI8, {6, 4})},
+        {"group_sizes", i32({2})},
+        {"existing_out", i32({2, 3, 4})}},
+       {},
+       "an output of i32 is sums of products of i8 as they are, with no scales and nothing added"},
+      {"transposed_grouped_matmul",
+       {{"lhs", spec(DType::kE5M2, {3, 200})},
+        {"rhs", spec(DType::kE4M3FN, {200, 4})},
+        {"group_sizes", i32({2})},
+        {"scale_lhs", f32({3, 2})}},
+       {},
+       "scale_lhs f32[3, 2] scales blocks of terms, within which groups may begin"},
       {"grouped_matmul_backward",
        with("grad_output", f32({6, 3})),
        {},
@@ -133,6 +175,43 @@ TEST(GroupedReference, OfOneGroupIsThePlainProduct) {
                  {{"lhs", f32({5, 3})}, {"rhs", f32({1, 3, 4})}, {"group_sizes", i32({1})}}),
       grouped);
   EXPECT_EQ(result.at("output"), plain.at("output"));
+}
+
+// With scales of rows, of each matrix's columns and of blocks of terms.
+TEST(GroupedReference, OfEightBitsIsMatmulOfEachGroup) {
+  const std::int64_t m = 3, k = 200, n = 2;
+  std::vector<double> lhs = normal_numbers(2 * m * k, 1), rhs = normal_numbers(2 * k * n, 2);
+  for (auto* values : {&lhs, &rhs})
+    for (double& value : *values) value = std::round(30 * value);
+  const std::vector<double> scale_lhs = normal_numbers(2 * m * 2, 3);
+  const std::vector<double> scale_rhs = normal_numbers(2 * 2 * n, 4);
+  const Values grouped =
+      run_reference(problem_of("grouped_matmul", {{"lhs", spec(DType::kI8, {2 * m, k})},
+                                                  {"rhs", spec(DType::kI8, {2, k, n})},
+                                                  {"group_sizes", i32({2})},
+                                                  {"scale_lhs", f32({2 * m, 2})},
+                                                  {"scale_rhs", f32({2, 2, n})}}),
+                    {{"lhs", lhs},
+                     {"rhs", rhs},
+                     {"group_sizes", {3, 3}},
+                     {"scale_lhs", scale_lhs},
+                     {"scale_rhs", scale_rhs}});
+  for (std::size_t g = 0; g < 2; ++g) {
+    const auto part = [&](const std::vector<double>& from) {
+      const auto each = static_cast<std::ptrdiff_t>(from.size() / 2);
+      const auto first = from.begin() + static_cast<std::ptrdiff_t>(g) * each;
+      return std::vector<double>(first, first + each);
+    };
+    const Values one = run_reference(problem_of("matmul", {{"a", spec(DType::kI8, {m, k})},
+                                                           {"b", spec(DType::kI8, {k, n})},
+                                                           {"scale_a", f32({m, 2})},
+                                                           {"scale_b", f32({2, n})}}),
+                                     {{"a", part(lhs)},
+                                      {"b", part(rhs)},
+                                      {"scale_a", part(scale_lhs)},
+                                      {"scale_b", part(scale_rhs)}});
+    EXPECT_EQ(part(grouped.at("output")), one.at("output"));
+  }
 }
 
 // Shares of the groups, each after the other into the same rows, are the whole.
@@ -290,6 +369,26 @@ TEST(TransposedGroupedMatmul, HasAResultForEachGroup) {
   const TransposedGroupedMatmulGradients pulled = pullback(gradient, {.lhs = false});
   EXPECT_FALSE(pulled.lhs);
   EXPECT_EQ(context.download<float>(pulled.rhs), (std::vector<float>{1, 2, 9}));
+}
+
+TEST(GroupedMatmul, OfIntegersGivesTheirSumsOrScalesThem) {
+  const Context context = Context::open({.device = "host", .cache_directory = ""});
+  const Tensor lhs = context.upload(std::vector<std::int8_t>{127, -128, 3, 4, 5, 6}, {3, 2});
+  const Tensor rhs = context.upload(std::vector<std::int8_t>{127, -128, 2, 20}, {2, 2, 1});
+  const Tensor sizes = context.upload(std::vector<std::int32_t>{1, 1}, {2});
+  const Tensor kept = context.upload(std::vector<std::int32_t>{7, 8, 2147483647}, {3, 1});
+  const Tensor sums = grouped_matmul(context, lhs, rhs, sizes, {.existing_out = kept});
+  EXPECT_EQ(context.download<std::int32_t>(sums),
+            (std::vector<std::int32_t>{32513, 86, 2147483647}));
+  const Tensor scale_lhs = context.upload(std::vector<float>{0.5F, 2, 3}, {3, 1});
+  const Tensor scale_rhs = context.upload(std::vector<float>{2, 0.25F}, {2, 1, 1});
+  EXPECT_EQ(context.download<float>(grouped_matmul(
+                context, lhs, rhs, sizes, {.scale_lhs = scale_lhs, .scale_rhs = scale_rhs})),
+            (std::vector<float>{32513, 43, 0}));
+  const Tensor turned = context.upload(std::vector<std::int8_t>{2, 3}, {1, 2});
+  const Tensor rows = context.upload(std::vector<std::int8_t>{5, 7}, {2, 1});
+  EXPECT_EQ(context.download<std::int32_t>(transposed_grouped_matmul(context, turned, rows, sizes)),
+            (std::vector<std::int32_t>{10, 21}));
 }
 
 TEST(GroupedMatmul, SizesThatAreWrongAreRaised) {

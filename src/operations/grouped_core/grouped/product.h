@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The body of matmul/grouped/product, in the text that OpenCL C and GLSL share. The language brings
 // LIST(i), the work list; TABLE(i), words of its table of blocks; HELD(i), vectors in registers;
-// TILE(i), vectors in local memory; PRODUCT(i), sums; ADD_PRODUCTS(a, b), the products of a step
-// from where the item's rows and columns begin; and how elements are read and written. Tiles lie as
-// those of matmul_core/tile.
+// TILE(i), vectors in local memory; PRODUCT(i), sums; TOTAL(i), where BLOCKS says that blocks of
+// them are added up, the words of that; ADD_PRODUCTS(a, b), the products of a step from where the
+// item's rows and columns begin; and how elements are read and written. Tiles lie as those of
+// matmul_core/tile.
 #include "operations/matmul_core/core/fetch.h"
 
 // Where a square lies: item by item along the axis that memory runs along.
@@ -11,6 +12,57 @@
   (((by_terms) ? (square) / TO_U32(TILE_PARTS) : (square) % (squares)) * 4u)
 #define SQUARE_PART(square, by_terms, squares) \
   ((by_terms) ? (square) % TO_U32(TILE_PARTS) : (square) / (squares))
+
+// Row and column of vector `vector` of an item's sums.
+#define GROUPED_PLACE(vector) (lane_m + TO_U32(LANES_M) * ((vector) / TO_U32(COLUMNS / 4)))
+#define GROUPED_ROW(vector) \
+  (row0 + GROUPED_PLACE(vector) % quarter_m * 4u + GROUPED_PLACE(vector) / quarter_m)
+#define GROUPED_COLUMN(vector) \
+  (column0 + 4u * (lane_n + TO_U32(LANES_N) * ((vector) % TO_U32(COLUMNS / 4))))
+
+// Four columns of a row, sums or those of block `block` of the terms, times their scales.
+#define GROUPED_SCALE(sum, at_row, at_column, block)                                              \
+  {                                                                                               \
+    if ((features & GROUPED_SCALE_A) != 0u) {                                                     \
+      const u32 shared_rows = (features & GROUPED_SCALE_ROWS) != 0u ? TO_U32(MATMUL_BLOCK) : 1u;  \
+      sum *= LOAD_SCALE_A(ARGS(scale_a).offset + (at_row) / shared_rows * ARGS(scale_a).row +     \
+                          (block)*ARGS(scale_a).term);                                            \
+    }                                                                                             \
+    if ((features & GROUPED_SCALE_B) != 0u) {                                                     \
+      const bool shared_columns = (features & GROUPED_SCALE_COLUMNS) != 0u;                       \
+      const u32 step = ARGS(scale_b).column;                                                      \
+      const u32 at = ARGS(scale_b).offset + group * ARGS(scale_b).group +                         \
+                     (block)*ARGS(scale_b).term +                                                 \
+                     (shared_columns ? (at_column) / TO_U32(MATMUL_BLOCK) : (at_column)) * step;  \
+      const float first = LOAD_SCALE_B(at);                                                       \
+      FLOAT4 scale = MAKE_FLOAT4(first, first, first, first); /* whole vectors share a block's */ \
+      if (!shared_columns && step != 0u) {                                                        \
+        if ((at_column) + 1u < n) scale.y = LOAD_SCALE_B(at + step);                              \
+        if ((at_column) + 2u < n) scale.z = LOAD_SCALE_B(at + 2u * step);                         \
+        if ((at_column) + 3u < n) scale.w = LOAD_SCALE_B(at + 3u * step);                         \
+      }                                                                                           \
+      sum *= scale;                                                                               \
+    }                                                                                             \
+  }
+
+// The sums of block `block` of the terms join the total.
+#define GROUPED_ADD_BLOCK(block)                                                                 \
+  {                                                                                              \
+    UNROLL for (u32 i = 0u; i < TO_U32(ROWS * COLUMNS / 4); ++i) {                               \
+      if (BLOCKS == MATMUL_BLOCKS_WHOLE) {                                                       \
+        UNROLL for (u32 j = 0u; j < 4u; ++j) TOTAL(4u * i + j) += TO_INT(PRODUCT(4u * i + j));   \
+      } else if (GROUPED_ROW(i) < m && GROUPED_COLUMN(i) < n) {                                  \
+        FLOAT4 scaled = MAKE_FLOAT4(PRODUCT(4u * i), PRODUCT(4u * i + 1u), PRODUCT(4u * i + 2u), \
+                                    PRODUCT(4u * i + 3u));                                       \
+        GROUPED_SCALE(scaled, GROUPED_ROW(i), GROUPED_COLUMN(i), block)                          \
+        TOTAL(4u * i) = WORD_OF_FLOAT(FLOAT_OF_WORD(TOTAL(4u * i)) + scaled.x);                  \
+        TOTAL(4u * i + 1u) = WORD_OF_FLOAT(FLOAT_OF_WORD(TOTAL(4u * i + 1u)) + scaled.y);        \
+        TOTAL(4u * i + 2u) = WORD_OF_FLOAT(FLOAT_OF_WORD(TOTAL(4u * i + 2u)) + scaled.z);        \
+        TOTAL(4u * i + 3u) = WORD_OF_FLOAT(FLOAT_OF_WORD(TOTAL(4u * i + 3u)) + scaled.w);        \
+      }                                                                                          \
+      UNROLL for (u32 j = 0u; j < 4u; ++j) PRODUCT(4u * i + j) = 0.0f;                           \
+    }                                                                                            \
+  }
 
 const u32 lane = LOCAL_ID_X, lane_n = lane % TO_U32(LANES_N), lane_m = lane / TO_U32(LANES_N);
 const u32 features = ARGS(features), n = ARGS(n), items = LIST(0u).x;
@@ -43,6 +95,9 @@ for (u32 unit = GROUP_ID_X; unit < tiles_m * tiles_n; unit += GROUP_COUNT_X) {
   const u32 steps_each = (k + TO_U32(BLOCK_K) - 1u) / TO_U32(BLOCK_K);
   const u32 steps = over_blocks ? steps_each * (entry.z - from) : steps_each;
   UNROLL for (u32 i = 0u; i < TO_U32(ROWS * COLUMNS); ++i) PRODUCT(i) = 0.0f;
+  if (BLOCKS != MATMUL_BLOCKS_NONE) {
+    UNROLL for (u32 i = 0u; i < TO_U32(ROWS * COLUMNS); ++i) TOTAL(i) = 0;
+  }
   // A round fetches step `step` while the products of the one before are taken.
   for (u32 step = 0u; steps != 0u && step <= steps; ++step) {
     if (step < steps) {
@@ -71,6 +126,10 @@ for (u32 unit = GROUP_ID_X; unit < tiles_m * tiles_n; unit += GROUP_COUNT_X) {
     }
     if (step > 0u)
       ADD_PRODUCTS(lane_m * TO_U32(TILE_STRIDE), (TO_U32(BLOCK_M) + lane_n) * TO_U32(TILE_STRIDE));
+    const u32 terms = step * TO_U32(BLOCK_K);
+    const bool ends_block = step > 0u && (terms % TO_U32(MATMUL_BLOCK) == 0u || step == steps);
+    if (BLOCKS != MATMUL_BLOCKS_NONE && ends_block)
+      GROUPED_ADD_BLOCK((terms - 1u) / TO_U32(MATMUL_BLOCK))
     TILE_BARRIER();
     if (step < steps) {
       UNROLL for (u32 i = 0u; i < TO_U32(TILE_FETCHES); ++i) {
@@ -94,21 +153,38 @@ for (u32 unit = GROUP_ID_X; unit < tiles_m * tiles_n; unit += GROUP_COUNT_X) {
   // One by one; the sums stay in registers, where nothing can be looked up.
   ROLLED for (u32 vector = 0u; vector < TO_U32(ROWS * COLUMNS / 4); ++vector) {
     FLOAT4 sum = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
+    INT4 words = MAKE_INT4(0, 0, 0, 0);
     UNROLL for (u32 i = 0u; i < TO_U32(ROWS * COLUMNS / 4); ++i) {
-      if (i == vector)
-        sum = MAKE_FLOAT4(PRODUCT(4u * i), PRODUCT(4u * i + 1u), PRODUCT(4u * i + 2u),
-                          PRODUCT(4u * i + 3u));
+      if (i == vector) {
+        if (BLOCKS == MATMUL_BLOCKS_NONE) {
+          sum = MAKE_FLOAT4(PRODUCT(4u * i), PRODUCT(4u * i + 1u), PRODUCT(4u * i + 2u),
+                            PRODUCT(4u * i + 3u));
+        } else {
+          words =
+              MAKE_INT4(TOTAL(4u * i), TOTAL(4u * i + 1u), TOTAL(4u * i + 2u), TOTAL(4u * i + 3u));
+        }
+      }
     }
-    const u32 place = lane_m + TO_U32(LANES_M) * (vector / TO_U32(COLUMNS / 4));
-    const u32 row = row0 + place % quarter_m * 4u + place / quarter_m;
-    const u32 column = column0 + 4u * (lane_n + TO_U32(LANES_N) * (vector % TO_U32(COLUMNS / 4)));
+    const u32 row = GROUPED_ROW(vector), column = GROUPED_COLUMN(vector);
     if (row < m && column < n) {
       const u32 count = min(n - column, 4u);
+      // Integers that are the result are words of 32 bits like floats.
+      const bool as_words = BLOCKS == MATMUL_BLOCKS_WHOLE && (features & GROUPED_WHOLE) != 0u;
+      if (BLOCKS == MATMUL_BLOCKS_SCALED) sum = FLOATS_OF_WORDS(words);
+      if (BLOCKS == MATMUL_BLOCKS_WHOLE) sum = as_words ? FLOATS_OF_WORDS(words) : TO_FLOAT4(words);
+      if (BLOCKS != MATMUL_BLOCKS_SCALED && k != 0u) {
+        if (A_TYPE >= TO_U32(DTYPE_I8)) GROUPED_SCALE(sum, row, column, 0u)
+      }
       if (adds) {
         const u32 step = ARGS(addend).column;
         const u32 at = ARGS(addend).offset + group * ARGS(addend).group + row * ARGS(addend).row +
                        column * step;
-        sum += LOAD_ADDEND_STEPS(at, step, count, ARGS(addend_type));
+        const FLOAT4 added = LOAD_ADDEND_STEPS(at, step, count, ARGS(addend_type));
+        if (as_words) {
+          sum = added;  // of rows of no group
+        } else {
+          sum += added;
+        }
       }
       const u32 step = ARGS(result).column;
       const u32 at =

@@ -103,6 +103,8 @@ Refusal rejects_cut(const Config& config) {
 
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
   if (Refusal no = rejects_cut(config)) return no;
+  if (is_eight_bits(problem.dtype) && MATMUL_BLOCK % config.at("BLOCK_K") != 0)
+    return "takes terms of 8 bits by divisors of " + std::to_string(MATMUL_BLOCK);
   const Geometry geometry = geometry_of(config);
   if (Refusal no = rejects_grouped(problem, profile, geometry.block_m)) return no;
   for (const GroupedStage& stage : grouped_stages(problem.as<GroupedProblem>().slots)) {
@@ -161,10 +163,11 @@ std::uint64_t sparse_units(const SparseProduct& product, const Geometry& geometr
 
 Pass sparse_pass(const SparseStage& stage) {
   Pass pass = tile_pass(stage.name);
-  pass.bindings = {stage.a, stage.b, kScratch, kNoOperand, stage.result};
+  pass.bindings = {stage.a, stage.b, kScratch, kNoOperand, stage.result, kNoOperand, kNoOperand};
   pass.constants = [stage](const Problem& problem, const Config&) {
     std::vector<Define> constants = sparse_constants(problem, stage);
     constants.push_back({"RAGGED", GROUPED_BLOCKS});
+    constants.push_back({"BLOCKS", MATMUL_BLOCKS_NONE});
     return constants;
   };
   pass.groups = [stage](const Problem& problem, const Config& config) {
@@ -222,6 +225,8 @@ Way grouped_tile_way(const GroupedSlots& slots) {
   variant.name = "tile";
   variant.idea = "a work list of tiles of one group; both operands in local memory";
   variant.dtypes = {DType::kF32, DType::kF16, DType::kBF16};
+  if (!slots.backward())
+    variant.dtypes.insert(variant.dtypes.end(), {DType::kI8, DType::kE4M3FN, DType::kE5M2});
   variant.tunables = tunables();
   variant.space = space;
   variant.rejects = rejects;

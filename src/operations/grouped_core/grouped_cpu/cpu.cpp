@@ -66,6 +66,10 @@ Refusal rejects_cut(const Config& config) {
     return "takes vectors of 4, 8 or 16 floats, and VECTOR_WIDTH is " + std::to_string(width);
   if (rows == 0 || rows > 16 || block == 0 || block % rows != 0)
     return "takes blocks of whole tiles of 1 to 16 rows";
+  constexpr std::uint32_t kExact = 1024;  // products of i8 whose sum is a whole number of float
+  if (terms > kExact || terms % MATMUL_BLOCK != 0)
+    return "takes blocks of at most " + std::to_string(kExact) + " terms, multiples of " +
+           std::to_string(MATMUL_BLOCK);
   if (terms == 0 || terms % width != 0) return "takes blocks of whole vectors of terms";
   const std::uint64_t floats =
       std::uint64_t{2 * kPanels} * block * width + std::uint64_t{terms} * (block + 2 * width);
@@ -120,10 +124,11 @@ Items items_of(const SparseProduct& product, const Config& config) {
 
 Pass sparse_pass(const SparseStage& stage) {
   Pass pass = cpu_pass(stage.name);
-  pass.bindings = {stage.a, stage.b, kScratch, kNoOperand, stage.result};
+  pass.bindings = {stage.a, stage.b, kScratch, kNoOperand, stage.result, kNoOperand, kNoOperand};
   pass.constants = [stage](const Problem& problem, const Config&) {
     std::vector<Define> constants = sparse_constants(problem, stage);
     constants.push_back({"RAGGED", GROUPED_BLOCKS});
+    constants.push_back({"BLOCKS", MATMUL_BLOCKS_NONE});
     return constants;
   };
   pass.groups = [stage](const Problem& problem, const Config& config) {
@@ -182,6 +187,8 @@ Way grouped_cpu_way(const GroupedSlots& slots) {
   variant.idea = "an item multiplies rows of one group with panels, tile by tile in registers";
   variant.needs = opencl_cpu();
   variant.dtypes = {DType::kF32, DType::kF16, DType::kBF16};
+  if (!slots.backward())
+    variant.dtypes.insert(variant.dtypes.end(), {DType::kI8, DType::kE4M3FN, DType::kE5M2});
   variant.tunables = tunables();
   variant.space = space;
   variant.rejects = rejects;

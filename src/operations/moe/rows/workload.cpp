@@ -124,6 +124,7 @@ void fill_choices(const Problem& problem, const Case& shape, std::span<HostTenso
   for (std::size_t n = 0; shape.data == "hostile" && n < ids.size(); ++n) {
     if (n % 5 == 1) ids[n] = numbers[random() % 6];
     if (n % 5 == 3) slots[n] = numbers[random() % 5];
+    if (n % 5 == 4) slots[n] = static_cast<double>(random() % 3);  // one that others may have
   }
   if (shape.data == "hostile") starts[2] = 1e9;
   tensors[kExpertIds].write(ids);
