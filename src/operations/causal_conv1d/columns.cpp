@@ -49,7 +49,7 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
   if (is_cpu(profile)) return {{{"WG_X", 16}, {"CHUNK", 128}}, {{"WG_X", 16}, {"CHUNK", 512}}};
   // By ocloc 88 to 103 of 128 registers spill with gradients of 8 columns of weights, none of 256.
-  const bool spills = call_of(problem).backward && call_of(problem).width > 4;
+  const bool spills = conv_call_of(problem).backward && conv_call_of(problem).width > 4;
   std::vector<Config> list;
   const std::uint32_t items = fours_of(problem) >= 128 ? 128 : 32;
   // A chunk reads WIDTH - 1 rows more than it writes; short ones keep a GPU busy.
