@@ -4,19 +4,19 @@
 #include "operations/recurrence_core/tile/sequence.h"
 #include "operations/recurrence_core/tile/steps.h"
 
-// Delta rules have no registers left for several lanes' shares at a time.
-#ifdef RECUR_DELTA
+// Delta rules, and others with 128 registers of an item as Intel's GPUs have through Vulkan, have
+// none left for several lanes' shares at a time.
+#if defined(RECUR_DELTA) || !defined(__OPENCL_C_VERSION__)
 #define RECUR_EACH_LANE ROLLED
 #else
 #define RECUR_EACH_LANE
 #endif
 
-// The gradient of the state, and the state before a token.
+// The gradient of the state.
 FLOAT4 gradient[ROWS];
-FLOAT4 state[ROWS];
 UNROLL for (u32 r = 0u; r < ROWS; ++r) {
   const u32 k = part * ROWS + r;
-  state[r] = gradient[r] = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
+  gradient[r] = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
   if (k < ARGS(key_dim) && left > 0u) {
     if (span + 1u < spans) {
       gradient[r] = SCRATCH(RECUR_SPAN_STATE(spans - 1u - span, r));
@@ -34,8 +34,10 @@ for (u32 segments = (count + ARGS(segment) - 1u) / ARGS(segment); segments > 0u;
   const u32 segment_tokens = min(ARGS(segment), first + count - segment_first);
   // The states of the segment once more, where they are needed.
   const u32 again = RECUR_KEEPS_STATES ? segment_tokens : 0u;
-  if (again > 0u) {
-    UNROLL for (u32 r = 0u; r < ROWS; ++r) state[r] = SCRATCH(RECUR_KEPT(segment, r));
+  FLOAT4 state[ROWS];  // before a token; nothing that stays in registers on the way back
+  UNROLL for (u32 r = 0u; r < ROWS; ++r) {
+    state[r] = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
+    if (again > 0u) state[r] = SCRATCH(RECUR_KEPT(segment, r));
   }
   for (u32 block = 0u; block < again; block += TOKENS) {
     const u32 block_first = segment_first + block;
@@ -97,11 +99,13 @@ for (u32 segments = (count + ARGS(segment) - 1u) / ARGS(segment); segments > 0u;
         RECUR_DECAY_FIRST(gradient)
         if (RECUR_HAS(RECUR_GRAD_DECAY)) {
           const FLOAT4 one = MAKE_FLOAT4(1.0f, 1.0f, 1.0f, 1.0f);
-          UNROLL for (u32 i = 0u; i < 4u; ++i) state[r + i] =
+          FLOAT4 before[ROWS];  // not `state`: that would stay in registers from token to token
+          UNROLL for (u32 i = 0u; i < 4u; ++i) before[r + i] =
               SCRATCH(RECUR_INNER(block + t, r + i));
-          RECUR_DECAY_REST(state)
-          const FLOAT4 a = gradient[r] * state[r], b = gradient[r + 1u] * state[r + 1u];
-          const FLOAT4 c = gradient[r + 2u] * state[r + 2u], d = gradient[r + 3u] * state[r + 3u];
+          RECUR_DECAY_REST(before)
+          const FLOAT4 a = gradient[r] * before[r], b = gradient[r + 1u] * before[r + 1u];
+          const FLOAT4 c = gradient[r + 2u] * before[r + 2u];
+          const FLOAT4 d = gradient[r + 3u] * before[r + 3u];
           SPACE(share + RECUR_KEY_SHARES) =
               MAKE_FLOAT4(dot(a, one), dot(b, one), dot(c, one), dot(d, one));
           dgv += (a + b) + (c + d);
@@ -143,7 +147,7 @@ for (u32 segments = (count + ARGS(segment) - 1u) / ARGS(segment); segments > 0u;
 #ifndef RECUR_DELTA
       FLOAT4 dgv = dvalue;
 #endif
-      for (u32 p = 0u; p < WG_Y; ++p) {
+      RECUR_EACH_LANE for (u32 p = 0u; p < WG_Y; ++p) {
         const u32 share =
             RECUR_SHARES + 2u * RECUR_KEY_SHARES + i / WG_X * RECUR_ITEMS + p * WG_X + i % WG_X;
         dvalue += SPACE(share);
