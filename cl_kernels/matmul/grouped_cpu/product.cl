@@ -70,12 +70,13 @@ INLINE floatv grouped_scaled(const struct GroupedArgs* args, const global float*
   return sum;
 }
 
-// The sums of a step join those before.
+// The sums of a step join those before. Of no terms there is no scale, and rows of no group may have any.
 #if BLOCKS == MATMUL_BLOCKS_SCALED
 #define JOINED(sum, before, row, j)                                                                                   \
-  ((before) + grouped_scaled(&args, scale_a, scale_b, group, row0 + min(row, rows - 1),                               \
-                             column0 + column + (j) * VECTOR_WIDTH, columns - column - (j) * VECTOR_WIDTH,            \
-                             term / MATMUL_BLOCK, sum))
+  (count == 0 ? (before)                                                                                              \
+              : (before) + grouped_scaled(&args, scale_a, scale_b, group, row0 + min(row, rows - 1),                  \
+                                          column0 + column + (j) * VECTOR_WIDTH,                                      \
+                                          columns - column - (j) * VECTOR_WIDTH, term / MATMUL_BLOCK, sum))
 #elif BLOCKS == MATMUL_BLOCKS_WHOLE
 #define JOINED(sum, before, row, j) as_floatv(as_intv(before) + JOIN(convert_int, VECTOR_WIDTH)(sum))
 #else

@@ -289,23 +289,14 @@ std::vector<GroupedCase> eight_bit_table(const GroupedSlots& slots, DType dtype)
        .existing = !of_terms || dtype != DType::kI8,
        .columns = true},
       {.name = "no_terms", .why = "the product is 0", .m = 12, .n = 8, .k = 0, .groups = 3}};
-  if (of_terms) {
-    cases.push_back({.name = "largest",
-                     .why = "sums beyond the whole numbers of float",
-                     .m = 3000,
-                     .n = 20,
-                     .k = 12,
-                     .groups = 2,
-                     .data = "largest"});
-    return cases;
-  }
   cases.push_back({.name = "largest",
                    .why = "sums beyond the whole numbers of float",
-                   .m = 12,
+                   .m = of_terms ? 3000 : 12,
                    .n = 20,
-                   .k = 3000,
+                   .k = of_terms ? 12 : 3000,
                    .groups = 2,
                    .data = "largest"});
+  if (of_terms) return cases;
   cases.push_back({.name = "blocks",
                    .why = "a scale for 1 x 128 of lhs, for 128 x 128 of rhs",
                    .m = 40,
@@ -326,6 +317,13 @@ std::vector<GroupedCase> eight_bit_table(const GroupedSlots& slots, DType dtype)
                    .transpose_rhs = true,
                    .scale_lhs = {67, 2},
                    .scale_rhs = {4, 40, 2}});
+  cases.push_back({.name = "no_blocks",
+                   .why = "blocks of no terms have no scales",
+                   .m = 12,
+                   .n = 8,
+                   .k = 0,
+                   .groups = 3,
+                   .scale_lhs = {12, 0}});
   if (dtype != DType::kI8)
     cases.push_back({.name = "mixed",
                      .why = "both 8-bit floats",
@@ -487,6 +485,11 @@ void fill_grouped(const Problem& problem, const Case& shape, std::span<HostTenso
     std::vector<double> values =
         normal_numbers(static_cast<std::size_t>(problem.spec(slot).elements()), generator);
     spread_scales(shape.data, values);
+    // A row's own scales are as little read as the row where it has no group.
+    const Shape& dims = problem.spec(slot).shape;
+    const bool of_rows = !slots.transposed && slot == slots.scale_lhs && dims.size() == 2;
+    for (std::size_t i = 0; of_rows && dims[0] == call.m && i < values.size(); ++i)
+      if (!held_rows[i / static_cast<std::size_t>(dims[1])]) values[i] = std::nan("");
     tensors[slot].write(values);
   }
 }
