@@ -164,7 +164,9 @@ KERNEL void grouped_product_cpu(const global void* restrict a, const global void
                                              args.addend.offset + (size_t)group * args.addend.group +
                                                  to_row * args.addend.row + to_column * args.addend.column,
                                              args.addend.column, count, args.addend_type);
-        y = as_words ? added : y + added;  // words: of rows of no group
+        // Of rows of no group words are those of added. Compilers would fold a choice of it into the sum of floats,
+        // where words that are NaN as floats lose a bit.
+        y = as_words ? as_floatv(as_intv(y) + as_intv(added)) : y + added;
       }
       store_typed_part(y, result,
                        args.result.offset + (size_t)group * args.result.group + to_row * args.result.row +
