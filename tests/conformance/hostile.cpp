@@ -21,7 +21,10 @@ int run_hostile(const std::string& selector, std::uint64_t count, std::uint64_t 
     if (operation->errors.empty() || !operation->workload.cases || !is_wanted(*operation)) continue;
     for (Case& shape : hostile_cases(*operation)) kinds.emplace_back(operation, std::move(shape));
   }
-  if (kinds.empty()) return kNoDevice;
+  if (kinds.empty()) {
+    std::printf("no operation that was asked for has calls with such tables\n");
+    return kNoDevice;
+  }
   const std::uint64_t each = (count + kinds.size() - 1) / kinds.size();
   std::uint64_t failed = 0;
   for (const auto& [operation, shape] : kinds) {

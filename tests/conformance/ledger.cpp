@@ -27,8 +27,8 @@ const std::map<std::pair<std::string, Backend>, std::size_t>& larger_budgets() {
       // Ten operations: plain products in mixed types, six of them in storage, those of groups,
       // whose rows or terms are ragged, and with blocks of a sparse matrix; CPUs multiply words of
       // bf16 and i8, too, and have kernels for few rows and for few rows beside a row-major factor,
-      // each with its packing. One program takes two seconds at most. Eight and four are those of
-      // 8-bit types in grouped products, transposed too.
+      // each with its packing. One program takes two seconds at most. Six and three are those of
+      // 8-bit types in grouped products, not transposed: a full check takes these.
       {{"matmul", Backend::kOpenCL}, 59},
       {{"matmul", Backend::kVulkan}, 30},
       // Eleven operations of thirteen kernels: delta rules have three of their own for each way.

@@ -78,7 +78,7 @@ INLINE void add_block(const MatmulOperands* operands, uint batch, uint row, uint
   UNROLL for (int j = 0; j < 2; ++j) {
     const int count = (int)(ARGS(n) - column) - j * VECTOR_WIDTH;
     const floatv before = first ? (floatv)(0.0f) : keep[j];
-    if (count > 0)
+    if (count > 0 && ARGS(k) != 0u)  // of no terms there is no scale
       sum[j] = before + matmul_scaled(operands, batch, row, column + j * VECTOR_WIDTH, count, from / MATMUL_BLOCK, sum[j]);
   }
 #elif BLOCKS == MATMUL_BLOCKS_WHOLE && DOT == DOT_NONE

@@ -33,6 +33,7 @@ TILE_ADD_DOTS(add_products, ROWS, COLUMNS, TILE_PARTS, LANES_M, TILE_STRIDE, LAN
 #define LOAD_SCALE_B(at) (scale_b[at])
 #define TO_FLOAT4(x) convert_float4(x)
 #define FLOATS_OF_WORDS(x) as_float4(x)
+#define WORDS_OF_FLOATS(x) as_int4(x)
 #define FLOAT_OF_WORD(x) as_float(x)
 #define WORD_OF_FLOAT(x) as_int(x)
 #define HELD(i) held[i]

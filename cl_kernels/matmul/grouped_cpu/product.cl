@@ -70,12 +70,13 @@ INLINE floatv grouped_scaled(const struct GroupedArgs* args, const global float*
   return sum;
 }
 
-// The sums of a step join those before.
+// The sums of a step join those before. Of no terms there is no scale, and rows of no group may have any.
 #if BLOCKS == MATMUL_BLOCKS_SCALED
 #define JOINED(sum, before, row, j)                                                                                   \
-  ((before) + grouped_scaled(&args, scale_a, scale_b, group, row0 + min(row, rows - 1),                               \
-                             column0 + column + (j) * VECTOR_WIDTH, columns - column - (j) * VECTOR_WIDTH,            \
-                             term / MATMUL_BLOCK, sum))
+  (count == 0 ? (before)                                                                                              \
+              : (before) + grouped_scaled(&args, scale_a, scale_b, group, row0 + min(row, rows - 1),                  \
+                                          column0 + column + (j) * VECTOR_WIDTH,                                      \
+                                          columns - column - (j) * VECTOR_WIDTH, term / MATMUL_BLOCK, sum))
 #elif BLOCKS == MATMUL_BLOCKS_WHOLE
 #define JOINED(sum, before, row, j) as_floatv(as_intv(before) + JOIN(convert_int, VECTOR_WIDTH)(sum))
 #else
@@ -163,7 +164,9 @@ KERNEL void grouped_product_cpu(const global void* restrict a, const global void
                                              args.addend.offset + (size_t)group * args.addend.group +
                                                  to_row * args.addend.row + to_column * args.addend.column,
                                              args.addend.column, count, args.addend_type);
-        y = as_words ? added : y + added;  // words: of rows of no group
+        // Of rows of no group words are those of added. Compilers would fold a choice of it into the sum of floats,
+        // where words that are NaN as floats lose a bit.
+        y = as_words ? as_floatv(as_intv(y) + as_intv(added)) : y + added;
       }
       store_typed_part(y, result,
                        args.result.offset + (size_t)group * args.result.group + to_row * args.result.row +

@@ -49,6 +49,7 @@ TILE_ADD_DOTS(add_products, tile_memory, product, ROWS, COLUMNS, TILE_PARTS, LAN
 #define LOAD_SCALE_B(at) scale_b[at]
 #define TO_FLOAT4(x) vec4(x)
 #define FLOATS_OF_WORDS(x) intBitsToFloat(x)
+#define WORDS_OF_FLOATS(x) floatBitsToInt(x)
 #define FLOAT_OF_WORD(x) intBitsToFloat(x)
 #define WORD_OF_FLOAT(x) floatBitsToInt(x)
 #define HELD(i) held[i]

@@ -121,8 +121,9 @@ struct ForwardKernel {
   std::function<Dim3(const Problem&, const Config&)> groups{};
   std::function<std::vector<Define>(const Problem&, const Config&)> constants = shape_constants;
   bool takes_policies = true;
-  bool takes_list = false;   // of packed sequences
-  bool is_listed = false;    // likewise, built with LISTED=1 for them
+  bool takes_list = false;  // of packed sequences
+  // Likewise, of which calls, built with LISTED=1 for them.
+  std::function<bool(const Problem&)> lists{};
   bool takes_codes = false;  // of keys and values, built with CODES=1
 };
 std::vector<Pass> forward_passes(const AttentionSlots& slots, const ForwardKernel& kernel);

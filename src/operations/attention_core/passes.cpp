@@ -339,12 +339,12 @@ Pass policies_pass(const AttentionSlots& slots, const ForwardKernel& kernel, boo
   if (paged || codes) pass.bindings.push_back(slots.block_tables);
   if (codes) append(pass.bindings, {slots.key_scale, slots.value_scale});
   pass.constants = kernel.constants;
-  pass.axes = [axes = kernel.axes, paged, codes, listed = kernel.is_listed && !paged && !codes](
+  pass.axes = [axes = kernel.axes, paged, codes, lists = kernel.lists](
                   const Problem& problem, const DeviceProfile& profile) {
     std::vector<Define> all = axes(problem, profile);
     all.push_back({"POLICY", 1});
     if (paged || codes) all.push_back({"PAGED", paged ? 1U : 0U});
-    if (listed && is_listed(problem)) all.push_back({"LISTED", 1});
+    if (lists && !paged && !codes && lists(problem)) all.push_back({"LISTED", 1});
     if (codes) all.push_back({"CODES", 1});
     return all;
   };
@@ -403,7 +403,7 @@ std::vector<Pass> forward_passes(const AttentionSlots& slots, const ForwardKerne
   if (kernel.takes_codes && slots.key_scale != kNoOperand)
     passes.insert(passes.end() - 2, policies_pass(slots, kernel, true));
   if (!kernel.takes_policies) passes = {plain_pass(slots, kernel)};
-  const bool lists = kernel.takes_list || kernel.is_listed;
+  const bool lists = kernel.takes_list || kernel.lists;
   if (lists && slots.cum_seqlens_q != kNoOperand)
     passes.insert(passes.begin() + 1, work_pass(slots, kernel.tiling));
   if (slots.weights != kNoOperand) passes.push_back(weights_pass(slots, kernel.tiling));

@@ -483,6 +483,10 @@ std::vector<AttentionCaseShape> forward_only_cases() {
        .options = {{"causal", true}},
        .features = kPacked | kLogSumExp,
        .data = "normal+unordered"},
+      {.name = "packed_many",
+       .why = "more sequences than items make the list of their tiles",
+       .sizes = {.q_len = 2520, .kv_len = 1260, .sequences = 140},
+       .features = kPacked | kLogSumExp},
   };
 }
 

@@ -7,8 +7,6 @@
 namespace tessera::operations::attention {
 namespace {
 
-constexpr std::int64_t kSequences = 4;  // of packed cases
-
 // The same shape as a view of [batch, heads, rows, dim], with `gap` unused elements after each row.
 TensorSpec by_heads(DType dtype, std::int64_t batch, std::int64_t rows, std::int64_t heads,
                     std::int64_t dim, std::int64_t gap, std::int64_t offset = 3) {
@@ -57,7 +55,7 @@ Case make_case(const AttentionSlots& slots, DType dtype, const AttentionCaseShap
   if (has(kSinksGradient) && has(kSinks)) set(slots.sinks_gradient, DType::kF32, {2});
   if (has(kSinksGradient) && has(kHeadSinks)) set(slots.sinks_gradient, dtype, {s.heads, 3});
   if (has(kPacked) || has(kPadded)) {
-    const std::int64_t sequences = has(kPacked) ? kSequences : s.batch;
+    const std::int64_t sequences = has(kPacked) ? s.sequences : s.batch;
     set(slots.cum_seqlens_q, DType::kI32, {sequences + 1});
     set(slots.cum_seqlens_k, DType::kI32, {sequences + 1});
   }

@@ -12,6 +12,7 @@ namespace tessera::operations::attention {
 struct AttentionSizes {
   std::int64_t batch = 1, q_len = 1, kv_len = 1, heads = 1, kv_heads = 1, head_dim = 64,
                value_dim = 0;  // 0 = head_dim
+  std::int64_t sequences = 4;  // of packed calls
 };
 
 // Which optional operands a call has, and in which of their shapes.

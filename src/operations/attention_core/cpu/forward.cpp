@@ -142,7 +142,7 @@ Variant variant_of(const AttentionSlots& slots, std::string name, std::string id
            [products](const Problem& problem, const Config& config) {
              return listed_groups(problem, tiling(problem, config, products), config.at("BLOCK_Q"));
            },
-       .is_listed = true});
+       .lists = is_listed});
   variant.needs = opencl_cpu();
   variant.space = [products](const Problem& problem, const DeviceProfile& profile) {
     return space(problem, profile, products);

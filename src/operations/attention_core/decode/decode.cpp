@@ -220,13 +220,15 @@ Refusal rejects_strides(const Problem& problem) {
   return std::nullopt;
 }
 
-// Of an item's loops: over rows, keys, and what streams left of its columns.
+// Of an item's loops: over rows, keys, and what streams left of its columns, with sinks.
 std::int64_t rounds_of(const Problem& problem, const Config& config) {
   const std::uint32_t rows = config.at("ROWS"), items = config.at("WG_X");
   const std::int64_t steps = ceil_div(call_of(problem).kv_len, config.at("BLOCK_K"));
   const std::int64_t columns = rows + ceil_div(std::int64_t{rows} * value_dim(problem), items);
+  const std::size_t slot = call_of(problem).slots.sinks;
+  const std::int64_t sinks = problem.has(slot) ? problem.spec(slot).shape.back() : 0;
   return rows + ceil_div(steps, splits_of(config)) +
-         columns * (1 + 2 * std::int64_t{items / config.at("LANES")});
+         columns * (1 + 2 * std::int64_t{items / config.at("LANES")} + 2 * sinks);
 }
 
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
@@ -240,6 +242,7 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   if (const Refusal no = rejects_strides(problem)) return no;
   if (const Refusal no = rejects_splits(problem, config)) return no;
   if (const Refusal no = rejects_rounds(rounds_of(problem, config), profile)) return no;
+  if (Refusal no = rejects_list(problem, tiling(problem, config), profile)) return no;
   return rejects_long_offsets(problem, profile, scratch_of(problem, tiling(problem, config)).end);
 }
 

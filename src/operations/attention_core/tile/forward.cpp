@@ -23,6 +23,14 @@ std::vector<Tunable> tunables() {
   };
 }
 
+// A list has an item for each sequence at least, and most devices take 65535 work-groups along an
+// axis through Vulkan: packed sequences beyond half of that share tiles with their neighbours.
+bool takes_list(const Problem& problem) {
+  constexpr std::int64_t kMostSequences = std::int64_t{1} << 15;
+  const AttentionProblem& call = call_of(problem);
+  return is_listed(problem) && (call.is_paged() || call.sequences <= kMostSequences);
+}
+
 // Short queries of a group share their keys, so they share a work-group.
 AttentionTiling tiling(const Problem& problem, const Config& config) {
   const AttentionProblem& call = call_of(problem);
@@ -34,7 +42,7 @@ AttentionTiling tiling(const Problem& problem, const Config& config) {
           .pack = packs ? static_cast<std::uint32_t>(call.group()) : 1,
           .splits = splits_of(config),
           .maps = !call.is_paged(),
-          .listed = is_listed(problem) ? rows : 0};
+          .listed = takes_list(problem) ? rows : 0};
 }
 
 Dim3 groups(const Problem& problem, const Config& config) {
@@ -245,7 +253,7 @@ Variant tile(const AttentionSlots& slots, std::string name, std::string idea, bo
                        .tiling = tiling,
                        .groups = groups,
                        .constants = code_constants,
-                       .is_listed = true,
+                       .lists = takes_list,
                        .takes_codes = true};
   if (!subgroups) {
     kernel.opencl = "attention/tile/forward.cl";

@@ -181,7 +181,9 @@ for (u32 unit = GROUP_ID_X; unit < tiles_m * tiles_n; unit += GROUP_COUNT_X) {
                        column * step;
         const FLOAT4 added = LOAD_ADDEND_STEPS(at, step, count, ARGS(addend_type));
         if (as_words) {
-          sum = added;  // of rows of no group
+          // Those of rows of no group are added's. Compilers would fold a choice of it into the sum
+          // of floats, where words that are NaN as floats lose a bit.
+          sum = FLOATS_OF_WORDS(words + WORDS_OF_FLOATS(added));
         } else {
           sum += added;
         }

@@ -67,10 +67,9 @@ Refusal rejects_cut(const Config& config) {
   if (rows == 0 || rows > 16 || block == 0 || block % rows != 0)
     return "takes blocks of whole tiles of 1 to 16 rows";
   constexpr std::uint32_t kExact = 1024;  // products of i8 whose sum is a whole number of float
-  if (terms > kExact || terms % MATMUL_BLOCK != 0)
+  if (terms == 0 || terms > kExact || terms % MATMUL_BLOCK != 0)
     return "takes blocks of at most " + std::to_string(kExact) + " terms, multiples of " +
            std::to_string(MATMUL_BLOCK);
-  if (terms == 0 || terms % width != 0) return "takes blocks of whole vectors of terms";
   const std::uint64_t floats =
       std::uint64_t{2 * kPanels} * block * width + std::uint64_t{terms} * (block + 2 * width);
   return rejects_private_bytes(4 * floats);

@@ -4,14 +4,6 @@
 #include "operations/recurrence_core/tile/sequence.h"
 #include "operations/recurrence_core/tile/steps.h"
 
-// Delta rules, and others with 128 registers of an item as Intel's GPUs have through Vulkan, have
-// none left for several lanes' shares at a time.
-#if defined(RECUR_DELTA) || !defined(__OPENCL_C_VERSION__)
-#define RECUR_EACH_LANE ROLLED
-#else
-#define RECUR_EACH_LANE
-#endif
-
 // The gradient of the state.
 FLOAT4 gradient[ROWS];
 UNROLL for (u32 r = 0u; r < ROWS; ++r) {
@@ -34,36 +26,39 @@ for (u32 segments = (count + ARGS(segment) - 1u) / ARGS(segment); segments > 0u;
   const u32 segment_tokens = min(ARGS(segment), first + count - segment_first);
   // The states of the segment once more, where they are needed.
   const u32 again = RECUR_KEEPS_STATES ? segment_tokens : 0u;
-  FLOAT4 state[ROWS];  // before a token; nothing that stays in registers on the way back
-  UNROLL for (u32 r = 0u; r < ROWS; ++r) {
-    state[r] = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
-    if (again > 0u) state[r] = SCRATCH(RECUR_KEPT(segment, r));
-  }
-  for (u32 block = 0u; block < again; block += TOKENS) {
-    const u32 block_first = segment_first + block;
-    const u32 block_tokens = min(TO_U32(TOKENS), again - block);
+  {
+    FLOAT4 state[ROWS];
+    UNROLL for (u32 r = 0u; r < ROWS; ++r) {
+      state[r] = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
+      if (again > 0u) state[r] = SCRATCH(RECUR_KEPT(segment, r));
+    }
+    for (u32 block = 0u; block < again; block += TOKENS) {
+      const u32 block_first = segment_first + block;
+      const u32 block_tokens = min(TO_U32(TOKENS), again - block);
 #include "operations/recurrence_core/tile/load.h"
-    RECUR_BARRIER();
-    for (u32 t = 0u; t < block_tokens; ++t) {
-      const FLOAT4 value = SPACE(RECUR_VALUES + t * WG_X + lane);
+      RECUR_BARRIER();
+      for (u32 t = 0u; t < block_tokens; ++t) {
+        const FLOAT4 value = SPACE(RECUR_VALUES + t * WG_X + lane);
 #ifdef RECUR_DELTA
-      UNROLL for (u32 r = 0u; r < ROWS; ++r) SCRATCH(RECUR_INNER(block + t, r)) = state[r];
+        UNROLL for (u32 r = 0u; r < ROWS; ++r) SCRATCH(RECUR_INNER(block + t, r)) = state[r];
 #include "operations/recurrence_core/tile/delta_step.h"
 #else
-      const FLOAT4 value_decay = SPACE(RECUR_VALUE_DECAYS + t * WG_X + lane);
-      UNROLL for (u32 r = 0u; r < ROWS; r += 4u) {
-        const u32 at = t * RECUR_KEY_FOURS + (part * ROWS + r) / 4u;
-        const FLOAT4 key = SPACE(RECUR_KEYS + at), decay = SPACE(RECUR_DECAYS + at);
-        UNROLL for (u32 i = 0u; i < 4u; ++i) SCRATCH(RECUR_INNER(block + t, r + i)) = state[r + i];
-        RECUR_DECAY(state)
-        state[r] += value * key.x;
-        state[r + 1u] += value * key.y;
-        state[r + 2u] += value * key.z;
-        state[r + 3u] += value * key.w;
-      }
+        const FLOAT4 value_decay = SPACE(RECUR_VALUE_DECAYS + t * WG_X + lane);
+        UNROLL for (u32 r = 0u; r < ROWS; r += 4u) {
+          const u32 at = t * RECUR_KEY_FOURS + (part * ROWS + r) / 4u;
+          const FLOAT4 key = SPACE(RECUR_KEYS + at), decay = SPACE(RECUR_DECAYS + at);
+          UNROLL for (u32 i = 0u; i < 4u; ++i) SCRATCH(RECUR_INNER(block + t, r + i)) =
+              state[r + i];
+          RECUR_DECAY(state)
+          state[r] += value * key.x;
+          state[r + 1u] += value * key.y;
+          state[r + 2u] += value * key.z;
+          state[r + 3u] += value * key.w;
+        }
 #endif
+      }
+      RECUR_BARRIER();
     }
-    RECUR_BARRIER();
   }
   for (u32 blocks = (segment_tokens + TOKENS - 1u) / TOKENS; blocks > 0u; --blocks) {
     const u32 block = (blocks - 1u) * TOKENS, block_first = segment_first + block;
@@ -75,6 +70,7 @@ for (u32 segments = (count + ARGS(segment) - 1u) / ARGS(segment); segments > 0u;
       const FLOAT4 value = SPACE(RECUR_VALUES + t * WG_X + lane);
       const FLOAT4 output_gradient = SPACE(RECUR_GRADIENTS + t * WG_X + lane) * ARGS(scale);
       FLOAT4 dvalue = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
+      FLOAT4 state[ROWS];  // before the token
 #ifdef RECUR_DELTA
       FLOAT4 dbeta = dvalue;
 #include "operations/recurrence_core/tile/delta_back.h"
@@ -99,13 +95,11 @@ for (u32 segments = (count + ARGS(segment) - 1u) / ARGS(segment); segments > 0u;
         RECUR_DECAY_FIRST(gradient)
         if (RECUR_HAS(RECUR_GRAD_DECAY)) {
           const FLOAT4 one = MAKE_FLOAT4(1.0f, 1.0f, 1.0f, 1.0f);
-          FLOAT4 before[ROWS];  // not `state`: that would stay in registers from token to token
-          UNROLL for (u32 i = 0u; i < 4u; ++i) before[r + i] =
+          UNROLL for (u32 i = 0u; i < 4u; ++i) state[r + i] =
               SCRATCH(RECUR_INNER(block + t, r + i));
-          RECUR_DECAY_REST(before)
-          const FLOAT4 a = gradient[r] * before[r], b = gradient[r + 1u] * before[r + 1u];
-          const FLOAT4 c = gradient[r + 2u] * before[r + 2u];
-          const FLOAT4 d = gradient[r + 3u] * before[r + 3u];
+          RECUR_DECAY_REST(state)
+          const FLOAT4 a = gradient[r] * state[r], b = gradient[r + 1u] * state[r + 1u];
+          const FLOAT4 c = gradient[r + 2u] * state[r + 2u], d = gradient[r + 3u] * state[r + 3u];
           SPACE(share + RECUR_KEY_SHARES) =
               MAKE_FLOAT4(dot(a, one), dot(b, one), dot(c, one), dot(d, one));
           dgv += (a + b) + (c + d);
@@ -121,7 +115,7 @@ for (u32 segments = (count + ARGS(segment) - 1u) / ARGS(segment); segments > 0u;
     for (u32 i = item; i < block_tokens * key_fours; i += RECUR_ITEMS) {
       const u32 t = i / key_fours, k = i % key_fours, token = RECUR_TOKEN(block_first + t);
       FLOAT4 dkey = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f), ddecay = dkey;
-      RECUR_EACH_LANE for (u32 other = 0u; other < WG_X; ++other) {
+      ROLLED for (u32 other = 0u; other < WG_X; ++other) {
         const u32 share = RECUR_SHARES + (t * WG_X + other) * RECUR_KEY_FOURS + k;
         dkey += SPACE(share);
         if (RECUR_HAS(RECUR_GRAD_DECAY)) ddecay += SPACE(share + RECUR_KEY_SHARES);
@@ -134,7 +128,7 @@ for (u32 segments = (count + ARGS(segment) - 1u) / ARGS(segment); segments > 0u;
       const u32 share =
           RECUR_SHARES + 2u * RECUR_KEY_SHARES + RECUR_COLUMN_SHARES + t * RECUR_ITEMS;
       FLOAT4 dbeta = SPACE(share);
-      RECUR_EACH_LANE for (u32 other = 1u; other < WG_X; ++other) dbeta += SPACE(share + other);
+      ROLLED for (u32 other = 1u; other < WG_X; ++other) dbeta += SPACE(share + other);
       SCRATCH_FLOAT(RECUR_BETA_SHARE(RECUR_TOKEN(block_first + t))) =
           (dbeta.x + dbeta.y) + (dbeta.z + dbeta.w);
     }
@@ -147,7 +141,7 @@ for (u32 segments = (count + ARGS(segment) - 1u) / ARGS(segment); segments > 0u;
 #ifndef RECUR_DELTA
       FLOAT4 dgv = dvalue;
 #endif
-      RECUR_EACH_LANE for (u32 p = 0u; p < WG_Y; ++p) {
+      for (u32 p = 0u; p < WG_Y; ++p) {
         const u32 share =
             RECUR_SHARES + 2u * RECUR_KEY_SHARES + i / WG_X * RECUR_ITEMS + p * WG_X + i % WG_X;
         dvalue += SPACE(share);
