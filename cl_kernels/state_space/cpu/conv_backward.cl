@@ -3,7 +3,8 @@
 // Who      A work-group is one item and owns TILE channels of consecutive tokens.
 // Memory   Input and gradient once and WIDTH - 1 rows for a chunk, gradients once, past the caches with CONV_STREAM.
 // Numerics Float; what stands before the activation is made once more.
-// Assumes  Operands below 2^32 elements, shares below 2^31 floats; common/boundaries has run for packed sequences.
+// Assumes  Rows and states of strides below 2^32, weights and bias below 2^31 elements, shares below 2^31 floats;
+//          common/boundaries has run for packed sequences.
 #include "state_space/cpu/conv.clh"
 
 // Tokens on their way: their inputs from WIDTH - 1 tokens before the first on, their gradients, none behind a sequence: null,

@@ -3,7 +3,7 @@
 // Who      A work-group is one item and owns TILE channels of consecutive tokens.
 // Memory   Input once and WIDTH - 1 rows for a chunk, output once, past the caches with CONV_STREAM.
 // Numerics Float, tap after tap; one rounding of each output.
-// Assumes  Operands below 2^32 elements; common/boundaries has run for packed sequences.
+// Assumes  Rows and states of strides below 2^32, weights and bias below 2^31 elements; common/boundaries has run for packed sequences.
 #include "state_space/cpu/conv.clh"
 
 // Outputs of TOKENS tokens; rows[j] is WIDTH - 1 tokens before the first of them and on, ahead[i] where to ask for more.

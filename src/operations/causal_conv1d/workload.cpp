@@ -63,7 +63,7 @@ std::vector<Case> conformance(bool backward, DType dtype) {
   states.dim = 16;
   add("states", "from one state to another", states);
   Sizes packed{
-      .tokens = 61, .dim = 20, .silu = true, .initial = true, .final = true, .sequences = 6};
+      .tokens = 161, .dim = 300, .silu = true, .initial = true, .final = true, .sequences = 6};
   add("packed", "sequences of length 0 pass their state on; rows of none are 0 and may hold NaN",
       packed, "gap");
   Sizes decode = states;
@@ -81,13 +81,14 @@ std::vector<Case> conformance(bool backward, DType dtype) {
   for (const std::int64_t width : {2, 8}) {
     Sizes sizes = states;
     sizes.width = width;
+    sizes.dim = 72;
     add(("width_" + std::to_string(width)).c_str(), "another number of taps", sizes);
   }
   packed.bias = packed.wide = true;
   add("wide", "weights in f32", packed, "gap");
   add("out_of_range", "boundaries below 0 and beyond the tokens", packed, "out_of_range");
   add("decreasing", "boundaries that decrease: sequences do not overlap", packed, "decreasing");
-  packed.sequences = 90;
+  packed.sequences = 190;
   add("many_sequences", "more sequences than tokens", packed);
   packed.sequences = 0;
   packed.initial = packed.final = false;
@@ -106,7 +107,8 @@ std::vector<Case> edge_cases(bool backward, DType dtype, const Config& config) {
   std::vector<Case> table;
   const auto chunk = static_cast<std::int64_t>(config.get("CHUNK", 64));
   for (const int step : {-1, 1}) {
-    Sizes sizes{.tokens = 2 * chunk + step, .dim = 12, .initial = true, .final = true};
+    Sizes sizes{.tokens = 2 * chunk + step, .dim = 300, .bias = true, .silu = true};
+    sizes.initial = sizes.final = true;
     table.push_back(make_case(backward, dtype, step < 0 ? "tokens-1" : "tokens+1",
                               "the edge of the tokens of a chunk", sizes, "normal"));
   }

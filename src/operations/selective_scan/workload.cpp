@@ -123,10 +123,12 @@ std::vector<Case> edge_cases(bool backward, DType dtype, const Config& config) {
   std::vector<Case> table;
   const auto span = static_cast<std::int64_t>(config.get("SPAN", 16));
   for (const int step : {-1, 1}) {
-    Sizes sizes{.tokens = 2 * span + step, .dim = 12, .initial = true, .final = true};
+    Sizes sizes{.tokens = 2 * span + step, .dim = 150, .groups = 2};
+    sizes.d = sizes.z = sizes.bias = sizes.softplus = sizes.initial = sizes.final = true;
     if (sizes.tokens > 200) continue;
     table.push_back(make_case(backward, dtype, step < 0 ? "tokens-1" : "tokens+1",
-                              "the edge of the tokens of a span", sizes, "normal"));
+                              "the edge of the tokens of a span; channels of several items", sizes,
+                              "normal"));
   }
   return table;
 }

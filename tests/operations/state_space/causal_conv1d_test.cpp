@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "support/profiles.hpp"
 #include "support/reference.hpp"
 #include "support/refusal.hpp"
 #include "support/sequence_fixture.hpp"
@@ -22,6 +23,7 @@ using testing::expect_to_split;
 using testing::expect_to_unpack;
 using testing::f16;
 using testing::f32;
+using ::testing::HasSubstr;
 using testing::i32;
 using testing::normal_numbers;
 using testing::SequenceCall;
@@ -111,6 +113,22 @@ TEST(CausalConv1dRefuses, WhatContradictsItself) {
   backward["grad_bias"] = f32({3});
   expect_refusal("causal_conv1d_backward", backward,
                  "grad_bias is wanted, but the call has no bias");
+}
+
+// Rows may reach further: their places are numbers of 64 bits.
+TEST(CausalConv1dRefuses, WeightsThatProcessorsDoNotCountTo) {
+  const DeviceProfile profile = testing::load_profile("pocl_cpu");
+  const Variant& cpu = *find_operation("causal_conv1d").find_variant("cpu");
+  constexpr std::int64_t kFar = std::int64_t{1} << 31;
+  const TensorSpec rows{DType::kF32, {1, 9, 3}, {0, kFar, 1}};
+  Specs specs{{"input", rows}, {"weight", f32({3, 4})}};
+  const auto said = [&] {
+    const Problem problem = testing::problem_of("causal_conv1d", specs);
+    return cpu.rejects(problem, cpu.space(problem, profile).front(), profile).value_or("");
+  };
+  EXPECT_EQ(said(), "");
+  specs["weight"] = TensorSpec{DType::kF32, {3, 4}, {kFar, 1}};
+  EXPECT_THAT(said(), HasSubstr("its kernels count to 2^31"));
 }
 
 }  // namespace

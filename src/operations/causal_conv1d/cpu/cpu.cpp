@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tiles of channels that go down the tokens: processors through OpenCL.
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 
@@ -50,10 +51,11 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
 }
 
 // Rows and states, of which a vector takes neighbouring channels.
+constexpr std::array kWithChannels{std::size_t{kConvInput},     std::size_t{kConvInitial},
+                                   std::size_t{kConvOutput},    std::size_t{kConvFinal},
+                                   std::size_t{kConvGradInput}, std::size_t{kConvGradInitial}};
 bool has_neighbours(const Problem& problem) {
-  for (const std::size_t slot :
-       {std::size_t{kConvInput}, std::size_t{kConvInitial}, std::size_t{kConvOutput},
-        std::size_t{kConvFinal}, std::size_t{kConvGradInput}, std::size_t{kConvGradInitial}}) {
+  for (const std::size_t slot : kWithChannels) {
     const bool is_row = conv_call_of(problem).backward || slot <= kConvFinal;
     if (is_row && problem.has(slot) && problem.spec(slot).strides.back() != 1) return false;
   }
@@ -72,7 +74,7 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
     return "counts tokens and tiles to 2^31";
   if (4 * conv_scratch(problem, chunks_of(problem, config)) >= kMost)
     return "counts shares of gradients to 2^31";
-  return rejects_long_operands(problem, profile);
+  return rejects_long_operands(problem, profile, kWithChannels);
 }
 
 Pass cpu_pass(const std::string& name, std::vector<std::size_t> bindings) {

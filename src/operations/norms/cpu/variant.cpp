@@ -53,7 +53,7 @@ Variant cpu_variant(bool backward) {
 #include "operations/norms/cpu/tunables.def"
   };
   variant.tunables.push_back({.id = 30, .name = "ROWS", .fallback = 4, .launch_only = true});
-  variant.tunables.push_back({.id = 31, .name = "STREAM", .fallback = 1, .launch_only = true});
+  variant.tunables.push_back({.id = 31, .name = "STREAM", .fallback = 0, .launch_only = true});
   variant.space = space;
   variant.rejects = [others = variant.rejects](const Problem& problem, const Config& config,
                                                const DeviceProfile& profile) -> Refusal {

@@ -60,7 +60,11 @@ for (u32 round = 0u; round < rounds; ++round) {
       UNROLL for (u32 r = 0u; r < ROWS; r += 4u) {
         const u32 at = t * RECUR_KEY_FOURS + (part * ROWS + r) / 4u;
         const FLOAT4 key = SPACE(RECUR_KEYS + at), decay = SPACE(RECUR_DECAYS + at);
-        const FLOAT4 whole = RECUR_FIRST(decay) * RECUR_HALF(decay) * RECUR_HALF(decay);
+        FLOAT4 whole = decay;
+        if (RECUR_GROWS(decay)) {
+          const FLOAT4 share = RECUR_HALF(decay);
+          whole = RECUR_FIRST(decay) * share * share;
+        }
         if (!back) RECUR_DECAY(state)
         state[r] += value * key.x;
         state[r + 1u] += value * key.y;
