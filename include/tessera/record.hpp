@@ -58,6 +58,9 @@ struct Operand {
   std::string shape{};          // "[batch, q_len, heads, head_dim]"
   std::vector<DType> dtypes{};  // that this operand may have
   std::string doc{};
+  // An optional operand that kernels find in place of this one where a call has that and not this:
+  // a state that is changed in place, for those that read one and write another.
+  std::string stand_in{};
 };
 
 struct OptionInfo {

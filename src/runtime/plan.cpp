@@ -94,7 +94,7 @@ class Planner {
     if (slot == kScratch) return {Binding::Kind::kScratch, call.depth};
     if (slot == kErrors) return {Binding::Kind::kErrors};
     if (slot == kNoOperand) return {};
-    return call.operands[slot];
+    return call.operands[kernel::bound_slot(*call.problem, slot)];
   }
 
   void add_launch(Call& call, const kernel::ResolvedStep& step) {

@@ -16,6 +16,7 @@ struct Sizes {
   std::int64_t batch = 1, tokens = 1, heads = 1, key_dim = 8, value_dim = 8;
   bool gate = false, key_gate = false, gamma = false, gk = false, gv = false;
   bool initial = false, final = false;
+  bool in_place = false;        // a state, of operations that have one, in place of both
   std::int64_t sequences = -1;  // packed, where not negative
   bool reverse = false;
   bool wide_decays = false;  // in f32, whatever the dtype of query
@@ -54,6 +55,7 @@ class Maker {
     put(sizes.gk, slots_.gk, spec(decays, keys));
     put(sizes.gv, slots_.gv, spec(decays, values));
     put(sizes.initial, slots_.initial_state, spec(DType::kF32, states));
+    put(sizes.in_place, slots_.state, spec(DType::kF32, states));
     put(sizes.sequences >= 0, slots_.cu_seqlens,
         TensorSpec::contiguous(DType::kI32, {sizes.sequences + 1}));
     put(sizes.gap >= 0, slots_.output, spec(dtype_, values));
@@ -121,6 +123,20 @@ std::vector<Case> conformance_cases(const RecurrenceSlots& slots, DType dtype) {
   values.gv = values.final = true;
   if (is_recurrent(slots))
     add("value_decay", "a decay for each value dim beside that of the head", values);
+  if (!slots.backward()) {
+    Sizes in_place = small;
+    in_place.in_place = in_place.reverse = true;
+    add("in_place", "the state becomes what it is after the last token", in_place);
+    in_place.gap = 3;
+    add("in_place_strided", "nothing between the rows of states changes", in_place);
+    decode.initial = decode.final = false;
+    decode.in_place = true;
+    add("decode_in_place", "one token: states change in place", decode);
+    in_place = packed;
+    in_place.initial = in_place.final = false;
+    in_place.in_place = true;
+    add("packed_in_place", "the state of a sequence of length 0 stays", in_place, "gap");
+  }
   add("no_decay", "nothing is forgotten", {.tokens = 23, .heads = 2, .value_dim = 16});
   Sizes gk{.batch = 2, .tokens = 21, .heads = 2, .key_dim = 12, .value_dim = 20};
   gk.gk = gk.gate = gk.initial = true;

@@ -131,7 +131,7 @@ void fill_recurrence(const Problem& problem, const Case& shape, std::span<HostTe
   if (call.packed) tensors[slots.cu_seqlens].write(made_up_boundaries(call, shape.data, generator));
   for (std::size_t slot = 0; slot < problem.operands.size(); ++slot) {
     const bool is_input =
-        problem.operation->operands[slot].role == Role::kInput && slot != slots.cu_seqlens;
+        is_read(problem.operation->operands[slot].role) && slot != slots.cu_seqlens;
     if (!is_input || !problem.has(slot)) continue;
     const bool is_decay =
         slot == slots.g || slot == slots.gamma || slot == slots.gk || slot == slots.gv;
