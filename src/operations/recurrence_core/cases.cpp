@@ -123,20 +123,6 @@ std::vector<Case> conformance_cases(const RecurrenceSlots& slots, DType dtype) {
   values.gv = values.final = true;
   if (is_recurrent(slots))
     add("value_decay", "a decay for each value dim beside that of the head", values);
-  if (!slots.backward()) {
-    Sizes in_place = small;
-    in_place.in_place = in_place.reverse = true;
-    add("in_place", "the state becomes what it is after the last token", in_place);
-    in_place.gap = 3;
-    add("in_place_strided", "nothing between the rows of states changes", in_place);
-    decode.initial = decode.final = false;
-    decode.in_place = true;
-    add("decode_in_place", "one token: states change in place", decode);
-    in_place = packed;
-    in_place.initial = in_place.final = false;
-    in_place.in_place = true;
-    add("packed_in_place", "the state of a sequence of length 0 stays", in_place, "gap");
-  }
   add("no_decay", "nothing is forgotten", {.tokens = 23, .heads = 2, .value_dim = 16});
   Sizes gk{.batch = 2, .tokens = 21, .heads = 2, .key_dim = 12, .value_dim = 20};
   gk.gk = gk.gate = gk.initial = true;
@@ -200,6 +186,20 @@ std::vector<Case> conformance_cases(const RecurrenceSlots& slots, DType dtype) {
   Sizes long_call{.tokens = 700, .key_dim = 8, .value_dim = 4};
   long_call.gate = long_call.final = true;
   add("long", "many more tokens than a tile", long_call);
+  if (!slots.backward()) {
+    Sizes in_place = small;
+    in_place.in_place = in_place.reverse = true;
+    add("in_place", "the state becomes what it is after the last token", in_place);
+    in_place.gap = 3;
+    add("in_place_strided", "nothing between the rows of states changes", in_place);
+    in_place.gap = -1;
+    in_place.tokens = 1;
+    add("decode_in_place", "one token: states change in place", in_place);
+    in_place = {.tokens = 61, .heads = 2, .key_dim = 16, .value_dim = 12, .key_gate = true};
+    in_place.in_place = true;
+    in_place.sequences = 6;
+    add("packed_in_place", "the state of a sequence of length 0 stays", in_place, "gap");
+  }
   return table;
 }
 

@@ -35,6 +35,7 @@ using testing::kKeys;
 using testing::kTokens;
 using testing::normal_numbers;
 using testing::part_of;
+using testing::problem_of;
 using testing::recurrence_call;
 using testing::run_reference;
 using testing::SequenceCall;
