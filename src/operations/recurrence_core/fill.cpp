@@ -159,8 +159,10 @@ Workload recurrence_workload(const RecurrenceSlots& slots) {
   };
   workload.benchmarks = [slots](DType dtype) { return benchmark_cases(slots, dtype); };
   workload.fill = fill_recurrence;
-  workload.expect = [](const Problem& problem, std::span<HostTensor> tensors, const Arithmetic&,
-                       double max_flops) { return expect_recurrence(problem, tensors, max_flops); };
+  workload.expect = [](const Problem& problem, std::span<HostTensor> tensors,
+                       const Arithmetic& arithmetic, double max_flops) {
+    return expect_recurrence(problem, tensors, arithmetic.rounds_factors, max_flops);
+  };
   workload.flops = recurrence_flops;
   return workload;
 }
