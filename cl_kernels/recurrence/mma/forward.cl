@@ -151,10 +151,10 @@ KERNEL void recurrence_mma(const global scalar* restrict query_elements, const g
       }
       if (item < TOKENS) shared = shared_decay(&on, args, place, of_head, next + item, stop);
     }
-    bool odd = wild || tile_is_odd(tile, RECUR_MMA_VALUE_BYTES, item) ||
-               tile_is_odd(tile + RECUR_MMA_KEYS, RECUR_MMA_KEY_BYTES, item);
+    bool odd = wild || tile_is_odd(tile, VALUE_PITCH, 2 * COLUMNS, item) ||
+               tile_is_odd(tile + RECUR_MMA_KEYS, KEY_PITCH, 2 * KEY_DIM, item);
 #if RECUR_OUTPUTS
-    odd = odd || tile_is_odd(tile + RECUR_MMA_QUERIES, RECUR_MMA_KEY_BYTES, item);
+    odd = odd || tile_is_odd(tile + RECUR_MMA_QUERIES, KEY_PITCH, 2 * KEY_DIM, item);
 #endif
 #if DTYPE == DTYPE_F16
     odd = odd || too_large(state);

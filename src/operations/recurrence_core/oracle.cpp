@@ -60,10 +60,10 @@ struct RecurrenceOracle::States {
 // times the scale, an output may lose what its query (times the state before the chunk), that state
 // (times the query), a weight (times its value), and the query and keys of a weight do.
 struct RecurrenceOracle::Lost {
-  std::vector<double> most;                // of the state's size, so far
-  std::vector<double> states;              // |key| + |value|, added up, of each element of the state
-  std::vector<double> products;            // |key| |value|, likewise
-  std::vector<double> values;              // |value|, likewise, of each column
+  std::vector<double> most;      // of the state's size, so far
+  std::vector<double> states;    // |key| + |value|, added up, of each element of the state
+  std::vector<double> products;  // |key| |value|, likewise
+  std::vector<double> values;    // |value|, likewise, of each column
 
   Lost(const States& states_before, std::size_t columns)
       : most(states_before.size), states(most.size()), products(most.size()), values(columns) {}
@@ -79,7 +79,8 @@ struct RecurrenceOracle::Lost {
   }
   // Of an output's share of a key dim, and of all of them.
   double share(std::size_t at, double query) const {
-    return most[at] + products[at] + std::fabs(query) * (1 + values[at % values.size()] + states[at]);
+    return most[at] + products[at] +
+           std::fabs(query) * (1 + values[at % values.size()] + states[at]);
   }
 };
 
@@ -224,8 +225,7 @@ RecurrenceOracle::Forward RecurrenceOracle::forward(const Unit& unit, std::int64
       }
     }
     for (std::size_t v = 0; lost && v < width; ++v)
-      result.output.bounds[place + v] +=
-          factor_lost_ * std::fabs(call_.scale) * lost->values[v];
+      result.output.bounds[place + v] += factor_lost_ * std::fabs(call_.scale) * lost->values[v];
   }
   for (std::size_t at = 0; lost && at < states.error.size(); ++at)
     states.error[at] += factor_lost_ * lost->states[at];

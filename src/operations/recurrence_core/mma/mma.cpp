@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVIDIA's GPUs from sm_80 on through OpenCL: chunks of 16 tokens by mma.sync, a state in registers.
+// NVIDIA's GPUs from sm_80 on through OpenCL: chunks of 16 tokens by mma.sync, a state in
+// registers.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -124,6 +125,9 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   if (geometry.local_bytes > held)
     return "needs " + std::to_string(geometry.local_bytes) +
            " bytes of work-group memory, and has " + std::to_string(held);
+  if (spans_of(config) > 1 && call_of(problem).in_place)
+    return "takes sequences in spans where no state is changed in place, for all spans may read "
+           "what the last one would write";
   if (span_bytes(problem, config) >= std::uint64_t{1} << 33)
     return "counts scratch memory to 2^33 bytes, and the call takes more";
   return rejects_recurrence(problem, profile);
@@ -140,13 +144,12 @@ Config make_config(const Problem& problem, const DeviceProfile& profile, const C
       static_cast<std::uint32_t>(std::min<std::int64_t>(cut.columns, call.value_dim));
   Config config{{"WG_X", 2 * columns}, {"TOKENS", cut.tokens}, {"STAGES", cut.stages}};
   const std::int64_t units = std::max<std::int64_t>(units_of(call, columns), 1);
-  const std::int64_t wanted =
-      std::int64_t{cut.busy} * kernel::compute_units_of(profile) / units;
+  const std::int64_t wanted = std::int64_t{cut.busy} * kernel::compute_units_of(profile) / units;
   // Spans of eight blocks and more.
   const std::int64_t most = call.tokens /
                             std::max<std::int64_t>(call.packed ? call.sequences : 1, 1) /
                             (std::int64_t{8} * cut.tokens);
-  const std::int64_t spans = std::min({wanted, most, std::int64_t{kMostSpans}});
+  const std::int64_t spans = call.in_place ? 1 : std::min({wanted, most, std::int64_t{kMostSpans}});
   config.set("SPANS", static_cast<std::uint32_t>(std::max<std::int64_t>(spans, 1)));
   return config;
 }
