@@ -15,6 +15,7 @@
 #define ARGS(name) (args.name)
 #define SPACE(i) space[i]
 #define RECUR_BARRIER() barrier()
+#define RECUR_PRECISE precise
 // Below -104 nothing of a float is left; functions of devices need not say so. NaN stays NaN.
 #define RECUR_EXP(x) mix(exp(x), vec4(0.0), lessThan(x, vec4(-104.0)))
 
@@ -30,7 +31,8 @@ vec4 recur_first(vec4 row, vec4 x) {
 vec4 recur_rest(vec4 row, vec4 x) {
   if (!any(greaterThan(x, vec4(RECUR_MOST_DECAY)))) return row;
   const vec4 factor = mix(vec4(1.0), exp(recur_share(x)), greaterThan(x, vec4(RECUR_MOST_DECAY)));
-  return row * factor * factor;
+  precise vec4 grown = row * factor;
+  return grown * factor;
 }
 #define SUMS(i) sums[i]
 #define SCRATCH(i) scratch[i]
