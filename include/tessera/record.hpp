@@ -346,7 +346,7 @@ struct Expectation {
 // How a result was computed, as far as its bounds depend on it.
 struct Arithmetic {
   Backend backend = Backend::kHost;
-  bool rounds_factors = false;  // as Variant::rounds_factors
+  bool rounds_factors = false;  // as Variant::rounds_factors, of calls that the variant makes, too
   friend bool operator==(const Arithmetic&, const Arithmetic&) = default;
 };
 
