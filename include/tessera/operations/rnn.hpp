@@ -27,8 +27,9 @@
 // again. The operations, for one layer, are rnn, lstm and gru and those with _backward.
 //
 // Dtypes: f32, f16 or bf16, the same for all operands. Numerics: products, gates and states between
-// tokens in float, one rounding to nearest even of each result. NaN and infinities stay in their
-// batch entry, but for gradients of weights. The same library, driver, device, configuration and
+// tokens in float, one rounding to nearest even of each result. Of f16 and bf16 the variant mma
+// multiplies h rounded to that type with weight_hh, but for precision = Precision::kHighest. NaN
+// and infinities stay in their batch entry, but for gradients of weights. The same library, driver, device, configuration and
 // inputs give the same bits.
 //
 // Errors: InvalidArgument for shapes, dtypes and options that contradict this, Unsupported where no
