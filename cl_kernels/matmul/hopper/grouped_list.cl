@@ -40,7 +40,8 @@ KERNEL void grouped_hopper_list(const global int* restrict sizes, global uint4* 
   local uchar map_memory[(WG_X + GROUPED_MAPS) * TENSOR_MAP_BYTES] __attribute__((aligned(128)));
   const uint memory = LOCAL_ADDRESS(map_memory);
   global uint* maps = (global uint*)list + args.product.maps;
-  if (LOCAL_ID_X < GROUPED_MAPS)
+  // A result of any place has none: its strides may be such as no map can hold.
+  if (LOCAL_ID_X < (RESULT == HOPPER_ANY_RESULT ? GROUPED_MAPS - 1 : GROUPED_MAPS))
     make_map(LOCAL_ID_X, a, b, result, 0, &args.product, memory + LOCAL_ID_X * TENSOR_MAP_BYTES,
              maps + LOCAL_ID_X * HOPPER_MAP_FLOATS);
   {

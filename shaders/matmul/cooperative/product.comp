@@ -121,12 +121,13 @@ void main() {
   }
   barrier();
   const uint own = gl_SubgroupID * COOPERATIVE_OWN_AREA;
-  // One round of code for all, for what follows is long; matrices can't be looked up.
+  // One round of code for all, for what follows is long. Matrices are never looked up, not even by a number that is compared
+  // with a constant, for then NVIDIA's driver keeps all of them in memory: the first ones are stored, the others move up.
   [[dont_unroll]] for (uint round = 0u; round < COOPERATIVE_ROW_TILES; ++round) {
-    [[unroll]] for (uint i = 0u; i < COOPERATIVE_ROW_TILES * COOPERATIVE_COLUMN_TILES; ++i) {
-      if (i / COOPERATIVE_COLUMN_TILES == round)
-        coopMatStore(sum[i], memory, own + i % COOPERATIVE_COLUMN_TILES * MATRIX_N / 4u, COOPERATIVE_OWN_STRIDE, kRowMajor);
-    }
+    [[unroll]] for (uint i = 0u; i < COOPERATIVE_COLUMN_TILES; ++i)
+      coopMatStore(sum[i], memory, own + i * MATRIX_N / 4u, COOPERATIVE_OWN_STRIDE, kRowMajor);
+    [[unroll]] for (uint i = COOPERATIVE_COLUMN_TILES; i < COOPERATIVE_ROW_TILES * COOPERATIVE_COLUMN_TILES; ++i)
+      sum[i - COOPERATIVE_COLUMN_TILES] = sum[i];
     subgroupBarrier();
     [[dont_unroll]] for (uint at = lane; at < MATRIX_M * GROUP_N / 4u; at += LANES) {
       const uint line = at / (GROUP_N / 4u), vector = at % (GROUP_N / 4u);
