@@ -41,13 +41,21 @@ bool copies(const abi::MatmulView& view, DType dtype, std::uint32_t rows, std::u
   return view.offset % multiple == 0 && (groups <= 1 || view.batch2 % multiple == 0);
 }
 
-bool takes(const Problem& problem, const GroupedStage& stage) {
+// Copies begin at multiples of 16 bytes along the contiguous axis; groups begin anywhere along the
+// ragged one.
+Refusal refuses(const Problem& problem, const GroupedStage& stage) {
   const auto product = grouped_product(problem, stage);
-  if (!product || product->is_empty() || product->k == 0) return true;
+  if (!product || product->is_empty() || product->k == 0) return std::nullopt;
   const abi::MatmulArgs args = matmul_arguments(problem, stage);
-  return product->dtypes[kLeft] == problem.dtype && product->dtypes[kRight] == problem.dtype &&
-         copies(args.a, problem.dtype, args.m, args.k, 1) &&
-         copies(args.b, problem.dtype, args.k, args.n, stage.over_terms ? 1 : args.batches);
+  if (product->dtypes[kLeft] != problem.dtype || product->dtypes[kRight] != problem.dtype ||
+      !copies(args.a, problem.dtype, args.m, args.k, 1) ||
+      !copies(args.b, problem.dtype, args.k, args.n, stage.over_terms ? 1 : args.batches))
+    return "takes operands of one type of 16 bits that are contiguous along an axis, with offsets "
+           "and strides that are multiples of 16 bytes";
+  const bool ragged =
+      stage.over_terms ? args.a.column == 1 || args.b.row == 1 : args.a.column != 1;
+  if (ragged) return "takes no operands that are contiguous along the axis that groups share";
+  return std::nullopt;
 }
 
 std::uint32_t result_of(const Problem& problem, const GroupedStage& stage) {
@@ -179,10 +187,7 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   for (const GroupedStage& stage : grouped_stages(call.slots)) {
     const auto product = grouped_product(problem, stage);
     if (!product) continue;
-    if (!takes(problem, stage))
-      return "takes operands of one type of 16 bits that are contiguous along an axis, with "
-             "offsets "
-             "and strides that are multiples of 16 bytes";
+    if (Refusal no = refuses(problem, stage)) return no;
     if (tiles_of(problem, stage, *product, block_n) >= std::uint64_t{1} << 31)
       return "counts tiles to 2^31";
   }
