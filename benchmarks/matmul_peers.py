@@ -40,6 +40,7 @@ class Case:
     bias: bool = False
     residual: bool = False
     blocks: bool = False  # scales of 1 x 128 and 128 x 128
+    operation: str = "matmul"
 
     @property
     def name(self) -> str:
@@ -117,7 +118,7 @@ def cpu_cases() -> list:
 def tessera_rows(arguments, dtype: str, options: tuple, cases: list) -> dict:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "bench.json"
-        command = [arguments.tessera, "bench", "matmul", "--device", arguments.device, "--dtype", dtype,
+        command = [arguments.tessera, "bench", cases[0].operation, "--device", arguments.device, "--dtype", dtype,
                    "--min-time", str(arguments.min_time), "--json", str(file)]
         if arguments.variant:
             command += ["--variant", arguments.variant]
@@ -225,8 +226,7 @@ def line(case: Case, rows: list, theirs: list, plain: float | None) -> str:
             f"({min(theirs) / max(all_ours):.2f} to {max(theirs) / min(all_ours):.2f}){over}")
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def add_options(parser) -> None:
     parser.add_argument("tessera", help="the tessera program")
     parser.add_argument("--device", default="opencl:nvidia", help="of Tessera (default: opencl:nvidia)")
     parser.add_argument("--dtype", choices=["f32", "f16", "bf16", "e4m3fn", "i8"], help="only rows of these factors")
@@ -235,21 +235,23 @@ def main() -> int:
     parser.add_argument("--only", default="", help="only cases whose names match this: parts of names, with commas between")
     parser.add_argument("--min-time", type=float, default=0.3, help="seconds for each measurement")
     parser.add_argument("--rounds", type=int, default=3)
-    arguments = parser.parse_args()
-    on_gpu = "cpu" not in arguments.device and "llvmpipe" not in arguments.device
-    cases = [case for case in (gpu_cases() if on_gpu else cpu_cases())
+
+
+def compare(arguments, all_cases: list, peer, on_gpu: bool) -> int:
+    """Times those of the cases that are asked for, beside a peer of this class."""
+    cases = [case for case in all_cases
              if any(part in case.name for part in arguments.only.split(",")) and arguments.dtype in (None, case.dtype)]
     try:
-        torch = PyTorch(arguments, on_gpu)
+        torch = peer(arguments, on_gpu)
     except Exception as error:  # an ImportError, or no GPU
         print(f"PyTorch can't be timed: {type(error).__name__}: {error}")
         return 1
     print(f"{torch.version}, Tessera on {arguments.device}; x = times as long as Tessera, from worst to best", flush=True)
     plains: dict = {}
-    for dtype, options in dict.fromkeys((case.dtype, case.options) for case in cases):
-        chosen = [case for case in cases if (case.dtype, case.options) == (dtype, options)]
-        rounds = [(tessera_rows(arguments, dtype, options, chosen), {case: torch.seconds(case) for case in chosen})
-                  for _ in range(arguments.rounds)]
+    for kind in dict.fromkeys((case.operation, case.dtype, case.options) for case in cases):
+        chosen = [case for case in cases if (case.operation, case.dtype, case.options) == kind]
+        rounds = [(tessera_rows(arguments, chosen[0].dtype, chosen[0].options, chosen),
+                   {case: torch.seconds(case) for case in chosen}) for _ in range(arguments.rounds)]
         for case in chosen:
             rows = [ours[case] for ours, _ in rounds]
             if case == case.plain and not any(row.get("error_occurred") for row in rows):
@@ -257,6 +259,18 @@ def main() -> int:
             plain = None if case == case.plain or case.blocks else plains.get(case.plain)
             print(line(case, rows, [theirs[case] for _, theirs in rounds], plain), flush=True)
     return 0
+
+
+def is_gpu(device: str) -> bool:
+    return "cpu" not in device and "llvmpipe" not in device
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_options(parser)
+    arguments = parser.parse_args()
+    on_gpu = is_gpu(arguments.device)
+    return compare(arguments, gpu_cases() if on_gpu else cpu_cases(), PyTorch, on_gpu)
 
 
 if __name__ == "__main__":

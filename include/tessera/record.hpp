@@ -58,6 +58,9 @@ struct Operand {
   std::string shape{};          // "[batch, q_len, heads, head_dim]"
   std::vector<DType> dtypes{};  // that this operand may have
   std::string doc{};
+  // An optional operand that kernels find in place of this one where a call has that and not this:
+  // a state that is changed in place, for those that read one and write another.
+  std::string stand_in{};
 };
 
 struct OptionInfo {
@@ -343,7 +346,7 @@ struct Expectation {
 // How a result was computed, as far as its bounds depend on it.
 struct Arithmetic {
   Backend backend = Backend::kHost;
-  bool rounds_factors = false;  // as Variant::rounds_factors
+  bool rounds_factors = false;  // as Variant::rounds_factors, of calls that the variant makes, too
   friend bool operator==(const Arithmetic&, const Arithmetic&) = default;
 };
 

@@ -114,6 +114,11 @@ void check_operation(const Operation& operation) {
     require(names.insert(operand.name).second, who,
             "two operands are called '" + operand.name + "'");
   }
+  for (const Operand& operand : operation.operands) {
+    require(
+        operand.stand_in.empty() || has_operand(operation, operand.stand_in), who,
+        "'" + operand.name + "' has an unknown operand '" + operand.stand_in + "' as its stand-in");
+  }
   check_errors(operation);
   check_types(operation);
   std::set<std::string> variants;

@@ -55,4 +55,11 @@ Problem problem_of(const CallStep& call, const Problem& caller) {
   return problem;
 }
 
+std::size_t bound_slot(const Problem& problem, std::size_t slot) {
+  const std::string& stand_in = problem.operation->operands[slot].stand_in;
+  if (stand_in.empty() || problem.has(slot)) return slot;
+  const std::size_t other = problem.operation->slot(stand_in);
+  return problem.has(other) ? other : slot;
+}
+
 }  // namespace tessera::kernel

@@ -32,4 +32,8 @@ std::vector<ResolvedStep> steps_of(const Variant& variant, const Problem& proble
 // The problem of a call that a variant makes for `caller`, whose precision it inherits.
 Problem problem_of(const CallStep& call, const Problem& caller);
 
+// The operand that a kernel which binds `slot` finds there: itself or, where the call has it
+// instead, its Operand::stand_in.
+std::size_t bound_slot(const Problem& problem, std::size_t slot);
+
 }  // namespace tessera::kernel

@@ -46,6 +46,7 @@ class Planner {
       throw Unsupported(operation.name + "." + variant->name + "{" + choice.config.to_string() +
                         "}: " + *no);
     }
+    plan_.rounds_factors = plan_.rounds_factors || variant->rounds_factors;
     reserve_scratch(*problem, *variant, choice.config, depth);
     const std::uint32_t first_error = told_at.value_or(plan_.error_words);
     if (!told_at && !operation.errors.empty()) {
@@ -94,7 +95,7 @@ class Planner {
     if (slot == kScratch) return {Binding::Kind::kScratch, call.depth};
     if (slot == kErrors) return {Binding::Kind::kErrors};
     if (slot == kNoOperand) return {};
-    return call.operands[slot];
+    return call.operands[kernel::bound_slot(*call.problem, slot)];
   }
 
   void add_launch(Call& call, const kernel::ResolvedStep& step) {

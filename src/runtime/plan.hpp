@@ -48,7 +48,8 @@ struct Plan {
   std::vector<std::uint64_t> scratch_bytes;  // of the call, of the calls that it makes, and so on
   std::vector<ErrorRange> errors;            // in the order of launches
   std::uint32_t error_words = 0;
-  bool in_parts = false;  // launches may be made in parts
+  bool in_parts = false;        // launches may be made in parts
+  bool rounds_factors = false;  // Variant::rounds_factors, of calls that the variant makes, too
   std::shared_ptr<const Execution> execution;
 };
 

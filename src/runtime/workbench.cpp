@@ -177,12 +177,10 @@ std::vector<HostTensor> Workbench::tensors_before() {
 }
 
 std::span<const Expectation> Workbench::expectations(const Plan& plan) {
-  const Variant* variant = problem_.operation->find_variant(plan.execution->choice.variant);
-  // Null: the reference. What was asked for counts, whatever was chosen.
+  // What was asked for counts, whatever was chosen.
   const bool may_round = plan.problem.precision != Precision::kHighest;
-  const Arithmetic arithmetic{
-      .backend = context_.profile().backend,
-      .rounds_factors = may_round && variant != nullptr && variant->rounds_factors};
+  const Arithmetic arithmetic{.backend = context_.profile().backend,
+                              .rounds_factors = may_round && plan.rounds_factors};
   for (const auto& [known, expected] : expectations_) {
     if (known == arithmetic) return expected;
   }

@@ -32,7 +32,8 @@ Values run_reference(const Problem& problem, const Values& inputs) {
   Values outputs;
   for (std::size_t slot = 0; slot < tensors.size(); ++slot) {
     const std::string& name = operation.operands[slot].name;
-    if (problem.has(slot) && !inputs.contains(name)) outputs[name] = tensors[slot].read();
+    if (problem.has(slot) && is_written(operation.operands[slot].role))
+      outputs[name] = tensors[slot].read();
   }
   return outputs;
 }

@@ -18,21 +18,13 @@ typedef struct {
 #define TABLE_VALUE(n) (paging->tables[n])
 #include "operations/attention_core/core/pages.h"
 
-// The largest of a number of each item. Nobody may use `shared` before the next barrier.
-INLINE int largest_of_group(local int* shared, int own) {
-  int largest = own;
-  barrier(CLK_LOCAL_MEM_FENCE);
-  shared[get_local_id(0)] = own;
-  barrier(CLK_LOCAL_MEM_FENCE);
-  for (uint i = 0; i < WG_X; ++i) largest = max(largest, shared[i]);
-  return largest;
-}
+#define PAGES_AT_ONCE 8  // loads of an item under way
 
 KERNEL void attention_pages(global int4* restrict scratch, const global int* restrict block_tables,
                             const global int* restrict lengths, const global int* restrict begins,
                             const global int* restrict num_seqs, volatile global uint* errors,
                             const struct AttentionPagesArgs a) {
-  local int shared[WG_X];
+  local int missing;
   const Paging paging_operands = {&a.pages, block_tables}, *paging = &paging_operands;
   const int sequence = get_group_id(0), item = get_local_id(0), rows = (int)a.rows;
   const int capacity = (int)(a.per_sequence * a.pages.page_size);
@@ -55,13 +47,20 @@ KERNEL void attention_pages(global int4* restrict scratch, const global int* res
   const int pages = (keys + (int)a.pages.page_size - 1) / (int)a.pages.page_size;
   // Pages in front of the window of the first row may have been given to others.
   const int first_seen = a.band_low > INDEX_MIN ? max(0, keys - (end - begin) + a.band_low) : 0;
-  int missing = 0;
-  for (int n = first_seen / (int)a.pages.page_size + item; n < pages; n += WG_X) {
-    if (page_in_table(paging, sequence, n) < a.pages.pages) continue;
-    missing = 1;
-    raise_error(errors, a.errors, PAGES_OUTSIDE_POOL, (ulong)sequence * a.per_sequence + n);
+  if (item == 0) missing = 0;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (int first = first_seen / (int)a.pages.page_size + item; first < pages; first += PAGES_AT_ONCE * WG_X) {
+    uint page[PAGES_AT_ONCE];  // numbers past the last one repeat it
+    UNROLL for (int i = 0; i < PAGES_AT_ONCE; ++i)
+      page[i] = page_in_table(paging, sequence, min(first + i * WG_X, pages - 1));
+    UNROLL for (int i = 0; i < PAGES_AT_ONCE; ++i) {
+      if (page[i] < a.pages.pages || first + i * WG_X >= pages) continue;
+      atomic_or(&missing, 1);
+      raise_error(errors, a.errors, PAGES_OUTSIDE_POOL, (ulong)sequence * a.per_sequence + first + i * WG_X);
+    }
   }
-  const bool hides = largest_of_group(shared, missing) != 0;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  const bool hides = missing != 0;
 
   for (int row = begin + item; row < end; row += WG_X) {
     const int position = row - begin + keys - (end - begin), last = min(keys, position + 1);

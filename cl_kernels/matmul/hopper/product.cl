@@ -15,15 +15,7 @@
 #include "abi/storage.h"
 #define WHOLE_SUMS (DTYPE == DTYPE_I8)
 #include "matmul/hopper/work.clh"
-#include "lib/hopper/copies.clh"
-#if WHOLE_SUMS
-#define WGMMA_KIND "k32.s32.s8.s8"
-#elif DTYPE == DTYPE_BF16
-#define WGMMA_TYPE "bf16"
-#else
-#define WGMMA_TYPE "f16"
-#endif
-#include "lib/hopper/wgmma.clh"
+#include "matmul/hopper/multiply.clh"
 #include "matmul/hopper/maps.clh"
 #if RESULT == HOPPER_ANY_RESULT
 #define MATMUL_SCALES WHOLE_SUMS
@@ -35,83 +27,16 @@
 #define MATRIX ((FEATURES & MATMUL_GATE) != 0 ? gate : residual)
 #define MAPS (RESULT == HOPPER_ANY_RESULT ? 2 : (FEATURES & (MATMUL_GATE | MATMUL_RESIDUAL)) == 0 ? 3 : 4)
 
-// From 32 bytes of terms to the next, in units of 16 bytes.
-#define A_STEP ((A_BY_TERMS ? 32 : 2048) / 16)
-#define B_STEP ((B_BY_TERMS ? 32 : 2048) / 16)
-// Macros expand the number of columns first.
-#if WHOLE_SUMS
-#define SUM int
-#define IN "+r"
-#define OUT "=r"
-#define MULTIPLY(n, scale, constraint, a_at, b_at) WGMMA_BEHIND_(n, scale, constraint, sum, a_at, b_at)
-#else
-#if A_BY_TERMS && B_BY_TERMS
-#define TURNED "0, 0"
-#elif A_BY_TERMS
-#define TURNED "0, 1"
-#elif B_BY_TERMS
-#define TURNED "1, 0"
-#else
-#define TURNED "1, 1"
-#endif
-#define SUM float
-#define IN "+f"
-#define OUT "=f"
-#define MULTIPLY(n, scale, constraint, a_at, b_at) WGMMA_SS_(n, scale, TURNED, constraint, sum, a_at, b_at)
-#endif
-#define WAIT_FOR_SUMS(n) WGMMA_WAIT_AS_(n, 0, IN, sum)
-#define ISSUE(scale, constraint)                                                          \
-  do {                                                                                    \
-    const ulong a_at = a_tiles + stage * (HOPPER_STAGE_BYTES / 16);                       \
-    const ulong b_at = b_tiles + stage * (HOPPER_STAGE_BYTES / 16);                       \
-    WGMMA_FENCE();                                                                        \
-    MULTIPLY(BLOCK_N, scale, constraint, a_at, b_at);                                     \
-    UNROLL for (int i = 1; i < 4; ++i) MULTIPLY(BLOCK_N, "1", IN, a_at + i * A_STEP, b_at + i * B_STEP); \
-    WGMMA_COMMIT();                                                                       \
-    PTX("//@ wgmma.wait_group.sync.aligned 0;");                                          \
-    if (lane == 0) barrier_arrive(FREE(stage));                                           \
-    if (++stage == STAGES) stage = 0, parity ^= 1;                                        \
-  } while (0)
-
-#define FULL(i) (barriers + 8 * (i))
-#define FREE(i) (barriers + 8 * (STAGES + (i)))
 #define MATRIX_FULL(i) (barriers + 8 * (2 * STAGES + (i)))  // of a warpgroup
-
-#if WHOLE_SUMS
-#define WORD_OF_SUM(x) ((uint)(x))
-#else
-#define WORD_OF_SUM(x) as_uint(x)
-#endif
-#define STORE_IN_ROUND(its_round, at, x, y)                                                                           \
-  asm volatile("{ .reg .pred p; setp.eq.s32 p, %3, %4; @p st.shared.v2.b32 [%0], {%1, %2}; }" ::"r"(at),              \
-               "r"(WORD_OF_SUM(x)), "r"(WORD_OF_SUM(y)), "r"(its_round), "r"(round)                                   \
-               : "memory")
 
 INLINE void copy_tiles(const struct MatmulArgs* args, const global uchar* maps, uint memory, uint barriers, int total) {
   int stage = 0;
   uint parity = 1;
   for (int number = (int)get_group_id(0); number < total; number += (int)get_num_groups(0)) {
     const Work work = work_of(args, number);
-    const int a_inner = args->a.batch2 != 0 ? work.inner : 0, a_outer = args->a.batch1 != 0 ? work.outer : 0;
-    const int b_inner = args->b.batch2 != 0 ? work.inner : 0, b_outer = args->b.batch1 != 0 ? work.outer : 0;
     for (int step = work.first; step < work.last; ++step) {
-      const uint a_to = memory + stage * HOPPER_STAGE_BYTES, b_to = a_to + HOPPER_A_BYTES;
-      const int term = step * TERMS;
       barrier_wait(FREE(stage), parity);
-      barrier_expect(FULL(stage), HOPPER_STAGE_BYTES);
-      if (A_BY_TERMS) {
-        tensor_load(a_to, maps, term, a_inner, work.row, a_outer, FULL(stage));
-      } else {
-        UNROLL for (int i = 0; i < HOPPER_ROWS / 64; ++i)
-          tensor_load(a_to + i * HOPPER_BLOCK_BYTES, maps, work.row + 64 * i, a_inner, term, a_outer, FULL(stage));
-      }
-      if (B_BY_TERMS) {
-        tensor_load(b_to, maps + 128, term, b_inner, work.column, b_outer, FULL(stage));
-      } else {
-        UNROLL for (int i = 0; i < BLOCK_N / 64; ++i)
-          tensor_load(b_to + i * HOPPER_BLOCK_BYTES, maps + 128, work.column + 64 * i, b_inner, term, b_outer,
-                      FULL(stage));
-      }
+      copy_stage(args, maps, maps + TENSOR_MAP_BYTES, &work, step * TERMS, memory + stage * HOPPER_STAGE_BYTES, FULL(stage));
       if (++stage == STAGES) stage = 0, parity ^= 1;
     }
   }
@@ -185,22 +110,13 @@ KERNEL void matmul_hopper(const global uchar* a, const global uchar* b, global f
 #if RESULT != HOPPER_ANY_RESULT
     STORE_DIRECTLY();
 #else
-    // 64 columns at a time as floats, rows of 16 vectors whose places are exchanged by twice the row's number. One round of
-    // code for all columns: sums can't be looked up, and read under a branch they would stop the matrix unit, so every
-    // round has the stores of all, and a predicate.
     ROLLED for (int round = 0; round < BLOCK_N / 64; ++round) {
       const uint to = own + round % 2 * HOPPER_BUFFER_BYTES;
-      const int own_row = warp * 16 + lane / 4;
-      UNROLL for (int j = 0; j < BLOCK_N / 2; j += 4) {
-        const int i = j / 4 % 8;
-        const uint at = to + own_row * 256 + ((2 * i + lane % 4 / 2) ^ (2 * (own_row % 8))) * 16 + lane % 2 * 8;
-        STORE_IN_ROUND(j / 32, at, sum[j], sum[j + 1]);
-        STORE_IN_ROUND(j / 32, at + 8 * 256, sum[j + 2], sum[j + 3]);
-      }
+      STORE_SUMS_OF_ROUND(to)
       GROUP_SYNC(1 + warpgroup, 128);
       ROLLED for (int i = t; i < 64 * 16; i += 128) {
         const int local_row = i / 16, vector = i % 16;
-        const uint4 words = load_local4(to + local_row * 256 + (vector ^ (2 * (local_row % 8))) * 16);
+        const uint4 words = load_sums(to, local_row, vector);
         const uint row = (uint)(row0 + local_row), column = (uint)(work.column + 64 * round + 4 * vector);
         if (row >= args.m || column >= args.n) continue;
         if (args.splits > 1) {

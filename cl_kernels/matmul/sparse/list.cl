@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What     The blocks of a sparse product, in the order of the results that they are of, and where they lie in operands.
-// Who      One work-group. Item i takes blocks i, i + WG_X, …, and results in the same way.
-// Memory   The indices three times, 16 bytes for each result and 12 for each block.
+// Who      One work-group. Item i takes blocks i, i + WG_X, …, and results in the same way; WG_X blocks find their places at once.
+// Memory   The indices twice, 20 bytes for each result and 8 for each block.
 // Numerics Whole numbers. Blocks outside, and those that the mask leaves out, are of no result.
 // Assumes  Operands below 2^31 elements.
 #include "lib/bytes.clh"
@@ -24,5 +24,5 @@
 KERNEL void sparse_list(const global int* restrict indices, const global uchar* restrict mask, global uint4* list,
                         volatile global uint* errors, const struct SparseListArgs args) {
   local uint space[2 * WG_X];
-#include "operations/sparse_core/sparse/list.h"
+#include "operations/sparse_core/list.h"
 }

@@ -30,6 +30,9 @@ typedef struct tessera_recurrent_call {
   const tessera_tensor* gv;
   /* optional, [sequences, heads, key_dim, value_dim]: 0 where it is left out */
   const tessera_tensor* initial_state;
+  /* optional, in-out, [sequences, heads, key_dim, value_dim]: the state before the first token,
+     which becomes that after the last; in place of initial_state and final_state */
+  const tessera_tensor* state;
   /* optional, [sequences + 1]: sequence s is tokens cu_seqlens[s] to cu_seqlens[s + 1] - 1 of
      batch entry 0 */
   const tessera_tensor* cu_seqlens;
@@ -58,6 +61,7 @@ static inline tessera_status tessera_recurrent(const tessera_context* context,
       {"gk", call->gk, 0},
       {"gv", call->gv, 0},
       {"initial_state", call->initial_state, 0},
+      {"state", call->state, 0},
       {"cu_seqlens", call->cu_seqlens, 0},
   };
   const tessera_output outputs[] = {
@@ -71,7 +75,7 @@ static inline tessera_status tessera_recurrent(const tessera_context* context,
   };
   const tessera_call generic = {sizeof(tessera_call),
       "recurrent",
-      operands, 9,
+      operands, 10,
       options, 3,
       outputs, 2,
       0, stream};

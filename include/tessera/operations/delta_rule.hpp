@@ -49,6 +49,7 @@ namespace tessera {
 // Tensors that are left out are not part of the call.
 struct DeltaRuleOptions {
   Tensor initial_state{};
+  Tensor state{};  // changed in place, in place of initial_state and final_state
   Tensor cu_seqlens{};
   bool reverse = false;
   std::optional<float> softmax_scale{};  // default key_dim^-1/2

@@ -23,6 +23,7 @@ namespace tessera {
 struct GlaOptions {
   Tensor g{}, g_gamma{};
   Tensor initial_state{};
+  Tensor state{};  // changed in place, in place of initial_state and final_state
   Tensor cu_seqlens{};
   bool reverse = false;
   std::optional<float> softmax_scale{};  // default key_dim^-1/2

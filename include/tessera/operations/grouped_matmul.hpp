@@ -39,8 +39,9 @@
 // alone i32; gradients have that of their operand, grad_existing_out that of grad_output. Products
 // and sums in float, terms in order, one rounding to nearest even at the end: the same bits every
 // time. Sums of i8 are exact, in 32 bits, for k (transposed: m) below 2^17; an output of i32 is the
-// sums as they are, with no scales, and of transposed_grouped_matmul with no existing_out. No
-// variant uses matrix units.
+// sums as they are, with no scales, and of transposed_grouped_matmul with no existing_out. The
+// variant hopper multiplies f16 and bf16 by NVIDIA's wgmma, which adds up the terms of an
+// instruction, 16 of them, in an order and with roundings of its own; nothing else is rounded.
 //
 // Errors: InvalidArgument for shapes, dtypes and options that contradict this. A negative size
 // counts 0, and a group that goes beyond the last row is cut there; either is a DataError when the

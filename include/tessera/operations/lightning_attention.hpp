@@ -22,6 +22,7 @@ namespace tessera {
 struct LightningAttentionOptions {
   std::int64_t layer_idx = 0, num_layers = 1;  // 0 <= layer_idx < num_layers
   Tensor initial_state{};
+  Tensor state{};  // changed in place, in place of initial_state and final_state
   Tensor cu_seqlens{};
   bool reverse = false;
   std::optional<float> softmax_scale{};  // default key_dim^-1/2

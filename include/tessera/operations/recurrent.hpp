@@ -9,6 +9,9 @@
 // out counts 0. The state decays before the token joins it, and the output sees its own token.
 // H_(-1) is initial_state, or 0; final_state is the state after the last token. With reverse, time
 // runs from the last token of each sequence to its first: initial_state enters at the last token.
+// A call with `state`, which has neither of these, reads the state before the first token there and
+// leaves that after the last one in its place: decoding without a second copy of the states. Its
+// gradients are those of the call with that state as initial_state.
 //
 // Shapes: query, key, gk [batch, seq, heads, key_dim]; value, gv, output [batch, seq, heads,
 // value_dim]; g [batch, seq, heads], a number for a token and head, or [batch, seq, heads,
@@ -66,6 +69,7 @@ namespace tessera {
 struct RecurrentOptions {
   Tensor g{}, g_gamma{}, gk{}, gv{};
   Tensor initial_state{};
+  Tensor state{};  // changed in place, in place of initial_state and final_state
   Tensor cu_seqlens{};
   bool reverse = false;
   std::optional<float> softmax_scale{};  // default key_dim^-1/2
@@ -73,7 +77,7 @@ struct RecurrentOptions {
 
 struct RecurrentResult {
   Tensor output;       // [batch, seq, heads, value_dim], the dtype of query
-  Tensor final_state;  // [sequences, heads, key_dim, value_dim] f32
+  Tensor final_state;  // [sequences, heads, key_dim, value_dim] f32; `state` where a call has it
 };
 
 // Which gradients to compute, of the operands that the call has.

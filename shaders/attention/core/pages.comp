@@ -25,17 +25,9 @@ PUSH_ARGS(AttentionPagesArgs);
 #define TABLE_VALUE(n) (block_tables[n])
 #include "operations/attention_core/core/pages.h"
 
-shared int of_items[WG_X];
+shared int missing;
 
-// The largest of a number of each item.
-int largest_of_group(int own) {
-  int largest = own;
-  barrier();
-  of_items[gl_LocalInvocationID.x] = own;
-  barrier();
-  for (uint i = 0u; i < WG_X; ++i) largest = max(largest, of_items[i]);
-  return largest;
-}
+#define PAGES_AT_ONCE 8  // loads of an item under way
 
 #define RAISE(error, index) RAISE_ERROR(errors, args.errors, error, uint(index))
 
@@ -61,13 +53,20 @@ void main() {
   const int size = int(args.pages.page_size), pages = (keys + size - 1) / size;
   // Pages in front of the window of the first row may have been given to others.
   const int first_seen = args.band_low > INDEX_MIN ? max(0, keys - (end - begin) + args.band_low) : 0;
-  int missing = 0;
-  for (int n = first_seen / size + item; n < pages; n += step) {
-    if (page_in_table(uint(sequence), uint(n)) < args.pages.pages) continue;
-    missing = 1;
-    RAISE(PAGES_OUTSIDE_POOL, uint(sequence) * args.per_sequence + uint(n));
+  if (item == 0) missing = 0;
+  barrier();
+  for (int first = first_seen / size + item; first < pages; first += PAGES_AT_ONCE * step) {
+    uint page[PAGES_AT_ONCE];  // numbers past the last one repeat it
+    for (int i = 0; i < PAGES_AT_ONCE; ++i)
+      page[i] = page_in_table(uint(sequence), uint(min(first + i * step, pages - 1)));
+    for (int i = 0; i < PAGES_AT_ONCE; ++i) {
+      if (page[i] < args.pages.pages || first + i * step >= pages) continue;
+      atomicOr(missing, 1);
+      RAISE(PAGES_OUTSIDE_POOL, uint(sequence) * args.per_sequence + uint(first + i * step));
+    }
   }
-  const bool hides = largest_of_group(missing) != 0;
+  barrier();
+  const bool hides = missing != 0;
 
   for (int row = begin + item; row < end; row += step) {
     const int position = row - begin + keys - (end - begin), last = min(keys, position + 1);

@@ -31,5 +31,5 @@ PUSH_ARGS(SparseListArgs);
 shared uint space[2 * WG_X];
 
 void main() {
-#include "operations/sparse_core/sparse/list.h"
+#include "operations/sparse_core/list.h"
 }

@@ -15,6 +15,7 @@
 #define ARGS(name) (args.name)
 #define SPACE(i) space[i]
 #define RECUR_BARRIER() barrier()
+#define RECUR_PRECISE precise
 // Below -104 nothing of a float is left; functions of devices need not say so. NaN stays NaN.
 #define RECUR_EXP(x) mix(exp(x), vec4(0.0), lessThan(x, vec4(-104.0)))
 
@@ -25,12 +26,14 @@ vec4 recur_share(vec4 x) { return mix(min(0.5 * x, vec4(RECUR_LARGEST_SHARE)), x
 #define RECUR_FIRST(held) mix(held, vec4(1.0), lessThan(held, vec4(0.0)))
 #define RECUR_HALF(held) mix(vec4(1.0), exp(-(held)), lessThan(held, vec4(0.0)))
 vec4 recur_first(vec4 row, vec4 x) {
-  return row * mix(RECUR_EXP(x), vec4(1.0), greaterThan(x, vec4(RECUR_MOST_DECAY)));
+  precise vec4 first = row * mix(RECUR_EXP(x), vec4(1.0), greaterThan(x, vec4(RECUR_MOST_DECAY)));
+  return first;
 }
 vec4 recur_rest(vec4 row, vec4 x) {
   if (!any(greaterThan(x, vec4(RECUR_MOST_DECAY)))) return row;
   const vec4 factor = mix(vec4(1.0), exp(recur_share(x)), greaterThan(x, vec4(RECUR_MOST_DECAY)));
-  return row * factor * factor;
+  precise vec4 grown = row * factor, twice = grown * factor;
+  return twice;
 }
 #define SUMS(i) sums[i]
 #define SCRATCH(i) scratch[i]

@@ -280,11 +280,42 @@ std::uint32_t filling_splits(const Problem& problem, const DeviceProfile& profil
   return few ? static_cast<std::uint32_t>(std::min({wanted / have, most, std::uint64_t{64}})) : 1;
 }
 
+std::uint32_t splits_of_few_rows(const Problem& problem, const DeviceProfile& profile,
+                                 Dim3 groups) {
+  constexpr std::uint32_t kFew = 2, kMany = 16;                  // groups of a compute unit
+  constexpr std::uint32_t kShortSplit = 256, kLongSplit = 1024;  // keys
+  const std::uint32_t have = std::max(groups.x * groups.y * groups.z, 1U);
+  const std::uint32_t units = is_gpu(profile) ? kernel::compute_units_of(profile) : 1;
+  // Of packed sequences an average, which is rounded where it is compared.
+  const std::uint32_t keys =
+      narrow(keys_of_sequence(problem)) + (call_of(problem).packed ? kLongSplit / 2 : 0);
+  const std::uint32_t filled = std::min(ceil_div(kFew * units, have), keys / kShortSplit);
+  const std::uint32_t even = std::min(ceil_div(kMany * units, have), keys / kLongSplit);
+  return std::max({filled, even, 1U});
+}
+
 Refusal rejects_splits(const Problem& problem, const Config& config) {
   const std::int64_t pinned = call_of(problem).splits;
   if (pinned == 0 || pinned == splits_of(config)) return std::nullopt;
   return "SPLITS is " + std::to_string(splits_of(config)) + ", and num_splits of this call " +
          std::to_string(pinned);
+}
+
+Refusal rejects_far_keys(const Problem& problem) {
+  const AttentionProblem& call = call_of(problem);
+  const auto far = [&](const TensorSpec& spec, std::size_t axis) {
+    // A single row's stride is never used, and may be any.
+    const auto most = (std::int64_t{1} << 35) / static_cast<std::int64_t>(bits_of(spec.dtype));
+    return spec.shape[axis] > 1 && spec.strides[axis] >= most;
+  };
+  for (const auto& [slot, spec] : {std::pair{call.slots.key, key_rows(problem)},
+                                   std::pair{call.slots.value, value_rows(problem)}}) {
+    if (far(spec, 1) || (call.is_paged() && far(spec, 0))) {
+      return problem.operation->operands[slot].name + " " + spec.to_string() + " has " +
+             (far(spec, 1) ? "rows" : "pages") + " 2^32 bytes apart";
+    }
+  }
+  return std::nullopt;
 }
 
 Refusal rejects_long_offsets(const Problem& problem, const DeviceProfile& profile,

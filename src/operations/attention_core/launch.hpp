@@ -38,6 +38,9 @@ inline const Tunable kSplits{.id = 31, .name = "SPLITS", .fallback = 1, .launch_
 // pinned number where there is one. `groups` counts the work-groups of one split.
 std::uint32_t filling_splits(const Problem& problem, const DeviceProfile& profile, Dim3 groups,
                              std::uint32_t keys);
+// Of few rows: splits that fill the device, each long enough to be worth merging; and so many more
+// where keys abound that the groups that end last do not count. Measured on an H200.
+std::uint32_t splits_of_few_rows(const Problem& problem, const DeviceProfile& profile, Dim3 groups);
 // A pinned number of splits is no suggestion.
 Refusal rejects_splits(const Problem& problem, const Config& config);
 
@@ -138,6 +141,9 @@ bool folds_into_exponent(double factor);
 // The kernels count elements of operands and floats of the scratch buffer in 32 bits.
 Refusal rejects_long_offsets(const Problem& problem, const DeviceProfile& profile,
                              std::uint64_t scratch_bytes);
+
+// Of kernels that multiply rows and pages by their stride in bytes, 32 bits by 32 bits.
+Refusal rejects_far_keys(const Problem& problem);
 
 // What a work-group of a device with Feature::kWgmma may have. OpenCL reports less: its number is
 // for local arguments.

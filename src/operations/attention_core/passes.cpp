@@ -136,6 +136,7 @@ Pass starts_pass(const AttentionSlots& slots, const Tiling& tiling) {
 
 Pass table_of_pages_pass(const AttentionSlots& slots, const Tiling& tiling) {
   Pass pass = helper_pass("pages");
+  pass.group_size = [](const Config&) { return Dim3{kListItems, 1, 1}; };
   pass.axes = {};
   pass.bindings = {kScratch, slots.block_tables, slots.context_lens,
                    kScratch, slots.num_seqs,     kErrors};

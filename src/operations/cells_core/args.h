@@ -74,6 +74,8 @@ struct CellBeginArgs {
   u32 cell;   // [directions, batch, hidden]
   u32 carry;  // [directions, batch, outputs]
   u32 clean;  // counts elements of `type`
+  u32 zeros;  // where a way wants some, and
+  u32 zero_count;
 };
 
 struct CellStepArgs {

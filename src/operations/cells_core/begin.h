@@ -69,6 +69,8 @@ if (CELL_HAS(CELL_BACKWARD)) {
   }
 }
 
+for (u32 i = first; i < ARGS(zero_count); i += pace) SCRATCH(ARGS(zeros) + i) = 0.0f;
+
 if (CELL_HAS(CELL_CLEANS)) {
   const u32 inputs = ARGS(inputs), tokens = ARGS(tokens);
   for (u32 i = first; i < batch * tokens * inputs; i += pace) {

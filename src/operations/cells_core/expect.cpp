@@ -61,8 +61,8 @@ struct Extent {
 
 class Gatherer {
  public:
-  Gatherer(const Problem& problem, std::span<HostTensor> tensors)
-      : call_(problem.as<CellProblem>()), oracle_(problem, tensors), gathered_(problem) {}
+  Gatherer(const Problem& problem, std::span<HostTensor> tensors, bool rounds_h)
+      : call_(problem.as<CellProblem>()), oracle_(problem, tensors, rounds_h), gathered_(problem) {}
 
   Gathered run(const Extent& extent) {
     for (std::int64_t direction = 0; direction < call_.directions; ++direction) {
@@ -192,7 +192,7 @@ Extent extent_of(const CellProblem& call, double max_flops) {
 
 void reference_cells(const Problem& problem, std::span<HostTensor> tensors) {
   const auto& call = problem.as<CellProblem>();
-  const Gathered gathered = Gatherer(problem, tensors).run({.steps = call.tokens});
+  const Gathered gathered = Gatherer(problem, tensors, false).run({.steps = call.tokens});
   for (const auto& [slot, output] : gathered.outputs()) {
     std::vector<double> values;
     values.reserve(output.elements.size());
@@ -214,9 +214,10 @@ std::vector<Raised> raises_cells(const Problem& problem, std::span<HostTensor> t
 }
 
 std::vector<Expectation> expect_cells(const Problem& problem, std::span<HostTensor> tensors,
-                                      double max_flops) {
+                                      const Arithmetic& arithmetic, double max_flops) {
   const auto& call = problem.as<CellProblem>();
-  const Gathered gathered = Gatherer(problem, tensors).run(extent_of(call, max_flops));
+  const Gathered gathered =
+      Gatherer(problem, tensors, arithmetic.rounds_factors).run(extent_of(call, max_flops));
   std::vector<Expectation> expected;
   for (const auto& [slot, output] : gathered.outputs()) {
     const DType dtype = problem.spec(slot).dtype;

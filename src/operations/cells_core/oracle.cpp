@@ -34,8 +34,11 @@ void add_to(Estimates& to, const Estimates& terms) {
 
 }  // namespace
 
-CellOracle::CellOracle(const Problem& problem, std::span<HostTensor> tensors)
-    : problem_(problem), call_(problem.as<CellProblem>()), tensors_(tensors) {
+CellOracle::CellOracle(const Problem& problem, std::span<HostTensor> tensors, bool rounds_h)
+    : problem_(problem),
+      call_(problem.as<CellProblem>()),
+      tensors_(tensors),
+      rounds_h_(rounds_h && bits_of(problem.dtype) < 32) {
   const CellSlots& slots = call_.slots;
   input_ = read(slots.input);
   weight_ih_ = read(slots.weight_ih);
@@ -104,7 +107,13 @@ StepValues CellOracle::step(const Path& path, std::int64_t step, const StepValue
   Estimates factors(at(call_.features));
   for (std::size_t i = 0; i < factors.size(); ++i) factors[i].value = x[i];
   Estimates a = multiply(ih_turned_.data() + first * call_.features, rows, factors);
-  Estimates b = multiply(hh_turned_.data() + first * call_.outputs, rows, before.h);
+  Estimates h = before.h;
+  for (Estimate& factor : h) {
+    if (!rounds_h_) break;
+    factor.variance += square(storage_unit(problem_.dtype) * factor.value) +
+                       square(smallest_number(problem_.dtype));
+  }
+  Estimates b = multiply(hh_turned_.data() + first * call_.outputs, rows, h);
   if (!bias_ih_.empty()) add_to(a, part(bias_ih_, first, rows));
   if (!bias_hh_.empty()) add_to(b, part(bias_hh_, first, rows));
   StepValues values;

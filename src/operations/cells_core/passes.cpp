@@ -345,7 +345,27 @@ std::vector<Pass> cell_passes(const CellSlots& slots, const std::string& file,
   return passes;
 }
 
+namespace {
+
+LaunchStep launch_of(const Problem& problem, const Config& config, const Stage& stage,
+                     std::int64_t step) {
+  return {.pass = step_name(stage), .args = arguments_of(problem, config, stage, step)};
+}
+
+}  // namespace
+
 std::vector<Step> cell_steps(const Problem& problem, const Config& config) {
+  const CellProblem& call = call_of(problem);
+  std::vector<Step> forward;
+  for (std::int64_t step = 0; step < std::max<std::int64_t>(call.tokens, 1); ++step) {
+    forward.push_back(launch_of(problem, config, {}, step));
+    if (call.projects) forward.push_back(launch_of(problem, config, {.projects = true}, step));
+  }
+  return cell_steps_with(problem, config, std::move(forward));
+}
+
+std::vector<Step> cell_steps_with(const Problem& problem, const Config& config,
+                                  std::vector<Step> forward) {
   const CellProblem& call = call_of(problem);
   std::vector<Step> steps;
   const auto begin = [&](bool backward) {
@@ -353,21 +373,15 @@ std::vector<Step> cell_steps(const Problem& problem, const Config& config) {
     if (call.projects)
       steps.push_back(LaunchStep{.pass = pass_name("pack", {.backward = backward})});
   };
-  const auto launch = [&](const Stage& stage, std::int64_t step) {
-    steps.push_back(
-        LaunchStep{.pass = step_name(stage), .args = arguments_of(problem, config, stage, step)});
-  };
   begin(false);
   if (call.rows() > 0) steps.push_back(input_product(problem));
-  for (std::int64_t step = 0; step < std::max<std::int64_t>(call.tokens, 1); ++step) {
-    launch({}, step);
-    if (call.projects) launch({.projects = true}, step);
-  }
+  for (Step& step : forward) steps.push_back(std::move(step));
   if (!call.slots.backward()) return steps;
   begin(true);
   for (std::int64_t step = call.tokens - 1; step >= -1; --step) {
-    if (call.projects) launch({.backward = true, .projects = true}, step);
-    launch({.backward = true}, step);
+    if (call.projects)
+      steps.push_back(launch_of(problem, config, {.backward = true, .projects = true}, step));
+    steps.push_back(launch_of(problem, config, {.backward = true}, step));
   }
   for (CallStep& product : gradient_products(problem)) steps.push_back(std::move(product));
   return steps;

@@ -186,8 +186,10 @@ Workload cells_workload(const CellSlots& slots) {
     return table;
   };
   workload.fill = fill;
-  workload.expect = [](const Problem& problem, std::span<HostTensor> tensors, const Arithmetic&,
-                       double max_flops) { return expect_cells(problem, tensors, max_flops); };
+  workload.expect = [](const Problem& problem, std::span<HostTensor> tensors,
+                       const Arithmetic& arithmetic, double max_flops) {
+    return expect_cells(problem, tensors, arithmetic, max_flops);
+  };
   workload.flops = [](const Problem& problem) {
     const auto& call = problem.as<CellProblem>();
     const double forward =

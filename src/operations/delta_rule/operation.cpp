@@ -28,8 +28,8 @@ namespace {
 
 Tensors operands(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& beta,
                  const DeltaRuleOptions& options) {
-  Tensors tensors =
-      operations::recurrence::rows(query, key, value, options.initial_state, options.cu_seqlens);
+  Tensors tensors = operations::recurrence::rows(query, key, value, options.initial_state,
+                                                 options.state, options.cu_seqlens);
   operations::add_operand(tensors, "beta", beta);
   return tensors;
 }
@@ -43,8 +43,8 @@ Options named(const DeltaRuleOptions& options) {
 RecurrentResult delta_rule(const Executor& on, const Tensor& query, const Tensor& key,
                            const Tensor& value, const Tensor& beta,
                            const DeltaRuleOptions& options) try {
-  return operations::run_with_state<RecurrentResult>(
-      on, "delta_rule", operands(query, key, value, beta, options), named(options), true);
+  return operations::recurrence::run_forward(
+      on, "delta_rule", operands(query, key, value, beta, options), named(options));
 } catch (...) {
   rethrow_as_error();
 }

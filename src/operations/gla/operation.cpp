@@ -28,8 +28,8 @@ namespace {
 
 Tensors operands(const Tensor& query, const Tensor& key, const Tensor& value,
                  const GlaOptions& options) {
-  Tensors tensors =
-      operations::recurrence::rows(query, key, value, options.initial_state, options.cu_seqlens);
+  Tensors tensors = operations::recurrence::rows(query, key, value, options.initial_state,
+                                                 options.state, options.cu_seqlens);
   operations::add_operand(tensors, "g", options.g);
   operations::add_operand(tensors, "g_gamma", options.g_gamma);
   return tensors;
@@ -43,8 +43,8 @@ Options named(const GlaOptions& options) {
 
 RecurrentResult gla(const Executor& on, const Tensor& query, const Tensor& key, const Tensor& value,
                     const GlaOptions& options) try {
-  return operations::run_with_state<RecurrentResult>(
-      on, "gla", operands(query, key, value, options), named(options), true);
+  return operations::recurrence::run_forward(on, "gla", operands(query, key, value, options),
+                                             named(options));
 } catch (...) {
   rethrow_as_error();
 }

@@ -10,24 +10,11 @@
 #include <utility>
 
 #include "base/normal_numbers.hpp"
+#include "operations/grouped_core/made_case.hpp"
 #include "operations/grouped_core/oracle.hpp"
 
 namespace tessera::operations::matmul {
 namespace {
-
-struct GroupedCase {
-  const char* name;
-  const char* why;
-  std::int64_t m = 1, n = 1, k = 1, groups = 1;
-  const char* data = "ragged";
-  std::int64_t first = 0, held = -1;  // -1: all from the first on
-  bool transpose_rhs = false, existing = false;
-  std::int64_t gap = 0;        // unused elements between rows
-  bool columns = false;        // rows lie where columns would
-  const char* rhs_dtype = "";  // empty = that of lhs
-  const char* output = "";
-  Shape scale_lhs{}, scale_rhs{};  // empty: there is none
-};
 
 TensorSpec laid_out(DType dtype, const Shape& shape, const GroupedCase& from, std::int64_t gap) {
   TensorSpec spec = TensorSpec::contiguous(dtype, shape);
@@ -39,53 +26,6 @@ TensorSpec laid_out(DType dtype, const Shape& shape, const GroupedCase& from, st
   spec.strides[outer] = shape[inner] + gap;
   if (rows == 1) spec.strides[0] = shape[outer] * spec.strides[outer];
   return spec;
-}
-
-Case make(const GroupedSlots& slots, DType dtype, const GroupedCase& from) {
-  Case result{.name = from.name, .why = from.why, .data = from.data};
-  const DType rhs = *from.rhs_dtype != '\0' ? parse_dtype(from.rhs_dtype) : dtype;
-  const bool sums = dtype == DType::kI8 && from.scale_lhs.empty() && from.scale_rhs.empty();
-  const DType own = sums ? DType::kI32 : is_eight_bits(dtype) ? DType::kF32 : dtype;
-  const DType output = *from.output != '\0' ? parse_dtype(from.output) : own;
-  const std::int64_t held =
-      from.held >= 0 ? from.held : std::max<std::int64_t>(0, from.groups - from.first);
-  std::int64_t gap = from.gap;
-  const auto set = [&](std::size_t slot, DType type, const Shape& shape) {
-    if (slot == kNoOperand) return;
-    result.operands.resize(std::max(result.operands.size(), slot + 1));
-    result.operands[slot] = laid_out(type, shape, from, gap);
-    gap += from.gap == 0 ? 0 : 2;
-  };
-  const Shape left = slots.transposed ? Shape{from.k, from.m} : Shape{from.m, from.k};
-  const Shape right = slots.transposed     ? Shape{from.m, from.n}
-                      : from.transpose_rhs ? Shape{held, from.n, from.k}
-                                           : Shape{held, from.k, from.n};
-  const Shape product = slots.transposed ? Shape{held, from.k, from.n} : Shape{from.m, from.n};
-  set(slots.lhs, dtype, left);
-  set(slots.rhs, rhs, right);
-  result.operands.resize(3);
-  result.operands[slots.sizes] = TensorSpec::contiguous(DType::kI32, {from.groups});
-  if (slots.backward()) {
-    set(slots.grad_output, output, product);
-    set(slots.grad_lhs, dtype, left);
-    set(slots.grad_rhs, rhs, right);
-    if (from.existing) set(slots.grad_existing, output, product);
-  } else {
-    if (from.existing) set(slots.existing, output, product);
-    if (from.gap != 0 || from.columns) set(slots.output, output, product);
-    const auto scale = [&](std::size_t slot, const Shape& shape) {
-      if (shape.empty()) return;
-      result.operands.resize(std::max(result.operands.size(), slot + 1));
-      result.operands[slot] = TensorSpec::contiguous(DType::kF32, shape);
-    };
-    scale(slots.scale_lhs, from.scale_lhs);
-    scale(slots.scale_rhs, from.scale_rhs);
-    if (*from.output != '\0') result.options["output_dtype"] = std::string(from.output);
-    if (slots.transposed && from.held >= 0) result.options["groups"] = held;
-  }
-  if (from.transpose_rhs && !slots.transposed) result.options["transpose_rhs"] = true;
-  if (from.first != 0) result.options["group_offset"] = from.first;
-  return result;
 }
 
 std::vector<GroupedCase> table() {
@@ -372,17 +312,65 @@ std::vector<double> sizes_of(const Case& shape, std::int64_t groups, std::int64_
 
 }  // namespace
 
+Case make_case(const GroupedSlots& slots, DType dtype, const GroupedCase& from) {
+  Case result{.name = from.name, .why = from.why, .data = from.data};
+  const DType rhs = *from.rhs_dtype != '\0' ? parse_dtype(from.rhs_dtype) : dtype;
+  const bool sums = dtype == DType::kI8 && from.scale_lhs.empty() && from.scale_rhs.empty();
+  const DType own = sums ? DType::kI32 : is_eight_bits(dtype) ? DType::kF32 : dtype;
+  const DType output = *from.output != '\0' ? parse_dtype(from.output) : own;
+  const std::int64_t held =
+      from.held >= 0 ? from.held : std::max<std::int64_t>(0, from.groups - from.first);
+  std::int64_t gap = from.gap;
+  const auto set = [&](std::size_t slot, DType type, const Shape& shape) {
+    if (slot == kNoOperand) return;
+    result.operands.resize(std::max(result.operands.size(), slot + 1));
+    result.operands[slot] = laid_out(type, shape, from, gap);
+    gap += from.gap == 0 ? 0 : from.more;
+  };
+  const Shape left = slots.transposed ? Shape{from.k, from.m} : Shape{from.m, from.k};
+  const Shape right = slots.transposed     ? Shape{from.m, from.n}
+                      : from.transpose_rhs ? Shape{held, from.n, from.k}
+                                           : Shape{held, from.k, from.n};
+  const Shape product = slots.transposed ? Shape{held, from.k, from.n} : Shape{from.m, from.n};
+  set(slots.lhs, dtype, left);
+  set(slots.rhs, rhs, right);
+  result.operands.resize(3);
+  result.operands[slots.sizes] = TensorSpec::contiguous(DType::kI32, {from.groups});
+  if (slots.backward()) {
+    set(slots.grad_output, output, product);
+    set(slots.grad_lhs, dtype, left);
+    set(slots.grad_rhs, rhs, right);
+    if (from.existing) set(slots.grad_existing, output, product);
+  } else {
+    if (from.existing) set(slots.existing, output, product);
+    if (from.gap != 0 || from.columns) set(slots.output, output, product);
+    const auto scale = [&](std::size_t slot, const Shape& shape) {
+      if (shape.empty()) return;
+      result.operands.resize(std::max(result.operands.size(), slot + 1));
+      result.operands[slot] = TensorSpec::contiguous(DType::kF32, shape);
+    };
+    scale(slots.scale_lhs, from.scale_lhs);
+    scale(slots.scale_rhs, from.scale_rhs);
+    if (*from.output != '\0') result.options["output_dtype"] = std::string(from.output);
+    if (slots.transposed && from.held >= 0) result.options["groups"] = held;
+  }
+  if (from.transpose_rhs && !slots.transposed) result.options["transpose_rhs"] = true;
+  if (from.first != 0) result.options["group_offset"] = from.first;
+  return result;
+}
+
 std::vector<Case> grouped_cases(const GroupedSlots& slots, DType dtype) {
   std::vector<Case> cases;
   for (const GroupedCase& from : is_eight_bits(dtype) ? eight_bit_table(slots, dtype) : table()) {
     if (slots.transposed && from.transpose_rhs) continue;
-    cases.push_back(make(slots, dtype, from));
+    cases.push_back(make_case(slots, dtype, from));
   }
   return cases;
 }
 
 std::vector<Case> grouped_edges(const GroupedSlots& slots, DType dtype, const Config& config) {
   // Variants are told by the tunables that only they have; the reference has none.
+  if (config.get("STAGES", 0) != 0) return grouped_unit_edges(slots, dtype, config);
   std::int64_t rows = 8, columns = 32;
   if (const std::uint32_t width = config.get("VECTOR_WIDTH", 0); width != 0) {
     rows = config.at("BLOCK_M");
@@ -395,14 +383,14 @@ std::vector<Case> grouped_edges(const GroupedSlots& slots, DType dtype, const Co
   std::vector<Case> cases;
   for (const int step : {-1, 0, 1}) {
     const std::string name = std::string("edge") + (step < 0 ? "-1" : step > 0 ? "+1" : "");
-    cases.push_back(make(slots, dtype,
-                         {.name = name.c_str(),
-                          .why = "groups at the edge of a tile in every direction",
-                          .m = 2 * (rows + step),
-                          .n = std::max<std::int64_t>(1, columns + step),
-                          .k = std::max<std::int64_t>(1, terms + step),
-                          .groups = 2,
-                          .data = "equal"}));
+    cases.push_back(make_case(slots, dtype,
+                              {.name = name.c_str(),
+                               .why = "groups at the edge of a tile in every direction",
+                               .m = 2 * (rows + step),
+                               .n = std::max<std::int64_t>(1, columns + step),
+                               .k = std::max<std::int64_t>(1, terms + step),
+                               .groups = 2,
+                               .data = "equal"}));
   }
   return cases;
 }
@@ -420,7 +408,7 @@ std::vector<Case> grouped_benchmarks(const GroupedSlots& slots, DType dtype) {
        .k = 1024,
        .groups = 64}};
   std::vector<Case> cases;
-  for (const GroupedCase& from : table) cases.push_back(make(slots, dtype, from));
+  for (const GroupedCase& from : table) cases.push_back(make_case(slots, dtype, from));
   return cases;
 }
 

@@ -82,43 +82,6 @@ bool has_stage(const Problem& problem, const GroupedStage& stage) {
   return !turns || stage.turned == call.transpose_rhs;
 }
 
-Pass list_pass(const GroupedStage& stage, GroupedTile tile,
-               const std::vector<GroupedStage>& stages) {
-  Pass pass;
-  pass.name = stage.over_terms ? "list groups" : "list tiles";
-  pass.opencl = {.file = "matmul/grouped/list.cl", .entry = "grouped_list"};
-  pass.vulkan = {.file = "matmul/grouped/list.comp", .entry = "main"};
-  std::vector<GroupedStage> alike;
-  std::ranges::copy_if(stages, std::back_inserter(alike), [&](const GroupedStage& other) {
-    return other.over_terms == stage.over_terms;
-  });
-  pass.specialized_on = std::vector<std::string>{};
-  pass.group_size = [](const Config&) { return Dim3{kListItems}; };
-  pass.groups = [alike](const Problem& problem, const Config&) {
-    const bool used = std::ranges::any_of(
-        alike, [&](const GroupedStage& other) { return has_stage(problem, other); });
-    return used ? Dim3{1} : Dim3{0, 0, 0};
-  };
-  pass.errors_at = offsetof(abi::GroupedListArgs, errors);
-  pass.args = [stage, tile](const Problem& problem, const Config& config) {
-    const auto& call = problem.as<GroupedProblem>();
-    const TensorSpec& sizes = problem.spec(call.slots.sizes);
-    const std::uint32_t rows = stage.over_terms ? 0 : tile(config);
-    return argument_bytes(abi::GroupedListArgs{
-        .sizes = narrow(sizes.offset),
-        .sizes_step = narrow(sizes.strides[0]),
-        .groups = narrow(call.groups),
-        .first = narrow(call.first),
-        .held = narrow(call.held),
-        .rows = narrow(call.m),
-        .tile = rows,
-        .ends = narrow(
-            static_cast<std::int64_t>(4 * (1 + grouped_items(problem, stage, tile(config))))),
-        .errors = 0});
-  };
-  return pass;
-}
-
 }  // namespace
 
 std::vector<GroupedStage> grouped_stages(const GroupedSlots& slots) {
@@ -235,8 +198,15 @@ std::vector<Pass> grouped_passes(const GroupedSlots& slots, GroupedTile tile,
   std::vector<Pass> passes;
   for (std::size_t i = 0; i < stages.size(); ++i) {
     if (i == 0 || stages[i].over_terms != stages[i - 1].over_terms) {
-      passes.push_back(list_pass(stages[i], tile, stages));
-      passes.back().bindings = {slots.sizes, kScratch, kErrors};
+      std::vector<GroupedStage> alike;
+      std::ranges::copy_if(stages, std::back_inserter(alike), [&](const GroupedStage& other) {
+        return other.over_terms == stages[i].over_terms;
+      });
+      passes.push_back(grouped_list_pass(slots, alike));
+      passes.back().args = [stage = stages[i], tile](const Problem& problem, const Config& config) {
+        return argument_bytes(list_arguments(problem, grouped_items(problem, stage, tile(config)),
+                                             stage.over_terms ? 0 : tile(config)));
+      };
     }
     passes.push_back(product_of(stages[i]));
     const auto& at = stages[i].slots;
@@ -244,6 +214,66 @@ std::vector<Pass> grouped_passes(const GroupedSlots& slots, GroupedTile tile,
                               at[kProduct], at[kLeftScale], at[kRightScale]};
   }
   return passes;
+}
+
+abi::GroupedListArgs list_arguments(const Problem& problem, std::uint64_t items,
+                                    std::uint32_t tile) {
+  const auto& call = problem.as<GroupedProblem>();
+  const TensorSpec& sizes = problem.spec(call.slots.sizes);
+  return {.sizes = narrow(sizes.offset),
+          .sizes_step = narrow(sizes.strides[0]),
+          .groups = narrow(call.groups),
+          .first = narrow(call.first),
+          .held = narrow(call.held),
+          .rows = narrow(call.m),
+          .tile = tile,
+          .ends = narrow(static_cast<std::int64_t>(4 * (1 + items))),
+          .errors = 0};
+}
+
+Pass grouped_list_pass(const GroupedSlots& slots, const std::vector<GroupedStage>& stages) {
+  Pass pass;
+  pass.name = stages.front().over_terms ? "list groups" : "list tiles";
+  pass.opencl = {.file = "matmul/grouped/list.cl", .entry = "grouped_list"};
+  pass.vulkan = {.file = "matmul/grouped/list.comp", .entry = "main"};
+  pass.specialized_on = std::vector<std::string>{};
+  pass.group_size = [](const Config&) { return Dim3{kListItems}; };
+  pass.groups = [stages](const Problem& problem, const Config&) {
+    const bool used = std::ranges::any_of(
+        stages, [&](const GroupedStage& stage) { return has_stage(problem, stage); });
+    return used ? Dim3{1} : Dim3{0, 0, 0};
+  };
+  pass.errors_at = offsetof(abi::GroupedListArgs, errors);
+  pass.bindings = {slots.sizes, kScratch, kErrors};
+  return pass;
+}
+
+abi::MatmulArgs matmul_arguments(const Problem& problem, const GroupedStage& stage) {
+  const auto product = grouped_product(problem, stage);
+  if (!product) return {};
+  const abi::GroupedArgs& from = product->args;
+  const auto view = [](const abi::GroupedView& of) {
+    return abi::MatmulView{.offset = of.offset,
+                           .row = of.row,
+                           .column = of.column,
+                           .batch0 = 0,
+                           .batch1 = 0,
+                           .batch2 = of.group};
+  };
+  abi::MatmulArgs args{};
+  args.m = from.m;
+  args.n = from.n;
+  args.k = from.k;
+  args.batches = args.batches2 = narrow(problem.as<GroupedProblem>().held);
+  args.batches1 = args.sums = args.sums1 = args.splits = 1;
+  args.alpha = args.beta = 1.0f;
+  args.features = (from.features & GROUPED_ADDEND) != 0 ? MATMUL_ADDEND : 0U;
+  args.types = from.addend_type << MATMUL_TYPE_ADDEND | from.result_type << MATMUL_TYPE_RESULT;
+  args.a = view(from.a);
+  args.b = view(from.b);
+  args.addend = view(from.addend);
+  args.result = view(from.result);
+  return args;
 }
 
 Refusal rejects_grouped(const Problem& problem, const DeviceProfile& profile, std::uint32_t tile) {

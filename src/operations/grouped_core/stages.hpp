@@ -48,6 +48,10 @@ struct GroupedProduct {
 // Nothing where the call has no such product.
 std::optional<GroupedProduct> grouped_product(const Problem& problem, const GroupedStage& stage);
 
+// The same for kernels that share their text with those of matmul: batches are the groups that are
+// held, batch2 is the step from one to the next. A call of no such product has zeros.
+abi::MatmulArgs matmul_arguments(const Problem& problem, const GroupedStage& stage);
+
 // Items of the work list at most, where an item has up to `tile` rows.
 std::uint64_t grouped_items(const Problem& problem, const GroupedStage& stage, std::uint32_t tile);
 // Bytes of scratch: the work list and the ends of groups, for stages of either kind.
@@ -58,6 +62,13 @@ std::uint64_t grouped_scratch(const Problem& problem, std::uint32_t tile);
 using GroupedTile = std::uint32_t (*)(const Config&);
 std::vector<Pass> grouped_passes(const GroupedSlots& slots, GroupedTile tile,
                                  Pass (*product_of)(const GroupedStage&));
+
+// The pass that makes the work list which `stages` share, one kind of them. The way adds arguments,
+// which begin with those that list_arguments() makes: of `items` items at most, of `tile` rows; 0:
+// an item is a group.
+Pass grouped_list_pass(const GroupedSlots& slots, const std::vector<GroupedStage>& stages);
+abi::GroupedListArgs list_arguments(const Problem& problem, std::uint64_t items,
+                                    std::uint32_t tile);
 
 // What every way refuses: operands or counts beyond 32 bits.
 Refusal rejects_grouped(const Problem& problem, const DeviceProfile& profile, std::uint32_t tile);

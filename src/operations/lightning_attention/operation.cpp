@@ -33,8 +33,8 @@ namespace {
 
 Tensors operands(const Tensor& query, const Tensor& key, const Tensor& value,
                  const LightningAttentionOptions& options) {
-  Tensors tensors =
-      operations::recurrence::rows(query, key, value, options.initial_state, options.cu_seqlens);
+  Tensors tensors = operations::recurrence::rows(query, key, value, options.initial_state,
+                                                 options.state, options.cu_seqlens);
   return tensors;
 }
 
@@ -50,8 +50,8 @@ Options named(const LightningAttentionOptions& options) {
 RecurrentResult lightning_attention(const Executor& on, const Tensor& query, const Tensor& key,
                                     const Tensor& value,
                                     const LightningAttentionOptions& options) try {
-  return operations::run_with_state<RecurrentResult>(
-      on, "lightning_attention", operands(query, key, value, options), named(options), true);
+  return operations::recurrence::run_forward(on, "lightning_attention",
+                                             operands(query, key, value, options), named(options));
 } catch (...) {
   rethrow_as_error();
 }

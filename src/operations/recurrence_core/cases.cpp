@@ -16,6 +16,7 @@ struct Sizes {
   std::int64_t batch = 1, tokens = 1, heads = 1, key_dim = 8, value_dim = 8;
   bool gate = false, key_gate = false, gamma = false, gk = false, gv = false;
   bool initial = false, final = false;
+  bool in_place = false;        // a state, of operations that have one, in place of both
   std::int64_t sequences = -1;  // packed, where not negative
   bool reverse = false;
   bool wide_decays = false;  // in f32, whatever the dtype of query
@@ -54,6 +55,7 @@ class Maker {
     put(sizes.gk, slots_.gk, spec(decays, keys));
     put(sizes.gv, slots_.gv, spec(decays, values));
     put(sizes.initial, slots_.initial_state, spec(DType::kF32, states));
+    put(sizes.in_place, slots_.state, spec(DType::kF32, states));
     put(sizes.sequences >= 0, slots_.cu_seqlens,
         TensorSpec::contiguous(DType::kI32, {sizes.sequences + 1}));
     put(sizes.gap >= 0, slots_.output, spec(dtype_, values));
@@ -82,6 +84,43 @@ class Maker {
 bool is_recurrent(const RecurrenceSlots& slots) { return slots.gk != kNoOperand; }
 // So are those that delta_rule shares with gated_delta_rule.
 bool is_gated_delta(const RecurrenceSlots& slots) { return slots.delta() && slots.g != kNoOperand; }
+
+// Dims that matrix units take, and more tokens than they take at once.
+template <class Add>
+void add_chunks(Add add) {
+  Sizes keys{.batch = 2, .tokens = 150, .heads = 2, .key_dim = 48, .value_dim = 80};
+  keys.gk = keys.gate = keys.gamma = keys.initial = keys.final = true;
+  add("chunks", "whole and broken chunks of tokens, key dims that decay", keys, "normal");
+  Sizes heads = keys;
+  heads.gk = false;
+  heads.reverse = true;
+  add("chunks_of_heads", "the same where key dims decay alike, backwards", heads, "normal");
+  Sizes packed{.tokens = 190, .heads = 2, .key_dim = 64, .value_dim = 48};
+  packed.sequences = 6;
+  packed.key_gate = packed.initial = packed.final = packed.reverse = packed.wide_decays = true;
+  add("chunks_packed", "chunks begin with their sequences", packed, "gap");
+  Sizes hard{.tokens = 90, .heads = 2, .key_dim = 32, .value_dim = 32};
+  hard.key_gate = hard.initial = hard.final = true;
+  add("chunks_strong", "decays of 0 and of -80 a step in chunks", hard, "strong");
+  add("chunks_reset", "decays of minus infinity in chunks", hard, "reset");
+  add("chunks_growing", "decays a little above 0 in chunks", hard, "growing");
+  add("chunks_not_finite", "NaN and infinity reach no earlier token of a chunk", hard,
+      "not_finite");
+  add("chunks_large", "keys of which halves hold no sums of products", hard, "large");
+  hard.key_gate = false;
+  hard.gate = true;
+  add("chunks_of_heads_strong", "decays of 0 and of -80 a step of all key dims", hard, "strong");
+  add("chunks_of_heads_not_finite", "NaN and infinity where key dims decay alike", hard,
+      "not_finite");
+  Sizes spans{.tokens = 1500, .key_dim = 16, .value_dim = 16};
+  spans.key_gate = spans.initial = spans.final = true;
+  add("chunks_spans", "as many tokens as work-groups share", spans, "normal");
+  add("chunks_spans_not_finite", "what is not finite in one of several spans", spans, "not_finite");
+  Sizes widest{.tokens = 40, .key_dim = 256, .value_dim = 144};
+  widest.key_gate = widest.initial = widest.final = true;
+  add("chunks_widest", "the largest key dim of matrix units, two tiles of columns", widest,
+      "normal");
+}
 
 }  // namespace
 
@@ -184,6 +223,21 @@ std::vector<Case> conformance_cases(const RecurrenceSlots& slots, DType dtype) {
   Sizes long_call{.tokens = 700, .key_dim = 8, .value_dim = 4};
   long_call.gate = long_call.final = true;
   add("long", "many more tokens than a tile", long_call);
+  if (!slots.backward()) {
+    Sizes in_place = small;
+    in_place.in_place = in_place.reverse = true;
+    add("in_place", "the state becomes what it is after the last token", in_place);
+    in_place.gap = 3;
+    add("in_place_strided", "nothing between the rows of states changes", in_place);
+    in_place.gap = -1;
+    in_place.tokens = 1;
+    add("decode_in_place", "one token: states change in place", in_place);
+    in_place = {.tokens = 61, .heads = 2, .key_dim = 16, .value_dim = 12, .key_gate = true};
+    in_place.in_place = true;
+    in_place.sequences = 6;
+    add("packed_in_place", "the state of a sequence of length 0 stays", in_place, "gap");
+  }
+  if (is_recurrent(slots)) add_chunks(add);
   return table;
 }
 

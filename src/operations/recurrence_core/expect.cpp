@@ -71,10 +71,10 @@ class Gathered {
   std::vector<std::optional<Bounded>> outputs_;  // by slot; 0 where no unit writes
 };
 
-Gathered gather(const Problem& problem, std::span<HostTensor> tensors) {
+Gathered gather(const Problem& problem, std::span<HostTensor> tensors, bool rounds) {
   const auto& call = problem.as<RecurrenceProblem>();
   const RecurrenceSlots& slots = call.slots;
-  const RecurrenceOracle oracle(problem, tensors);
+  const RecurrenceOracle oracle(problem, tensors, rounds);
   Gathered gathered(problem, call);
   for (const Unit& unit : oracle.units()) {
     if (!slots.backward()) {
@@ -111,9 +111,9 @@ void round_bounds(const Problem& problem, Expectation& expected) {
 
 // Some columns of some units, at equal distances, where all would take too long.
 std::vector<Expectation> expect_columns(const Problem& problem, std::span<HostTensor> tensors,
-                                        double max_flops) {
+                                        bool rounds, double max_flops) {
   const auto& call = problem.as<RecurrenceProblem>();
-  const RecurrenceOracle oracle(problem, tensors);
+  const RecurrenceOracle oracle(problem, tensors, rounds);
   const double of_column = 16.0 * static_cast<double>(call.tokens * call.key_dim);
   const auto count = std::max<std::int64_t>(2, static_cast<std::int64_t>(max_flops / of_column));
   Expectation output{.slot = call.slots.output}, state{.slot = call.slots.final_state};
@@ -161,12 +161,12 @@ double recurrence_flops(const Problem& problem) {
 }
 
 std::vector<Expectation> expect_recurrence(const Problem& problem, std::span<HostTensor> tensors,
-                                           double max_flops) {
+                                           bool rounds, double max_flops) {
   const bool forward = !problem.as<RecurrenceProblem>().slots.backward();
   if (forward && 4 * recurrence_flops(problem) > max_flops)
-    return expect_columns(problem, tensors, max_flops);
+    return expect_columns(problem, tensors, rounds, max_flops);
   std::vector<Expectation> expected;
-  gather(problem, tensors).each([&](std::size_t slot, Bounded& all) {
+  gather(problem, tensors, rounds).each([&](std::size_t slot, Bounded& all) {
     expected.push_back(
         {.slot = slot, .values = std::move(all.values), .bounds = std::move(all.bounds)});
     round_bounds(problem, expected.back());
@@ -175,7 +175,7 @@ std::vector<Expectation> expect_recurrence(const Problem& problem, std::span<Hos
 }
 
 void reference_recurrence(const Problem& problem, std::span<HostTensor> tensors) {
-  gather(problem, tensors).each([&](std::size_t slot, const Bounded& all) {
+  gather(problem, tensors, false).each([&](std::size_t slot, const Bounded& all) {
     tensors[slot].write(all.values);
   });
 }

@@ -51,10 +51,12 @@ double made_up_decay(const std::string& data, Generator& generator) {
 }
 
 // Delta rules keep what they hold where keys have a norm of about 1 and beta is below 2.
-double made_up_number(const RecurrenceProblem& call, std::size_t slot, Generator& generator) {
+double made_up_number(const RecurrenceProblem& call, const std::string& data, std::size_t slot,
+                      Generator& generator) {
   std::normal_distribution<double> normal;
   const double x = normal(generator);
   if (slot == call.slots.beta) return 1 / (1 + std::exp(-2 * x));
+  if (slot == call.slots.key && data == "large") return 30 * x;
   const bool is_key = slot == call.slots.key && call.slots.delta();
   return is_key ? x / std::sqrt(static_cast<double>(call.key_dim)) : x;
 }
@@ -123,7 +125,7 @@ void hide_rows(const RecurrenceProblem& call, std::span<HostTensor> tensors, std
 // rows outside are NaN; "out_of_range", boundaries beyond the tokens; "decreasing", boundaries that
 // do not ascend; "strong", "reset" and "growing" decays; "opposed" ones, which cancel out; "burst",
 // large growth before there is a key; "leap", growth beyond a float of an empty state;
-// "not_finite", NaN and infinity in some tokens.
+// "not_finite", NaN and infinity in some tokens; "large", keys of another order than queries.
 void fill_recurrence(const Problem& problem, const Case& shape, std::span<HostTensor> tensors) {
   const auto& call = problem.as<RecurrenceProblem>();
   const RecurrenceSlots& slots = call.slots;
@@ -131,13 +133,13 @@ void fill_recurrence(const Problem& problem, const Case& shape, std::span<HostTe
   if (call.packed) tensors[slots.cu_seqlens].write(made_up_boundaries(call, shape.data, generator));
   for (std::size_t slot = 0; slot < problem.operands.size(); ++slot) {
     const bool is_input =
-        problem.operation->operands[slot].role == Role::kInput && slot != slots.cu_seqlens;
+        is_read(problem.operation->operands[slot].role) && slot != slots.cu_seqlens;
     if (!is_input || !problem.has(slot)) continue;
     const bool is_decay =
         slot == slots.g || slot == slots.gamma || slot == slots.gk || slot == slots.gv;
     const auto count = static_cast<std::size_t>(problem.spec(slot).elements());
     tensors[slot].write(drawn_numbers(count, [&] {
-      return !is_decay                 ? made_up_number(call, slot, generator)
+      return !is_decay                 ? made_up_number(call, shape.data, slot, generator)
              : shape.data == "opposed" ? opposed_decay(slots, problem, slot)
                                        : made_up_decay(shape.data, generator);
     }));
@@ -159,8 +161,10 @@ Workload recurrence_workload(const RecurrenceSlots& slots) {
   };
   workload.benchmarks = [slots](DType dtype) { return benchmark_cases(slots, dtype); };
   workload.fill = fill_recurrence;
-  workload.expect = [](const Problem& problem, std::span<HostTensor> tensors, const Arithmetic&,
-                       double max_flops) { return expect_recurrence(problem, tensors, max_flops); };
+  workload.expect = [](const Problem& problem, std::span<HostTensor> tensors,
+                       const Arithmetic& arithmetic, double max_flops) {
+    return expect_recurrence(problem, tensors, arithmetic.rounds_factors, max_flops);
+  };
   workload.flops = recurrence_flops;
   return workload;
 }

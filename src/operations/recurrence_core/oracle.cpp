@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "operations/common/numerics.hpp"
 #include "operations/recurrence_core/factors.hpp"
@@ -46,15 +47,48 @@ struct RecurrenceOracle::States {
     h[at] *= a.value;
     size[at] *= a.value;
   }
-  void add(std::size_t at, double term) {
+  // `unit`: of the rounding of a factor of the term.
+  void add(std::size_t at, double term, double unit = 0) {
     h[at] += term;
     size[at] += std::fabs(term);
-    error[at] += 3 * kUnitF32 * size[at] + lost_of(size[at]);
+    error[at] += 3 * kUnitF32 * size[at] + unit * std::fabs(term) + lost_of(size[at]);
   }
 };
 
-RecurrenceOracle::RecurrenceOracle(const Problem& problem, std::span<HostTensor> tensors)
-    : call_(problem.as<RecurrenceProblem>()) {
+// What rounded factors lose near 0, in units of that. Chunks of products round what has decayed to
+// their ends or from their beginnings, wherever those are: nothing here decays. With w the query
+// times the scale, an output may lose what its query (times the state before the chunk), that state
+// (times the query), a weight (times its value), and the query and keys of a weight do.
+struct RecurrenceOracle::Lost {
+  std::vector<double> most;      // of the state's size, so far
+  std::vector<double> states;    // |key| + |value|, added up, of each element of the state
+  std::vector<double> products;  // |key| |value|, likewise
+  std::vector<double> values;    // |value|, likewise, of each column
+
+  Lost(const States& states_before, std::size_t columns)
+      : most(states_before.size), states(most.size()), products(most.size()), values(columns) {}
+  void add(const double* key, const double* value, const States& now) {
+    const std::size_t columns = values.size();
+    for (std::size_t v = 0; v < columns; ++v) values[v] += std::fabs(value[v]);
+    for (std::size_t at = 0; at < most.size(); ++at) {
+      const double k = std::fabs(key[at / columns]), v = std::fabs(value[at % columns]);
+      most[at] = std::max(most[at], now.size[at] + now.error[at]);
+      states[at] += k + v;
+      products[at] += k * v;
+    }
+  }
+  // Of an output's share of a key dim, and of all of them.
+  double share(std::size_t at, double query) const {
+    return most[at] + products[at] +
+           std::fabs(query) * (1 + values[at % values.size()] + states[at]);
+  }
+};
+
+RecurrenceOracle::RecurrenceOracle(const Problem& problem, std::span<HostTensor> tensors,
+                                   bool rounds)
+    : call_(problem.as<RecurrenceProblem>()),
+      factor_unit_(rounds ? storage_unit(problem.dtype) : 0),
+      factor_lost_(rounds ? smallest_number(problem.dtype) : 0) {
   const RecurrenceSlots& slots = call_.slots;
   query_ = read(problem, tensors, slots.query);
   key_ = read(problem, tensors, slots.key);
@@ -150,7 +184,7 @@ void RecurrenceOracle::step(const Unit& unit, std::int64_t token, std::int64_t f
   each_factor(decay(unit, token, first), columns,
               [&](std::size_t at, std::size_t k, std::size_t v, const Factor& factor) {
                 states.decay(at, factor);
-                states.add(at, key[k] * value[v]);
+                states.add(at, key[k] * value[v], factor_unit_);
               });
 }
 
@@ -158,6 +192,10 @@ RecurrenceOracle::Forward RecurrenceOracle::forward(const Unit& unit, std::int64
                                                     std::int64_t columns) const {
   if (!beta_.empty()) return forward_delta(unit, first, columns);
   States states = initial(unit, first, columns);
+  std::optional<Lost> lost;
+  if (factor_lost_ > 0) lost.emplace(states, static_cast<std::size_t>(columns));
+  // The query decayed, or what it is made of, and the state or the weight.
+  const double rounded = (1 + factor_unit_) * (1 + factor_unit_) - 1;
   Forward result;
   const auto width = static_cast<std::size_t>(columns);
   result.output.values.resize(static_cast<std::size_t>(unit.length()) * width);
@@ -165,6 +203,10 @@ RecurrenceOracle::Forward RecurrenceOracle::forward(const Unit& unit, std::int64
   for (std::int64_t i = 0; i < unit.length(); ++i) {
     const std::int64_t at_token = token(unit, i);
     step(unit, at_token, first, columns, states);
+    if (lost) {
+      lost->add(row(key_, unit, at_token, call_.key_dim),
+                row(value_, unit, at_token, call_.value_dim) + first, states);
+    }
     const double* query = row(query_, unit, at_token, call_.key_dim);
     const auto place = static_cast<std::size_t>(at_token - unit.begin) * width;
     for (std::size_t k = 0; k < static_cast<std::size_t>(call_.key_dim); ++k) {
@@ -174,10 +216,19 @@ RecurrenceOracle::Forward RecurrenceOracle::forward(const Unit& unit, std::int64
         result.output.values[place + v] += weight * states.h[at];
         result.output.bounds[place + v] +=
             term_bound(weight, states.size[at], states.error[at],
-                       sum_error(static_cast<double>(call_.key_dim)));
+                       sum_error(static_cast<double>(call_.key_dim))) +
+            rounded * std::fabs(weight) * (states.size[at] + states.error[at]);
+        if (lost) {
+          result.output.bounds[place + v] +=
+              factor_lost_ * std::fabs(call_.scale) * lost->share(at, query[k]);
+        }
       }
     }
+    for (std::size_t v = 0; lost && v < width; ++v)
+      result.output.bounds[place + v] += factor_lost_ * std::fabs(call_.scale) * lost->values[v];
   }
+  for (std::size_t at = 0; lost && at < states.error.size(); ++at)
+    states.error[at] += factor_lost_ * lost->states[at];
   result.state = {std::move(states.h), std::move(states.error)};
   return result;
 }

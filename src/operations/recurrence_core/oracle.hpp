@@ -28,7 +28,8 @@ std::vector<std::int64_t> boundaries_of(const RecurrenceProblem& call,
 
 class RecurrenceOracle {
  public:
-  RecurrenceOracle(const Problem& problem, std::span<HostTensor> tensors);
+  // `rounds`: bounds are those of products whose factors are rounded to the storage type.
+  RecurrenceOracle(const Problem& problem, std::span<HostTensor> tensors, bool rounds = false);
 
   const std::vector<Unit>& units() const { return units_; }
 
@@ -48,6 +49,7 @@ class RecurrenceOracle {
 
  private:
   struct States;  // values, what sums are made of, and errors
+  struct Lost;    // near 0, by rounded factors
   // The log decay of a token: what all dims share with g or gk, and gv.
   struct Decay {
     std::vector<double> keys, key_sizes;  // sums of terms, and of their magnitudes
@@ -66,6 +68,8 @@ class RecurrenceOracle {
             States& states) const;
 
   const RecurrenceProblem& call_;
+  // Of factors, if they are rounded: relative, and what may be lost near 0.
+  double factor_unit_ = 0, factor_lost_ = 0;
   std::vector<double> query_, key_, value_, g_, gamma_, gk_, gv_, beta_, initial_;
   std::vector<double> grad_output_, grad_final_;
   std::vector<Unit> units_;

@@ -19,7 +19,8 @@ struct RecurrenceSlots {
   std::size_t query = 0, key = 1, value = 2;
   std::size_t g = kNoOperand, gamma = kNoOperand, gk = kNoOperand, gv = kNoOperand;
   std::size_t beta = kNoOperand;  // of delta rules: how much of what a key holds is replaced
-  std::size_t initial_state = kNoOperand, cu_seqlens = kNoOperand;
+  // Of a call with a state that is changed in place, initial_state and final_state are that one.
+  std::size_t initial_state = kNoOperand, state = kNoOperand, cu_seqlens = kNoOperand;
   std::size_t output = kNoOperand, final_state = kNoOperand;  // forward
   // Backward. A gradient has the shape and dtype of what it is the gradient of.
   std::size_t grad_output = kNoOperand, grad_final_state = kNoOperand;
@@ -45,6 +46,7 @@ struct RecurrenceProblem {
   std::int64_t batch = 0, tokens = 0, heads = 0, key_dim = 0, value_dim = 0;
   std::int64_t sequences = 0;  // batch entries, or those that are packed
   bool packed = false, reverse = false;
+  bool in_place = false;  // the call has a state, which it reads and writes
   bool key_gate = false;  // g has an axis of key dims
   double scale = 0;
   double slope = 0;  // head times this joins the log decay

@@ -22,6 +22,7 @@ RecurrenceSlots number_slots(const Has& has, bool backward) {
   give(has.more_gates, slots.gk);
   give(has.more_gates, slots.gv);
   give(true, slots.initial_state);
+  give(!backward, slots.state);
   give(true, slots.cu_seqlens);
   give(!backward, slots.output);
   give(!backward, slots.final_state);
@@ -87,7 +88,15 @@ std::vector<Operand> operands_of(const RecurrenceSlots& slots) {
                                  .optional = true,
                                  .shape = kStates,
                                  .dtypes = {DType::kF32},
-                                 .doc = "0 where it is left out"});
+                                 .doc = "0 where it is left out",
+                                 .stand_in = slots.backward() ? "" : "state"});
+  list.add(slots.state, {.name = "state",
+                         .role = Role::kInOut,
+                         .optional = true,
+                         .shape = kStates,
+                         .dtypes = {DType::kF32},
+                         .doc = "the state before the first token, which becomes that after the "
+                                "last; in place of initial_state and final_state"});
   list.add(slots.cu_seqlens,
            {.name = "cu_seqlens",
             .optional = true,
@@ -103,7 +112,8 @@ std::vector<Operand> operands_of(const RecurrenceSlots& slots) {
                                .optional = true,
                                .shape = kStates,
                                .dtypes = {DType::kF32},
-                               .doc = "the state after the last token"});
+                               .doc = "the state after the last token",
+                               .stand_in = "state"});
   list.add(slots.grad_output,
            {.name = "grad_output", .shape = kValues, .doc = "in the dtype of query"});
   list.add(slots.grad_final_state, {.name = "grad_final_state",

@@ -12,11 +12,23 @@ Options named_options(bool reverse, const std::optional<float>& softmax_scale) {
 }
 
 Tensors rows(const Tensor& query, const Tensor& key, const Tensor& value,
-             const Tensor& initial_state, const Tensor& cu_seqlens) {
+             const Tensor& initial_state, const Tensor& state, const Tensor& cu_seqlens) {
   Tensors tensors{{"query", query}, {"key", key}, {"value", value}};
   add_operand(tensors, "initial_state", initial_state);
+  add_operand(tensors, "state", state);
   add_operand(tensors, "cu_seqlens", cu_seqlens);
   return tensors;
+}
+
+RecurrentResult run_forward(const Executor& on, const std::string& name, Tensors tensors,
+                            const Options& options) {
+  const auto state = tensors.find("state");
+  const bool in_place = state != tensors.end();
+  const Tensor changed = in_place ? state->second : Tensor{};
+  RecurrentResult result =
+      run_with_state<RecurrentResult>(on, name, std::move(tensors), options, !in_place);
+  if (in_place) result.final_state = changed;
+  return result;
 }
 
 RecurrentGradients run_backward(const Executor& on, const std::string& name, Tensors tensors,

@@ -15,7 +15,10 @@ Options named_options(bool reverse, const std::optional<float>& softmax_scale);
 
 // What all operations have.
 Tensors rows(const Tensor& query, const Tensor& key, const Tensor& value,
-             const Tensor& initial_state, const Tensor& cu_seqlens);
+             const Tensor& initial_state, const Tensor& state, const Tensor& cu_seqlens);
+
+RecurrentResult run_forward(const Executor& on, const std::string& name, Tensors tensors,
+                            const Options& options);
 
 // Of recurrent, gla and lightning_attention.
 RecurrentGradients run_backward(const Executor& on, const std::string& name, Tensors tensors,

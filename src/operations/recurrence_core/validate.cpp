@@ -84,8 +84,22 @@ void check_inputs(const Problem& problem, RecurrenceProblem& call) {
   check_rows(problem, slots.gk, keys, true);
   check_rows(problem, slots.gv, values, true);
   check_states(problem, slots.initial_state, call);
+  check_states(problem, slots.state, call);
   check_rows(problem, slots.grad_output, values, false);
   check_states(problem, slots.grad_final_state, call);
+}
+
+// The state of a call that has one is what kernels read first and write last.
+void take_in_place(const Problem& problem, RecurrenceProblem& call) {
+  RecurrenceSlots& slots = call.slots;
+  call.in_place = problem.has(slots.state);
+  if (!call.in_place) return;
+  for (const std::size_t slot : {slots.initial_state, slots.final_state}) {
+    require(
+        problem, !problem.has(slot) && !problem.requested[slot],
+        "state is changed in place, so the call has no " + problem.operation->operands[slot].name);
+  }
+  slots.initial_state = slots.final_state = slots.state;
 }
 
 // gamma_h = -(8 / heads) (1 - layer_idx / num_layers) h.
@@ -108,7 +122,7 @@ void infer_outputs(Problem& problem, const RecurrenceProblem& call) {
   if (!slots.backward()) {
     problem.infer_output(slots.output, problem.dtype,
                          {call.batch, call.tokens, call.heads, call.value_dim});
-    problem.infer_output(slots.final_state, DType::kF32, states);
+    if (!call.in_place) problem.infer_output(slots.final_state, DType::kF32, states);
     return;
   }
   for (const auto& [gradient, operand] : slots.gradients()) {
@@ -127,7 +141,8 @@ std::string make_key(const Problem& problem, const RecurrenceProblem& call) {
   return "dtype=" + std::string(to_string(problem.dtype)) + ";decay=" + decay +
          ";key_dim=" + bucket(call.key_dim) + ";value_dim=" + bucket(call.value_dim) +
          ";heads=" + bucket(call.heads) + ";tokens=" + bucket(call.tokens) +
-         ";sequences=" + bucket(call.sequences) + (call.packed ? ";packed" : "");
+         ";sequences=" + bucket(call.sequences) + (call.packed ? ";packed" : "") +
+         (call.in_place ? ";in_place" : "");
 }
 
 }  // namespace
@@ -137,6 +152,7 @@ void validate_recurrence(Problem& problem, const RecurrenceSlots& slots) {
   RecurrenceProblem call{.slots = slots};
   read_sizes(problem, call);
   check_inputs(problem, call);
+  take_in_place(problem, call);
   call.reverse = kernel::bool_option(problem, "reverse");
   call.scale = kernel::number_option(problem, "softmax_scale")
                    .value_or(1 / std::sqrt(static_cast<double>(call.key_dim)));

@@ -17,7 +17,8 @@ std::vector<Case> benchmark_cases(const RecurrenceSlots& slots, DType dtype);
 void fill_recurrence(const Problem& problem, const Case& shape, std::span<HostTensor> tensors);
 
 double recurrence_flops(const Problem& problem);
+// `rounds`: factors of products may be rounded to the storage type.
 std::vector<Expectation> expect_recurrence(const Problem& problem, std::span<HostTensor> tensors,
-                                           double max_flops);
+                                           bool rounds, double max_flops);
 
 }  // namespace tessera::operations::recurrence

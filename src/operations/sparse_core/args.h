@@ -23,8 +23,8 @@ struct SparsePlace {
 };
 
 // The list: a vector {results, 0, 0, 0}; for each result a vector {its number, first, end, 1} of
-// entries; from word `words` on a counter for each result, the blocks in the order of results, and
-// from `table` on an entry of two words for each of these: where its terms begin in a, and in b.
+// entries; from word `words` on a counter for each result, and from `table` on an entry of two
+// words for each block, in the order of results: where its terms begin in a, and in b.
 struct SparseListArgs {
   u32 blocks;
   u32 results;

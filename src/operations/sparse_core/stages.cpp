@@ -70,7 +70,7 @@ void place_list(const Problem& problem, const SparseProblem& call, Step step,
   list.results = narrow_step(results);
   list.by = step == Step::kGradValues ? SPARSE_BY_BLOCK : by_row ? SPARSE_BY_ROW : SPARSE_BY_COLUMN;
   list.words = narrow_step(4 * (1 + results));
-  list.table = narrow_step(4 * (1 + results) + results + call.blocks);
+  list.table = narrow_step(4 * (1 + results) + results);
   list.index_offset = narrow_step(indices.offset);
   list.index_step = narrow_step(indices.strides[0]);
   list.index_side = narrow_step(indices.strides[1]);
@@ -175,7 +175,7 @@ std::optional<SparseProduct> sparse_product(const Problem& problem, const Sparse
 std::uint64_t sparse_scratch(const Problem& problem) {
   const auto& call = problem.as<SparseProblem>();
   const auto results = static_cast<std::uint64_t>(most_results(call));
-  return 16 * (1 + results) + 4 * (results + 3 * static_cast<std::uint64_t>(call.blocks));
+  return 16 * (1 + results) + 4 * (results + 2 * static_cast<std::uint64_t>(call.blocks));
 }
 
 std::vector<Pass> sparse_passes(const SparseSlots& slots, Pass (*product_of)(const SparseStage&)) {

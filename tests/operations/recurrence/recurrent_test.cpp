@@ -35,7 +35,9 @@ using testing::kKeys;
 using testing::kTokens;
 using testing::normal_numbers;
 using testing::part_of;
+using testing::problem_of;
 using testing::recurrence_call;
+using testing::run_reference;
 using testing::SequenceCall;
 using testing::Specs;
 using testing::Values;
@@ -76,6 +78,20 @@ TEST(RecurrentReference, IsThatOfTheSpecification) {
 }
 
 TEST(RecurrentReference, TwoCallsThroughTheStateAreOne) { expect_to_split(a_call(), true); }
+
+TEST(RecurrentReference, AStateInPlaceIsOneInAndOneOut) {
+  const SequenceCall call = a_call();
+  const Values apart = call.run();
+  Specs specs = call.specs();
+  specs["state"] = specs.at("initial_state");
+  specs.erase("initial_state");
+  Values inputs = call.inputs();
+  inputs["state"] = inputs.at("initial_state");
+  inputs.erase("initial_state");
+  const Values in_place = run_reference(problem_of("recurrent", specs, call.options), inputs);
+  EXPECT_EQ(in_place.at("output"), apart.at("output"));
+  EXPECT_EQ(in_place.at("state"), apart.at("final_state"));
+}
 
 TEST(RecurrentReference, PackedIsOneCallForEachSequence) {
   SequenceCall packed = a_call(5);
@@ -204,6 +220,16 @@ TEST(RecurrentRefuses, Shapes) {
   specs = plain();
   specs["query"] = specs["key"] = f32({2, 5, 2, 0});
   expect_refusal("recurrent", specs, "key_dim and value_dim must be at least 1");
+}
+
+TEST(RecurrentRefuses, AStateInPlaceBesideOthers) {
+  Specs specs = plain();
+  specs["state"] = f32({2, 2, 3, 4});
+  specs["initial_state"] = specs["state"];
+  expect_refusal("recurrent", specs, "the call has no initial_state");
+  specs.erase("initial_state");
+  specs["final_state"] = specs["state"];
+  expect_refusal("recurrent", specs, "the call has no final_state");
 }
 
 TEST(RecurrentRefuses, GradientsOfWhatThereIsNot) {

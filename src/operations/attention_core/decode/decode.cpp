@@ -97,21 +97,6 @@ std::uint32_t units_of(const DeviceProfile& profile) {
   return is_gpu(profile) ? kernel::compute_units_of(profile) : 1;
 }
 
-// Splits that fill the device, each long enough to be worth merging; and so many more where keys
-// abound that the groups that end last do not count. Measured on an H200.
-std::uint32_t default_splits(const Problem& problem, const Config& config,
-                             const DeviceProfile& profile) {
-  constexpr std::uint32_t kFew = 2, kMany = 16;                  // groups of a compute unit
-  constexpr std::uint32_t kShortSplit = 256, kLongSplit = 1024;  // keys
-  const std::uint32_t have = group_count(problem, config), units = units_of(profile);
-  // Of packed sequences an average, which is rounded where it is compared.
-  const std::uint32_t keys =
-      narrow(keys_of_sequence(problem)) + (call_of(problem).packed ? kLongSplit / 2 : 0);
-  const std::uint32_t filled = std::min(ceil_div(kFew * units, have), keys / kShortSplit);
-  const std::uint32_t even = std::min(ceil_div(kMany * units, have), keys / kLongSplit);
-  return std::max({filled, even, 1U});
-}
-
 // Loads of 16 bytes under way, of an item with one row. Mesa's compilers take more registers beside
 // them on Intel's GPUs, and everywhere for rows that are not aligned, which they gather, and for
 // codes, which they widen all at once.
@@ -189,7 +174,7 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
     for (const std::uint32_t items : {128U, 256U, 64U, 32U}) {
       Config config = make_config(problem, items, share);
       if (!fits(problem, config, profile)) continue;
-      config.set("SPLITS", default_splits(problem, config, profile));
+      config.set("SPLITS", splits_of_few_rows(problem, profile, groups(problem, config)));
       configs.push_back(std::move(config));
     }
   }
@@ -200,24 +185,6 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
     if (is_xe_hpg(profile) && !is_aligned(problem, 4)) config.set(std::string(kLargeRegisters), 1);
   }
   return configs;
-}
-
-// The kernel multiplies rows by their stride in bytes, 32 bits by 32 bits.
-Refusal rejects_strides(const Problem& problem) {
-  const AttentionProblem& call = call_of(problem);
-  const auto far = [&](const TensorSpec& spec, std::size_t axis) {
-    // A single row's stride is never used, and may be any.
-    const auto most = (std::int64_t{1} << 35) / static_cast<std::int64_t>(bits_of(spec.dtype));
-    return spec.shape[axis] > 1 && spec.strides[axis] >= most;
-  };
-  for (const auto& [slot, spec] : {std::pair{call.slots.key, key_rows(problem)},
-                                   std::pair{call.slots.value, value_rows(problem)}}) {
-    if (far(spec, 1) || (call.is_paged() && far(spec, 0))) {
-      return problem.operation->operands[slot].name + " " + spec.to_string() + " has " +
-             (far(spec, 1) ? "rows" : "pages") + " 2^32 bytes apart";
-    }
-  }
-  return std::nullopt;
 }
 
 // Of an item's loops: over rows, keys, and what streams left of its columns, with sinks.
@@ -239,7 +206,7 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
     return "is for few query rows, " + std::to_string(kMostRows) +
            " at most; variant tile is for more";
   }
-  if (const Refusal no = rejects_strides(problem)) return no;
+  if (const Refusal no = rejects_far_keys(problem)) return no;
   if (const Refusal no = rejects_splits(problem, config)) return no;
   if (const Refusal no = rejects_rounds(rounds_of(problem, config), profile)) return no;
   if (Refusal no = rejects_list(problem, tiling(problem, config), profile)) return no;

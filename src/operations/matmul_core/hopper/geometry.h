@@ -2,6 +2,7 @@
 // Local memory of matmul/hopper/product: read by C++ and OpenCL C.
 #ifndef TESSERA_OPERATIONS_MATMUL_CORE_HOPPER_GEOMETRY_H
 #define TESSERA_OPERATIONS_MATMUL_CORE_HOPPER_GEOMETRY_H
+#include "operations/matmul_core/core/hopper_results.h"
 
 #define HOPPER_ROWS 128          // of a tile: 64 of each of two warpgroups
 #define HOPPER_BLOCK_BYTES 8192  // 64 rows of 128 bytes
@@ -17,12 +18,5 @@
 #define HOPPER_MAP_FLOATS 32
 #define HOPPER_MAPS_FLOATS (4 * HOPPER_MAP_FLOATS)
 #define HOPPER_MOST_GROUPS 256
-
-// Values of the constant RESULT: elements of any type and place, one after the other; or by tensor
-// copies, of f16, of bf16, or floats or integers of 32 bits.
-#define HOPPER_ANY_RESULT 0
-#define HOPPER_F16 1
-#define HOPPER_BF16 2
-#define HOPPER_WORDS 3
 
 #endif  // TESSERA_OPERATIONS_MATMUL_CORE_HOPPER_GEOMETRY_H

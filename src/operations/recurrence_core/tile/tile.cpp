@@ -105,7 +105,8 @@ Config cpu_config(const Problem& problem, const DeviceProfile& profile) {
   config.set("LAUNCH", profile.backend != Backend::kVulkan ? 0 : delta ? 128 : 512);
   if (delta) return config;
   // Three spans where that is no more programs than it must be.
-  const bool spans = !large && !problem.has(call_of(problem).slots.gv);
+  const bool spans =
+      !large && !problem.has(call_of(problem).slots.gv) && !call_of(problem).in_place;
   config.set("SPANS", spans && launches_of(problem, config) == 1 ? 3 : 1);
   return config;
 }
@@ -119,7 +120,7 @@ void add_spans(const Problem& problem, const DeviceProfile& profile, std::uint32
   const std::int64_t wanted = std::int64_t{busy} * std::max(profile.compute_units, 16U);
   const std::int64_t most =
       call.tokens / std::max<std::int64_t>(call.packed ? call.sequences : 1, 1) / 64;
-  const bool fits = !problem.has(call.slots.gv) && units > 0;
+  const bool fits = !problem.has(call.slots.gv) && !call.in_place && units > 0;
   const std::int64_t spans =
       fits ? std::min({wanted / std::max<std::int64_t>(units, 1), most, std::int64_t{1024}}) : 1;
   config.set("SPANS", static_cast<std::uint32_t>(std::max<std::int64_t>(spans, 1)));
@@ -200,6 +201,9 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   if (spans_of(problem, config) > 1) {
     if (problem.has(call_of(problem).slots.gv))
       return "takes sequences in spans where no value dim decays by itself";
+    if (call_of(problem).in_place)
+      return "takes sequences in spans where no state is changed in place, for the first span "
+             "reads what the last one would write";
     if (launches_of(problem, config) > 1)
       return "takes sequences in spans, or in launches one after the other, not in both";
     if (span_bytes(problem, config) >= std::uint64_t{1} << 33)

@@ -3,7 +3,7 @@
 // INDEX(at), MASK(at), RAISE(error, index), LIST(i) and WORD(i) in memory, COUNT_UP(i), which adds
 // 1 to a word and gives what it was, SPACE(i), words that the work-group shares, and its barriers.
 //
-//   Blocks are counted and placed in any order, then each result's are sorted: sums have one order.
+//   Blocks are counted, then placed behind each other as they are stored: sums have one order.
 #include "operations/grouped_core/scan.h"
 
 #define SPARSE_STEPS(place) \
@@ -20,10 +20,7 @@
 #define SPARSE_RESULT(e) \
   (by == SPARSE_BY_ROW ? TO_U32(row) : by == SPARSE_BY_COLUMN ? TO_U32(column) : (e))
 #define SPARSE_COUNTER(result) (ARGS(words) + (result))
-#define SPARSE_ORDER(place) (ARGS(words) + results + (place))
-#define SPARSE_ENTRY(place)                           \
-  WORD(ARGS(table) + 2u * (place)) = SPARSE_STEPS(a); \
-  WORD(ARGS(table) + 2u * (place) + 1u) = SPARSE_STEPS(b);
+#define SPARSE_NO_RESULT 0xffffffffu
 
 const u32 item = LOCAL_ID_X, blocks = ARGS(blocks), results = ARGS(results), by = ARGS(by);
 for (u32 r = item; r < results; r += TO_U32(WG_X)) WORD(SPARSE_COUNTER(r)) = 0u;
@@ -50,56 +47,28 @@ for (u32 base = 0u; base < results; base += TO_U32(WG_X)) {
 }
 if (item == 0u) LIST(0u) = MAKE_UINT4(results, 0u, 0u, 0u);
 MEMORY_BARRIER();
-for (u32 e = item; e < blocks; e += TO_U32(WG_X)) {
-  SPARSE_BLOCK(e)
-  if (counts) {
-    const u32 place = COUNT_UP(SPARSE_COUNTER(SPARSE_RESULT(e)));
-    WORD(SPARSE_ORDER(place)) = e;
-  }
-}
-MEMORY_BARRIER();
-for (u32 r = item; r < results; r += TO_U32(WG_X)) {
-  const u32 end = WORD(SPARSE_COUNTER(r)), first = r == 0u ? 0u : WORD(SPARSE_COUNTER(r - 1u));
-  // A heap, whose largest goes behind it: no order of blocks takes long.
-  const u32 count = end - first;
-  u32 roots = count / 2u, size = count;
-  while (size > 1u) {
-    u32 sinking;
-    if (roots > 0u) {
-      --roots;
-      sinking = WORD(SPARSE_ORDER(first + roots));
-    } else {
-      --size;
-      sinking = WORD(SPARSE_ORDER(first + size));
-      WORD(SPARSE_ORDER(first + size)) = WORD(SPARSE_ORDER(first));
-    }
-    u32 at = roots;
-    u32 child = 2u * at + 1u;
-    bool sinks = child < size;
-    while (sinks) {
-      u32 larger = WORD(SPARSE_ORDER(first + child));
-      if (child + 1u < size) {
-        const u32 other = WORD(SPARSE_ORDER(first + child + 1u));
-        if (other > larger) {
-          larger = other;
-          ++child;
-        }
-      }
-      sinks = larger > sinking;
-      if (sinks) {
-        WORD(SPARSE_ORDER(first + at)) = larger;
-        at = child;
-        child = 2u * at + 1u;
-        sinks = child < size;
-      }
-    }
-    WORD(SPARSE_ORDER(first + at)) = sinking;
-  }
-  for (u32 place = first; place < end; ++place) {
-    const u32 e = WORD(SPARSE_ORDER(place));
+// As many blocks as there are items at a time: behind those of earlier rounds, and of this round
+// those of a lower number.
+for (u32 base = 0u; base < blocks; base += TO_U32(WG_X)) {
+  const u32 e = base + item;
+  u32 result = SPARSE_NO_RESULT, a_at = 0u, b_at = 0u;
+  if (e < blocks) {
     SPARSE_BLOCK(e)
     if (counts) {
-      SPARSE_ENTRY(place)
+      result = SPARSE_RESULT(e);
+      a_at = SPARSE_STEPS(a);
+      b_at = SPARSE_STEPS(b);
     }
   }
+  SPACE(item) = result;
+  GROUP_BARRIER();
+  if (result != SPARSE_NO_RESULT) {
+    u32 place = WORD(SPARSE_COUNTER(result));
+    for (u32 i = 0u; i < item; ++i) place += SPACE(i) == result ? 1u : 0u;
+    WORD(ARGS(table) + 2u * place) = a_at;
+    WORD(ARGS(table) + 2u * place + 1u) = b_at;
+  }
+  MEMORY_BARRIER();
+  if (result != SPARSE_NO_RESULT) COUNT_UP(SPARSE_COUNTER(result));
+  MEMORY_BARRIER();
 }

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a work-group of cells/mma holds in local memory, from the names of mma.def: read by C++ and
+// OpenCL C. Of 16-bit elements.
+#ifndef TESSERA_OPERATIONS_CELLS_CORE_MMA_GEOMETRY_H
+#define TESSERA_OPERATIONS_CELLS_CORE_MMA_GEOMETRY_H
+
+#define CELL_MMA_WARPS (WG_X / 32u)
+// Terms by 16; each warp takes K_STEPS of them, one behind the other.
+#define CELL_MMA_STEPS (CELL_MMA_WARPS * K_STEPS)
+#define CELL_MMA_TERMS (16u * CELL_MMA_STEPS)
+// Columns by 8: units of a gate, then of the next.
+#define CELL_MMA_COLUMNS (CELL_GATES * UNITS / 8u)
+#define CELL_MMA_WEIGHT_BYTES (CELL_MMA_COLUMNS * CELL_MMA_TERMS * 16u)
+// Sums of each warp.
+#define CELL_MMA_SUM_BYTES (CELL_MMA_WARPS * BLOCK_ROWS * CELL_GATES * UNITS * 4u)
+#define CELL_MMA_LOCAL_BYTES (CELL_MMA_WEIGHT_BYTES + CELL_MMA_SUM_BYTES + 16u)
+// Factors of a block of rows, by 4 bytes.
+#define CELL_MMA_BLOCK_WORDS (BLOCK_ROWS / 16u * CELL_MMA_STEPS * 128u)
+
+#define CELL_MMA_VALID                                                                         \
+  ((UNITS == 8u || UNITS == 16u) && (BLOCK_ROWS == 16u || BLOCK_ROWS == 32u) && WG_X >= 64u && \
+   WG_X <= 512u && WG_X % 32u == 0u && K_STEPS >= 1u && K_STEPS * 16u / UNITS <= 32u)
+
+#endif  // TESSERA_OPERATIONS_CELLS_CORE_MMA_GEOMETRY_H

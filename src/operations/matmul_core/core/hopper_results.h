@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values of the constant RESULT of kernels for Hopper: elements of any type and place, one after
+// the other; or by tensor copies, of f16, of bf16, or floats or integers of 32 bits. Read by C++
+// and OpenCL C.
+#ifndef TESSERA_OPERATIONS_MATMUL_CORE_CORE_HOPPER_RESULTS_H
+#define TESSERA_OPERATIONS_MATMUL_CORE_CORE_HOPPER_RESULTS_H
+
+#define HOPPER_ANY_RESULT 0
+#define HOPPER_F16 1
+#define HOPPER_BF16 2
+#define HOPPER_WORDS 3
+
+#endif  // TESSERA_OPERATIONS_MATMUL_CORE_CORE_HOPPER_RESULTS_H

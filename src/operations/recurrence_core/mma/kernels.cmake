@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+tessera_add_kernels(
+  OPENCL "recurrence/mma/forward.cl|mma.def|DTYPE=1,2|WG_X=256|RECUR_OUTPUTS=0,1|${TESSERA_NVIDIA_PTX}")
