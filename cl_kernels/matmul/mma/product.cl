@@ -88,6 +88,7 @@ INLINE void copy_step(const MatmulOperands* operands, const global scalar* a, co
 #endif
 }
 
+#if ALIGNED && STAGES >= 3
 // Of whole tiles and steps an item copies chunks that are a fixed number of lines apart, in memory
 // and here.
 #define A_CHUNKS ((A_BY_TERMS ? TERMS : BLOCK_M) / MMA_ELEMENTS)
@@ -97,11 +98,10 @@ INLINE void copy_step(const MatmulOperands* operands, const global scalar* a, co
 #define A_STEP (A_BY_TERMS ? ARGS(a).row : ARGS(a).column)
 #define B_STEP (B_BY_TERMS ? ARGS(b).column : ARGS(b).row)
 #define EVEN_COPIES(LINES, CHUNKS) ((WG_X / (CHUNKS)) % 8 == 0 && (LINES) % (WG_X / (CHUNKS)) == 0)
-#define CAN_BE_WHOLE \
-  (ALIGNED && STAGES >= 3 && EVEN_COPIES(A_LINES, A_CHUNKS) && EVEN_COPIES(B_LINES, B_CHUNKS))
+#define CAN_BE_WHOLE (EVEN_COPIES(A_LINES, A_CHUNKS) && EVEN_COPIES(B_LINES, B_CHUNKS))
 // Steps that are on their way: fewer than there is room for, as others are still read when they
 // start.
-#define AHEAD (STAGES > 2 ? STAGES - 2 : 1)
+#define AHEAD (STAGES - 2)
 // Copies are spread over a step, if more than the next one is on its way.
 #define SPREAD (AHEAD > 1)
 
@@ -152,6 +152,7 @@ COPY_PART(copy_part_of_b, B_LINES, B_CHUNKS, B_PITCH)
 #define COPY_PARTS(slot, part, parts, wanted)                                \
   copy_part_of_a(STAGE(slot) + a_to, source.a, A_STEP, part, parts, wanted); \
   copy_part_of_b(STAGE(slot) + b_to, source.b, B_STEP, part, parts, wanted)
+#endif
 
 #if DTYPE == DTYPE_F32
 // Of an infinite float splitting makes NaN: sums of four columns again, as floats.
@@ -178,6 +179,7 @@ INLINE float4 exact_sums(const MatmulOperands* operands, const global scalar* a,
 #define STAGE(slot) (memory + (slot) * MATMUL_MMA_STAGE_BYTES)
 #define NEXT(slot) ((slot) + 1 == STAGES ? 0 : (slot) + 1)
 
+#if ALIGNED && STAGES >= 3
 // Adds the products of all steps of a tile and terms that fill theirs: a_place and b_place are
 // where the warp's rows and columns begin.
 INLINE void add_whole_steps(const MatmulOperands* operands, const global scalar* a,
@@ -244,6 +246,7 @@ INLINE void add_whole_steps(const MatmulOperands* operands, const global scalar*
   }
 #endif
 }
+#endif
 // The same of any tile, and of lines that are not aligned.
 INLINE void add_steps(const MatmulOperands* operands, const global scalar* a,
                       const global scalar* b, const Work* work, uint memory, uint a_place,
@@ -335,11 +338,13 @@ KERNEL void matmul_mma(const global scalar* restrict a, const global scalar* res
   const Work work = work_of(operands, (uint)get_group_id(0));
   float sum[8 * M * N];
   UNROLL for (uint i = 0; i < 8 * M * N; ++i) sum[i] = 0.0f;
-  const bool whole = CAN_BE_WHOLE && work.row + BLOCK_M <= ARGS(m) &&
-                     work.column + BLOCK_N <= ARGS(n) && ARGS(k) % TERMS == 0;
-  if (whole) {
+  const bool whole = ALIGNED && work.row + BLOCK_M <= ARGS(m) && work.column + BLOCK_N <= ARGS(n) && ARGS(k) % TERMS == 0;
+#if ALIGNED && STAGES >= 3
+  if (CAN_BE_WHOLE && whole) {
     add_whole_steps(operands, a, b, &work, memory, a_place, b_place, item, sum);
-  } else {
+  } else
+#endif
+  {
     add_steps(operands, a, b, &work, memory, a_place, b_place, item, sum);
   }
   // Sums as floats, rows of vectors whose places are exchanged by twice the row's number.
