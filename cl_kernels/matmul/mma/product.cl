@@ -99,8 +99,7 @@ INLINE void copy_step(const MatmulOperands* operands, const global scalar* a, co
 #define B_STEP (B_BY_TERMS ? ARGS(b).column : ARGS(b).row)
 #define EVEN_COPIES(LINES, CHUNKS) ((WG_X / (CHUNKS)) % 8 == 0 && (LINES) % (WG_X / (CHUNKS)) == 0)
 #define CAN_BE_WHOLE (EVEN_COPIES(A_LINES, A_CHUNKS) && EVEN_COPIES(B_LINES, B_CHUNKS))
-// Steps that are on their way: fewer than there is room for, as others are still read when they
-// start.
+// Steps that are on their way: there is room for one more, which was not tried.
 #define AHEAD (STAGES - 2)
 // Copies are spread over a step, if more than the next one is on its way.
 #define SPREAD (AHEAD > 1)
@@ -216,8 +215,8 @@ INLINE void add_whole_steps(const MatmulOperands* operands, const global scalar*
     slot = NEXT(slot);
   }
 #else
-  uint rows[2][4 * M], column[2][4];
-  add_stage_load(rows[0], column[0], STAGE(0) + a_place, STAGE(0) + b_place, 0);
+  uint rows[2][4 * M], columns[2][4 * N];
+  add_stage_load(rows[0], columns[0], STAGE(0) + a_place, STAGE(0) + b_place, 0);
   ROLLED for (uint step = work->first; step < work->last; ++step) {
     const uint wanted = step + AHEAD < work->last;
     const uint a_at = STAGE(slot) + a_place, b_at = STAGE(slot) + b_place;
@@ -229,19 +228,18 @@ INLINE void add_whole_steps(const MatmulOperands* operands, const global scalar*
         COPY_PARTS(free_slot, 0, 1, wanted);
       }
       if (k + 1 < STAGE_STEPS) {
-        add_stage_load(rows[next], column[next], a_at, b_at, k + 1);
+        add_stage_load(rows[next], columns[next], a_at, b_at, k + 1);
       } else {
-        // The other columns of this step are read below: what is copied behind this barrier takes
-        // the place of others.
+        // All of this step was read: the next one must have arrived.
         MMA_COPY_COMMIT();
         next_source(operands, a, b, work, &source, item);
         MMA_COPY_WAIT_BUT(AHEAD - 1);
         barrier(CLK_LOCAL_MEM_FENCE);
         free_slot = NEXT(free_slot);
         slot = NEXT(slot);
-        add_stage_load(rows[0], column[0], STAGE(slot) + a_place, STAGE(slot) + b_place, 0);
+        add_stage_load(rows[0], columns[0], STAGE(slot) + a_place, STAGE(slot) + b_place, 0);
       }
-      add_stage(sum, rows[k % 2], column[k % 2], b_at, k);
+      add_stage(sum, rows[k % 2], columns[k % 2]);
     }
   }
 #endif
@@ -271,10 +269,10 @@ INLINE void add_steps(const MatmulOperands* operands, const global scalar* a,
   }
 #else
   // What is multiplied next is read from local memory before this is multiplied.
-  uint rows[2][4 * M], column[2][4];
+  uint rows[2][4 * M], columns[2][4 * N];
   MMA_COPY_WAIT_BUT(STAGES - 2);
   barrier(CLK_LOCAL_MEM_FENCE);
-  add_stage_load(rows[0], column[0], STAGE(0) + a_place, STAGE(0) + b_place, 0);
+  add_stage_load(rows[0], columns[0], STAGE(0) + a_place, STAGE(0) + b_place, 0);
   ROLLED for (uint step = work->first; step < work->last; ++step) {
     if (step + STAGES - 1 < work->last)
       copy_step(operands, a, b, work, step + STAGES - 1, STAGE(free_slot), item);
@@ -283,16 +281,15 @@ INLINE void add_steps(const MatmulOperands* operands, const global scalar* a,
     UNROLL for (uint k = 0; k < STAGE_STEPS; ++k) {
       const uint next = (k + 1) % 2;
       if (k + 1 < STAGE_STEPS) {
-        add_stage_load(rows[next], column[next], a_at, b_at, k + 1);
-        add_stage(sum, rows[k % 2], column[k % 2], b_at, k);
+        add_stage_load(rows[next], columns[next], a_at, b_at, k + 1);
+        add_stage(sum, rows[k % 2], columns[k % 2]);
       } else {
-        // The last columns of this step are read before others may be copied over them.
-        add_stage(sum, rows[k % 2], column[k % 2], b_at, k);
+        add_stage(sum, rows[k % 2], columns[k % 2]);
         MMA_COPY_WAIT_BUT(STAGES - 2);
         barrier(CLK_LOCAL_MEM_FENCE);
         free_slot = slot;
         slot = NEXT(slot);
-        add_stage_load(rows[0], column[0], STAGE(slot) + a_place, STAGE(slot) + b_place, 0);
+        add_stage_load(rows[0], columns[0], STAGE(slot) + a_place, STAGE(slot) + b_place, 0);
       }
     }
   }
