@@ -16,6 +16,13 @@
 #define GROUP_ID gl_WorkGroupID.x
 #define GROUP_COUNT gl_NumWorkGroups.x
 #define FLOAT4 vec4
+#define VECTOR 4u
+#define STORED vec4
+#define VALUES vec4
+#define FLOATS(x) (x)
+#define ZEROS vec4(0.0)
+#define STORED_ZEROS vec4(0.0)
+#define MOE_UNROLL
 #define MAKE_FLOAT4(x, y, z, w) vec4(x, y, z, w)
 #define ID(n) ids[args.ids_offset + (n)]
 #define SLOT(n) slots[args.slots_offset + (n)]

@@ -5,6 +5,7 @@
 #include "abi/shared.h"
 
 #define MOE_NOWHERE (-1)
+#define MOE_HELD 8u  // choices of a token that an item has at a time
 // Kinds of errors, as the records have them.
 #define MOE_BAD_EXPERT 0u
 #define MOE_BAD_SLOT 1u

@@ -49,13 +49,15 @@ abi::MoeRowsArgs arguments(const Problem& problem) {
           .errors = 0};
 }
 
-bool is_aligned(const Problem& problem) {
+// Elements that all vectors of rows lie at multiples of: the constant ALIGNED.
+std::uint32_t alignment_of(const Problem& problem) {
   std::int64_t all = call_of(problem).dim;
   for (const std::size_t slot : {kFrom, kTo, kGradRows}) {
     if (slot >= problem.operands.size() || !problem.has(slot)) continue;
     all |= problem.spec(slot).offset | problem.spec(slot).strides[0];
   }
-  return all % 4 == 0;
+  if (all % 8 == 0 && size_of(problem.dtype) == 2) return 2;
+  return all % 4 == 0 ? 1 : 0;
 }
 
 Pass rows_pass(const std::string& name, std::vector<std::size_t> bindings,
@@ -68,7 +70,7 @@ Pass rows_pass(const std::string& name, std::vector<std::size_t> bindings,
   pass.specialized_on = {{"LANES", "ALIGNED"}};
   pass.axes = dtype_axes;
   pass.constants = [](const Problem& problem, const Config&) -> std::vector<Define> {
-    return {{"ALIGNED", is_aligned(problem) ? 1U : 0U}};
+    return {{"ALIGNED", alignment_of(problem)}};
   };
   pass.groups = [count](const Problem& problem, const Config& config) {
     return lane_groups((call_of(problem).*count)(), config);
@@ -101,7 +103,9 @@ Pass raising(Pass pass) {
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
   constexpr LaneCut kCuts[] = {{256, 1, 32}, {256, 2, 32}};
   const RowsProblem& call = call_of(problem);
-  return lane_space(std::max(call.rows, call.choices()), (call.dim + 3) / 4, 128, kCuts, profile);
+  const std::int64_t elements = alignment_of(problem) == 2 ? 8 : 4;
+  return lane_space(std::max(call.rows, call.choices()), (call.dim + elements - 1) / elements, 128,
+                    kCuts, profile);
 }
 
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
@@ -132,7 +136,8 @@ Way rows_way(Moves moves) {
         list_pass("clear", {kScratch}, kRows),
         raising(list_pass("map", {kExpertIds, kExpertSlots, kStarts, kScratch, kErrors}, kChoices)),
         rows_pass("spread",
-                  {backward ? kTo : kFrom, kChoiceWeights, kScratch, backward ? kGradRows : kTo},
+                  {kExpertIds, kExpertSlots, kStarts, backward ? kTo : kFrom, kChoiceWeights,
+                   kScratch, backward ? kGradRows : kTo},
                   kRows)};
     if (backward) {
       Pass dots = raising(rows_pass(

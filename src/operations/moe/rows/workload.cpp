@@ -91,6 +91,7 @@ std::vector<Case> cases(Moves moves, DType dtype) {
            {"plain", "no weights", 24, 2, 4, 0, 40, false},
            {"one", "one token", 1, 1, 3, 0, 8},
            {"many", "more rows than work-groups", 300, 4, 16, 0, 12},
+           {"several", "more choices than an item has at a time", 21, 11, 16, 12, 24},
            {"hostile", "experts and slots that are not there", 40, 2, 6, 8, 16, true, "hostile"},
            {"none", "no tokens", 0, 2, 4, 3, 16}})
     result.push_back(make(moves, dtype, from));
