@@ -141,8 +141,7 @@ Pass product_pass() {
 }
 
 bool prefers_stream(const Problem& problem, const DeviceProfile& profile) {
-  return has(profile.features, Feature::kMmaSync) &&
-         problem.as<QuantisedProblem>().m <= kFewRows &&
+  return has(profile.features, Feature::kMmaSync) && problem.as<QuantisedProblem>().m <= kFewRows &&
          (problem.dtype == DType::kF16 || problem.dtype == DType::kBF16) &&
          !rejects_quantised(problem, profile) && !rejects_call(problem) &&
          !space(problem, profile).empty();
