@@ -52,8 +52,7 @@ Refusal refuses(const Problem& problem, const GroupedStage& stage) {
       !copies(args.b, problem.dtype, args.k, args.n, stage.over_terms ? 1 : args.batches))
     return "takes operands of one type of 16 bits that are contiguous along an axis, with offsets "
            "and strides that are multiples of 16 bytes";
-  const bool ragged =
-      stage.over_terms ? args.a.column == 1 || args.b.row == 1 : args.a.column != 1;
+  const bool ragged = stage.over_terms ? args.a.column == 1 || args.b.row == 1 : args.a.column != 1;
   if (ragged) return "takes no operands that are contiguous along the axis that groups share";
   return std::nullopt;
 }
