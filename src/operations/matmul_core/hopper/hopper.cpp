@@ -126,7 +126,9 @@ std::vector<Define> constants(const Problem& problem, const Stage& stage, const 
             {"FEATURES", 0}};
   const std::uint32_t result = result_of(*product, config);
   abi::u32 features = result == HOPPER_ANY_RESULT ? 0 : arguments_of(*product).features & kFeatures;
-  if (has_blocks(*product)) features &= ~(MATMUL_SCALE_A | MATMUL_SCALE_B);
+  const View& scale = product->views[kScaleB];
+  if ((features & MATMUL_SCALE_B) != 0 && scale.column == 0) features |= HOPPER_ONE_SCALE_B;
+  if (has_blocks(*product)) features &= ~(MATMUL_SCALE_A | MATMUL_SCALE_B | HOPPER_ONE_SCALE_B);
   return {{"B_TYPE", dtype_axis(product->views[kB].dtype)},
           {"BLOCKS", has_blocks(*product) ? 1U : 0U},
           {"A_BY_TERMS", product->views[kA].column == 1 ? 1U : 0U},
