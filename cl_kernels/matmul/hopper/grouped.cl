@@ -12,7 +12,6 @@
 #include "lib/prelude.clh"
 #include "abi/storage.h"
 #include "lib/typed.clh"
-#define WHOLE_SUMS 0
 #include "matmul/hopper/multiply.clh"
 #include "lib/hopper/tensor_map.clh"
 #include "operations/grouped_core/hopper/geometry.h"
@@ -248,7 +247,7 @@ KERNEL void grouped_hopper(const global uchar* a, const global uchar* b, global 
       barrier_wait(FULL(stage), parity);
       ISSUE("1", IN);
     }
-    WAIT_FOR_SUMS(BLOCK_N);
+    WAIT_FOR_SUMS(BLOCK_N, sum);
     STORE_TILE();
   }
 #if RESULT != HOPPER_ANY_RESULT
