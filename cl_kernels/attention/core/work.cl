@@ -3,7 +3,7 @@
 // Who      One work-group. Item i takes sequences i, i + WG_X, …; of each round, it then makes tiles i, i + WG_X, ….
 // Memory   cum_seqlens_q once, the table of rows once, 32 bytes written for each tile.
 // Numerics Whole numbers. The tiles are in the order of their rows, and every row is of one of them, whatever
-//          cum_seqlens says: a sequence begins at the largest offset up to its own, the first one at row 0, and the last
+//          cum_seqlens says, but those of sequences of fewer or more rows than asked for: a sequence begins at the largest offset up to its own, the first one at row 0, and the last
 //          one ends at the last row. Of offsets that do not decrease, attention/core/rows takes rows alike.
 // Assumes  Lengths below 2^30; the table of rows is there.
 //

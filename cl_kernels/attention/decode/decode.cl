@@ -20,6 +20,7 @@
 //   Only lanes of one stream meet there. Where PTX can say so they wait for their warp, elsewhere for the group.
 //   A value that is not finite reaches the rows that see its key, and no others.
 #include "lib/prelude.clh"
+#define CALL_FEATURES (PAIRS ? RULE(features) : RULE(features) & ~POLICY_PAIRS)
 #include "attention/core/interval.clh"
 #include "attention/core/key_rows.clh"
 #include "attention/core/work.clh"
@@ -240,7 +241,7 @@ KERNEL void attention_decode(const global scalar* restrict q, const global key_s
   const struct AttentionArgs a = call.core;
   MAKE_PAGING(call)
   const Policies policies = MAKE_POLICIES(call, scratch);
-  const bool hides = (call.policy.features & (POLICY_HIDES | POLICY_BIAS)) != 0;
+  const bool hides = PAIRS && (call.policy.features & (POLICY_HIDES | POLICY_BIAS)) != 0;
 #else
   const bool hides = false;
 #endif

@@ -22,10 +22,10 @@ KERNEL void cells_cpu_backward(global float* scratch, const global void* restric
   const global float* states = scratch + args.from_state + (size_t)direction * args.batch * terms;
   const bool is_back = CELL_HAS(CELL_REVERSE) != (direction == 1);
 
-  for (uint first = (uint)get_group_id(1) * args.rows; first < last_row; first += BLOCK) {
+  for (uint first = (uint)get_group_id(1) * args.rows, count; first < last_row; first += count) {
     floatv sums[BLOCK][CELL_BACK_VECTORS];
-    cell_back(sums, states, weights, terms, first, last_row - 1);
-    for (uint item = 0; item < BLOCK * CELL_BACK_VECTORS; ++item) {
+    count = cell_back(sums, states, weights, terms, first, last_row);
+    for (uint item = 0; item < count * CELL_BACK_VECTORS; ++item) {
       const uint row = first + item / CELL_BACK_VECTORS;
       const uint unit = (panel * CELL_BACK_VECTORS + item % CELL_BACK_VECTORS) * VECTOR_WIDTH;
       if (row >= last_row || unit >= hidden) continue;

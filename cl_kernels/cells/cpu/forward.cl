@@ -22,10 +22,10 @@ KERNEL void cells_cpu_forward(global float* scratch, global void* restrict outpu
   const global float* states = scratch + args.from_state + (size_t)direction * args.batch * terms;
   const bool is_back = CELL_HAS(CELL_REVERSE) != (direction == 1);
 
-  for (uint first = (uint)get_group_id(1) * args.rows; first < last_row; first += BLOCK) {
+  for (uint first = (uint)get_group_id(1) * args.rows, count; first < last_row; first += count) {
     floatv sums[BLOCK][CELL_GATES];
-    cell_gates(sums, states, weights, terms, first, last_row - 1);
-    for (uint r = 0; r < BLOCK && first + r < last_row; ++r) {
+    count = cell_gates(sums, states, weights, terms, first, last_row);
+    for (uint r = 0; r < count && first + r < last_row; ++r) {
       const uint row = first + r, entry = direction * args.batch + row;
       const uint length = (uint)SCRATCH(args.lengths + row);
       const bool is_token = step < length;

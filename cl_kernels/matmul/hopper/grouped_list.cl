@@ -21,6 +21,7 @@
 #define GROUP_BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
 #define MEMORY_BARRIER() barrier(CLK_GLOBAL_MEM_FENCE)
 
+#if RAGGED == GROUPED_TERMS
 // A map like the one at `from`, with `terms` terms, by way of `in`.
 INLINE void end_map(uint from, bool by_terms, uint terms, uint in, global uint4* to) {
   UNROLL for (uint i = 0; i < TENSOR_MAP_BYTES; i += 16) store_local4(in + i, load_local4(from + i));
@@ -32,6 +33,7 @@ INLINE void end_map(uint from, bool by_terms, uint terms, uint in, global uint4*
   }
   UNROLL for (uint i = 0; i < TENSOR_MAP_BYTES; i += 16) to[i / 16] = load_local4(in + i);
 }
+#endif
 
 KERNEL void grouped_hopper_list(const global int* restrict sizes, global uint4* list, volatile global uint* errors,
                                 const global uchar* a, const global uchar* b, const global uchar* result,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What     result = finish(a b), or shares of the sums to scratch; a and b contiguous along an axis.
 // Who      A work-group owns a tile of BLOCK_M by BLOCK_N and a share of the terms, a warp WARP_M by WARP_N of it.
-// Memory   Steps of 128 bytes of terms to local memory by asynchronous copies, STAGES - 1 of them ahead; sums through
-//          local memory to rows of the result.
+// Memory   Steps of 128 bytes of terms to local memory by asynchronous copies, STAGES - 1 of them ahead, or STAGES - 2
+//          where tiles and steps are whole, with one barrier to a step; sums through local memory to rows of the result.
 // Numerics Float sums of products of f16 or bf16, or of floats as lib/mma/float_products.clh has it; terms in order; the
 //          shares of a split are added in order by matmul/core/combine.
 //          NaN among sums of floats are taken again without splitting.
@@ -88,6 +88,71 @@ INLINE void copy_step(const MatmulOperands* operands, const global scalar* a, co
 #endif
 }
 
+#if ALIGNED && STAGES >= 3
+// Of whole tiles and steps an item copies chunks that are a fixed number of lines apart, in memory
+// and here.
+#define A_CHUNKS ((A_BY_TERMS ? TERMS : BLOCK_M) / MMA_ELEMENTS)
+#define B_CHUNKS ((B_BY_TERMS ? TERMS : BLOCK_N) / MMA_ELEMENTS)
+#define A_LINES MATMUL_MMA_LINES(A_BY_TERMS, BLOCK_M)
+#define B_LINES MATMUL_MMA_LINES(B_BY_TERMS, BLOCK_N)
+#define A_STEP (A_BY_TERMS ? ARGS(a).row : ARGS(a).column)
+#define B_STEP (B_BY_TERMS ? ARGS(b).column : ARGS(b).row)
+#define EVEN_COPIES(LINES, CHUNKS) ((WG_X / (CHUNKS)) % 8 == 0 && (LINES) % (WG_X / (CHUNKS)) == 0)
+#define CAN_BE_WHOLE (EVEN_COPIES(A_LINES, A_CHUNKS) && EVEN_COPIES(B_LINES, B_CHUNKS))
+// Steps that are on their way: there is room for one more, which was not tried.
+#define AHEAD (STAGES - 2)
+// Copies are spread over a step, if more than the next one is on its way.
+#define SPREAD (AHEAD > 1)
+
+typedef struct {
+  const global scalar *a, *b;  // this item's first chunks of a step
+  uint term, summand;          // where the step begins
+} Source;
+
+INLINE void find_source(const MatmulOperands* operands, const global scalar* a,
+                        const global scalar* b, const Work* work, Source* source, uint item) {
+  const uint outer = source->summand / ARGS(sums1), inner = source->summand % ARGS(sums1),
+             term = source->term;
+  const uint a_line = item / A_CHUNKS, a_at = item % A_CHUNKS * MMA_ELEMENTS;
+  const uint b_line = item / B_CHUNKS, b_at = item % B_CHUNKS * MMA_ELEMENTS;
+  source->a = a + (work->a + outer * ARGS(a_sum0) + inner * ARGS(a_sum1) +
+                   (A_BY_TERMS ? (work->row + a_line) * A_STEP + term + a_at
+                               : (term + a_line) * A_STEP + work->row + a_at));
+  source->b = b + (work->b + outer * ARGS(b_sum0) + inner * ARGS(b_sum1) +
+                   (B_BY_TERMS ? (work->column + b_line) * B_STEP + term + b_at
+                               : (term + b_line) * B_STEP + work->column + b_at));
+}
+INLINE void next_source(const MatmulOperands* operands, const global scalar* a,
+                        const global scalar* b, const Work* work, Source* source, uint item) {
+  source->term += TERMS;
+  if (source->term < ARGS(k)) {
+    source->a += A_BY_TERMS ? TERMS : TERMS * A_STEP;
+    source->b += B_BY_TERMS ? TERMS : TERMS * B_STEP;
+  } else {
+    source->term = 0;
+    ++source->summand;
+    find_source(operands, a, b, work, source, item);
+  }
+}
+
+// name(to, from, step, part, parts, wanted): of the item's chunks every parts-th from number `part`
+// on, if they are wanted.
+#define COPY_PART(name, LINES, CHUNKS, PITCH)                                             \
+  INLINE void name(uint to, const global scalar* from, uint step, uint part, uint parts,  \
+                   uint wanted) {                                                         \
+    const uint per = WG_X / (CHUNKS);                                                     \
+    UNROLL for (uint i = 0; i < (LINES) / per; ++i) {                                     \
+      if (i % parts == part)                                                              \
+        mma_copy_wanted(to + i * per * (PITCH), from + (size_t)(i * per * step), wanted); \
+    }                                                                                     \
+  }
+COPY_PART(copy_part_of_a, A_LINES, A_CHUNKS, A_PITCH)
+COPY_PART(copy_part_of_b, B_LINES, B_CHUNKS, B_PITCH)
+#define COPY_PARTS(slot, part, parts, wanted)                                \
+  copy_part_of_a(STAGE(slot) + a_to, source.a, A_STEP, part, parts, wanted); \
+  copy_part_of_b(STAGE(slot) + b_to, source.b, B_STEP, part, parts, wanted)
+#endif
+
 #if DTYPE == DTYPE_F32
 // Of an infinite float splitting makes NaN: sums of four columns again, as floats.
 INLINE float4 exact_sums(const MatmulOperands* operands, const global scalar* a, const global scalar* b, const Work* work,
@@ -113,6 +178,150 @@ INLINE float4 exact_sums(const MatmulOperands* operands, const global scalar* a,
 #define STAGE(slot) (memory + (slot) * MATMUL_MMA_STAGE_BYTES)
 #define NEXT(slot) ((slot) + 1 == STAGES ? 0 : (slot) + 1)
 
+#if ALIGNED && STAGES >= 3
+// Adds the products of all steps of a tile and terms that fill theirs: a_place and b_place are
+// where the warp's rows and columns begin.
+INLINE void add_whole_steps(const MatmulOperands* operands, const global scalar* a,
+                            const global scalar* b, const Work* work, uint memory, uint a_place,
+                            uint b_place, uint item, float* sum) {
+  const uint k_steps = ARGS(k) / TERMS;
+  const uint a_line = item / A_CHUNKS, b_line = item / B_CHUNKS;
+  const uint a_to = a_line * A_PITCH + (item % A_CHUNKS ^ MMA_SWIZZLE(A_BY_TERMS, a_line)) * 16;
+  const uint b_to =
+      B_START + b_line * B_PITCH + (item % B_CHUNKS ^ MMA_SWIZZLE(B_BY_TERMS, b_line)) * 16;
+  Source source;
+  source.summand = work->first / k_steps;
+  source.term = work->first % k_steps * TERMS;
+  find_source(operands, a, b, work, &source, item);
+  UNROLL for (uint i = 0; i < AHEAD; ++i) {
+    COPY_PARTS(i, 0, 1, work->first + i < work->last);
+    MMA_COPY_COMMIT();
+    next_source(operands, a, b, work, &source, item);
+  }
+  uint slot = 0, free_slot = AHEAD;
+  MMA_COPY_WAIT_BUT(AHEAD - 1);
+  barrier(CLK_LOCAL_MEM_FENCE);
+#if DTYPE == DTYPE_F32
+  ROLLED for (uint step = work->first; step < work->last; ++step) {
+    COPY_PARTS(free_slot, 0, 1, step + AHEAD < work->last);
+    MMA_COPY_COMMIT();
+    next_source(operands, a, b, work, &source, item);
+    // Rolled, so that rows of a are not split ahead of their time.
+    ROLLED for (uint k = 0; k < STAGE_STEPS; ++k)
+        add_stage(sum, STAGE(slot) + a_place, STAGE(slot) + b_place, k);
+    MMA_COPY_WAIT_BUT(AHEAD - 1);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    free_slot = NEXT(free_slot);
+    slot = NEXT(slot);
+  }
+#else
+  uint rows[2][4 * M], columns[2][4 * N];
+  add_stage_load(rows[0], columns[0], STAGE(0) + a_place, STAGE(0) + b_place, 0);
+  ROLLED for (uint step = work->first; step < work->last; ++step) {
+    const uint wanted = step + AHEAD < work->last;
+    const uint a_at = STAGE(slot) + a_place, b_at = STAGE(slot) + b_place;
+    UNROLL for (uint k = 0; k < STAGE_STEPS; ++k) {
+      const uint next = (k + 1) % 2;
+      if (SPREAD) {
+        COPY_PARTS(free_slot, k, STAGE_STEPS, wanted);
+      } else if (k == 0) {
+        COPY_PARTS(free_slot, 0, 1, wanted);
+      }
+      if (k + 1 < STAGE_STEPS) {
+        add_stage_load(rows[next], columns[next], a_at, b_at, k + 1);
+      } else {
+        // All of this step was read: the next one must have arrived.
+        MMA_COPY_COMMIT();
+        next_source(operands, a, b, work, &source, item);
+        MMA_COPY_WAIT_BUT(AHEAD - 1);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        free_slot = NEXT(free_slot);
+        slot = NEXT(slot);
+        add_stage_load(rows[0], columns[0], STAGE(slot) + a_place, STAGE(slot) + b_place, 0);
+      }
+      add_stage(sum, rows[k % 2], columns[k % 2]);
+    }
+  }
+#endif
+}
+#endif
+// The same of any tile, and of lines that are not aligned.
+INLINE void add_steps(const MatmulOperands* operands, const global scalar* a,
+                      const global scalar* b, const Work* work, uint memory, uint a_place,
+                      uint b_place, uint item, float* sum) {
+  UNROLL for (uint i = 0; i + 1 < STAGES; ++i) {
+    if (work->first + i < work->last)
+      copy_step(operands, a, b, work, work->first + i, STAGE(i), item);
+    MMA_COPY_COMMIT();
+  }
+  uint slot = 0, free_slot = STAGES - 1;
+#if DTYPE == DTYPE_F32
+  ROLLED for (uint step = work->first; step < work->last; ++step) {
+    MMA_COPY_WAIT_BUT(STAGES - 2);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (step + STAGES - 1 < work->last)
+      copy_step(operands, a, b, work, step + STAGES - 1, STAGE(free_slot), item);
+    MMA_COPY_COMMIT();
+    // Rolled, so that rows of a are not split ahead of their time.
+    ROLLED for (uint k = 0; k < STAGE_STEPS; ++k) add_stage(sum, STAGE(slot) + a_place, STAGE(slot) + b_place, k);
+    free_slot = slot;
+    slot = NEXT(slot);
+  }
+#else
+  // What is multiplied next is read from local memory before this is multiplied.
+  uint rows[2][4 * M], columns[2][4 * N];
+  MMA_COPY_WAIT_BUT(STAGES - 2);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  add_stage_load(rows[0], columns[0], STAGE(0) + a_place, STAGE(0) + b_place, 0);
+  ROLLED for (uint step = work->first; step < work->last; ++step) {
+    if (step + STAGES - 1 < work->last)
+      copy_step(operands, a, b, work, step + STAGES - 1, STAGE(free_slot), item);
+    MMA_COPY_COMMIT();
+    const uint a_at = STAGE(slot) + a_place, b_at = STAGE(slot) + b_place;
+    UNROLL for (uint k = 0; k < STAGE_STEPS; ++k) {
+      const uint next = (k + 1) % 2;
+      if (k + 1 < STAGE_STEPS) {
+        add_stage_load(rows[next], columns[next], a_at, b_at, k + 1);
+        add_stage(sum, rows[k % 2], columns[k % 2]);
+      } else {
+        add_stage(sum, rows[k % 2], columns[k % 2]);
+        MMA_COPY_WAIT_BUT(STAGES - 2);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        free_slot = slot;
+        slot = NEXT(slot);
+        add_stage_load(rows[0], columns[0], STAGE(slot) + a_place, STAGE(slot) + b_place, 0);
+      }
+    }
+  }
+#endif
+}
+
+// Whether the result is the sums times alpha, of the operands' type, in rows of vectors of 16
+// bytes.
+INLINE bool is_plain(const MatmulOperands* operands, const Work* work) {
+  const uint others = MATMUL_ACTIVATION | MATMUL_PAIRED | MATMUL_GRADIENT | MATMUL_BIAS |
+                      MATMUL_ADDEND | MATMUL_GATE | MATMUL_RESIDUAL | MATMUL_BESIDE;
+  return DTYPE != DTYPE_F32 && ARGS(splits) == 1 && (ARGS(features) & others) == 0 &&
+         (ARGS(types) >> MATMUL_TYPE_RESULT & 15) == DTYPE && ARGS(result).column == 1 &&
+         (ARGS(result).row | matmul_base(operands, ARGS(result), work->batch)) % 8 == 0;
+}
+INLINE void store_plain(const MatmulOperands* operands, const Work* work, uint memory, uint item) {
+  const uint row_step = ARGS(result).row / 8;
+  global uint4* result =
+      (global uint4*)operands->result + (matmul_base(operands, ARGS(result), work->batch) / 8 +
+                                         work->row * row_step + work->column / 8);
+  const float alpha = ARGS(alpha);
+  UNROLL for (uint i = 0; i < BLOCK_M * BLOCK_N / 8 / WG_X; ++i) {
+    const uint place = item + i * WG_X, row = place / (BLOCK_N / 8), vector = place % (BLOCK_N / 8);
+    const uint at = memory + row * (4 * BLOCK_N) + (2 * vector ^ row % 8 * 2) * 16;
+    const float4 x = as_float4(load_local4(at)) * alpha,
+                 y = as_float4(load_local4(at + 16)) * alpha;
+    result[(size_t)(row * row_step) + vector] =
+        (uint4)(pack_scalars(x.s0, x.s1), pack_scalars(x.s2, x.s3), pack_scalars(y.s0, y.s1),
+                pack_scalars(y.s2, y.s3));
+  }
+}
+
 KERNEL void matmul_mma(const global scalar* restrict a, const global scalar* restrict b, global float* restrict scratch,
                        MATMUL_FINISH_PARAMETERS, const struct MatmulArgs args) {
   const MatmulOperands call = MATMUL_OPERANDS;
@@ -126,49 +335,15 @@ KERNEL void matmul_mma(const global scalar* restrict a, const global scalar* res
   const Work work = work_of(operands, (uint)get_group_id(0));
   float sum[8 * M * N];
   UNROLL for (uint i = 0; i < 8 * M * N; ++i) sum[i] = 0.0f;
-  UNROLL for (uint i = 0; i + 1 < STAGES; ++i) {
-    if (work.first + i < work.last) copy_step(operands, a, b, &work, work.first + i, STAGE(i), item);
-    MMA_COPY_COMMIT();
-  }
-  uint slot = 0, free_slot = STAGES - 1;
-#if DTYPE == DTYPE_F32
-  ROLLED for (uint step = work.first; step < work.last; ++step) {
-    MMA_COPY_WAIT_BUT(STAGES - 2);
-    barrier(CLK_LOCAL_MEM_FENCE);
-    if (step + STAGES - 1 < work.last) copy_step(operands, a, b, &work, step + STAGES - 1, STAGE(free_slot), item);
-    MMA_COPY_COMMIT();
-    // Rolled, so that rows of a are not split ahead of their time.
-    ROLLED for (uint k = 0; k < STAGE_STEPS; ++k) add_stage(sum, STAGE(slot) + a_place, STAGE(slot) + b_place, k);
-    free_slot = slot;
-    slot = NEXT(slot);
-  }
-#else
-  // What is multiplied next is read from local memory before this is multiplied.
-  uint rows[2][4 * M], column[2][4];
-  MMA_COPY_WAIT_BUT(STAGES - 2);
-  barrier(CLK_LOCAL_MEM_FENCE);
-  add_stage_load(rows[0], column[0], STAGE(0) + a_place, STAGE(0) + b_place, 0);
-  ROLLED for (uint step = work.first; step < work.last; ++step) {
-    if (step + STAGES - 1 < work.last) copy_step(operands, a, b, &work, step + STAGES - 1, STAGE(free_slot), item);
-    MMA_COPY_COMMIT();
-    const uint a_at = STAGE(slot) + a_place, b_at = STAGE(slot) + b_place;
-    UNROLL for (uint k = 0; k < STAGE_STEPS; ++k) {
-      const uint next = (k + 1) % 2;
-      if (k + 1 < STAGE_STEPS) {
-        add_stage_load(rows[next], column[next], a_at, b_at, k + 1);
-        add_stage(sum, rows[k % 2], column[k % 2], b_at, k);
-      } else {
-        // The last columns of this step are read before others may be copied over them.
-        add_stage(sum, rows[k % 2], column[k % 2], b_at, k);
-        MMA_COPY_WAIT_BUT(STAGES - 2);
-        barrier(CLK_LOCAL_MEM_FENCE);
-        free_slot = slot;
-        slot = NEXT(slot);
-        add_stage_load(rows[0], column[0], STAGE(slot) + a_place, STAGE(slot) + b_place, 0);
-      }
-    }
-  }
+  const bool whole = ALIGNED && work.row + BLOCK_M <= ARGS(m) && work.column + BLOCK_N <= ARGS(n) && ARGS(k) % TERMS == 0;
+#if ALIGNED && STAGES >= 3
+  if (CAN_BE_WHOLE && whole) {
+    add_whole_steps(operands, a, b, &work, memory, a_place, b_place, item, sum);
+  } else
 #endif
+  {
+    add_steps(operands, a, b, &work, memory, a_place, b_place, item, sum);
+  }
   // Sums as floats, rows of vectors whose places are exchanged by twice the row's number.
   mma_copy_wait();
   barrier(CLK_LOCAL_MEM_FENCE);
@@ -180,6 +355,10 @@ KERNEL void matmul_mma(const global scalar* restrict a, const global scalar* res
     }
   }
   barrier(CLK_LOCAL_MEM_FENCE);
+  if (whole && is_plain(operands, &work)) {
+    store_plain(operands, &work, memory, item);
+    return;
+  }
   ROLLED for (uint i = item; i < BLOCK_M * BLOCK_N / 4; i += WG_X) {
     const uint row = i / (BLOCK_N / 4), vector = i % (BLOCK_N / 4);
     const uint its_row = work.row + row, column = work.column + 4 * vector;

@@ -1,61 +1,95 @@
 // SPDX-License-Identifier: Apache-2.0
 // What     output = norm(x + residual) * weight + bias in 8 bits, with the scale of each row, and the sum.
-// Who      A work-group of WG_X items owns a row at a time, an item every WG_X-th element of it.
-// Memory   x and residual once from memory, then from a cache: for the mean, the squares, the largest and the output.
-//          A byte of output for each element.
-// Numerics Float; the mean comes off before squares are summed; sums and maxima as trees. scale = max(largest magnitude,
-//          2^-100) / largest number of the type; output / scale is rounded once, to nearest even. A NaN is no largest.
-// Assumes  Rows below 2^31, offsets and strides below 2^32.
+// Who      A line of WG_X items owns a row at a time, an item VECTORS vectors of four elements of it.
+// Memory   x and residual once, output and sum once, where 4 * VECTORS * WG_X elements hold a row; else what is beyond
+//          is read again, from a cache as a rule, for each pass and for the largest. Weights: caches.
+// Numerics Float; the mean comes off before squares are summed. Lanes, then folds, in one order. scale = max(largest
+//          magnitude, 2^-100) / largest number of the type; output times the inverse of that, a float, is rounded once,
+//          to nearest even. A NaN is no largest.
+// Assumes  Rows below 2^31, operands below 2^32 elements, ALIGNED is true where it is 1.
+#include "norms/core/operands.clh"
 #include "lib/bytes.clh"
-#include "operations/norms/quantised/args.h"
-
-#define INDEX size_t
-#define LOCAL_ID ((uint)get_local_id(0))
-#define GROUP_ID ((uint)get_group_id(0))
-#define GROUP_COUNT ((uint)get_num_groups(0))
-#define RSQRT(x) rsqrt(x)
-#define ABSOLUTE(x) fabs(x)
-#define ARGS(name) (args.name)
-#define ROW_OF(at) \
-  ((at).offset + (size_t)outer * (at).stride0 + (size_t)middle * (at).stride1 + (size_t)inner * (at).stride2)
-#define LOAD_X(i) load_scalar(x_elements, i)
-#define LOAD_RESIDUAL(i) load_scalar(residual_elements, i)
-#define LOAD_WEIGHT(i) load_any(weight, ARGS(norm.weight_offset) + (size_t)(i), (features & NORM_WIDE_WEIGHT) != 0u)
-#define LOAD_BIAS(i) load_any(bias, ARGS(norm.bias_offset) + (size_t)(i), (features & NORM_WIDE_BIAS) != 0u)
-#define STORE_SUM(value, i) store_scalar(value, sum_elements, i)
-#define STORE_SCALE(value, i) scales[i] = (value)
-#define STORE_CODE(bits, i) store_byte(bits, y_elements, i)
-#define SUM_LINE(x) sum_line(space, x)
-#define LARGEST_LINE(x) largest_line(space, x)
-
-INLINE float load_any(const global scalar* p, size_t i, bool wide) {
-#if DTYPE != DTYPE_F32
-  if (wide) return ((const global float*)p)[i];
+#if SM80
+#include "lib/mma/bytes.clh"
 #endif
-  return load_scalar(p, i);
+#include "operations/norms/quantised/args.h"
+#define NORM_SUMS 1u
+
+typedef struct {
+  const struct NormForwardArgs* args;
+  const global scalar *x, *weight, *bias, *residual;
+  global uchar* y;
+  global scalar* sum;
+  local float4* space;
+} NormOperands;
+
+#define ABSOLUTE(x) fabs(x)
+#define QUANTISED_ARGS(name) (args.name)
+#if SM80
+#define NORM_WARP_LARGEST(x) warp_largest(x)
+#else
+#define NORM_WARP_LARGEST(x) (x)
+#endif
+
+// Four codes in a word.
+INLINE uint code_word(float4 x, u32 type) {
+#if SM80
+  if (type == DTYPE_I8) return pack_bytes(x);
+#endif
+#if SM90
+  if (type == DTYPE_E4M3FN) return pack_e4m3fn(x);
+  if (type == DTYPE_E5M2) return pack_e5m2(x);
+#endif
+  return to_storage(type, x.s0) | to_storage(type, x.s1) << 8 | to_storage(type, x.s2) << 16 |
+         to_storage(type, x.s3) << 24;
 }
 
-#define REDUCE_LINE(name, combine)                                      \
-  INLINE float name(local float* space, float x) {                      \
-    const uint item = get_local_id(0);                                  \
-    space[item] = x;                                                    \
-    for (uint width = WG_X / 2; width > 0; width /= 2) {                \
-      barrier(CLK_LOCAL_MEM_FENCE);                                     \
-      if (item < width) space[item] = combine(space[item], space[item + width]); \
-    }                                                                   \
-    barrier(CLK_LOCAL_MEM_FENCE);                                       \
-    const float all = space[0];                                         \
-    barrier(CLK_LOCAL_MEM_FENCE);                                       \
-    return all;                                                         \
+INLINE void store_codes(float4 x, u32 type, global uchar* y, size_t at, uint left) {
+  const uint word = code_word(x, type);
+  if (ALIGNED) {
+    *(global uint*)(y + at) = word;
+    return;
   }
-#define PLUS(a, b) ((a) + (b))
-REDUCE_LINE(sum_line, PLUS)
-REDUCE_LINE(largest_line, fmax)
+  y[at] = (uchar)word;
+  if (left > 1) y[at + 1] = (uchar)(word >> 8);
+  if (left > 2) y[at + 2] = (uchar)(word >> 16);
+  if (left > 3) y[at + 3] = (uchar)(word >> 24);
+}
+
+// Of a chunk; `second` is left out where a chunk has one vector.
+INLINE void store_codes_chunk(float4 first, float4 second, u32 type, global uchar* y, size_t at, uint left) {
+  if (CHUNK_IS_PACKED) {
+    *(global uint2*)(y + at) = (uint2)(code_word(first, type), code_word(second, type));
+    return;
+  }
+  store_codes(first, type, y, at, left);
+}
+
+#define LOAD_X(at, left) load_column(operands->x, at, left)
+#define LOAD_RESIDUAL(at, left) load_column(operands->residual, at, left)
+#define LOAD_X_CHUNK(at, left) load_chunk(operands->x, at, left)
+#define LOAD_RESIDUAL_CHUNK(at, left) load_chunk(operands->residual, at, left)
+#define LOAD_WEIGHT_CHUNK(at, left) load_chunk(operands->weight, at, left)
+#define LOAD_BIAS_CHUNK(at, left) load_chunk(operands->bias, at, left)
+#define LOAD_WEIGHT(at, left) \
+  load_any_column(operands->weight, at, left, (ARGS(features) & NORM_WIDE_WEIGHT) != 0u)
+#define LOAD_BIAS(at, left) \
+  load_any_column(operands->bias, at, left, (ARGS(features) & NORM_WIDE_BIAS) != 0u)
+#define STORE_SUM(value, at, left) store_column(value, operands->sum, at, left)
+#define STORE_SUM_CHUNK(first, second, at, left) store_chunk(first, second, operands->sum, at, left)
+#define STORE_SCALE(value, at) scales[at] = (value)
+#define STORE_CODES(value, type, at, left) store_codes(value, type, operands->y, at, left)
+#define STORE_CODES_CHUNK(first, second, type, at, left) store_codes_chunk(first, second, type, operands->y, at, left)
+#include "operations/norms/lines.h"
+#include "operations/norms/quantised/largest.h"
+#include "operations/norms/weigh.h"
 
 KERNEL void norm_quantised(const global scalar* restrict x_elements, const global scalar* restrict weight,
                            const global scalar* restrict bias, const global scalar* restrict residual_elements,
                            global uchar* restrict y_elements, global scalar* restrict sum_elements,
                            global float* restrict scales, const struct NormQuantisedArgs args) {
-  local float space[WG_X];
+  local float4 space[WG_Y * NORM_SUMS * NORM_LINE / 4];
+  const NormOperands call = {&args.norm, x_elements, weight, bias, residual_elements, y_elements, sum_elements, space};
+  const NormOperands* operands = &call;
 #include "operations/norms/quantised/row.h"
 }

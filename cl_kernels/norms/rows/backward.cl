@@ -7,7 +7,7 @@
 // Numerics Float; every sum has one order.
 // Assumes  Rows below 2^31, operands below 2^32 elements, ALIGNED is true where it is 1; no
 //          work-group without rows.
-#include "norms/rows/operands.clh"
+#include "norms/core/operands.clh"
 #define NORM_SUMS (CENTERED != 0 ? 3u : 2u)
 
 typedef struct {
@@ -35,7 +35,7 @@ typedef struct {
   store_chunk(first, second, operands->dresidual, at, left)
 #define LOAD_SCRATCH(at) (*(const global float4*)(operands->scratch + (at)))
 #define STORE_SCRATCH(value, at) (*(global float4*)(operands->scratch + (at)) = (value))
-#include "operations/norms/rows/lines.h"
+#include "operations/norms/lines.h"
 #include "operations/norms/rows/backward_store.h"
 
 KERNEL void norm_backward(const global scalar* restrict dy_elements,

@@ -6,7 +6,7 @@
 // Assumes  Scratch below 2^32 floats.
 #define ALIGNED 0
 #define SM80 0
-#include "norms/rows/operands.clh"
+#include "norms/core/operands.clh"
 
 typedef struct {
   const struct NormCombineArgs* args;

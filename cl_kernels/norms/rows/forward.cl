@@ -5,7 +5,7 @@
 //          else what is beyond is read again, from a cache as a rule, for each pass. Weights: caches.
 // Numerics Float; the mean comes off before squares are summed. Lanes, then folds, in one order.
 // Assumes  Rows below 2^31, operands below 2^32 elements, ALIGNED is true where it is 1.
-#include "norms/rows/operands.clh"
+#include "norms/core/operands.clh"
 #define NORM_SUMS 1u
 
 typedef struct {
@@ -29,8 +29,8 @@ typedef struct {
 #define STORE_SUM(value, at, left) store_column(value, operands->sum, at, left)
 #define STORE_Y_CHUNK(first, second, at, left) store_chunk(first, second, operands->y, at, left)
 #define STORE_SUM_CHUNK(first, second, at, left) store_chunk(first, second, operands->sum, at, left)
-#include "operations/norms/rows/lines.h"
-#include "operations/norms/rows/forward_store.h"
+#include "operations/norms/lines.h"
+#include "operations/norms/weigh.h"
 
 KERNEL void norm_forward(const global scalar* restrict x_elements,
                          const global scalar* restrict weight, const global scalar* restrict bias,

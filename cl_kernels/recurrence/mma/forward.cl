@@ -36,11 +36,15 @@ KERNEL void recurrence_mma(const global scalar* restrict query_elements, const g
   local uchar memory[RECUR_MMA_LOCAL_BYTES(RECUR_OUTPUTS)] __attribute__((aligned(128)));
   const uint tiles_of_memory = LOCAL_ADDRESS(memory);
   const uint levels = tiles_of_memory + RECUR_MMA_LEVEL_START(RECUR_OUTPUTS);
+#if RECUR_OUTPUTS
   const uint weights = tiles_of_memory + RECUR_MMA_WEIGHTS(RECUR_OUTPUTS);
+#endif
   local float* factors = (local float*)(memory + RECUR_MMA_FACTORS(RECUR_OUTPUTS));
   local float* numbers = (local float*)(memory + RECUR_MMA_NUMBERS(RECUR_OUTPUTS));
   local float *factor = numbers + 2 * TOKENS, *since = factor + TOKENS, *until = since + TOKENS;
+#if !RECUR_OUTPUTS
   local float* totals = (local float*)(memory + RECUR_MMA_TOTALS(RECUR_OUTPUTS));
+#endif
   volatile local int* flags = (volatile local int*)(memory + RECUR_MMA_FLAGS(RECUR_OUTPUTS));
 
   const uint item = (uint)get_local_id(0), lane = item % 32, warp = (uint)uniform((int)(item / 32));
@@ -51,8 +55,10 @@ KERNEL void recurrence_mma(const global scalar* restrict query_elements, const g
   if (span >= spans) return;
   const uint head = unit / tiles % heads, sequence = unit / tiles / heads;
   Place place = {.batch = sequence, .head = head, .begin = 0, .end = ARGS(tokens), .column = unit % tiles * COLUMNS};
+#if RECUR_OUTPUTS
   const uint own_column = place.column + warp * 16;  // of the warp's first
   const bool present = own_column < ARGS(value_dim);
+#endif
 #define OUTPUT_AT(token) (output_elements + row_of(args->result, place, token) + own_column)
   if (RECUR_HAS(RECUR_PACKED)) {
     const global int* boundaries = (const global int*)scratch + ARGS(boundaries);
@@ -174,8 +180,10 @@ KERNEL void recurrence_mma(const global scalar* restrict query_elements, const g
     barrier(CLK_LOCAL_MEM_FENCE);
     if (FLAG(parity) != 0) {
       ROLLED for (uint t = 0; t < count; ++t) {
+#if !RECUR_OUTPUTS
+        take_step(state, tile, t, log_decays[t], warp, lane);
+#else
         const float2 sum = take_step(state, tile, t, log_decays[t], warp, lane);
-#if RECUR_OUTPUTS
         if (first >= own && present && lane % 4 < 2) {
           const float x = (lane % 4 == 0 ? sum.s0 : sum.s1) * ARGS(scale);
           store_scalar(x, OUTPUT_AT(token_of(args, place, first + t)), lane / 4 + lane % 4 * 8);

@@ -27,9 +27,10 @@
 // again. The operations, for one layer, are rnn, lstm and gru and those with _backward.
 //
 // Dtypes: f32, f16 or bf16, the same for all operands. Numerics: products, gates and states between
-// tokens in float, one rounding to nearest even of each result. NaN and infinities stay in their
-// batch entry, but for gradients of weights. The same library, driver, device, configuration and
-// inputs give the same bits.
+// tokens in float, one rounding to nearest even of each result. The variant mma, which matrix units
+// compute, rounds h to the dtype as well where it is a factor of weight_hh; where gates mix it in
+// it is a float. NaN and infinities stay in their batch entry, but for gradients of weights. The
+// same library, driver, device, configuration and inputs give the same bits.
 //
 // Errors: InvalidArgument for shapes, dtypes and options that contradict this, Unsupported where no
 // variant of the device can.

@@ -31,7 +31,9 @@ layout(std430, binding = SCRATCH_BINDING + 6) readonly buffer Positions { int kv
 layout(std430, binding = SCRATCH_BINDING + 7) readonly buffer Tables { int block_tables[]; };
 #define PAGES_PARAMETERS
 #define PAGES_ARGUMENTS
+#ifndef PAGES
 #define PAGES(name) (args.pages.name)
+#endif
 #define TABLE_VALUE(n) (block_tables[n])
 #include "operations/attention_core/core/pages.h"
 #endif

@@ -21,9 +21,21 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "lib/prelude.glsl"
+#include "operations/attention_core/decode/decode.def"
+#define CALL_FEATURES (PAIRS != 0u ? RULE(features) : RULE(features) & ~POLICY_PAIRS)
+
+// What each step asks of the arguments. Larger ones lie in a buffer, which keys and values that stream by drive out of
+// the caches.
+float soft_cap, scale;
+uint k_stride_row, k_stride_page, v_stride_row, v_stride_page;
+#define SOFT_CAP soft_cap
+#if PAGED
+#include "operations/attention_core/core/pages_args.h"
+AttentionPages call_pages;
+#define PAGES(name) (call_pages.name)
+#endif
 #include "attention/core/forward_call.glsl"
 #include "operations/attention_core/core/combine.h"
-#include "operations/attention_core/decode/decode.def"
 #include "operations/attention_core/decode/decode.h"
 
 layout(std430, binding = 0) readonly buffer Queries { scalar q[]; };
@@ -132,11 +144,11 @@ Interval share_of(Interval at, uint split, uint splits) {
 
 float score_of(ScoredRow row, int key, float product) {
 #if POLICY
-  return policy_sees(row, key) ? policy_score(row, key, product * CALL.scale).x : MASKED_SCORE;
+  return policy_sees(row, key) ? policy_score(row, key, product * scale).x : MASKED_SCORE;
 #else
   if (key < row.first || key >= row.end) return MASKED_SCORE;
-  if (CALL.soft_cap > 0.0) return CALL.soft_cap * LOG2_E * saturating_tanh(product * (CALL.scale / CALL.soft_cap));
-  return product * (CALL.scale * LOG2_E);
+  if (soft_cap > 0.0) return soft_cap * LOG2_E * saturating_tanh(product * (scale / soft_cap));
+  return product * (scale * LOG2_E);
 #endif
 }
 
@@ -163,9 +175,9 @@ float score_of(ScoredRow row, int key, float product) {
       to[c * parts + n] = load(row_at, (n * LANES + lane) * ATTN_PART, features);        \
   }
 #define FETCH_KEYS(first) \
-  FETCH(key_part, load_key, k_base, CALL.k_stride_row, CALL.k_stride_batch, first, ATTN_HEAD_PARTS, HEAD_DIM)
+  FETCH(key_part, load_key, k_base, k_stride_row, k_stride_page, first, ATTN_HEAD_PARTS, HEAD_DIM)
 #define FETCH_VALUES(first) \
-  FETCH(value_part, load_value, v_base, CALL.v_stride_row, CALL.v_stride_batch, first, ATTN_VALUE_PARTS, VALUE_DIM)
+  FETCH(value_part, load_value, v_base, v_stride_row, v_stride_page, first, ATTN_VALUE_PARTS, VALUE_DIM)
 
 // The scores of a step that a lane adds up: number n is score SCORE(n) of the stream.
 #define SCORE(n) (lane + LANES * (n))
@@ -179,8 +191,8 @@ float score_of(ScoredRow row, int key, float product) {
 #define FETCH_SCALES(first)                                               \
   FOR_LANE_SCORES(n) {                                                    \
     const uint key = STREAM_KEY(first, SCORE(n) % ATTN_KEYS);             \
-    score_scale[n] = SCALE_AT(key_scale, args.key_scales, key);           \
-    weight_scale[n] = SCALE_AT(value_scale, args.value_scales, key);      \
+    score_scale[n] = SCALE_AT(key_scale, key_scales, key);           \
+    weight_scale[n] = SCALE_AT(value_scale, value_scales, key);      \
   }
 #else
 #define FETCH_SCALES(first)
@@ -209,9 +221,9 @@ void main() {
   batch = gl_WorkGroupID.z;
   const uint tiles = gl_NumWorkGroups.x / CALL.splits;
 #if POLICY
-  const bool hides = (RULE(features) & (POLICY_HIDES | POLICY_BIAS)) != 0u;
+  const bool hides = (CALL_FEATURES & (POLICY_HIDES | POLICY_BIAS)) != 0u;
   // All heads of a sequence before the next one: they lie side by side in memory.
-  const bool listed = (RULE(features) & POLICY_WORK) != 0u;
+  const bool listed = (CALL_FEATURES & POLICY_WORK) != 0u;
   if (listed) {
     const uint number = kv_head * gl_NumWorkGroups.x + slot;
     slot = number / gl_NumWorkGroups.y;
@@ -232,8 +244,18 @@ void main() {
     sequence = tile.sequence;
   }
 #endif
+  soft_cap = CALL.soft_cap;
+  scale = CALL.scale;
+  k_stride_row = CALL.k_stride_row;
+  k_stride_page = CALL.k_stride_batch;
+  v_stride_row = CALL.v_stride_row;
+  v_stride_page = CALL.v_stride_batch;
+#if CODES
+  const AttentionScales key_scales = args.key_scales, value_scales = args.value_scales;
+#endif
 #if PAGED
   key_sequence = sequence;
+  call_pages = args.pages;
 #endif
   if (tile_first >= tile_end) return;  // beyond the work list
   const Interval at = share_of(interval_of_rows(), split, CALL.splits);
@@ -387,8 +409,8 @@ void main() {
     bool normalize = true, far = false;
 #if POLICY
     end = policy_sinks(head, end.x, end.y);
-    normalize = (RULE(features) & POLICY_UNNORMALIZED) == 0u;
-    far = (RULE(features) & POLICY_FAR) != 0u;
+    normalize = (CALL_FEATURES & POLICY_UNNORMALIZED) == 0u;
+    far = (CALL_FEATURES & POLICY_FAR) != 0u;
 #endif
     const vec2 closed = row_result(largest, end.x, end.y, normalize, far, uintBitsToFloat(0xff800000u));
     const uint to = CALL.o_offset + batch * CALL.o_stride_batch + head * CALL.o_stride_head + row * CALL.o_stride_row;

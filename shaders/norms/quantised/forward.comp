@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // As cl_kernels/norms/quantised/forward.cl.
-// Assumes  Rows and operands below 2^31 elements.
+// Assumes  Rows and operands below 2^31 elements, ALIGNED is true where it is 1.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "lib/bytes.glsl"
@@ -8,61 +8,71 @@
 #include "operations/norms/quantised/tunables.def"
 
 layout(std430, binding = 0) readonly buffer X { scalar x_elements[]; };
+layout(std430, binding = 0) readonly buffer XVectors { scalar4 x_vectors[]; };
+layout(std430, binding = 0) readonly buffer XChunks { uvec4 x_chunks[]; };
 layout(std430, binding = 1) readonly buffer Weight { scalar weight_elements[]; };
+layout(std430, binding = 1) readonly buffer WeightVectors { scalar4 weight_vectors[]; };
+layout(std430, binding = 1) readonly buffer WeightChunks { uvec4 weight_chunks[]; };
 layout(std430, binding = 1) readonly buffer WeightFloats { float weight_floats[]; };
 layout(std430, binding = 2) readonly buffer Bias { scalar bias_elements[]; };
+layout(std430, binding = 2) readonly buffer BiasVectors { scalar4 bias_vectors[]; };
+layout(std430, binding = 2) readonly buffer BiasChunks { uvec4 bias_chunks[]; };
 layout(std430, binding = 2) readonly buffer BiasFloats { float bias_floats[]; };
 layout(std430, binding = 3) readonly buffer Residual { scalar residual_elements[]; };
+layout(std430, binding = 3) readonly buffer ResidualVectors { scalar4 residual_vectors[]; };
+layout(std430, binding = 3) readonly buffer ResidualChunks { uvec4 residual_chunks[]; };
 layout(std430, binding = 4) buffer Y { uint y_words[]; };
+layout(std430, binding = 4) writeonly buffer YPairs { uvec2 y_pairs[]; };
 layout(std430, binding = 5) writeonly buffer Sum { scalar sum_elements[]; };
+layout(std430, binding = 5) writeonly buffer SumVectors { scalar4 sum_vectors[]; };
+layout(std430, binding = 5) writeonly buffer SumChunks { uvec4 sum_chunks[]; };
 layout(std430, binding = 6) writeonly buffer Scales { float scales[]; };
 PUSH_ARGS(NormQuantisedArgs);
 
-#define INDEX uint
-#define LOCAL_ID gl_LocalInvocationID.x
-#define GROUP_ID gl_WorkGroupID.x
-#define GROUP_COUNT gl_NumWorkGroups.x
-#define RSQRT(x) inversesqrt(x)
+#define ARGS(name) (args.norm.name)
+#define QUANTISED_ARGS(name) (args.name)
 #define ABSOLUTE(x) abs(x)
-#define ARGS(name) (args.name)
-#define ROW_OF(at) ((at).offset + outer * (at).stride0 + middle * (at).stride1 + inner * (at).stride2)
-#define LOAD_X(i) load_scalar(x_elements[i])
-#define LOAD_RESIDUAL(i) load_scalar(residual_elements[i])
-#define LOAD_WEIGHT(i) load_weight(args.norm.weight_offset + (i))
-#define LOAD_BIAS(i) load_bias(args.norm.bias_offset + (i))
-#define STORE_SUM(value, i) sum_elements[i] = store_scalar(value)
+#define NORM_WARP_LARGEST(x) (x)
 #define STORE_SCALE(value, i) scales[i] = (value)
-#define STORE_CODE(bits, i) store_code(bits, i)
-#define SUM_LINE(x) sum_line(x)
-#define LARGEST_LINE(x) largest_line(x)
+#define NORM_SUMS 1u
+#define NORM_VECTORS (WG_Y * NORM_SUMS * (WG_X > 16u ? WG_X : 16u) / 4u)
+#include "norms/core/operands.glsl"
+LOAD_COLUMN(LOAD_X, x_elements, x_vectors)
+LOAD_COLUMN(LOAD_RESIDUAL, residual_elements, residual_vectors)
+LOAD_ANY_COLUMN(LOAD_WEIGHT, weight_elements, weight_vectors, weight_floats, NORM_WIDE_WEIGHT)
+LOAD_ANY_COLUMN(LOAD_BIAS, bias_elements, bias_vectors, bias_floats, NORM_WIDE_BIAS)
+STORE_COLUMN(STORE_SUM, sum_elements, sum_vectors)
+LOAD_CHUNK(LOAD_X_CHUNK, LOAD_X, x_chunks)
+LOAD_CHUNK(LOAD_RESIDUAL_CHUNK, LOAD_RESIDUAL, residual_chunks)
+LOAD_CHUNK(LOAD_WEIGHT_CHUNK, LOAD_WEIGHT, weight_chunks)
+LOAD_CHUNK(LOAD_BIAS_CHUNK, LOAD_BIAS, bias_chunks)
+STORE_CHUNK(STORE_SUM_CHUNK, STORE_SUM, sum_chunks)
 
-float load_weight(uint i) {
-  if ((args.norm.features & NORM_WIDE_WEIGHT) != 0u) return weight_floats[i];
-  return load_scalar(weight_elements[i]);
+// Four codes in a word.
+uint code_word(vec4 x, uint type) {
+  return to_storage(type, x.x) | to_storage(type, x.y) << 8 | to_storage(type, x.z) << 16 |
+         to_storage(type, x.w) << 24;
 }
-float load_bias(uint i) {
-  if ((args.norm.features & NORM_WIDE_BIAS) != 0u) return bias_floats[i];
-  return load_scalar(bias_elements[i]);
-}
-void store_code(uint bits, uint i) { STORE_BYTE(bits, y_words, i) }
-
-shared float space[WG_X];
-#define REDUCE_LINE(name, combine)                                                 \
-  float name(float x) {                                                            \
-    const uint item = gl_LocalInvocationID.x;                                      \
-    space[item] = x;                                                               \
-    for (uint width = WG_X / 2u; width > 0u; width /= 2u) {                        \
-      barrier();                                                                   \
-      if (item < width) space[item] = combine(space[item], space[item + width]);   \
-    }                                                                              \
-    barrier();                                                                     \
-    const float all = space[0];                                                    \
-    barrier();                                                                     \
-    return all;                                                                    \
+void STORE_CODES(vec4 x, uint type, uint at, uint left) {
+  const uint word = code_word(x, type);
+  if (ALIGNED != 0u) {
+    y_words[at / 4u] = word;
+    return;
   }
-#define PLUS(a, b) ((a) + (b))
-REDUCE_LINE(sum_line, PLUS)
-REDUCE_LINE(largest_line, max)
+  for (uint i = 0u; i < min(left, 4u); ++i) STORE_BYTE((word >> 8u * i) & 0xffu, y_words, at + i)
+}
+void STORE_CODES_CHUNK(vec4 first, vec4 second, uint type, uint at, uint left) {
+#if DTYPE != DTYPE_F32
+  if (ALIGNED != 0u) {
+    y_pairs[at / 8u] = uvec2(code_word(first, type), code_word(second, type));
+    return;
+  }
+#endif
+  STORE_CODES(first, type, at, left);
+}
+#include "operations/norms/lines.h"
+#include "operations/norms/quantised/largest.h"
+#include "operations/norms/weigh.h"
 
 void main() {
 #include "operations/norms/quantised/row.h"

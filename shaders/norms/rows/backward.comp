@@ -39,7 +39,7 @@ BUFFER_ARGS(NormBackwardArgs, 8);
 
 #define NORM_SUMS (CENTERED != 0 ? 3u : 2u)
 #define NORM_VECTORS (WG_Y * NORM_SUMS * (WG_X > 16u ? WG_X : 16u) / 4u)
-#include "norms/rows/operands.glsl"
+#include "norms/core/operands.glsl"
 LOAD_COLUMN(LOAD_DY, dy_elements, dy_vectors)
 LOAD_COLUMN(LOAD_X, x_elements, x_vectors)
 LOAD_ANY_COLUMN(LOAD_WEIGHT, weight_elements, weight_vectors, weight_floats, NORM_WIDE_WEIGHT)
@@ -55,7 +55,7 @@ STORE_CHUNK(STORE_DX_CHUNK, STORE_DX, dx_chunks)
 STORE_CHUNK(STORE_DRESIDUAL_CHUNK, STORE_DRESIDUAL, dresidual_chunks)
 #define LOAD_SCRATCH(at) scratch[(at) / 4u]
 #define STORE_SCRATCH(value, at) scratch[(at) / 4u] = (value)
-#include "operations/norms/rows/lines.h"
+#include "operations/norms/lines.h"
 #include "operations/norms/rows/backward_store.h"
 
 void main() {

@@ -17,7 +17,7 @@ layout(std430, binding = 1) writeonly buffer ResultFloats { float result_floats[
 PUSH_ARGS(NormCombineArgs);
 
 #define NORM_VECTORS (WG_X * WG_Y)
-#include "norms/rows/operands.glsl"
+#include "norms/core/operands.glsl"
 STORE_COLUMN(store_result, result_elements, result_vectors)
 #define LOAD_SCRATCH(at) scratch[(at) / 4u]
 

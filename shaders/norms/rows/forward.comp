@@ -35,7 +35,7 @@ PUSH_ARGS(NormForwardArgs);
 
 #define NORM_SUMS 1u
 #define NORM_VECTORS (WG_Y * NORM_SUMS * (WG_X > 16u ? WG_X : 16u) / 4u)
-#include "norms/rows/operands.glsl"
+#include "norms/core/operands.glsl"
 LOAD_COLUMN(LOAD_X, x_elements, x_vectors)
 LOAD_COLUMN(LOAD_RESIDUAL, residual_elements, residual_vectors)
 LOAD_ANY_COLUMN(LOAD_WEIGHT, weight_elements, weight_vectors, weight_floats, NORM_WIDE_WEIGHT)
@@ -48,8 +48,8 @@ LOAD_CHUNK(LOAD_WEIGHT_CHUNK, LOAD_WEIGHT, weight_chunks)
 LOAD_CHUNK(LOAD_BIAS_CHUNK, LOAD_BIAS, bias_chunks)
 STORE_CHUNK(STORE_Y_CHUNK, STORE_Y, y_chunks)
 STORE_CHUNK(STORE_SUM_CHUNK, STORE_SUM, sum_chunks)
-#include "operations/norms/rows/lines.h"
-#include "operations/norms/rows/forward_store.h"
+#include "operations/norms/lines.h"
+#include "operations/norms/weigh.h"
 
 void main() {
 #include "operations/norms/rows/forward.h"

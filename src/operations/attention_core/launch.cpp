@@ -89,7 +89,10 @@ Refusal rejects_list(const Problem& problem, const AttentionTiling& tiling,
 std::uint32_t listed_items(const Problem& problem, const AttentionTiling& tiling) {
   const AttentionProblem& call = call_of(problem);
   const std::int64_t rows = call.q_len * tiling.pack;
-  return narrow(std::min(rows, rows / tiling.listed + call.sequences));
+  const std::int64_t items = std::min(rows, rows / tiling.listed + call.sequences);
+  if (tiling.most_rows >= call.q_len) return narrow(items);
+  const std::int64_t most = std::int64_t{tiling.most_rows} * tiling.pack;
+  return narrow(std::min<std::int64_t>(items, call.sequences * ceil_div(most, tiling.listed)));
 }
 
 std::int64_t rows_of_sequence(const Problem& problem) {
@@ -121,6 +124,7 @@ AttentionScratch scratch_of(const Problem& problem, const AttentionTiling& tilin
   if (call.policies) scratch.map = 16 * unsign(call.batch * call.q_len);
   scratch.begins = scratch.map;
   if (call.is_paged() && call.packed) scratch.map += 16 * unsign(call.sequences / 4 + 1);
+  scratch.map += 16 * unsign(tiling.behind);
   if ((call.features & POLICY_HIDES) != 0 && tiling.maps && tiling.pack == 1) {
     const std::int64_t heads = call.heads / pair_arguments(problem, call.slots.mask).group;
     scratch.map_words = unsign(call.batch * heads) * ceil_div(call.q_len, tiling.rows) *
@@ -280,9 +284,9 @@ std::uint32_t filling_splits(const Problem& problem, const DeviceProfile& profil
   return few ? static_cast<std::uint32_t>(std::min({wanted / have, most, std::uint64_t{64}})) : 1;
 }
 
-std::uint32_t splits_of_few_rows(const Problem& problem, const DeviceProfile& profile,
-                                 Dim3 groups) {
-  constexpr std::uint32_t kFew = 2, kMany = 16;                  // groups of a compute unit
+std::uint32_t splits_of_few_rows(const Problem& problem, const DeviceProfile& profile, Dim3 groups,
+                                 std::uint32_t many) {
+  constexpr std::uint32_t kFew = 2;                              // groups of a compute unit
   constexpr std::uint32_t kShortSplit = 256, kLongSplit = 1024;  // keys
   const std::uint32_t have = std::max(groups.x * groups.y * groups.z, 1U);
   const std::uint32_t units = is_gpu(profile) ? kernel::compute_units_of(profile) : 1;
@@ -290,7 +294,7 @@ std::uint32_t splits_of_few_rows(const Problem& problem, const DeviceProfile& pr
   const std::uint32_t keys =
       narrow(keys_of_sequence(problem)) + (call_of(problem).packed ? kLongSplit / 2 : 0);
   const std::uint32_t filled = std::min(ceil_div(kFew * units, have), keys / kShortSplit);
-  const std::uint32_t even = std::min(ceil_div(kMany * units, have), keys / kLongSplit);
+  const std::uint32_t even = std::min(ceil_div(many * units, have), keys / kLongSplit);
   return std::max({filled, even, 1U});
 }
 

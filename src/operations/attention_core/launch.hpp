@@ -32,6 +32,9 @@ struct AttentionTiling {
   std::uint32_t splits = 1;          // work-groups that share the keys of a row
   bool maps = true;                  // the kernel reads the map
   std::uint32_t listed = 0;  // rows of a kv head that an item of the work list takes; 0 = none
+  // Of a list of some sequences: their least and most query rows, and the entries of four ints of
+  // the list that lies before it.
+  std::uint32_t least_rows = 0, most_rows = 0x7fffffff, behind = 0;
 };
 inline const Tunable kSplits{.id = 31, .name = "SPLITS", .fallback = 1, .launch_only = true};
 // Splits that give every compute unit something to do, each with a few steps of `keys` keys; the
@@ -40,7 +43,9 @@ std::uint32_t filling_splits(const Problem& problem, const DeviceProfile& profil
                              std::uint32_t keys);
 // Of few rows: splits that fill the device, each long enough to be worth merging; and so many more
 // where keys abound that the groups that end last do not count. Measured on an H200.
-std::uint32_t splits_of_few_rows(const Problem& problem, const DeviceProfile& profile, Dim3 groups);
+// `many` groups of a compute unit are enough.
+std::uint32_t splits_of_few_rows(const Problem& problem, const DeviceProfile& profile, Dim3 groups,
+                                 std::uint32_t many = 16);
 // A pinned number of splits is no suggestion.
 Refusal rejects_splits(const Problem& problem, const Config& config);
 
@@ -129,6 +134,8 @@ struct ForwardKernel {
   std::function<bool(const Problem&)> lists{};
   bool takes_codes = false;  // of keys and values, built with CODES=1
 };
+// The kernel of all policies: over floats or codes, one after the other or in pages.
+Pass policies_pass(const AttentionSlots& slots, const ForwardKernel& kernel, bool codes);
 std::vector<Pass> forward_passes(const AttentionSlots& slots, const ForwardKernel& kernel);
 // A variant of that kernel; the caller adds what it needs, its space and what it rejects.
 Variant forward_variant(const AttentionSlots& slots, std::string name, std::string idea,

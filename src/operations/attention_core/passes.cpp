@@ -243,7 +243,9 @@ Pass work_pass(const AttentionSlots& slots, const Tiling& tiling) {
         abi::AttentionWorkArgs{.rows = work_rows(problem, cut),
                                .pack = cut.pack,
                                .tile = cut.listed,
-                               .list = static_cast<abi::u32>(scratch_of(problem, cut).map / 16)});
+                               .list = static_cast<abi::u32>(scratch_of(problem, cut).map / 16),
+                               .least_rows = cut.least_rows,
+                               .most_rows = cut.most_rows});
   };
   return pass;
 }
@@ -327,7 +329,6 @@ Pass plain_pass(const AttentionSlots& slots, const ForwardKernel& kernel) {
   return pass;
 }
 
-// The kernel of all policies: over floats or codes, one after the other or in pages.
 Pass policies_pass(const AttentionSlots& slots, const ForwardKernel& kernel, bool codes) {
   const bool paged = slots.block_tables != kNoOperand;
   Pass pass;
@@ -377,6 +378,8 @@ Pass policies_pass(const AttentionSlots& slots, const ForwardKernel& kernel, boo
   return pass;
 }
 
+namespace {
+
 // Between the passes that find keys in pages and merge.
 std::vector<Pass> paged_passes(const AttentionSlots& slots, const ForwardKernel& kernel) {
   std::vector<AttentionSlots> pools{slots};
@@ -391,6 +394,8 @@ std::vector<Pass> paged_passes(const AttentionSlots& slots, const ForwardKernel&
   passes.push_back(combine_pass(slots, kernel.tiling, true));
   return passes;
 }
+
+}  // namespace
 
 std::vector<Pass> forward_passes(const AttentionSlots& slots, const ForwardKernel& kernel) {
   if (slots.block_tables != kNoOperand) return paged_passes(slots, kernel);

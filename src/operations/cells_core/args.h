@@ -43,6 +43,7 @@ struct CellBeginArgs {
   u32 depth;    // terms,
   u32 terms;    // by fours
   u32 vectors;  // of CELL_LANES columns in a panel
+  u32 at_once;  // vectors that lie side by side; those of all terms do before the next
   u32 panels;   // of a direction
   u32 errors;
   u32 weight_offset;

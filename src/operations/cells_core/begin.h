@@ -6,8 +6,9 @@ const u32 hidden = ARGS(hidden), batch = ARGS(batch), terms = ARGS(terms);
 const u32 panel_terms = terms * ARGS(vectors) * TO_U32(CELL_LANES);
 const u32 weights = ARGS(directions) * ARGS(panels) * panel_terms;
 for (u32 i = first; i < weights; i += pace) {
-  const u32 lane = i % TO_U32(CELL_LANES), v = i / TO_U32(CELL_LANES) % ARGS(vectors);
-  const u32 term = i % panel_terms / (ARGS(vectors) * TO_U32(CELL_LANES));
+  const u32 lane = i % TO_U32(CELL_LANES), vector = i % panel_terms / TO_U32(CELL_LANES);
+  const u32 v = vector / (ARGS(at_once) * terms) * ARGS(at_once) + vector % ARGS(at_once);
+  const u32 term = vector / ARGS(at_once) % terms;
   const u32 panel = i / panel_terms % ARGS(panels), direction = i / panel_terms / ARGS(panels);
   u32 unit = panel * TO_U32(CELL_LANES) + lane;
   if (CELL_HAS(CELL_WIDE)) unit = (panel * ARGS(vectors) + v) * TO_U32(CELL_LANES) + lane;

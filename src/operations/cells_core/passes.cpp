@@ -55,8 +55,8 @@ void place_out(Args& args, const Problem& problem, std::size_t out) {
 }
 
 // Packs `product` and sets its states to 0.
-abi::CellBeginArgs pack_arguments(const Problem& problem, const PackedProduct& product,
-                                  std::size_t slot, bool backward) {
+abi::CellBeginArgs pack_arguments(const Problem& problem, const Config& config,
+                                  const PackedProduct& product, std::size_t slot, bool backward) {
   abi::CellBeginArgs args{};
   args.type = dtype_axis(problem.dtype);
   args.batch = narrow(call_of(problem).batch);
@@ -64,6 +64,7 @@ abi::CellBeginArgs pack_arguments(const Problem& problem, const PackedProduct& p
   args.units = narrow(product.units);
   args.depth = narrow(product.depth);
   args.vectors = narrow(product.vectors);
+  args.at_once = std::min(config.get("AT_ONCE", args.vectors), args.vectors);
   args.panels = narrow(product.panels);
   args.terms = narrow(product.terms);
   const TensorSpec& weight = problem.spec(slot);
@@ -76,14 +77,15 @@ abi::CellBeginArgs pack_arguments(const Problem& problem, const PackedProduct& p
   return args;
 }
 
-std::vector<std::byte> begin_arguments(const Problem& problem, bool backward) {
+std::vector<std::byte> begin_arguments(const Problem& problem, const Config& config,
+                                       bool backward) {
   const CellProblem& call = call_of(problem);
   const CellSlots& slots = call.slots;
   const CellLayout layout = layout_of(problem);
   const std::size_t h = backward ? slots.grad_h_n : slots.h0;
   const std::size_t c = backward ? slots.grad_c_n : slots.c0;
   abi::CellBeginArgs args =
-      pack_arguments(problem, recurrent(layout, backward), slots.weight_hh, backward);
+      pack_arguments(problem, config, recurrent(layout, backward), slots.weight_hh, backward);
   const auto mark = [&](bool holds, abi::u32 feature) { args.features |= holds ? feature : 0U; };
   mark(problem.has(slots.bias_hh), CELL_HAS_BIAS);
   mark(problem.has(h), CELL_HAS_H);
@@ -122,9 +124,10 @@ std::vector<std::byte> begin_arguments(const Problem& problem, bool backward) {
   return argument_bytes(args);
 }
 
-std::vector<std::byte> pack_projection(const Problem& problem, bool backward) {
+std::vector<std::byte> pack_projection(const Problem& problem, const Config& config,
+                                       bool backward) {
   const CellLayout layout = layout_of(problem);
-  abi::CellBeginArgs args = pack_arguments(problem, projection(layout, backward),
+  abi::CellBeginArgs args = pack_arguments(problem, config, projection(layout, backward),
                                            call_of(problem).slots.weight_hr, backward);
   args.features = CELL_BACKWARD | CELL_WIDE;
   return argument_bytes(args);
@@ -280,8 +283,8 @@ Pass begin_pass(const CellSlots& slots, bool backward) {
                    slots.input,
                    kScratch,
                    kErrors};
-  pass.args = [backward](const Problem& problem, const Config&) {
-    return begin_arguments(problem, backward);
+  pass.args = [backward](const Problem& problem, const Config& config) {
+    return begin_arguments(problem, config, backward);
   };
   return pass;
 }
@@ -292,8 +295,8 @@ Pass pack_pass(const CellSlots& slots, bool backward) {
   pass.name = pass_name("pack", {.backward = backward});
   pass.bindings = {slots.weight_hr, kNoOperand, kNoOperand, kNoOperand,
                    kNoOperand,      kNoOperand, kScratch,   kErrors};
-  pass.args = [backward](const Problem& problem, const Config&) {
-    return pack_projection(problem, backward);
+  pass.args = [backward](const Problem& problem, const Config& config) {
+    return pack_projection(problem, config, backward);
   };
   return pass;
 }

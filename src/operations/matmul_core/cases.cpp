@@ -323,6 +323,19 @@ std::vector<Case> edge_cases(const MatmulSlots& slots, DType dtype, const Config
                                .k = std::max<std::int64_t>(1, tile.k + step * tile.unit),
                                .has = eight ? turned : kHasBias}));
   }
+  if (is_mma(config) || config.get("GROUP_M", 0) != 0) {
+    // More steps of terms than are on their way, of tiles that operands fill; and shares of them.
+    for (const auto& [name, has] :
+         {std::pair{"steps", kNothing}, std::pair{"turned_steps", kTransposeB}}) {
+      cases.push_back(make_case(slots, dtype,
+                                {.name = name,
+                                 .why = "whole tiles and steps, more than are on their way",
+                                 .m = 2 * tile.m,
+                                 .n = 2 * tile.n,
+                                 .k = (has == kNothing ? 6 : 13) * tile.k,
+                                 .has = static_cast<unsigned>(has)}));
+    }
+  }
   if (is_hopper(config)) {
     constexpr std::int64_t kRows = 16;  // of tiles
     cases.push_back(make_case(slots, dtype,

@@ -243,22 +243,27 @@ std::vector<Case> quantised_cases(const StorageTypes& types) {
                            .data = "constant"}});
 }
 
-// Items take every WG_X-th column, and groups every GROUPS-th row.
 std::vector<Case> quantised_edge_cases(const StorageTypes& types, const Config& config) {
-  const auto items = static_cast<std::int64_t>(config.get("WG_X", 1));
-  const auto groups = static_cast<std::int64_t>(config.get("GROUPS", 1));
-  return quantise(
-      types,
-      {{.name = "dim-1",
-        .why = "an item without a column",
-        .shape = {3, std::max<std::int64_t>(1, items - 1)},
-        .has = kAll},
-       {.name = "dim", .why = "one column for each item", .shape = {3, items}},
-       {.name = "dim+1", .why = "one item with two columns", .shape = {3, items + 1}, .has = kAll},
-       {.name = "rows+1",
-        .why = "one group with two rows",
-        .shape = {groups + 1, 20},
-        .has = kHasWeight | kHasBias}});
+  const std::int64_t line = 4LL * config.get("VECTORS", 1) * config.get("WG_X", 1);
+  const std::int64_t lines = config.get("WG_Y", 1), groups = config.get("GROUPS", 1);
+  return quantise(types,
+                  {{.name = "dim-1",
+                    .why = "a row that ends one element before what a line keeps",
+                    .shape = {3, line - 1},
+                    .has = kAll},
+                   {.name = "dim", .why = "exactly what a line keeps", .shape = {2 * lines, line}},
+                   {.name = "dim+1",
+                    .why = "one element that is read again",
+                    .shape = {3, line + 1},
+                    .has = kAll},
+                   {.name = "dim+8",
+                    .why = "aligned vectors that are read again",
+                    .shape = {3, line + 8},
+                    .has = kHasWeight},
+                   {.name = "rows+1",
+                    .why = "one line without a row, or one group with two blocks of rows",
+                    .shape = {std::min<std::int64_t>(lines * groups, 1024) + 1, 20},
+                    .has = kHasWeight | kHasBias}});
 }
 
 std::vector<Case> quantised_benchmarks(const StorageTypes& types) {

@@ -145,11 +145,13 @@ NormScratch scratch_of(const Problem& problem, const Dealing& dealing) {
 bool is_aligned(const Problem& problem) {
   const auto axes = row_axes(problem);
   const std::int64_t elements = 16 / static_cast<std::int64_t>(size_of(problem.dtype));
+  const bool backward = call_of(problem).backward;
   if (!axes || call_of(problem).dim % elements != 0) return false;
   for (std::size_t slot = 0; slot < problem.operands.size(); ++slot) {
-    if (!problem.has(slot)) continue;
+    if (!problem.has(slot) || (!backward && slot == kScale)) continue;
     const TensorSpec& spec = problem.spec(slot);
-    const bool by_elements = spec.dtype != problem.dtype;  // floats beside 16-bit operands
+    // Floats beside 16-bit operands.
+    const bool by_elements = spec.dtype == DType::kF32 && problem.dtype != DType::kF32;
     if (!by_elements && spec.offset % elements != 0) return false;
     for (const std::int64_t stride : axes->strides[slot])
       if (stride % elements != 0) return false;

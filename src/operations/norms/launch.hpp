@@ -40,7 +40,8 @@ struct NormScratch {
 NormScratch scratch_of(const Problem& problem, const Dealing& dealing);
 
 abi::u32 features_of(const Problem& problem);  // what the call has, NORM_…
-bool is_aligned(const Problem& problem);       // every 16 bytes of a row
+// Every 16 bytes of a row, and what an output of 8 bits has for them.
+bool is_aligned(const Problem& problem);
 
 abi::NormForwardArgs forward_arguments(const Problem& problem);
 abi::NormBackwardArgs backward_arguments(const Problem& problem, const Dealing& dealing);

@@ -64,6 +64,7 @@ Refusal rejects_rows_apart(const Problem& problem, std::span<const std::size_t> 
 // Of ways that read weights where they lie.
 Refusal rejects_quantised(const Problem& problem, const DeviceProfile& profile);
 
+Way mma_way();
 Way rows_way();
 Way cpu_way();
 Way weights_way(bool backward);

@@ -15,6 +15,16 @@
 #include "abi/philox.h"
 #include "operations/attention_core/core/score.h"
 
+// Kernels that are built for calls without some of the features define this as the others, so that
+// compilers drop what these take.
+#ifndef CALL_FEATURES
+#define CALL_FEATURES RULE(features)
+#endif
+
+#ifndef SOFT_CAP  // some keep it in a register
+#define SOFT_CAP CORE(soft_cap)
+#endif
+
 FUNCTION RowPolicy policy_row(POLICY_PARAMETERS u32 batch, u32 head, u32 row) {
   RowPolicy at;
   const INT4 entry = ROW_ENTRY(RULE(rows) + batch * CORE(q_len) + row);
@@ -29,7 +39,7 @@ FUNCTION RowPolicy policy_row(POLICY_PARAMETERS u32 batch, u32 head, u32 row) {
   at.segments = RULE(kv_segments_offset) + batch * RULE(kv_segments_stride_batch);
   at.positions = RULE(kv_positions_offset) + batch * RULE(kv_positions_stride_batch);
   at.slope = 0.0f;
-  if ((RULE(features) & POLICY_ALIBI) != 0u)
+  if ((CALL_FEATURES & POLICY_ALIBI) != 0u)
     at.slope = SLOPE_VALUE(RULE(slopes_offset) + batch * RULE(slopes_stride_batch) +
                            head * RULE(slopes_stride_head));
   // The number of weight (batch, head, row, 0), in 64 bits.
@@ -40,7 +50,7 @@ FUNCTION RowPolicy policy_row(POLICY_PARAMETERS u32 batch, u32 head, u32 row) {
 }
 
 FUNCTION int policy_position(POLICY_PARAMETERS RowPolicy at, int key) {
-  if ((RULE(features) & POLICY_POSITIONS) == 0u) return key;
+  if ((CALL_FEATURES & POLICY_POSITIONS) == 0u) return key;
   return POSITION_VALUE(at.positions + TO_U32(key) * RULE(kv_positions_stride_key));
 }
 
@@ -56,7 +66,7 @@ FUNCTION bool policy_sees(POLICY_PARAMETERS RowPolicy at, int key) {
       !page_is_there(POLICY_PAGES TO_U32(PAGED_SEQUENCE(at.segment)), TO_U32(key)))
     return false;
 #endif
-  const u32 features = RULE(features);
+  const u32 features = CALL_FEATURES;
   if ((features & POLICY_HIDES) == 0u) return true;
   if ((features & POLICY_SEGMENTS) != 0u &&
       SEGMENT_VALUE(at.segments + TO_U32(key) * RULE(kv_segments_stride_key)) != at.segment)
@@ -78,7 +88,7 @@ FUNCTION bool policy_sees(POLICY_PARAMETERS RowPolicy at, int key) {
 // The base-2 score of a key that the row sees, and the slope of the soft cap there. MASKED_SCORE
 // where the bias hides the key; other scores are not.
 FUNCTION FLOAT2 policy_score(POLICY_PARAMETERS RowPolicy at, int key, float logit) {
-  const u32 features = RULE(features);
+  const u32 features = CALL_FEATURES;
   const bool late = (features & POLICY_BIAS_AFTER_CAP) != 0u;
   float u = logit, bias = 0.0f, slope = 1.0f;
   if ((features & POLICY_ALIBI) != 0u)
@@ -88,9 +98,9 @@ FUNCTION FLOAT2 policy_score(POLICY_PARAMETERS RowPolicy at, int key, float logi
     bias = BIAS_VALUE(at.bias + TO_U32(key) * RULE(bias.stride_key), features & POLICY_WIDE_BIAS);
     if (!late) u += bias;
   }
-  if (CORE(soft_cap) > 0.0f) {
-    const float t = saturating_tanh(u / CORE(soft_cap));
-    u = CORE(soft_cap) * t;
+  if (SOFT_CAP > 0.0f) {
+    const float t = saturating_tanh(u / SOFT_CAP);
+    u = SOFT_CAP * t;
     slope = 1.0f - t * t;
   }
   if ((features & POLICY_BIAS) == 0u) return MAKE_FLOAT2(u * LOG2_E, slope);
@@ -102,11 +112,11 @@ FUNCTION FLOAT2 policy_score(POLICY_PARAMETERS RowPolicy at, int key, float logi
 
 // The base-2 score that stands for a natural one, and the other way round.
 FUNCTION float policy_exponent(POLICY_PARAMETERS float score) {
-  return (RULE(features) & POLICY_FAR) != 0u ? exponent_of_score(score) : score * LOG2_E;
+  return (CALL_FEATURES & POLICY_FAR) != 0u ? exponent_of_score(score) : score * LOG2_E;
 }
 FUNCTION float policy_log_sum_exp(POLICY_PARAMETERS float shift, float sum) {
   const float exponent = shift + log2(sum);
-  return (RULE(features) & POLICY_FAR) != 0u ? score_of_exponent(exponent) : exponent * LN_2;
+  return (CALL_FEATURES & POLICY_FAR) != 0u ? score_of_exponent(exponent) : exponent * LN_2;
 }
 
 // The exponent of a weight, by {shift, less} of its row. Where these are of the row's own maximum,
@@ -125,7 +135,7 @@ FUNCTION float policy_less(float sum) {
 
 // What dropout multiplies the weight with: 0 or the factor that keeps the mean.
 FUNCTION float policy_keep(POLICY_PARAMETERS RowPolicy at, int key) {
-  if ((RULE(features) & POLICY_DROPOUT) == 0u) return 1.0f;
+  if ((CALL_FEATURES & POLICY_DROPOUT) == 0u) return 1.0f;
   const u32 low = at.number_low + TO_U32(key);
   const u32 high = at.number_high + (low < at.number_low ? 1u : 0u);
   return philox_word(low, high, RULE(seed_low), RULE(seed_high)) < RULE(dropout_threshold)
@@ -136,9 +146,9 @@ FUNCTION float policy_keep(POLICY_PARAMETERS RowPolicy at, int key) {
 // Sinks join the sum of a row's weights, whose shift they may raise: {shift, sum} afterwards. The
 // sum of the row itself shrinks by exp2(shift before - shift after).
 FUNCTION FLOAT2 policy_sinks(POLICY_PARAMETERS u32 head, float shift, float sum) {
-  if ((RULE(features) & POLICY_SINKS) == 0u) return MAKE_FLOAT2(shift, sum);
+  if ((CALL_FEATURES & POLICY_SINKS) == 0u) return MAKE_FLOAT2(shift, sum);
   const u32 first = RULE(sinks_offset) + head / RULE(sinks_group) * RULE(sinks_stride_head);
-  const u32 wide = RULE(features) & POLICY_WIDE_SINKS;
+  const u32 wide = CALL_FEATURES & POLICY_WIDE_SINKS;
   float largest = shift;
   for (u32 n = 0u; n < RULE(sinks); ++n)
     largest = max(largest, exponent_of_score(SINK_VALUE(first + n * RULE(sinks_stride), wide)));

@@ -22,6 +22,8 @@
 #define POLICY_HIDES (POLICY_MASK | POLICY_SEGMENTS | POLICY_POSITIONS)
 // What changes a logit before the cap or after it.
 #define POLICY_ADDS (POLICY_BIAS | POLICY_ALIBI)
+// What kernels ask about each pair of a row and a key, beyond the row's interval.
+#define POLICY_PAIRS (POLICY_HIDES | POLICY_ADDS | POLICY_DROPOUT)
 // What may be as large as float goes: see FAR_SCORE.
 #define POLICY_FAR (POLICY_BIAS | POLICY_SINKS)
 

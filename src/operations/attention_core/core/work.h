@@ -20,6 +20,8 @@ struct AttentionWorkArgs {
   u32 pack;
   u32 tile;  // rows of an item, at most
   u32 list;  // where it begins in the scratch buffer, in entries of four ints
+  u32 least_rows,
+      most_rows;  // query rows of a sequence that is in the list; of others another has them
 };
 
 TESSERA_ABI_END

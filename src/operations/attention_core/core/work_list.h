@@ -24,7 +24,10 @@ for (int first = 0; first < sequences; first += items) {
   BARRIER();
   const int next = item + 1 < items ? BEGINS(from, min(item + 1, items - 1)) : BEHIND;
   int to = 0;
-  ENDS(0, item) = ((next - BEGINS(from, item)) * pack + most - 1) / most;
+  const int own = next - BEGINS(from, item);
+  ENDS(0, item) = TO_U32(own) < ARGS(least_rows) || TO_U32(own) > ARGS(most_rows)
+                      ? 0
+                      : (own * pack + most - 1) / most;
   for (int step = 1; step < items; step *= 2) {
     BARRIER();
     ENDS(1 - to, item) = ENDS(to, item) + (item >= step ? ENDS(to, max(item - step, 0)) : 0);

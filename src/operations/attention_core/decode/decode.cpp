@@ -51,7 +51,8 @@ std::vector<Define> constants(const Problem& problem, const Config& /*config*/) 
   return {{"HEAD_DIM", head_dim(problem)},
           {"VALUE_DIM", value_dim(problem)},
           {"VECTOR", vector_elements(problem)},
-          {"CODE_TYPE", code_type(problem)}};
+          {"CODE_TYPE", code_type(problem)},
+          {"PAIRS", (call_of(problem).features & POLICY_PAIRS) != 0 ? 1U : 0U}};
 }
 
 std::vector<Define> axes(const Problem& problem, const DeviceProfile& profile) {

@@ -10,6 +10,7 @@
 #include "kernel/tunable_list.hpp"
 #include "operations/attention_core/hopper/args.h"
 #include "operations/attention_core/hopper/problem.hpp"
+#include "operations/attention_core/mma/decode.hpp"
 
 namespace tessera::operations::attention {
 namespace {
@@ -20,6 +21,8 @@ constexpr std::uint32_t kMostColumns = 256;
 constexpr double kLeastSlope = 0x1p-10, kMostSlope = 0x1p10;
 // Rows under a band from which three warpgroups are faster than two (1024: slower, 4096: faster).
 constexpr std::int64_t kManyRows = 2048;
+
+constexpr std::uint32_t kFewRowsId = 16;  // behind the constants of forward.def
 
 std::vector<Tunable> tunables() {
   return {
@@ -86,12 +89,16 @@ std::uint32_t band_of(const AttentionProblem& call, const Config& config) {
 AttentionTiling tiling(const Problem& problem, const Config& config) {
   AttentionTiling cut{.rows = config.at("BLOCK_Q"), .keys = config.at("BLOCK_K")};
   if (call_of(problem).is_paged()) cut.listed = cut.rows;
+  // A sequence of few rows would leave most of a tile empty.
+  if (takes_few_rows(problem)) cut.least_rows = kNoFewRows;
   return cut;
 }
 
 // The tensor maps come after what the policies need.
 std::uint64_t maps_start(const Problem& problem, const Config& config) {
-  const std::uint64_t end = scratch_of(problem, tiling(problem, config)).end;
+  const AttentionTiling cut = tiling(problem, config);
+  const std::uint64_t end = std::max(scratch_of(problem, cut).end,
+                                     scratch_of(problem, few_rows_tiling(problem, cut)).end);
   return (end + HOPPER_ALIGNMENT - 1) / HOPPER_ALIGNMENT * HOPPER_ALIGNMENT;
 }
 std::uint64_t scratch_bytes(const Problem& problem, const Config& config) {
@@ -192,6 +199,8 @@ Pass forward_pass(const AttentionSlots& slots, Body body) {
   if (body == Body::kPaged) pass.bindings.push_back(slots.block_tables);
   pass.axes = axes_of(body);
   pass.constants = constants;
+  pass.specialized_on = std::vector<std::string>{};
+  for (const Tunable& one : tunables()) pass.specialized_on->push_back(one.name);
   pass.groups = [body](const Problem& problem, const Config& config) {
     const bool wanted = call_of(problem).policies == (body != Body::kPlain);
     return Dim3{wanted ? std::min(query_tiles(problem, config), config.at(kHopperGroups)) : 0, 1,
@@ -251,7 +260,7 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   long_tiles.set("SHARE_Q", 1);
   long_tiles.set("LATE_RESCALE", 1);
   std::vector<Config> configs;
-  const bool pairs = (call.features & (POLICY_HIDES | POLICY_ADDS | POLICY_DROPOUT)) != 0;
+  const bool pairs = (call.features & POLICY_PAIRS) != 0;
   if (pairs) {
     // Random numbers, and outputs of many columns, take the registers that long tiles want.
     configs = {two_warpgroups(128), two_warpgroups(64)};
@@ -294,6 +303,11 @@ Variant hopper_variant(const AttentionSlots& slots) {
     variant.passes.push_back(work_pass(slots, tiling));
     variant.passes.push_back(tensor_maps_pass(slots));
     variant.passes.push_back(forward_pass(slots, Body::kPaged));
+    if (slots.query_start_loc != kNoOperand) {
+      std::ranges::copy(few_rows_passes(slots, tiling), std::back_inserter(variant.passes));
+      std::ranges::copy(few_rows_tunables(kFewRowsId, variant.tunables),
+                        std::back_inserter(variant.tunables));
+    }
   } else {
     variant.passes = {rows_pass(slots), map_pass(slots, tiling), tensor_maps_pass(slots),
                       forward_pass(slots, Body::kPlain), forward_pass(slots, Body::kPolicies)};

@@ -5,8 +5,10 @@
 #include <algorithm>
 
 #include "abi/storage.h"
+#include "kernel/gpu.hpp"
 #include "kernel/tunable_list.hpp"
 #include "operations/attention_core/launch.hpp"
+#include "operations/attention_core/mma/decode.hpp"
 #include "operations/attention_core/mma/forward.h"
 
 namespace tessera::operations::attention {
@@ -89,7 +91,8 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
       Config config{{"WG_X", items}, {"ROWS", rows}};
       if (!geometry_of(problem, config).valid) continue;
       config.set("SPLITS", pinned > 0 ? static_cast<std::uint32_t>(pinned)
-                                      : splits_of_few_rows(problem, profile, groups(problem, config)));
+                                      : splits_of_few_rows(problem, profile,
+                                                           groups(problem, config), 16 * 8 / rows));
       configs.push_back(std::move(config));
     }
   }
@@ -100,12 +103,9 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   return configs;
 }
 
-// What a row hides or adds beyond lengths, causal masks, windows and sinks.
-constexpr std::uint32_t kPairs = POLICY_HIDES | POLICY_ADDS | POLICY_DROPOUT;
-
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
   const AttentionProblem& call = call_of(problem);
-  if ((call.features & kPairs) != 0) {
+  if ((call.features & POLICY_PAIRS) != 0) {
     return "takes no masks, biases, slopes, segments, positions and dropout; variant decode does";
   }
   if (rows_of_sequence(problem) > kMostRows) {
@@ -151,7 +151,19 @@ Variant mma_decode_variant(const AttentionSlots& slots) {
   return variant;
 }
 
+// So few short rows that `decode` reads the keys of each by a compute unit of its own, without a
+// second pass (H200, 1024 keys: 15.7 us beside 16.9).
+bool is_short(const Problem& problem, const DeviceProfile& profile) {
+  constexpr std::int64_t kShort = 1536;
+  const AttentionProblem& call = call_of(problem);
+  return !call.packed && !call.has_codes() && call.splits == 0 &&
+         keys_of_sequence(problem) <= kShort &&
+         packed_rows(problem) * call.kv_heads * std::max<std::int64_t>(call.batch, 1) <=
+             kernel::compute_units_of(profile);
+}
+
 bool prefers_mma_decode(const Problem& problem, const DeviceProfile& profile) {
+  if (is_short(problem, profile)) return false;
   return has(profile.features, Feature::kMmaSync) && rows_of_sequence(problem) < kFewRows &&
          packed_rows(problem) >= kLeastShared;
 }
@@ -161,7 +173,70 @@ Config default_mma_decode_config(const Problem& problem, const DeviceProfile& pr
   return configs.empty() ? Config{} : configs.front();
 }
 
+// Of sequences of few rows among longer ones.
+Config few_rows_config() { return {{"WG_X", 128}, {"ROWS", 8}}; }
+
+std::vector<Define> few_rows_constants(const Problem& problem, const Config& /*config*/) {
+  std::vector<Define> all = constants(problem, few_rows_config());
+  all.push_back({"ROWS", few_rows_config().at("ROWS")});
+  return all;
+}
+
 }  // namespace
+
+bool takes_few_rows(const Problem& problem) {
+  const AttentionProblem& call = call_of(problem);
+  if (!call.packed || !call.is_paged() || (call.features & POLICY_PAIRS) != 0) return false;
+  const FewRowsGeometry geometry = geometry_of(problem, few_rows_config());
+  return geometry.valid && geometry.local_bytes <= ATTN_MMA_MOST_LOCAL_BYTES &&
+         is_aligned(problem, geometry.part) && !rejects_far_keys(problem);
+}
+
+AttentionTiling few_rows_tiling(const Problem& problem, const AttentionTiling& others) {
+  AttentionTiling cut = {.pack = narrow(call_of(problem).group()), .maps = false};
+  if (!takes_few_rows(problem)) return cut;
+  cut.listed = few_rows_config().at("ROWS");
+  cut.most_rows = kNoFewRows - 1;
+  cut.behind = 1 + 2 * listed_items(problem, others);
+  return cut;
+}
+
+std::vector<Tunable> few_rows_tunables(std::uint32_t id, const std::vector<Tunable>& has) {
+  std::vector<Tunable> all = tunables();
+  std::erase_if(all, [&](const Tunable& one) {
+    return one.launch_only || std::ranges::find(has, one.name, &Tunable::name) != has.end();
+  });
+  for (Tunable& one : all) {
+    one.id = id++;
+    one.is_constant = true;
+  }
+  return all;
+}
+
+std::vector<Pass> few_rows_passes(const AttentionSlots& slots, const Tiling& others) {
+  const Tiling cut = [others](const Problem& problem, const Config& config) {
+    return few_rows_tiling(problem, others(problem, config));
+  };
+  const ForwardKernel kernel = {
+      .opencl = "attention/mma/decode.cl",
+      .entry = "attention_mma_decode",
+      .tiling = cut,
+      .axes = dtype_axes,
+      .groups =
+          [cut](const Problem& problem, const Config& config) {
+            const AttentionTiling tiling = cut(problem, config);
+            if (tiling.listed == 0) return Dim3{0, 1, 1};
+            return Dim3{listed_items(problem, tiling), narrow(call_of(problem).kv_heads), 1};
+          },
+      .constants = few_rows_constants};
+  std::vector<Pass> passes{work_pass(slots, cut), policies_pass(slots, kernel, false)};
+  passes[0].name = "work_few_rows";
+  passes[1].name = "few_rows";
+  passes[1].group_size = [](const Config&) { return few_rows_config().group(); };
+  passes[1].specialized_on = std::vector<std::string>{};
+  for (const Tunable& one : few_rows_tunables(0, {})) passes[1].specialized_on->push_back(one.name);
+  return passes;
+}
 
 Way mma_decode(const AttentionSlots& slots) {
   return {.variant = mma_decode_variant(slots),

@@ -10,8 +10,10 @@
 namespace tessera::operations::cells {
 namespace {
 
-// Sums in registers: of 32 some hold the weights of a term and a factor.
-std::uint32_t block_of(const CellProblem& call) {
+// Sums in registers: of 32 vectors some hold the weights of a term and a factor. Narrower
+// registers, of which there are 16, hold two rows of six such sums for a vector of 16.
+std::uint32_t block_of(const CellProblem& call, bool wide) {
+  if (!wide) return 6;
   const std::int64_t vectors = call.slots.backward() ? CELL_BACK_VECTORS : call.gates;
   return vectors == 4 ? 4 : vectors == 3 ? 8 : 12;
 }
@@ -25,10 +27,12 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   // Rows of a work-item share its panel; few panels leave cores without work.
   const std::int64_t splits = std::max<std::int64_t>(1, ceil_div(wanted, panels));
   std::vector<Config> list;
-  for (const std::uint32_t block : {block_of(call), std::uint32_t{6}}) {
+  const bool wide = vector_width(profile) >= CELL_LANES;
+  for (const std::uint32_t block : {block_of(call, wide), wide ? 6U : 4U}) {
     const std::int64_t rows =
         std::clamp<std::int64_t>(ceil_div(call.batch, splits * block) * block, block, 96);
-    Config config{{"ROWS", static_cast<std::uint32_t>(rows)}, {"BLOCK", block}};
+    Config config{
+        {"ROWS", static_cast<std::uint32_t>(rows)}, {"BLOCK", block}, {"AT_ONCE", wide ? 4U : 1U}};
     if (std::ranges::count(list, config) == 0) list.push_back(std::move(config));
   }
   return list;
@@ -38,6 +42,9 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   const std::uint32_t block = config.at("BLOCK");
   if (block == 0 || block > 16)
     return "holds the sums of 1 to 16 batch entries, and BLOCK is " + std::to_string(block);
+  const std::uint32_t at_once = config.at("AT_ONCE");
+  if (at_once != 1 && at_once != 4)
+    return "holds the sums of 1 vector or of up to 4, and AT_ONCE is " + std::to_string(at_once);
   return rejects_cells(problem, config, profile);
 }
 

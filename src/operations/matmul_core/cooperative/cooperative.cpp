@@ -99,6 +99,9 @@ struct Cut {
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
   std::vector<Cut> cuts{
       {128, 128, 32, 64, 32}, {128, 128, 32, 64, 64}, {64, 64, 32, 32, 32}, {32, 64, 32, 16, 32}};
+  // A step's operands must arrive while the products of one are taken: of 64 terms they do on an
+  // H200.
+  if (profile.vendor_id == kVendorNvidia) cuts.insert(cuts.begin(), {128, 128, 64, 32, 64});
   // 128 registers to an item, of as many floats as a sub-group has lanes; by Mesa's compiler.
   if (profile.vendor_id == kVendorIntel && profile.subgroup_size <= 8) {
     cuts = {{64, 64, 16, 16, 16}, {32, 32, 16, 8, 16}};

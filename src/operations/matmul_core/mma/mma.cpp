@@ -75,9 +75,9 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   };
   std::vector<Config> list;
   if (problem.dtype == DType::kF32) {
-    list = {config(128, 128, 3, 32, 64), config(64, 128, 3, 32, 32), config(16, 128, 3, 16, 32)};
+    list = {config(128, 128, 3, 64, 64), config(64, 128, 3, 32, 32), config(16, 128, 3, 16, 32)};
   } else {
-    list = {config(128, 256, 3, 64, 64), config(128, 128, 3, 64, 64), config(64, 128, 3, 32, 64),
+    list = {config(128, 256, 4, 64, 64), config(128, 128, 3, 64, 64), config(64, 128, 3, 32, 64),
             config(16, 128, 4, 16, 32)};
   }
   std::erase_if(list, [&](const Config& each) {

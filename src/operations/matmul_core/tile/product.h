@@ -83,7 +83,7 @@
     }                                                                                              \
   }
 
-const u32 lane = LOCAL_ID_X, lane_n = lane % TO_U32(LANES_N), lane_m = lane / TO_U32(LANES_N);
+const u32 lane = LOCAL_ID_X, lane_n = TILE_LANE_N(lane), lane_m = TILE_LANE_M(lane);
 const u32 features = ARGS(features);
 const bool a_by_terms = (features & MATMUL_A_BY_TERMS) != 0u;
 const bool a_by_rows = (features & MATMUL_A_BY_ROWS) != 0u;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // norms/quantised: the output in 8 bits with a scale for each row, on every device.
-#include "kernel/gpu.hpp"
 #include "kernel/tunable_list.hpp"
 #include "operations/common/launch.hpp"
-#include "operations/norms/launch.hpp"
+#include "operations/norms/cuts.hpp"
 #include "operations/norms/quantised/args.h"
 
 namespace tessera::operations::norms {
@@ -27,29 +26,6 @@ abi::NormQuantisedArgs arguments(const Problem& problem) {
           .largest = static_cast<float>(largest_code(type))};
 }
 
-// Processors run the items of a group one after the other.
-std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
-  const std::int64_t rows = problem.as<NormProblem>().rows;
-  std::vector<Config> configs;
-  const std::vector<std::uint32_t> items =
-      is_cpu(profile) ? std::vector<std::uint32_t>{16, 64} : std::vector<std::uint32_t>{256, 64};
-  for (const std::uint32_t each : items) {
-    const std::int64_t groups = std::int64_t{kernel::compute_units_of(profile)} *
-                                (is_cpu(profile) ? 4 : 2048 / static_cast<std::int64_t>(each));
-    configs.push_back(
-        {{"WG_X", each},
-         {"GROUPS", static_cast<std::uint32_t>(std::clamp<std::int64_t>(rows, 1, groups))}});
-  }
-  return configs;
-}
-
-Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
-  const std::uint32_t items = config.group().x;
-  if ((items & (items - 1)) != 0)
-    return "has " + std::to_string(items) + " items in a work-group, no power of two";
-  return rejects_norm(problem, profile);
-}
-
 Variant quantised_variant(const std::vector<StorageTypes>& types) {
   Pass pass;
   pass.name = "quantise";
@@ -57,44 +33,48 @@ Variant quantised_variant(const std::vector<StorageTypes>& types) {
   pass.vulkan = {.file = "norms/quantised/forward.comp", .entry = "main"};
   pass.bindings = {kInput, kWeight, kBias, kResidual, kOutput, kSum, kScale};
   pass.axes = dtype_axes;
-  pass.constants = [](const Problem& problem, const Config&) -> std::vector<Define> {
-    return {{"CENTERED", problem.as<NormProblem>().centered ? 1U : 0U}};
-  };
-  pass.groups = [](const Problem& problem, const Config& config) {
-    const std::int64_t rows = problem.as<NormProblem>().rows;
-    return Dim3{static_cast<std::uint32_t>(std::min<std::int64_t>(rows, config.at("GROUPS"))), 1,
-                1};
-  };
+  pass.constants = line_constants;
+  pass.groups = line_groups;
   pass.args = [](const Problem& problem, const Config&) {
     return argument_bytes(arguments(problem));
   };
 
   Variant variant;
   variant.name = "quantised";
-  variant.idea = "a work-group for each row; the largest magnitude, then codes from a cache";
+  variant.idea =
+      "a line of work-items keeps a row in registers until its largest magnitude is known";
   for (const StorageTypes& one : types) {
     if (is_quantised(one.of("output"))) variant.types.push_back(one.name());
   }
   variant.tunables = tunables();
   variant.passes = {std::move(pass)};
-  variant.space = space;
+  variant.space = line_space;
   variant.local_bytes = [](const Problem&, const Config& config) {
-    return std::uint64_t{sizeof(float)} * config.group().x;
+    return 16ULL * config.get("WG_X", 1) * config.get("WG_Y", 1);
   };
-  variant.rejects = rejects;
+  variant.rejects = [](const Problem& problem, const Config& config,
+                       const DeviceProfile& profile) -> Refusal {
+    if (Refusal no = rejects_lines(config, profile)) return no;
+    if (config.at("SM90") != 0 && !has(profile.features, Feature::kWgmma))
+      return "rounds to 8-bit floats by instructions of sm_90, which this device lacks";
+    if (config.at("SM90") != 0 && config.at("SM80") == 0)
+      return "takes the instructions of sm_90 with those of sm_80, and SM80 is 0";
+    return rejects_norm(problem, profile);
+  };
   return variant;
 }
 
 }  // namespace
 
 Way quantised_way() {
-  return {
-      .variant = quantised_variant(norm_types()),
-      .rule = {
-          .why = "the only kernel with outputs in 8 bits",
-          .when = [](const Problem& problem, const DeviceProfile&) { return problem.has(kScale); },
-          .config = [](const Problem& problem,
-                       const DeviceProfile& profile) { return space(problem, profile).front(); }}};
+  return {.variant = quantised_variant(norm_types()),
+          .rule = {.why = "the only kernel with outputs in 8 bits",
+                   .when = [](const Problem& problem,
+                              const DeviceProfile&) { return problem.has(kScale); },
+                   .config =
+                       [](const Problem& problem, const DeviceProfile& profile) {
+                         return line_space(problem, profile).front();
+                       }}};
 }
 
 }  // namespace tessera::operations::norms

@@ -6,58 +6,21 @@ const u32 lane = LOCAL_ID_X, line = LOCAL_ID_Y;
 for (u32 block = GROUP_ID_X; block * TO_U32(WG_Y) < rows; block += GROUP_COUNT_X) {
   const u32 row = block * TO_U32(WG_Y) + line;
   const u32 end = row < rows ? dim : 0u;  // a line without a row has no columns
-  const UINT3 place = norm_place(rows, ARGS(rows1), ARGS(rows2), row);
-  const INDEX x = norm_row(ARGS(x), place);
-  const INDEX residual = norm_row(ARGS(residual), place);
-  const INDEX y = norm_row(ARGS(y), place);
+#include "operations/norms/statistics.h"
 
-  UINT4 chunks[VECTORS];
-  FLOAT4 kept[VECTORS];
-  UNROLL for (u32 v = 0u; v < VECTORS; ++v) kept[v] = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
-  NORM_EACH_CHUNK(u) chunks[u] = LOAD_X_CHUNK(x + NORM_CHUNK(u), dim - NORM_CHUNK(u));
-  NORM_EACH_KEPT(v) kept[v] = NORM_FOUR(chunks, v);
-  if (NORM_HAS(NORM_RESIDUAL)) {
-    NORM_EACH_CHUNK(u)
-    chunks[u] = LOAD_RESIDUAL_CHUNK(residual + NORM_CHUNK(u), dim - NORM_CHUNK(u));
-    NORM_EACH_KEPT(v) kept[v] += NORM_FOUR(chunks, v);
+  NORM_EACH_CHUNK(u) {
+    const u32 column = NORM_CHUNK(u), left = dim - column;
+    const UINT4 weight = norm_weight_chunk(NORM_ARGUMENTS column, left);
+    const UINT4 bias = norm_bias_chunk(NORM_ARGUMENTS column, left);
+    UNROLL for (u32 i = 0u; i < NORM_FOURS; ++i) {
+      const u32 v = NORM_FIRST(u) + i;
+      kept[v] = norm_weigh(NORM_ARGUMENTS kept[v] * scale, weight, bias, i, column, left);
+    }
+    STORE_Y_CHUNK(kept[NORM_FIRST(u)], kept[NORM_LAST(u)], y + column, left);
   }
-  if (NORM_HAS(NORM_SUM)) {
-    const INDEX sum = norm_row(ARGS(sum), place);
-    NORM_EACH_CHUNK(u)
-    STORE_SUM_CHUNK(kept[NORM_FIRST(u)], kept[NORM_LAST(u)], sum + NORM_CHUNK(u),
-                    dim - NORM_CHUNK(u));
-    NORM_EACH_OTHER(column)
-    STORE_SUM(norm_input(NORM_ARGUMENTS x + column, residual + column, dim - column), sum + column,
-              dim - column);
-  }
-
-  float mean = 0.0f;
-  if (CENTERED != 0) {
-    FLOAT4 part = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
-    UNROLL for (u32 v = 0u; v < VECTORS; ++v) part += kept[v];
-    NORM_EACH_OTHER(column)
-    part += norm_input(NORM_ARGUMENTS x + column, residual + column, dim - column);
-    mean = norm_total(NORM_ARGUMENTS line, lane, MAKE_FLOAT4(norm_sum(part), 0.0f, 0.0f, 0.0f)).x *
-           ARGS(mean_factor);
-    NORM_EACH_KEPT(v) kept[v] = norm_part(kept[v] - mean, dim - NORM_COLUMN(v));
-  }
-  FLOAT4 squares = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
-  UNROLL for (u32 v = 0u; v < VECTORS; ++v) squares += kept[v] * kept[v];
-  NORM_EACH_OTHER(column) {
-    const FLOAT4 value =
-        norm_part(norm_input(NORM_ARGUMENTS x + column, residual + column, dim - column) - mean,
-                  dim - column);
-    squares += value * value;
-  }
-  const FLOAT4 part = MAKE_FLOAT4(norm_sum(squares), 0.0f, 0.0f, 0.0f);
-  const float variance = norm_total(NORM_ARGUMENTS line, lane, part).x * ARGS(mean_factor);
-  const float scale = RSQRT(variance + ARGS(epsilon));
-
-  NORM_EACH_CHUNK(u)
-  norm_store_chunk(NORM_ARGUMENTS kept[NORM_FIRST(u)] * scale, kept[NORM_LAST(u)] * scale,
-                   NORM_CHUNK(u), y, dim - NORM_CHUNK(u));
   NORM_EACH_OTHER(column) {
     const FLOAT4 value = norm_input(NORM_ARGUMENTS x + column, residual + column, dim - column);
-    norm_store(NORM_ARGUMENTS(value - mean) * scale, column, y, dim - column);
+    STORE_Y(norm_value(NORM_ARGUMENTS(value - mean) * scale, column, dim - column), y + column,
+            dim - column);
   }
 }

@@ -27,10 +27,13 @@ std::int64_t columns_of(const Config& config) { return std::int64_t{32} * config
 // something to do.
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
   const std::int64_t value_dim = call_of(problem).value_dim;
+  // Of 16 registers of 8 floats, 8 hold the sums of 4 rows of a vector of 16.
+  const bool wide = vector_width(profile) >= 16;
   std::vector<Config> list, too_few;
   for (const std::uint32_t panels : {4U, 2U, 1U}) {
     if (panels > 1 && value_dim <= 32 * panels / 2) continue;
-    const Config config{{"PANELS", panels}};
+    const Config config{
+        {"PANELS", panels}, {"TILE_ROWS", wide ? 8U : 4U}, {"TILE_VECTORS", wide ? 2U : 1U}};
     const bool enough = units_of(call_of(problem), columns_of(config)) >=
                         2 * std::int64_t{std::max(profile.compute_units, 1U)};
     (enough ? list : too_few).push_back(config);
@@ -43,6 +46,10 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   const std::uint32_t panels = config.at("PANELS");
   if (panels != 1 && panels != 2 && panels != 4)
     return "takes 1, 2 or 4 panels, and PANELS is " + std::to_string(panels);
+  const std::uint32_t rows = config.at("TILE_ROWS"), vectors = config.at("TILE_VECTORS");
+  if ((rows != 4 && rows != 8) || (vectors != 1 && vectors != 2))
+    return "holds sums of 4 or 8 rows of 1 or 2 vectors, and TILE_ROWS is " + std::to_string(rows) +
+           ", TILE_VECTORS " + std::to_string(vectors);
   return rejects_recurrence(problem, profile);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the kernels of the variant "rows" reach operands and their work-group in GLSL.
-#ifndef TESSERA_NORMS_ROWS_GLSL
-#define TESSERA_NORMS_ROWS_GLSL
+// How kernels of lines of items reach operands and their work-group in GLSL.
+#ifndef TESSERA_NORMS_OPERANDS_GLSL
+#define TESSERA_NORMS_OPERANDS_GLSL
 #include "lib/chunks.glsl"
 
 #define INDEX uint
@@ -9,6 +9,7 @@
 #define FLOAT4 vec4
 #define MAKE_FLOAT4(x, y, z, w) vec4(x, y, z, w)
 #define UINT4 uvec4
+#define MAKE_UINT4(x, y, z, w) uvec4(x, y, z, w)
 #define UINT3 uvec3
 #define MAKE_UINT3(x, y, z) uvec3(x, y, z)
 #define RSQRT(x) inversesqrt(x)
@@ -27,7 +28,9 @@
 #define NORM_BARRIER() barrier()
 #define NORM_WARPS 0u
 #define NORM_WARP_SUM(x) (x)
+#ifndef ARGS
 #define ARGS(name) (args.name)
+#endif
 
 // NORM_VECTORS: of four floats, of a work-group.
 shared vec4 line_space[NORM_VECTORS];
@@ -39,10 +42,10 @@ shared vec4 line_space[NORM_VECTORS];
 #define LOAD_ANY_COLUMN(name, elements, vectors, floats, flag)    \
   LOAD_COLUMN(name##_stored, elements, vectors)                   \
   vec4 name(uint at, uint left) {                                 \
-    if ((args.features & flag) == 0u) return name##_stored(at, left); \
+    if ((ARGS(features) & flag) == 0u) return name##_stored(at, left); \
     return vec4(floats[at], left > 1u ? floats[at + 1u] : 0.0,    \
                 left > 2u ? floats[at + 2u] : 0.0, left > 3u ? floats[at + 3u] : 0.0); \
   }
 #endif
 
-#endif  // TESSERA_NORMS_ROWS_GLSL
+#endif  // TESSERA_NORMS_OPERANDS_GLSL

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernels of the variant "rows" share. Text for OpenCL C and GLSL; norms/rows/operands.clh
-// and norms/rows/operands.glsl say how each of them reads operands and meets its work-group.
-#ifndef TESSERA_OPERATIONS_NORMS_ROWS_H
-#define TESSERA_OPERATIONS_NORMS_ROWS_H
+// What kernels share whose lines of items keep a row in registers. Text for OpenCL C and GLSL;
+// norms/core/operands.clh and norms/core/operands.glsl say how each of them reads operands and meets
+// its work-group.
+#ifndef TESSERA_OPERATIONS_NORMS_LINES_H
+#define TESSERA_OPERATIONS_NORMS_LINES_H
 
 // Row n of a call by its places along the leading axes. Most calls have but one.
 FUNCTION UINT3 norm_place(u32 rows, u32 rows1, u32 rows2, u32 row) {
@@ -120,4 +121,4 @@ FUNCTION FLOAT4 norm_weighted(NORM_PARAMETERS FLOAT4 value, u32 column, u32 left
   return value * norm_weight(NORM_ARGUMENTS column, left);
 }
 
-#endif  // TESSERA_OPERATIONS_NORMS_ROWS_H
+#endif  // TESSERA_OPERATIONS_NORMS_LINES_H
