@@ -33,44 +33,61 @@ INLINE void copy_block(const global uchar* maps, uint block, uint first, uint ro
   }
 }
 
+// A tile by its number: which result, from which row and column on, and where its blocks are in the list.
+typedef struct {
+  uint result, row, column, first, end;
+} Tile;
+INLINE Tile tile_of(const struct SparseHopperArgs* call, const global uint4* list, uint number) {
+  const uint each = call->rows / HOPPER_ROWS, tiles_m = call->results * each;
+  const uint tiles_n = (call->product.n + BLOCK_N - 1) / BLOCK_N;
+  const bool there = number < tiles_m * tiles_n;
+  const uint band = number / (BAND * tiles_n), in_band = number % (BAND * tiles_n);
+  const uint height = there ? min(tiles_m - BAND * band, (uint)BAND) : 1, tile_row = BAND * band + in_band % height;
+  Tile tile;
+  tile.result = there ? tile_row / each : NO_GROUP;
+  tile.row = tile_row % each * HOPPER_ROWS;
+  tile.column = in_band / height * BLOCK_N;
+  tile.first = tile.end = 0;
+  if (there) {
+    const uint4 range = list[1 + tile.result];
+    tile.first = range.s1, tile.end = range.s2;
+  }
+  return tile;
+}
+
+// The next tile is taken while the last block but one is copied, and looked up while the last one is, so that nobody waits for them.
 INLINE void copy_tiles(const struct SparseHopperArgs* call, const global uint4* list, const global uchar* maps,
                        volatile global uint* counter, uint memory, uint barriers) {
   const global uint2* table = (const global uint2*)((const global uint*)list + call->table);
-  const uint each = call->rows / HOPPER_ROWS, tiles_m = call->results * each;
-  const uint tiles_n = (call->product.n + BLOCK_N - 1) / BLOCK_N;
   int stage = 0;
   uint parity = 1, slot = 0, tile_parity = 1;
-  for (uint number = (uint)get_group_id(0);; number = atomic_inc(counter) + (uint)get_num_groups(0)) {
-    const bool there = number < tiles_m * tiles_n;
-    const uint band = number / (16 * tiles_n), in_band = number % (16 * tiles_n);
-    const uint height = there ? min(tiles_m - 16 * band, 16u) : 1, tile_row = 16 * band + in_band % height;
-    const uint result = tile_row / each, row = tile_row % each * HOPPER_ROWS, column = in_band / height * BLOCK_N;
-    uint first = 0, end = 0;
-    if (there) {
-      const uint4 range = list[1 + result];
-      first = range.s1, end = range.s2;
-    }
-    const bool is_empty = first == end;
-    const uint steps = is_empty ? 1 : (end - first) * (call->terms / TERMS);
+  Tile tile = tile_of(call, list, (uint)get_group_id(0));
+  for (;;) {
+    const bool is_empty = tile.first == tile.end, there = tile.result != NO_GROUP;
+    // Of a result without blocks a step of zeros, from behind all terms and blocks.
+    uint2 next = (uint2)(call->product.k, call->blocks);
+    if (!is_empty) next = table[tile.first];
+    const uint blocks = is_empty ? 1 : tile.end - tile.first, terms = is_empty ? TERMS : call->terms;
     barrier_wait(FREE_TILE(slot), tile_parity);
-    store_local4(TILE(slot), (uint4)(result * call->rows + row, column, there ? result : NO_GROUP, steps));
+    store_local4(TILE(slot), (uint4)(tile.result * call->rows + tile.row, tile.column, tile.result, blocks * (terms / TERMS)));
     barrier_arrive(FULL_TILE(slot));
     slot ^= 1;
     if (slot == 0) tile_parity ^= 1;
     if (!there) break;
-    // Of a result without blocks a step of zeros, from behind all terms and blocks.
-    uint2 next = (uint2)(call->product.k, call->blocks);
-    if (!is_empty) next = table[first];
-    const uint terms = is_empty ? TERMS : call->terms;
-    for (uint block = first; block < max(end, first + 1); ++block) {
+    uint number = 0;
+    Tile after = tile;
+    for (uint block = 0; block < blocks; ++block) {
       const uint2 here = next;
-      if (block + 1 < end) next = table[block + 1];
+      if (block + 1 < blocks) next = table[tile.first + block + 1];
+      if (block + 2 == blocks || blocks == 1) number = atomic_inc(counter) + (uint)get_num_groups(0);
+      if (block + 1 == blocks) after = tile_of(call, list, number);
       for (uint term = 0; term < terms; term += TERMS) {
         barrier_wait(FREE(stage), parity);
-        copy_block(maps, here.s1, here.s0, row, column, term, memory + stage * HOPPER_STAGE_BYTES, FULL(stage));
+        copy_block(maps, here.s1, here.s0, tile.row, tile.column, term, memory + stage * HOPPER_STAGE_BYTES, FULL(stage));
         if (++stage == STAGES) stage = 0, parity ^= 1;
       }
     }
+    tile = after;
   }
 }
 

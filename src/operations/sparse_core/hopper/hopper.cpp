@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint32_t kColumns = 128, kTerms = 64;  // of a tile, of a step
 constexpr std::uint32_t kRows = 256;                  // of the dense matrix in a tile
-constexpr std::uint32_t kItems = 384, kStages = 3;
+constexpr std::uint32_t kItems = 384, kStages = 3, kBand = 16;
 constexpr std::uint32_t kMostGroups = 256;    // that stay
 constexpr std::uint64_t kMapFloats = 4 * 32;  // of a work-group
 
@@ -124,7 +124,11 @@ Pass counting(Pass list, const SparseStage& stage) {
 std::vector<Config> space(const Problem& /*problem*/, const DeviceProfile& profile) {
   const std::uint32_t groups =
       std::min<std::uint32_t>(kernel::compute_units_of(profile), kMostGroups);
-  return {{{"BLOCK_N", kRows}, {"STAGES", kStages}, {"WG_X", kItems}, {"GROUPS", groups}}};
+  return {{{"BLOCK_N", kRows},
+           {"STAGES", kStages},
+           {"BAND", kBand},
+           {"WG_X", kItems},
+           {"GROUPS", groups}}};
 }
 
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile,
