@@ -138,6 +138,7 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   if (config.get("WG_X", 0) != kItems || config.at("GROUPS") == 0 ||
       config.at("GROUPS") > kMostGroups)
     return "takes at most " + std::to_string(kMostGroups) + " work-groups, of three warpgroups";
+  if (config.at("BAND") == 0 || config.at("BAND") > 1024) return "takes bands of 1 to 1024 tiles";
   if (Refusal no = rejects_sparse(problem, profile)) return no;
   const auto product = sparse_product(problem, stage);
   if (!product || product->is_empty()) return std::nullopt;
