@@ -20,6 +20,8 @@
 #define LOAD_GAMMA(at) LOAD_ONE(gamma_elements, at, RECUR_TYPE_GAMMA)
 #define LOAD_BOUNDARY(i) ((const global int*)scratch)[args.boundaries + (i)]
 #define SIZE_OF(shift) (TYPE(shift) == DTYPE_F32 ? 4 : 2)
+#define SOON(operand, rows, at, shift) \
+  PREFETCH((const global char*)operand##_elements + (size_t)(RECUR_ROW(rows, soon) + (uint)(at)) * SIZE_OF(shift))
 #define AHEAD(operand, rows, from, shift)                                                                   \
   {(const global char*)operand##_elements + (size_t)(RECUR_ROW(rows, next) + (uint)(from)) * SIZE_OF(shift), \
    turn * (int)args.rows.token * SIZE_OF(shift)}
@@ -150,13 +152,15 @@ KERNEL void recurrence_backward_cpu(const global void* restrict query_elements, 
         // Sums of 0 times whatever is loaded: NaN where something is not finite.
         floatv spoilt = 0.0f, largest = 0.0f;
         for (int t = 0; t < count; ++t) {
-          const uint token = RECUR_TOKEN(from + (uint)t);
+          const uint token = RECUR_TOKEN(from + (uint)t), soon = RECUR_TOKEN(from + (uint)min(t + 3, count - 1));
           const uint key = RECUR_ROW(key, token), gate = RECUR_ROW(g, token), gk = RECUR_ROW(gk, token);
           float shared = decay_of_head;
           if (RECUR_HAS(RECUR_GATE)) shared += LOAD_ONE(g_elements, gate, RECUR_TYPE_G);
           floatv decay = shared;
           if (!by_key) decay = decay_factor(decay);
           for (int k = 0; k < keys; k += 16) {
+            SOON(key, key, k, RECUR_TYPE_ROWS);
+            SOON(g, g, k, RECUR_TYPE_G);
             const floatv x = load_typed_part(key_elements, key + (uint)k, 1, key_dim - k, ROWS_TYPE);
             if (by_key) {
               decay = shared;
@@ -174,6 +178,7 @@ KERNEL void recurrence_backward_cpu(const global void* restrict query_elements, 
           }
           const uint value = RECUR_ROW(value, token) + (uint)column;
           for (int v = 0; v < columns; v += 16) {
+            SOON(value, value, column + v, RECUR_TYPE_ROWS);
             const floatv x = load_typed_part(value_elements, value + (uint)v, 1, left - v, ROWS_TYPE);
             chunk.value[t][v / 16] = x;
             spoilt = fma(x, (floatv)(0.0f), spoilt);
@@ -181,11 +186,13 @@ KERNEL void recurrence_backward_cpu(const global void* restrict query_elements, 
           if (!turns) continue;
           const uint query = RECUR_ROW(query, token), row = RECUR_ROW(result, token) + (uint)column;
           for (int k = 0; k < keys; k += 16) {
+            SOON(query, query, k, RECUR_TYPE_ROWS);
             const floatv x = load_typed_part(query_elements, query + (uint)k, 1, key_dim - k, ROWS_TYPE);
             chunk.query[t][k / 16] = x;
             spoilt = fma(x, (floatv)(0.0f), spoilt);
           }
           for (int v = 0; v < columns; v += 16) {
+            SOON(doutput, result, column + v, RECUR_TYPE_ROWS);
             const floatv x = load_typed_part(doutput_elements, row + (uint)v, 1, left - v, ROWS_TYPE);
             rows[t][v / 16] = x;
             spoilt = fma(x, (floatv)(0.0f), spoilt);
