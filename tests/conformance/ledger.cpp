@@ -34,7 +34,7 @@ const std::map<std::pair<std::string, Backend>, std::size_t>& larger_budgets() {
       // Eleven operations of thirteen kernels: delta rules have three of their own for each way.
       // Gradients, too, take spans of sequences, on lavapipe by two programs; processors have one
       // kernel more for them, whose room for key dims is compiled in.
-      {{"recurrence", Backend::kOpenCL}, 32},
+      {{"recurrence", Backend::kOpenCL}, 28},
       {{"recurrence", Backend::kVulkan}, 26},
       // Six operations of three kinds of cells, which are compiled in.
       {{"cells", Backend::kVulkan}, 17},
