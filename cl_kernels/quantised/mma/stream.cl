@@ -4,11 +4,11 @@
 //          WARPS-th step of 128 bytes of their weights.
 // Memory   Input to local memory, in the order of operands: all terms, or one part of them after another, and then the sums
 //          of QUANT_STREAM_BAND blocks of columns wait there for the next part; weights and scales straight to registers,
-//          AHEAD steps ahead and on into the next columns, or, with STAGES, weights by bulk copies of rows to local memory,
-//          STAGES - 1 steps of all warps ahead; sums of the warps through local memory, one barrier for each 16 columns.
+//          AHEAD steps ahead and on into the next columns; sums of the warps through local memory, one barrier for each 16
+//          columns.
 // Numerics Code minus zero is exact in the type of input; float sums of products of half a step, times its scale; steps in
 //          order, shares of the warps in order, parts in order.
-// Assumes  sm_80 (STAGES: sm_90), QUANT_STREAM_VALID; rows of weights begin at multiples of 16 bytes and are as long, scales are those of at
+// Assumes  sm_80, QUANT_STREAM_VALID; rows of weights begin at multiples of 16 bytes and are as long, scales are those of at
 //          least half a step; input begins at multiples of 16 bytes; operands below 2^31 elements.
 #include "lib/bytes.clh"
 #include "lib/typed.clh"
@@ -21,9 +21,6 @@
 #define MMA_TYPES MMA_F16
 #endif
 #include "lib/mma/instructions.clh"
-#if STAGES
-#include "lib/hopper/copies.clh"
-#endif
 
 #define NIBBLES (FORMAT % 2)
 #define TERMS QUANT_STREAM_TERMS
@@ -159,9 +156,7 @@ struct Place {
 
 // A step of an item: two half steps of rows `row` and row + 8 of the 16 columns.
 struct Step {
-#if !STAGES
   uint4 codes[2][2];
-#endif
   uint scales[2][2];
 #if ZEROS
   uint zeros[2][2], upper;  // bytes; a bit for each, whether its upper half counts
@@ -171,11 +166,8 @@ struct Step {
 KERNEL void quantised_stream(const global scalar* restrict input, const global uchar* restrict weight,
                              const global void* restrict scale, const global uchar* restrict zero,
                              global void* restrict output, const struct QuantArgs args) {
-  local uchar memory_array[QUANT_STREAM_LOCAL_BYTES] __attribute__((aligned(128)));
+  local uchar memory_array[QUANT_STREAM_LOCAL_BYTES] __attribute__((aligned(16)));
   const uint memory = LOCAL_ADDRESS(memory_array), sums = memory + X_BYTES, kept = sums + 2 * QUANT_STREAM_SUM_BYTES;
-#if STAGES
-  const uint stages = kept + QUANT_STREAM_KEPT_BYTES, full = stages + STAGES * QUANT_STREAM_STAGE_BYTES, empty = full + 8 * STAGES;
-#endif
   const uint item = get_local_id(0), lane = item % 32, warp = (uint)uniform((int)(item / 32));
   const uint row = lane / 4, quad = lane % 4, k = args.k;
   const uint steps = (k + TERMS - 1) / TERMS, turns = (steps + WARPS - 1) / WARPS;
@@ -198,8 +190,10 @@ KERNEL void quantised_stream(const global scalar* restrict input, const global u
     const uint step = load.turn * WARPS + warp;                                                                        \
     UNROLL for (uint r = 0; r < 2; ++r) {                                                                              \
       const uint column = min(load.block * 16 + row + 8 * r, last);                                                    \
+      const global uchar* line = weight + (size_t)(args.weight_offset + column * args.weight_row);                     \
       UNROLL for (uint h = 0; h < 2; ++h) {                                                                            \
-        LOAD_WEIGHTS(slot)                                                                                             \
+        const uint at = step * 128 + 64 * h + 16 * quad;                                                               \
+        ring[slot].codes[r][h] = stream_weights(line + at, at < row_bytes ? 1 : 0);                                    \
         const uint group = GROUP == 0 ? 0 : min((2 * step + h) * SPAN_CHUNKS / max(GROUP, 1), groups - 1);             \
         if (h == 0 || GROUP != 0) ring[slot].scales[r][h] = stream_scale(scale, args.scale_offset + column * args.scale_row + group); \
         LOAD_ZERO(slot)                                                                                                \
@@ -208,14 +202,6 @@ KERNEL void quantised_stream(const global scalar* restrict input, const global u
     bool entered = false;                                                                                              \
     NEXT_PLACE(load, entered)                                                                                          \
   }
-#if STAGES
-#define LOAD_WEIGHTS(slot)
-#else
-#define LOAD_WEIGHTS(slot)                                                                                             \
-  const uint at = step * 128 + 64 * h + 16 * quad;                                                                     \
-  ring[slot].codes[r][h] =                                                                                             \
-      stream_weights(weight + (size_t)(args.weight_offset + column * args.weight_row) + at, at < row_bytes ? 1 : 0);
-#endif
 #if ZEROS
 #define LOAD_ZERO(slot)                                                                  \
   const uint zero_at = args.zero_offset + column * args.zero_row + group;                \
@@ -223,38 +209,6 @@ KERNEL void quantised_stream(const global scalar* restrict input, const global u
   if (NIBBLES) ring[slot].upper = (r + h == 0 ? 0 : ring[slot].upper) | zero_at % 2 << (2 * r + h);
 #else
 #define LOAD_ZERO(slot)
-#endif
-#if STAGES
-  // Barriers of stages: all bytes are there; all warps have read them.
-  struct Place copy = use;
-  uint copied = 0, copy_slot = 0, copy_parity = 1, slot = 0, slot_parity = 0;
-  if (item == 0) {
-    UNROLL for (uint i = 0; i < STAGES; ++i) {
-      barrier_init(full + 8 * i, 1);
-      barrier_init(empty + 8 * i, WARPS);
-    }
-    FENCE_LOCAL();
-  }
-  barrier(CLK_LOCAL_MEM_FENCE);
-  // By the first warp, a row by an item.
-#define COPY()                                                                                                         \
-  if (copied < total) {                                                                                                \
-    const uint at = copy.turn * (128 * WARPS), bytes = min(row_bytes - at, 128u * WARPS);                              \
-    const uint column = min(copy.block * 16 + lane, last);                                                             \
-    barrier_wait(empty + 8 * copy_slot, copy_parity);                                                                  \
-    if (lane == 0) barrier_expect(full + 8 * copy_slot, 16 * bytes);                                                   \
-    WARP_SYNC();                                                                                                       \
-    if (lane < 16)                                                                                                     \
-      bulk_load(stages + copy_slot * QUANT_STREAM_STAGE_BYTES + lane * QUANT_STREAM_LINE,                              \
-                weight + (size_t)(args.weight_offset + column * args.weight_row) + at, bytes, full + 8 * copy_slot);   \
-    ++copied;                                                                                                          \
-    if (++copy_slot == STAGES) copy_slot = 0, copy_parity ^= 1;                                                        \
-    bool entered = false;                                                                                              \
-    NEXT_PLACE(copy, entered)                                                                                          \
-  }
-  if (warp == 0) {
-    ROLLED for (uint i = 0; i < STAGES - 1; ++i) COPY()
-  }
 #endif
   UNROLL for (uint d = 0; d < AHEAD; ++d) {
     if (d < total) LOAD(d)
@@ -286,21 +240,6 @@ KERNEL void quantised_stream(const global scalar* restrict input, const global u
     UNROLL for (uint d = 0; d < AHEAD; ++d) {
       if (done + d < total) {
         const uint step = use.turn * WARPS + warp, input_at = own_input + (step - use.first_turn * WARPS) * STEP_BYTES;
-#if STAGES
-        barrier_wait(full + 8 * slot, slot_parity);
-        const uint own_weights = stages + slot * QUANT_STREAM_STAGE_BYTES + row * QUANT_STREAM_LINE + warp * 128 + quad * 16;
-        uint4 codes[2][2];
-        UNROLL for (uint r = 0; r < 2; ++r) {
-          UNROLL for (uint h = 0; h < 2; ++h) codes[r][h] = load_local4(own_weights + r * 8 * QUANT_STREAM_LINE + h * 64);
-        }
-        WARP_SYNC();
-        if (lane == 0) barrier_arrive(empty + 8 * slot);
-        if (++slot == STAGES) slot = 0, slot_parity ^= 1;
-        if (warp == 0) COPY()
-#define CODES codes
-#else
-#define CODES ring[d].codes
-#endif
         if (step < steps) {
           UNROLL for (uint h = 0; h < 2; ++h) {
             float part[2][4 * BLOCKS_OF_8];
@@ -315,14 +254,14 @@ KERNEL void quantised_stream(const global scalar* restrict input, const global u
               zeros[r] = zero_of(middle);
 #endif
             }
-            numbers_of(CODES[0][h].s0, flip, zeros[0], low);
-            numbers_of(CODES[0][h].s1, flip, zeros[0], low + PAIRS);
-            numbers_of(CODES[0][h].s2, flip, zeros[0], low + 2 * PAIRS);
-            numbers_of(CODES[0][h].s3, flip, zeros[0], low + 3 * PAIRS);
-            numbers_of(CODES[1][h].s0, flip, zeros[1], high);
-            numbers_of(CODES[1][h].s1, flip, zeros[1], high + PAIRS);
-            numbers_of(CODES[1][h].s2, flip, zeros[1], high + 2 * PAIRS);
-            numbers_of(CODES[1][h].s3, flip, zeros[1], high + 3 * PAIRS);
+            numbers_of(ring[d].codes[0][h].s0, flip, zeros[0], low);
+            numbers_of(ring[d].codes[0][h].s1, flip, zeros[0], low + PAIRS);
+            numbers_of(ring[d].codes[0][h].s2, flip, zeros[0], low + 2 * PAIRS);
+            numbers_of(ring[d].codes[0][h].s3, flip, zeros[0], low + 3 * PAIRS);
+            numbers_of(ring[d].codes[1][h].s0, flip, zeros[1], high);
+            numbers_of(ring[d].codes[1][h].s1, flip, zeros[1], high + PAIRS);
+            numbers_of(ring[d].codes[1][h].s2, flip, zeros[1], high + 2 * PAIRS);
+            numbers_of(ring[d].codes[1][h].s3, flip, zeros[1], high + 3 * PAIRS);
             UNROLL for (uint j = 0; j < WORDS4 / 2; ++j) {
               const uint a[4] = {low[4 * j], high[4 * j], low[4 * j + 1], high[4 * j + 1]};
               const uint b[4] = {low[4 * j + 2], high[4 * j + 2], low[4 * j + 3], high[4 * j + 3]};

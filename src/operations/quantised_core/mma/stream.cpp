@@ -73,18 +73,15 @@ std::vector<Define> constants(const Problem& problem, const Config& /*config*/) 
 
 // `per_unit`: work-groups that a compute unit has at once; each goes on from columns to columns.
 struct Cut {
-  std::uint32_t warps, ahead, stages, per_unit;
+  std::uint32_t warps, ahead, per_unit;
 };
 
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
   const std::uint32_t units = std::max(kernel::compute_units_of(profile), 1U);
   std::vector<Config> list;
-  for (const Cut& cut :
-       {Cut{8, 2, 0, 2}, Cut{16, 2, 0, 1}, Cut{8, 3, 0, 2}, Cut{16, 2, 5, 1}, Cut{8, 2, 4, 2}}) {
-    if (cut.stages != 0 && !has(profile.features, Feature::kWgmma)) continue;
+  for (const Cut& cut : {Cut{16, 2, 1}, Cut{8, 2, 2}, Cut{8, 3, 2}, Cut{8, 1, 2}}) {
     Config config{{"WARPS", cut.warps},
                   {"AHEAD", cut.ahead},
-                  {"STAGES", cut.stages},
                   {"WG_X", 32 * cut.warps},
                   {"X_BYTES", input_bytes(problem, profile)}};
     const std::uint64_t bytes = local_bytes_of(problem, config);
@@ -102,7 +99,6 @@ Refusal rejects_call(const Problem& problem) {
   if (call.layout != Layout::kPlain) return "takes plain layouts, and no blocks with scales";
   if (problem.has(kInputScale)) return "takes no codes as input";
   if (call.m > kMostRows) return "takes at most 16 rows";
-  if (call.k == 0) return "takes at least one term";
   const abi::QuantArgs args = arguments_of(problem);
   const std::uint32_t FORMAT = format_of(problem), of_16_bytes = QUANT_STREAM_TERMS / 8;
   if ((args.features & QUANT_ALIGNED) == 0 || args.k % of_16_bytes != 0 ||
@@ -121,8 +117,6 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   const std::uint64_t bytes = local_bytes_of(problem, config);
   if (bytes == 0) return "has no such warps or steps (operations/quantised_core/mma/stream.h)";
   if (config.get("GROUPS", 1) == 0) return "needs a work-group";
-  if (config.at("STAGES") != 0 && !has(profile.features, Feature::kWgmma))
-    return "has no bulk copies for stages on this device";
   if (bytes > local_bytes(profile))
     return "needs " + std::to_string(bytes) + " bytes of work-group memory, and has " +
            std::to_string(local_bytes(profile));

@@ -11,14 +11,9 @@
 #define QUANT_STREAM_BAND 16u
 #define QUANT_STREAM_SUM_BYTES (4u * 16u * ROWS * WARPS)
 #define QUANT_STREAM_KEPT_BYTES (4u * 16u * ROWS * QUANT_STREAM_BAND)
-// Rows of a turn of all warps, each in other banks than the one before; with two barriers.
-#define QUANT_STREAM_LINE (128u * WARPS + 64u)
-#define QUANT_STREAM_STAGE_BYTES (16u * QUANT_STREAM_LINE)
-#define QUANT_STREAM_LOCAL_BYTES                                     \
-  (X_BYTES + 2u * QUANT_STREAM_SUM_BYTES + QUANT_STREAM_KEPT_BYTES + \
-   STAGES * (QUANT_STREAM_STAGE_BYTES + 16u))
-#define QUANT_STREAM_VALID                                                                      \
-  (WARPS >= 1u && WARPS <= 16u && AHEAD >= 1u && AHEAD <= 4u && STAGES <= 8u && STAGES != 1u && \
-   WG_X == 32u * WARPS && 16u * ROWS <= WG_X && QUANT_STREAM_PART_TURNS >= 1u)
+#define QUANT_STREAM_LOCAL_BYTES (X_BYTES + 2u * QUANT_STREAM_SUM_BYTES + QUANT_STREAM_KEPT_BYTES)
+#define QUANT_STREAM_VALID                                                             \
+  (WARPS >= 1u && WARPS <= 16u && AHEAD >= 1u && AHEAD <= 4u && WG_X == 32u * WARPS && \
+   16u * ROWS <= WG_X && QUANT_STREAM_PART_TURNS >= 1u)
 
 #endif  // TESSERA_OPERATIONS_QUANTISED_CORE_MMA_STREAM_H
