@@ -6,7 +6,7 @@
 #include "kernel/gpu.hpp"
 #include "kernel/tunable_list.hpp"
 #include "operations/common/launch.hpp"
-#include "operations/grouped_core/hopper/copies.hpp"
+#include "operations/grouped_core/copies.hpp"
 #include "operations/matmul_core/core/hopper_results.h"
 #include "operations/sparse_core/hopper/args.h"
 #include "operations/sparse_core/stages.hpp"
