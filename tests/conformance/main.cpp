@@ -27,7 +27,7 @@ struct Totals {
 };
 
 struct Arguments {
-  std::string selector, family, operation, variant, ledger;
+  std::string selector, family, operation, variant, types, ledger;
   bool full = false, list = false;
   int repeats = 2;
 };
@@ -75,6 +75,7 @@ void check_device(const tessera::DeviceInfo& device, const Arguments& arguments,
     const CheckSummary summary = tessera::conformance::check(
         context, *operation,
         {.variant = arguments.variant,
+         .types = arguments.types.empty() ? std::nullopt : std::optional(arguments.types),
          .quick = quick,
          .list = arguments.list,
          .repeats = arguments.repeats,
@@ -121,8 +122,10 @@ void check_device(const tessera::DeviceInfo& device, const Arguments& arguments,
     for (const auto& [family, known] : shared)
       for (const std::string& key : known.built.programs) std::printf("  builds %s\n", key.c_str());
   }
-  settle(ledgers, quick && arguments.operation.empty() && arguments.variant.empty(), arguments,
-         totals);
+  settle(
+      ledgers,
+      quick && arguments.operation.empty() && arguments.variant.empty() && arguments.types.empty(),
+      arguments, totals);
 }
 
 }  // namespace
@@ -139,6 +142,7 @@ int main(int argc, char** argv) {
                      "Operations whose kernels lie in this folder only")};
   const std::vector<CLI::Option*> of_the_table{
       app.add_option("--variant", arguments.variant, "This one only"),
+      app.add_option("--types", arguments.types, "These storage types only, as f16 or bf16_i8"),
       app.add_option("--repeats", arguments.repeats, "Runs of each case, of equal bits")
           ->capture_default_str()
           ->check(CLI::PositiveNumber),

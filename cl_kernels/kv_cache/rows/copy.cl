@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What     Rows of a tensor to the rows of another, as lists in scratch say, bit by bit; moved ones leave zeros
-// Who      LANES items own a row at a time, an item every LANES-th unit of it.
+// Who      LANES items own a row at a time, an item every LANES-th unit of it. Groups (x, 1), where the grid has any, do
+//          as much for the operands behind the list.
 // Memory   Each row once, by units of UNIT bytes.
 // Numerics Bits are copied.
 // Assumes  No two rows have one target, and no row is the target of another. Fewer than 2^31 rows; offsets and strides
@@ -31,7 +32,15 @@ typedef uchar unit;
 #define CLEAR_FROM(at) from_units[at] = (unit)(0)
 #define CLEAR_TO(at) to_units[at] = (unit)(0)
 
+#define UNITS units_of_row
+#define FROM from_rows
+#define TO to_rows
+
 KERNEL void cache_copy(global unit* from_units, global unit* to_units, const global int* list,
-                       const struct CacheCopyArgs args) {
+                       global unit* more_from_units, global unit* more_to_units, const struct CacheCopyArgs args) {
+  const bool more = get_group_id(1) != 0;
+  const struct CacheRows from_rows = more ? args.more_from : args.from, to_rows = more ? args.more_to : args.to;
+  const uint units_of_row = more ? args.more_units : args.units;
+  if (more) from_units = more_from_units, to_units = more_to_units;
 #include "operations/kv_cache/rows/copy.h"
 }

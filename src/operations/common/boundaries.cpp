@@ -10,6 +10,26 @@ constexpr std::uint32_t kItems = 128;  // as many as any device of Vulkan has
 
 }  // namespace
 
+abi::BoundariesArgs boundaries_arguments(const Problem& problem, std::size_t slot,
+                                         std::size_t count, const Boundaries& call) {
+  abi::BoundariesArgs args{};
+  if (!problem.has(slot)) return args;
+  const auto narrow = [](auto value) { return static_cast<abi::u32>(value); };
+  const TensorSpec& spec = problem.spec(slot);
+  args.boundaries = narrow(spec.shape[0]);
+  args.tokens = narrow(call.tokens);
+  args.offset = narrow(spec.offset);
+  args.stride = narrow(spec.strides[0]);
+  if (problem.has(count)) {
+    args.counted = 1;
+    args.count_offset = narrow(problem.spec(count).offset);
+  }
+  args.result = narrow(call.result / 4);
+  args.outside = call.outside;
+  args.decreases = call.decreases;
+  return args;
+}
+
 Pass boundaries_pass(std::size_t slot, std::size_t count,
                      std::function<Boundaries(const Problem&, const Config&)> of) {
   Pass pass;
@@ -24,23 +44,8 @@ Pass boundaries_pass(std::size_t slot, std::size_t count,
     return problem.has(slot) ? Dim3{1} : Dim3{0, 0, 0};
   };
   pass.args = [slot, count, of = std::move(of)](const Problem& problem, const Config& config) {
-    abi::BoundariesArgs args{};
-    if (!problem.has(slot)) return argument_bytes(args);
-    const auto narrow = [](auto value) { return static_cast<abi::u32>(value); };
-    const Boundaries call = of(problem, config);
-    const TensorSpec& spec = problem.spec(slot);
-    args.boundaries = narrow(spec.shape[0]);
-    args.tokens = narrow(call.tokens);
-    args.offset = narrow(spec.offset);
-    args.stride = narrow(spec.strides[0]);
-    if (problem.has(count)) {
-      args.counted = 1;
-      args.count_offset = narrow(problem.spec(count).offset);
-    }
-    args.result = narrow(call.result / 4);
-    args.outside = call.outside;
-    args.decreases = call.decreases;
-    return argument_bytes(args);
+    return argument_bytes(boundaries_arguments(
+        problem, slot, count, problem.has(slot) ? of(problem, config) : Boundaries{}));
   };
   return pass;
 }

@@ -18,6 +18,10 @@ struct Boundaries {
   std::uint32_t outside = 0, decreases = 0;  // errors of the record
 };
 
+// What common/boundaries is called with; all 0 where the call has no operand `slot`.
+abi::BoundariesArgs boundaries_arguments(const Problem& problem, std::size_t slot,
+                                         std::size_t count, const Boundaries& call);
+
 // Leaves the boundaries of operand `slot` in scratch, cut to [0, tokens] and to not decrease, so
 // that kernels need not look at those before. `count`: an operand that says how many sequences
 // there are, or kNoOperand; boundaries behind them are not read and count as the last. Launches

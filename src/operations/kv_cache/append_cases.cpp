@@ -246,6 +246,21 @@ std::vector<Case> plain_cases(const StorageTypes& types) {
       {"wild", "NaN and infinity are copied", 9, 2, 3, 4, 32, 32, 0, "wild"},
       {"nothing", "no tokens", 0, 2, 3, 4, 16, 16},
       {"long", "more tokens than a work-group", 600, 1, 80, 16, 8, 0, 0, "hostile"},
+      {"long_tables",
+       "the same by tables of garbage",
+       270,
+       1,
+       140,
+       3,
+       8,
+       8,
+       7,
+       "hostile",
+       {},
+       true},
+      {"few_at_most", "as many tokens and sequences as one work-group takes", 256, 1, 256, 3, 8, 0,
+       256, "hostile"},
+      {"many_sequences", "more sequences than that of few tokens", 41, 1, 257, 2, 8, 0, 257},
   };
   std::vector<Case> cases;
   for (const AppendCase& from : table) cases.push_back(make(types, from));

@@ -38,6 +38,10 @@ struct CacheCopyArgs {
   u32 moves;  // not 0: rows of no source are cleared, and sources behind the copy
   STRUCT(CacheRows) from;
   STRUCT(CacheRows) to;
+  // Of as many rows of other operands, which work-groups (n, 1) copy; the values beside keys.
+  u32 more_units;
+  STRUCT(CacheRows) more_from;
+  STRUCT(CacheRows) more_to;
 };
 
 // Rows (n, head) of floats and of codes.

@@ -3,6 +3,7 @@
 #ifndef TESSERA_OPERATIONS_KV_CACHE_TABLES_ARGS_H
 #define TESSERA_OPERATIONS_KV_CACHE_TABLES_ARGS_H
 #include "abi/shared.h"
+#include "operations/common/boundaries_args.h"
 
 // Kinds of errors of append_to_cache, as the record has them.
 #define CACHE_BAD_SLOT 0u
@@ -18,6 +19,9 @@
 #define CACHE_CLEARS 0u
 #define CACHE_CLAIMS 1u
 #define CACHE_LISTS 2u
+
+// Tokens and sequences, at most, whose places one work-group finds.
+#define CACHE_FEW 256u
 
 TESSERA_ABI_BEGIN
 
@@ -38,6 +42,12 @@ struct CachePlacesArgs {
   u32 count_offset;
   u32 errors;
   u32 round;  // of last
+};
+
+// Of few; the result and the errors of the boundaries are nothing.
+struct CacheFewArgs {
+  STRUCT(BoundariesArgs) boundaries;
+  STRUCT(CachePlacesArgs) places;
 };
 
 // The lists of a call in scratch, each of `pairs` entries: pages that are staged, pages that are

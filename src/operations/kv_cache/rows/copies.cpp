@@ -25,49 +25,71 @@ struct Copying {
 // Nothing: the call has no such launch.
 using Copied = std::optional<Copying> (*)(const Problem&);
 
-Pass copy_pass(std::string name, std::vector<std::size_t> bindings, Copied copied) {
+std::int64_t unit_of(const Problem& problem, const Copying& copying) {
+  return kv_cache::unit_of(problem.dtype, copying.dim, copying.from, copying.to);
+}
+
+abi::u32 units_of_row(const Problem& problem, const Copying& copying) {
+  const auto bits = static_cast<std::int64_t>(bits_of(problem.dtype));
+  return static_cast<abi::u32>(copying.dim * bits / (8 * unit_of(problem, copying)));
+}
+
+// Elements of less than a byte come in units of several, others in several units.
+abi::CacheRows in_units(const Problem& problem, const Copying& copying, RowStrides rows) {
+  const auto bits = static_cast<std::int64_t>(bits_of(problem.dtype));
+  const std::int64_t unit = 8 * unit_of(problem, copying);
+  for (std::int64_t* stride : {&rows.offset, &rows.outer, &rows.inner, &rows.axis0, &rows.axis1})
+    *stride = *stride * bits / unit;
+  return narrowed(rows);
+}
+
+// `more`: what the same launch copies beside it, as many rows by the same lists and units.
+Pass copy_pass(std::string name, std::vector<std::size_t> bindings, Copied copied,
+               Copied more = nullptr) {
+  const auto beside = [more](const Problem& problem) {
+    return more == nullptr ? std::nullopt : more(problem);
+  };
   Pass pass;
   pass.name = std::move(name);
   pass.opencl = {.file = "kv_cache/rows/copy.cl", .entry = "cache_copy"};
   pass.vulkan = {.file = "kv_cache/rows/copy.comp", .entry = "main"};
   pass.bindings = std::move(bindings);
+  pass.bindings.resize(5, kNoOperand);
   pass.constants = [copied](const Problem& problem, const Config&) -> std::vector<Define> {
     const auto copying = copied(problem);
     if (!copying) return {{"UNIT", 4}};
-    return {{"UNIT", static_cast<std::uint32_t>(
-                         unit_of(problem.dtype, copying->dim, copying->from, copying->to))}};
+    return {{"UNIT", static_cast<std::uint32_t>(unit_of(problem, *copying))}};
   };
   pass.specialized_on = {{"LANES", "UNIT"}};
-  pass.groups = [copied](const Problem& problem, const Config& config) {
+  pass.groups = [copied, beside](const Problem& problem, const Config& config) {
     const auto copying = copied(problem);
-    return copying ? lane_groups(copying->rows(), config) : Dim3{0, 0, 0};
+    if (!copying) return Dim3{0, 0, 0};
+    Dim3 groups = lane_groups(copying->rows(), config);
+    if (beside(problem)) groups.y = 2;
+    return groups;
   };
-  pass.args = [copied](const Problem& problem, const Config&) {
+  pass.args = [copied, beside](const Problem& problem, const Config&) {
     const auto copying = copied(problem);
     if (!copying) return argument_bytes(abi::CacheCopyArgs{});
-    // Elements of less than a byte come in units of several, others in several units.
-    const auto scaled = [&](const RowStrides& rows) {
-      const auto bits = static_cast<std::int64_t>(bits_of(problem.dtype));
-      const std::int64_t unit =
-          8 * unit_of(problem.dtype, copying->dim, copying->from, copying->to);
-      RowStrides units = rows;
-      for (std::int64_t* stride :
-           {&units.offset, &units.outer, &units.inner, &units.axis0, &units.axis1})
-        *stride = *stride * bits / unit;
-      return narrowed(units);
-    };
-    return argument_bytes(abi::CacheCopyArgs{
+    abi::CacheCopyArgs args{
         .rows = static_cast<abi::u32>(copying->rows()),
         .axis0 = static_cast<abi::u32>(std::max<std::int64_t>(copying->axis0, 1)),
         .axis1 = static_cast<abi::u32>(std::max<std::int64_t>(copying->axis1, 1)),
-        .units = static_cast<abi::u32>(
-            copying->dim * static_cast<std::int64_t>(bits_of(problem.dtype)) /
-            (8 * unit_of(problem.dtype, copying->dim, copying->from, copying->to))),
+        .units = units_of_row(problem, *copying),
         .from_list = copying->from_list,
         .to_list = copying->to_list,
         .moves = copying->moves ? 1U : 0U,
-        .from = scaled(copying->from),
-        .to = scaled(copying->to)});
+        .from = in_units(problem, *copying, copying->from),
+        .to = in_units(problem, *copying, copying->to),
+        .more_units = 0,
+        .more_from = {},
+        .more_to = {}};
+    if (const auto other = beside(problem)) {
+      args.more_units = units_of_row(problem, *other);
+      args.more_from = in_units(problem, *other, other->from);
+      args.more_to = in_units(problem, *other, other->to);
+    }
+    return argument_bytes(args);
   };
   return pass;
 }
@@ -89,8 +111,21 @@ std::optional<Copying> appended_keys(const Problem& problem) {
   return appended(problem, kKeys, kKeyCache);
 }
 
-std::optional<Copying> appended_values(const Problem& problem) {
-  if (!problem.has(kValues)) return std::nullopt;
+// Whether one launch moves keys and values.
+bool is_one_launch(const Problem& problem) {
+  if (!problem.has(kValues)) return false;
+  const Copying keys = appended(problem, kKeys, kKeyCache);
+  const Copying values = appended(problem, kValues, kValueCache);
+  return keys.rows() == values.rows() && unit_of(problem, keys) == unit_of(problem, values);
+}
+
+std::optional<Copying> values_beside(const Problem& problem) {
+  if (!is_one_launch(problem)) return std::nullopt;
+  return appended(problem, kValues, kValueCache);
+}
+
+std::optional<Copying> values_alone(const Problem& problem) {
+  if (!problem.has(kValues) || is_one_launch(problem)) return std::nullopt;
   return appended(problem, kValues, kValueCache);
 }
 
@@ -109,8 +144,13 @@ std::optional<Copying> taken_keys(const Problem& problem) {
   return taken(problem, kKeys, kKeyCache);
 }
 
-std::optional<Copying> taken_values(const Problem& problem) {
-  if (!problem.has(kValues)) return std::nullopt;
+std::optional<Copying> taken_beside(const Problem& problem) {
+  if (!is_one_launch(problem)) return std::nullopt;
+  return taken(problem, kValues, kValueCache);
+}
+
+std::optional<Copying> taken_alone(const Problem& problem) {
+  if (!problem.has(kValues) || is_one_launch(problem)) return std::nullopt;
   return taken(problem, kValues, kValueCache);
 }
 
@@ -169,7 +209,7 @@ Variant copying_variant(std::string name, std::string idea, Copied main) {
       {.id = 31, .name = "GROUPS", .fallback = 1, .launch_only = true}};
   variant.space = [main](const Problem& problem, const DeviceProfile& profile) {
     const Copying copying = *main(problem);
-    const std::int64_t unit = unit_of(problem.dtype, copying.dim, copying.from, copying.to);
+    const std::int64_t unit = unit_of(problem, copying);
     const std::int64_t bytes = copying.dim * static_cast<std::int64_t>(bits_of(problem.dtype)) / 8;
     return row_space(copying.rows(), bytes / unit, profile);
   };
@@ -207,8 +247,10 @@ Way append_way() {
   for (const StorageTypes& types : append_types()) {
     if (!is_code(types.of("key_cache"))) variant.types.push_back(types.name());
   }
-  add_placed_passes(variant, copy_pass("keys", {kKeys, kKeyCache, kScratch}, appended_keys),
-                    copy_pass("values", {kValues, kValueCache, kScratch}, appended_values));
+  add_placed_passes(variant,
+                    copy_pass("keys", {kKeys, kKeyCache, kScratch, kValues, kValueCache},
+                              appended_keys, values_beside),
+                    copy_pass("values", {kValues, kValueCache, kScratch}, values_alone));
   Way way = the_only(std::move(variant));
   way.rule.when = [](const Problem& problem, const DeviceProfile&) {
     return !is_code(problem.spec(kKeyCache).dtype);
@@ -219,8 +261,10 @@ Way append_way() {
 Way append_backward_way() {
   Variant variant = copying_variant(
       "rows", "places of tokens, then rows by units of 16 bytes, which leave zeros", taken_keys);
-  add_placed_passes(variant, copy_pass("keys", {kKeyCache, kKeys, kScratch}, taken_keys),
-                    copy_pass("values", {kValueCache, kValues, kScratch}, taken_values));
+  add_placed_passes(variant,
+                    copy_pass("keys", {kKeyCache, kKeys, kScratch, kValueCache, kValues},
+                              taken_keys, taken_beside),
+                    copy_pass("values", {kValueCache, kValues, kScratch}, taken_alone));
   return the_only(std::move(variant));
 }
 

@@ -14,6 +14,7 @@ namespace tessera::operations::kv_cache {
 namespace {
 
 constexpr std::uint32_t kItems = 64;
+constexpr std::uint32_t kFewItems = 128;  // as many as any device of Vulkan has
 
 Pass table_pass(std::string name, const std::string& file, std::string entry) {
   Pass pass;
@@ -28,6 +29,39 @@ Pass table_pass(std::string name, const std::string& file, std::string entry) {
 // Of passes that find the last of several by one kernel.
 constexpr std::pair<const char*, abi::u32> kRounds[] = {
     {"clear", CACHE_CLEARS}, {"claim", CACHE_CLAIMS}, {"list", CACHE_LISTS}};
+
+Boundaries boundaries_of(const Problem& problem) {
+  return {.tokens = problem.as<AppendProblem>().tokens,
+          .result = static_cast<std::uint64_t>(boundaries_at(problem)),
+          .outside = CACHE_BAD_START,
+          .decreases = CACHE_BAD_START};
+}
+
+bool are_few(const Problem& problem) {
+  const auto& call = problem.as<AppendProblem>();
+  return call.tokens > 0 && places_length(problem) <= std::int64_t{CACHE_FEW} &&
+         (call.mapped || call.sequences <= std::int64_t{CACHE_FEW});
+}
+
+// A decode's few tokens: a launch takes longer than all that is done for them.
+Pass few_pass() {
+  Pass pass = table_pass("few", "few", "cache_few");
+  pass.group_size = [](const Config&) { return Dim3{kFewItems}; };
+  pass.bindings = {kSlotMapping,   kBlockTables, kKvLens, kNumSeqs,
+                   kQueryStartLoc, kScratch,     kErrors};
+  pass.errors_at = offsetof(abi::CacheFewArgs, places) + offsetof(abi::CachePlacesArgs, errors);
+  pass.groups = [](const Problem& problem, const Config&) {
+    return are_few(problem) ? Dim3{1} : Dim3{0, 0, 0};
+  };
+  pass.args = [](const Problem& problem, const Config&) {
+    abi::CacheFewArgs args{.boundaries = boundaries_arguments(problem, kQueryStartLoc, kNumSeqs,
+                                                              boundaries_of(problem)),
+                           .places = places_arguments(problem, 0)};
+    if (problem.as<AppendProblem>().mapped) args.places.sequences = 0;
+    return argument_bytes(args);
+  };
+  return pass;
+}
 
 }  // namespace
 
@@ -44,15 +78,11 @@ std::vector<Pass> places_passes() {
   places.args = [](const Problem& problem, const Config&) {
     return argument_bytes(places_arguments(problem, 0));
   };
-  std::vector<Pass> passes{
-      boundaries_pass(kQueryStartLoc, kNumSeqs,
-                      [](const Problem& problem, const Config&) -> Boundaries {
-                        return {.tokens = problem.as<AppendProblem>().tokens,
-                                .result = static_cast<std::uint64_t>(boundaries_at(problem)),
-                                .outside = CACHE_BAD_START,
-                                .decreases = CACHE_BAD_START};
-                      }),
-      std::move(places)};
+  std::vector<Pass> passes{boundaries_pass(kQueryStartLoc, kNumSeqs,
+                                           [](const Problem& problem, const Config&) -> Boundaries {
+                                             return boundaries_of(problem);
+                                           }),
+                           std::move(places)};
   for (const auto& [name, round] : kRounds) {
     Pass last = table_pass(name, "last", "cache_last");
     last.bindings = {kScratch};
@@ -64,6 +94,12 @@ std::vector<Pass> places_passes() {
     };
     passes.push_back(std::move(last));
   }
+  for (Pass& pass : passes) {
+    pass.groups = [groups = pass.groups](const Problem& problem, const Config& config) {
+      return are_few(problem) ? Dim3{0, 0, 0} : groups(problem, config);
+    };
+  }
+  passes.push_back(few_pass());
   return passes;
 }
 
