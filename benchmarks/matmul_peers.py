@@ -7,7 +7,7 @@
     benchmarks/matmul_peers.py build/release/tessera --device vulkan:nvidia --dtype f16 --variant cooperative
     benchmarks/matmul_peers.py build/release/tessera --device opencl:cpu  # every row, processor
 
-Each round times Tessera, then PyTorch (on a GPU ten calls at a time); medians of the rounds are shown, and beside the median
+Each round times Tessera, then PyTorch (both on a GPU ten calls at a time); medians of the rounds are shown, and beside the median
 call of the best round, with the clock where a driver tells, the share of the peak that Tessera measured in turns with the
 calls. Tessera checks its result before it is timed, and works until its speed settles; so does PyTorch. Floats: PyTorch
 without TF32, and with --tf32. Rows with an epilogue also say how much longer they take than the plain product.
@@ -120,6 +120,8 @@ def tessera_rows(arguments, dtype: str, options: tuple, cases: list) -> dict:
         file = Path(folder) / "bench.json"
         command = [arguments.tessera, "bench", cases[0].operation, "--device", arguments.device, "--dtype", dtype,
                    "--min-time", str(arguments.min_time), "--json", str(file)]
+        if is_gpu(arguments.device):
+            command += ["--calls", str(CALLS)]
         if arguments.variant:
             command += ["--variant", arguments.variant]
         command += [word for option in options for word in ("--set", option)]
@@ -162,7 +164,7 @@ class PyTorch:
             def ones(*shape):
                 return torch.ones(*shape, device=self.place)
 
-            scales = (ones(case.m, case.k // 128), ones(case.k // 128, case.n // 128)) if case.blocks else (ones(()), ones(()))
+            scales = (ones(case.k // 128, case.m).t(), ones(case.n // 128, case.k // 128).t()) if case.blocks else (ones(()), ones(()))
             return lambda: torch._scaled_mm(left, right, scale_a=scales[0], scale_b=scales[1], out_dtype=torch.bfloat16,
                                             use_fast_accum=not case.blocks)
         bias = self.operand((case.n,), case.dtype) if case.bias else None

@@ -93,9 +93,10 @@ struct VerifiedRun {
 };
 
 // Runs a case as an application would have it chosen, checks it, and if it is right and `time` is
-// set, warms the device up and times it by the device's clock for at least `min_seconds`.
+// set, warms the device up and times it by the device's clock for at least `min_seconds`, `calls`
+// in a row, of which each is taken to last as long.
 VerifiedRun verify_and_time(const Executor& executor, const Operation& operation, const Case& shape,
-                            bool time, double min_seconds);
+                            bool time, double min_seconds, int calls = 1);
 
 // What the device reaches on loops that do nothing else: the limits that benchmarks stand beside. 0
 // = not measurable.

@@ -74,7 +74,7 @@ class ClockLog {
 }  // namespace
 
 VerifiedRun verify_and_time(const Executor& executor, const Operation& operation, const Case& shape,
-                            bool time, double min_seconds) {
+                            bool time, double min_seconds, int calls) {
   runtime::ContextState& context = *executor.context().state();
   runtime::Workbench bench(context, operation, shape, kMaxReferenceFlops);
   const Problem& problem = bench.problem();
@@ -102,7 +102,7 @@ VerifiedRun verify_and_time(const Executor& executor, const Operation& operation
   ClockLog clock(context.profile(), min_seconds);
   runtime::Timer timer(context, *plan, bench.buffers(), memory);
   run.settled = warm_up(
-      device::warm_up_of(context.profile()), [&] { return timer.time(); }, wall_seconds);
+      device::warm_up_of(context.profile()), [&] { return timer.time({}, calls); }, wall_seconds);
   std::vector<double> seconds;
   double total = 0, beside = 0;
   while ((total < min_seconds || seconds.size() < kLeastRounds) && seconds.size() < kMostRounds) {
@@ -111,9 +111,9 @@ VerifiedRun verify_and_time(const Executor& executor, const Operation& operation
     // A processor would do the looking itself, so it is asked between the runs.
     bench.restore();
     const bool look = clock.due(total), beside_it = look && is_gpu(context.profile());
-    seconds.push_back(beside_it ? timer.time([&] { clock.look(); }) : timer.time());
+    seconds.push_back(beside_it ? timer.time([&] { clock.look(); }, calls) : timer.time({}, calls));
     if (look && !beside_it) clock.look();
-    total += seconds.back();
+    total += calls * seconds.back();
   }
   run.rounds = static_cast<int>(seconds.size());
   run.median_seconds = median_of(seconds);

@@ -18,8 +18,8 @@ class Timer {
       : context_(context), plan_(plan), buffers_(buffers), memory_(memory) {}
 
   // Seconds of one run by the device's clock. GPUs run it a few times more before, see busy_runs().
-  // `meanwhile` happens while the device works.
-  double time(const std::function<void()>& meanwhile = {});
+  // `meanwhile` happens while the device works. Of `calls` runs in a row the seconds of one.
+  double time(const std::function<void()>& meanwhile = {}, int calls = 1);
 
  private:
   ContextState& context_;

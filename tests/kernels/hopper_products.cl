@@ -21,6 +21,7 @@ KERNEL void hopper_maps(const global scalar* a, const global scalar* b, const gl
   if (item >= 3) return;
   const uint columns = item == 2 ? 64 : FEATURES;
   const TensorMap tensor = {.start = item == 0 ? a : item == 1 ? b : c,
+                            .element = 2,
                             .columns = columns,
                             .heads = 1,
                             .rows = rows,

@@ -34,6 +34,8 @@ class Usage(ToolTest):
         for bad in ["-1", "nan", "inf", "-inf", "1e9"]:
             self.fails(2, "bench", "--min-time", bad, says=["seconds"])
             self.fails(2, "try", "--min-time", bad, says=["seconds"])
+        for bad in ["0", "-1", "1e9", "few"]:
+            self.fails(2, "bench", "--calls", bad, says=["--calls"])
         for bad in ["0", "-1", "nan", "inf", "-inf", "1e9"]:
             self.fails(2, "tune", "--budget", bad, says=["seconds"])
             self.fails(2, "try", "--budget", bad, says=["seconds"])

@@ -6,10 +6,11 @@ pipelines.cpp gives to Vulkan's statistics, or {'error': its log}.
 """
 import os
 import re
-import resource
 import shutil
 import subprocess
 import tempfile
+
+from yardstick import children_seconds
 
 SHARED_OF_A_MODULE = 48 * 1024  # above, ptxas takes shared memory of the launch only
 
@@ -18,11 +19,6 @@ def run(command):
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors='replace',
                           stdin=subprocess.DEVNULL)
     return done.returncode, done.stdout
-
-
-def cpu_seconds():
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def number(pattern, text, fallback=0):
@@ -129,7 +125,7 @@ def missing(compiler):
 
 
 def compile_one(tool, compiler, folder, line, cpu):
-    start = cpu_seconds()
+    start = children_seconds()
     with tempfile.TemporaryDirectory() as work:
         result = COMPILERS[compiler](tool, f'{folder}/{line["file"]}', line, cpu, work)
-    return {**line, 'target': cpu, 'seconds': round(cpu_seconds() - start, 2), **result}
+    return {**line, 'target': cpu, 'seconds': round(children_seconds() - start, 2), **result}

@@ -3,7 +3,7 @@
 import json
 import pathlib
 
-LONGEST_SECONDS = 3  # of CPU time, for one program
+LONGEST_SECONDS = 3  # of CPU time, for one program, on the processor of yardstick.py
 FEWEST_WAVES = {'gcn': 2, 'rdna': 4}  # of 64 lanes, per SIMD
 WAVES_TO_DIM = 128
 LOCAL_SLACK = 1024  # that a compiler may add to the library's own figure

@@ -3,11 +3,14 @@
 """That the checks of label vendors find what they are for, without any compiler."""
 import tempfile
 import unittest
+import unittest.mock
 
 import kept
 import report
 import rules
 import sample
+import vendors
+import yardstick
 
 TARGET = {'name': 'sm_86', 'platform': 'opencl', 'compiler': 'nvidia', 'family': 'nvidia', 'local_memory': 101376}
 
@@ -80,6 +83,25 @@ class Rules(unittest.TestCase):
         failures, warnings = judged(version='0.1', spills=1)
         self.assertEqual(failures, [])
         self.assertEqual(len(warnings), 2)
+
+
+class Seconds(unittest.TestCase):
+    def of(self, first, again, slowness):
+        with unittest.mock.patch.object(yardstick, 'slowness', return_value=slowness):
+            return vendors.quickest({'seconds': first}, lambda: {'seconds': again})['seconds']
+
+    def test_what_is_quick_is_compiled_once(self):
+        self.assertEqual(vendors.quickest({'seconds': 2.9}, None), {'seconds': 2.9})
+
+    def test_a_slow_machine_is_counted_out(self):
+        self.assertEqual(self.of(first=6.0, again=5.0, slowness=2), 2.5)
+
+    def test_a_slow_program_stays_slow(self):
+        self.assertEqual(self.of(first=6.0, again=6.5, slowness=1), 6.0)
+        self.assertEqual(self.of(first=9.0, again=8.0, slowness=2), 4.0)
+
+    def test_no_machine_is_quicker_than_the_yardstick(self):
+        self.assertGreaterEqual(yardstick.slowness(), 1.0)
 
 
 class Families(unittest.TestCase):

@@ -7,26 +7,20 @@
 //
 // Tiles are not of one size: a static order would let those that share a matrix drift apart, until caches no longer serve them.
 // The item that copies takes the number of its next tile from the counter while it copies this one, finds out whose it is and
-// hands it to the others by one of two slots, TILE(i): FULL_TILE(i) is completed by that item, FREE_TILE(i) by every
-// multiplying warp. Tiles of a group go in bands of 16 rows of tiles as those of matmul/hopper/product do.
+// hands it to the others (handed.clh). Tiles of a group go in bands of 16 rows of tiles as those of matmul/hopper/product do.
 #include "lib/prelude.clh"
 #include "abi/storage.h"
 #include "lib/typed.clh"
-#define WHOLE_SUMS 0
 #include "matmul/hopper/multiply.clh"
 #include "lib/hopper/tensor_map.clh"
-#include "operations/grouped_core/hopper/geometry.h"
+#include "matmul/hopper/handed.clh"
 #if RESULT != HOPPER_ANY_RESULT
 #include "matmul/hopper/direct.clh"
 #endif
 
 #define OVER_TERMS (RAGGED == GROUPED_TERMS)
-#define FULL_TILE(i) (memory + GROUPED_TILES_START + 8 * (i))
-#define FREE_TILE(i) (memory + GROUPED_TILES_START + 16 + 8 * (i))
-#define TILE(i) (memory + GROUPED_TILES_START + 32 + 16 * (i))
 #define START(g) load_local(memory + GROUPED_ENDS_START + 4 * (g))
 #define END(g) START((g) + 1)
-#define NO_GROUP 0xffffffffu
 #define STEPS(terms) (((terms) + TERMS - 1) / TERMS)
 
 INLINE uint place_of(struct MatmulView view, uint group, uint row, uint column) {
@@ -248,7 +242,7 @@ KERNEL void grouped_hopper(const global uchar* a, const global uchar* b, global 
       barrier_wait(FULL(stage), parity);
       ISSUE("1", IN);
     }
-    WAIT_FOR_SUMS(BLOCK_N);
+    WAIT_FOR_SUMS(BLOCK_N, sum);
     STORE_TILE();
   }
 #if RESULT != HOPPER_ANY_RESULT

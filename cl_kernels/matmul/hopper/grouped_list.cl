@@ -6,7 +6,7 @@
 // Assumes  sm_90a (ptx_promotion.hpp); fewer than 2^31 rows.
 #include "lib/errors.clh"
 #include "abi/storage.h"
-#define WHOLE_SUMS 0
+#define WARPGROUPS 2  // of the kernel that reads the maps
 #include "matmul/hopper/maps.clh"
 #include "operations/grouped_core/hopper/geometry.h"
 
@@ -43,9 +43,10 @@ KERNEL void grouped_hopper_list(const global int* restrict sizes, global uint4* 
   const uint memory = LOCAL_ADDRESS(map_memory);
   global uint* maps = (global uint*)list + args.product.maps;
   // A result of any place has none: its strides may be such as no map can hold.
-  if (LOCAL_ID_X < (RESULT == HOPPER_ANY_RESULT ? GROUPED_MAPS - 1 : GROUPED_MAPS))
-    make_map(LOCAL_ID_X, a, b, result, 0, &args.product, memory + LOCAL_ID_X * TENSOR_MAP_BYTES,
-             maps + LOCAL_ID_X * HOPPER_MAP_FLOATS);
+  if (LOCAL_ID_X < (RESULT == HOPPER_ANY_RESULT ? GROUPED_MAPS - 1 : GROUPED_MAPS)) {
+    const TensorMap map = map_of_number(LOCAL_ID_X, a, b, result, 0, &args.product);
+    make_tensor_map(&map, memory + LOCAL_ID_X * TENSOR_MAP_BYTES, maps + LOCAL_ID_X * HOPPER_MAP_FLOATS);
+  }
   {
 #include "operations/grouped_core/list.h"
   }

@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// What     result = finish(a b) of 16-bit operands or of i8, or shares of the sums to scratch.
-// Who      Groups that stay, one per multiprocessor; each steps over tiles of 128 rows by BLOCK_N columns.
+// What     result = finish(a b) of operands of 16 or 8 bits, or shares of the sums to scratch.
+// Who      Groups that stay, one per multiprocessor; each steps over tiles of 64 rows for each of WARPGROUPS by BLOCK_N columns.
 // Memory   Tiles of both operands by tensor copies into a ring; results by tensor copies (RESULT) or from local memory.
-// Numerics Products of f16 or bf16, sums in float; of i8, sums of integers; terms in order; the shares of a split are added by
-//          matmul/core/combine.
+// Numerics Products of f16 or bf16, sums in float; of i8, sums of integers; of 8-bit floats, sums in what the matrix unit keeps,
+//          about 14 bits, of all terms, or with BLOCKS of 128, which are scaled and added in float; terms in order; the shares
+//          of a split are added by matmul/core/combine.
 // Assumes  sm_90a (ptx_promotion.hpp), at most HOPPER_MOST_GROUPS groups, at least one step of terms for each share.
 //
-// The last warpgroup copies: one of its items fills the ring, after its first warp has made the maps that copies read, which each
-// group has of its own. The two others multiply, 64 rows each, with 128 sums in the registers of an item. They drift apart by
-// themselves, so that the results of one leave beside the products of the other.
+// The last warpgroup copies: one of its items fills the ring, after its warps have made the maps that copies read, which each
+// group has of its own. The others, two or with BLOCKS three, multiply, 64 rows each, with at most 128 sums in the registers of an
+// item. They drift apart by themselves, so that the results of one leave beside the products of another.
 // Barriers FULL(i) are completed by the bytes of copies, FREE(i) by one arrival of every multiplying warp. Tiles go in bands of
 // 16 rows of tiles, walked by columns, every second band backwards: those that run at once share rows and columns.
 #include "lib/prelude.clh"
 #include "abi/storage.h"
-#define WHOLE_SUMS (DTYPE == DTYPE_I8)
 #include "matmul/hopper/work.clh"
 #include "matmul/hopper/multiply.clh"
 #include "matmul/hopper/maps.clh"
+#if BLOCKS
+#include "matmul/hopper/blocks.clh"
+#endif
 #if RESULT == HOPPER_ANY_RESULT
-#define MATMUL_SCALES WHOLE_SUMS
+#define MATMUL_SCALES (WHOLE_SUMS || FLOATS_OF_8_BITS)
 #include "matmul/core/operands.clh"
 #define ASK_FOR_MATRIX(step)
 #else
@@ -26,6 +29,16 @@
 #endif
 #define MATRIX ((FEATURES & MATMUL_GATE) != 0 ? gate : residual)
 #define MAPS (RESULT == HOPPER_ANY_RESULT ? 2 : (FEATURES & (MATMUL_GATE | MATMUL_RESIDUAL)) == 0 ? 3 : 4)
+
+// The warpgroup that copies begins with this item; registers of an item, as it and the others take them.
+#define COPYING (128 * WARPGROUPS)
+#if WARPGROUPS == 3
+#define COPYING_REGISTERS "32"
+#define MULTIPLYING_REGISTERS "160"
+#else
+#define COPYING_REGISTERS "24"
+#define MULTIPLYING_REGISTERS "240"
+#endif
 
 #define MATRIX_FULL(i) (barriers + 8 * (2 * STAGES + (i)))  // of a warpgroup
 
@@ -57,28 +70,29 @@ KERNEL void matmul_hopper(const global uchar* a, const global uchar* b, global f
   if (item == 0) {
     UNROLL for (int i = 0; i < STAGES; ++i) {
       barrier_init(FULL(i), 1);
-      barrier_init(FREE(i), 8);
+      barrier_init(FREE(i), 4 * WARPGROUPS);
     }
-    UNROLL for (int i = 0; i < 2; ++i) barrier_init(MATRIX_FULL(i), 1);
+    UNROLL for (int i = 0; i < WARPGROUPS; ++i) barrier_init(MATRIX_FULL(i), 1);
     FENCE_LOCAL();
   }
-  if (item >= 256 && item < 256 + MAPS) {
-    const uint number = (uint)item - 256;
-    make_map(number, a, b, result, MATRIX, &args, memory + HOPPER_RESULTS_START + number * TENSOR_MAP_BYTES,
-             own_maps + number * HOPPER_MAP_FLOATS);
+  if (item >= COPYING && item < COPYING + 32 * MAPS) {
+    const uint number = (uint)(item - COPYING) / 32;
+    const TensorMap map = map_of_number(number, a, b, result, MATRIX, &args);
+    make_tensor_map_together(&map, memory + HOPPER_RESULTS_START + number * TENSOR_MAP_BYTES,
+                             own_maps + number * HOPPER_MAP_FLOATS, (uint)item % 32);
     PUBLISH_TENSOR_MAPS();
   }
   barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-  if (item >= 256) {
-    PTX("//@ setmaxnreg.dec.sync.aligned.u32 24;");
-    if (item == 256) {
+  if (item >= COPYING) {
+    PTX("//@ setmaxnreg.dec.sync.aligned.u32 " COPYING_REGISTERS ";");
+    if (item == COPYING) {
       take_tensor_map(maps);
       take_tensor_map(maps + TENSOR_MAP_BYTES);
       copy_tiles(&args, maps, memory, barriers, total);
     }
     return;
   }
-  PTX("//@ setmaxnreg.inc.sync.aligned.u32 240;");
+  PTX("//@ setmaxnreg.inc.sync.aligned.u32 " MULTIPLYING_REGISTERS ";");
   const int warpgroup = uniform(item / 128), t = item % 128, lane = item % 32, warp = t / 32;
   const ulong a_tiles = wgmma_matrix(memory + warpgroup * HOPPER_BLOCK_BYTES, HOPPER_BLOCK_BYTES);
   const ulong b_tiles = wgmma_matrix(memory + HOPPER_A_BYTES, HOPPER_BLOCK_BYTES);
@@ -98,6 +112,21 @@ KERNEL void matmul_hopper(const global uchar* a, const global uchar* b, global f
 #if RESULT != HOPPER_ANY_RESULT
     ASK_FOR_BIAS();
 #endif
+#if BLOCKS
+    BlockScales ahead = block_scales(&args, scale_a, scale_b, &work, (uint)(row0 + warp * 16 + lane / 4));
+    UNROLL for (int i = 0; i < BLOCK_N / 2; ++i) sum[i] = 0.0f;
+    for (int step = work.first; step < work.last; ++step) {
+      SUM product[BLOCK_N / 2];
+      barrier_wait(FULL(stage), parity);
+      START_STAGE("0", OUT, product);
+      const float low = ahead.low, high = ahead.high, of_columns = ahead.of_columns;
+      next_scales(&ahead, step + 1 < work.last);
+      ASK_FOR_MATRIX(step);
+      WAIT_FOR_SUMS(BLOCK_N, product);
+      RELEASE_STAGE();
+      ADD_SCALED();
+    }
+#else
     barrier_wait(FULL(stage), parity);
     ISSUE("0", OUT);
     ASK_FOR_MATRIX(work.first);
@@ -106,12 +135,14 @@ KERNEL void matmul_hopper(const global uchar* a, const global uchar* b, global f
       ISSUE("1", IN);
       ASK_FOR_MATRIX(step);
     }
-    WAIT_FOR_SUMS(BLOCK_N);
+    WAIT_FOR_SUMS(BLOCK_N, sum);
+#endif
 #if RESULT != HOPPER_ANY_RESULT
     STORE_DIRECTLY();
 #else
     ROLLED for (int round = 0; round < BLOCK_N / 64; ++round) {
-      const uint to = own + round % 2 * HOPPER_BUFFER_BYTES;
+      const uint to = own + round % 2 * (2 * HOPPER_BUFFER_BYTES - 64 * 256);
+      if (HOPPER_BUFFER_BYTES < 64 * 256) GROUP_SYNC(1 + warpgroup, 128);
       STORE_SUMS_OF_ROUND(to)
       GROUP_SYNC(1 + warpgroup, 128);
       ROLLED for (int i = t; i < 64 * 16; i += 128) {

@@ -54,8 +54,8 @@
 //
 // Of f16 and bf16 operands, variants for matrix units also round factors that are computed between
 // two products to the storage type: forward (hopper, mma, mma_decode, cooperative,
-// cooperative_registers, cpu_bf16) exp(s[i,j] - largest s of the row), which is at most 1 (of codes,
-// mma_decode takes two bf16 in place of one for it times the scale); backward (hopper, mma,
+// cooperative_registers, cpu_bf16) exp(s[i,j] - largest s of the row), which is at most 1 (of
+// codes, mma_decode takes two bf16 in place of one for it times the scale); backward (hopper, mma,
 // mma_wide, cpu_bf16) keep[i,j] p[i,j] and du[i,j]. Each is off by at most 2^-11 of itself in f16
 // and 2^-8 in bf16. In f16, those below 2^-14 = 6.1e-5 are off by up to 2^-25, and below that they
 // count as 0: many keys of tiny weight, and gradients of scores that are as small, lose bits; scale

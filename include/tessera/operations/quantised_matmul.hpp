@@ -34,8 +34,9 @@
 // Numerics: input, scale and output are f32, f16 or bf16 of their own, zero_point has the dtype of
 // weight; output has the dtype of input where output_dtype does not say another (f32 of i8). A code
 // minus its zero is exact; products and sums in float, the sum of a group (or of 32, 64 or 128
-// terms of it) times its scale; one rounding to nearest even at the end. A scale of 0 makes weights of 0; one
-// that is NaN or infinite makes the outputs of its row of weight NaN. The same bits every time.
+// terms of it) times its scale; one rounding to nearest even at the end. A scale of 0 makes weights
+// of 0; one that is NaN or infinite makes the outputs of its row of weight NaN. The same bits every
+// time.
 //
 // Errors: InvalidArgument for shapes, dtypes and options that contradict this. Unsupported for rows
 // that are not contiguous, or not at equal distances, and operands that reach element 2^31.

@@ -33,7 +33,26 @@ std::vector<MatmulCase> shared_table() {
        .n = 140,
        .k = 290,
        .scale_a = {40, 3},
-       .scale_b = {3, 2}}};
+       .scale_b = {3, 2}},
+      {.name = "aligned_blocks",
+       .why = "the same of rows of whole copies, more than a tile in every direction",
+       .m = 200,
+       .n = 152,
+       .k = 400,
+       .has = kTransposeB,
+       .output = "bf16",
+       .scale_a = {200, 4},
+       .scale_b = {4, 2}},
+      {.name = "aligned_squares",
+       .why = "both in 128 x 128, finished one by one",
+       .m = 200,
+       .n = 152,
+       .k = 400,
+       .has = kTransposeB | kHasBias,
+       .activation = "silu",
+       .alpha = 0.5,
+       .scale_a = {2, 4},
+       .scale_b = {4, 2}}};
 }
 
 std::vector<MatmulCase> matmul_table() {

@@ -6,12 +6,21 @@
 #include <utility>
 
 #include "operations/common/codes.hpp"
+#include "operations/common/eight_bits.hpp"
 #include "operations/common/numerics.hpp"
 #include "operations/matmul_core/activation.hpp"
 #include "operations/matmul_core/core/args.h"
 
 namespace tessera::operations::matmul {
 namespace {
+
+// Of a sum of n products of 8-bit floats by Hopper's matrix unit, relative to that of their sizes.
+// An instruction adds 32 products and what there is as multiples of 2^-13 of the largest of them,
+// each cut off (DeepSeek-V3, arXiv 2412.19437, section 3.3.2: "around 14 bits").
+double narrow_sum_error(double n) {
+  constexpr double kCut = 0x1p-13, kProducts = 32;
+  return std::min(1.0, kCut * (n + std::ceil(n / kProducts)));
+}
 
 constexpr double kUnit = kUnitF32;
 constexpr double kSmallest = 0x1p-126;  // what a device that flushes may lose
@@ -43,9 +52,8 @@ MatmulOracle::Matrix MatmulOracle::read(std::span<const HostTensor> tensors, std
   return matrix;
 }
 
-MatmulOracle::MatmulOracle(const Problem& problem, std::span<const HostTensor> tensors,
-                           bool rounds_gradients)
-    : problem_(problem), call_(problem.as<MatmulProblem>()) {
+MatmulOracle::MatmulOracle(const Problem& problem, std::span<const HostTensor> tensors, bool rounds)
+    : problem_(problem), call_(problem.as<MatmulProblem>()), rounds_(rounds) {
   const MatmulSlots& slots = call_.slots;
   for (const std::int64_t extent : call_.batch) batches_ *= extent;
   a_ = read(tensors, slots.a, call_.transpose_a);
@@ -57,7 +65,7 @@ MatmulOracle::MatmulOracle(const Problem& problem, std::span<const HostTensor> t
   gate_ = read(tensors, slots.gate, false);
   residual_ = read(tensors, slots.residual, false);
   grad_output_ = read(tensors, slots.grad_output, false);
-  if (slots.backward()) make_gradients(rounds_gradients);
+  if (slots.backward()) make_gradients(rounds);
 }
 
 // The batch of an operand that takes part in batch `batch` of the output.
@@ -128,9 +136,11 @@ MatmulOracle::Sums MatmulOracle::sums_row(std::int64_t batch, std::int64_t row) 
   }
   // Sums of i8 are exact before they are scaled.
   const bool whole = problem_.dtype == DType::kI8 && !blocks;
-  const double error = !whole                        ? sum_error(static_cast<double>(call_.k))
-                       : call_.output == DType::kI32 ? 0
-                                                     : 4 * kUnit;
+  double error = !whole                        ? sum_error(static_cast<double>(call_.k))
+                 : call_.output == DType::kI32 ? 0
+                                               : 4 * kUnit;
+  if (rounds_ && problem_.dtype != DType::kI8 && is_eight_bits(problem_.dtype))
+    error += narrow_sum_error(static_cast<double>(std::min(each, call_.k)));
   const abi::u32 kind = call_.activation.kind;
   for (std::size_t n = 0; n < columns; ++n) {
     const auto column = static_cast<std::int64_t>(n);

@@ -25,8 +25,9 @@ CodesRow codes_row(DType codes, Bounded floats);
 
 class MatmulOracle {
  public:
-  // `rounds_gradients`: to the storage type, before they are multiplied.
-  MatmulOracle(const Problem& problem, std::span<const HostTensor> tensors, bool rounds_gradients);
+  // `rounds`: gradients to the storage type, before they are multiplied; sums of products of 8-bit
+  // floats to what Hopper's matrix unit keeps of them.
+  MatmulOracle(const Problem& problem, std::span<const HostTensor> tensors, bool rounds);
 
   // Rows are counted through all batches of the operand, as op() has it: row `row` of the output,
   // of the gradient of op(a), of that of op(b).
@@ -63,6 +64,7 @@ class MatmulOracle {
 
   const Problem& problem_;
   const MatmulProblem& call_;
+  bool rounds_ = false;
   std::int64_t batches_ = 1;
   Matrix a_{}, b_{}, scale_a_{}, scale_b_{}, bias_{}, addend_{}, gate_{}, residual_{},
       grad_output_{};

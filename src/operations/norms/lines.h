@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What kernels share whose lines of items keep a row in registers. Text for OpenCL C and GLSL;
-// norms/core/operands.clh and norms/core/operands.glsl say how each of them reads operands and meets
-// its work-group.
+// norms/core/operands.clh and norms/core/operands.glsl say how each of them reads operands and
+// meets its work-group.
 #ifndef TESSERA_OPERATIONS_NORMS_LINES_H
 #define TESSERA_OPERATIONS_NORMS_LINES_H
 

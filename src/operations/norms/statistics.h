@@ -40,9 +40,8 @@ if (CENTERED != 0) {
 FLOAT4 squares = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
 UNROLL for (u32 v = 0u; v < VECTORS; ++v) squares += kept[v] * kept[v];
 NORM_EACH_OTHER(column) {
-  const FLOAT4 value =
-      norm_part(norm_input(NORM_ARGUMENTS x + column, residual + column, dim - column) - mean,
-                dim - column);
+  const FLOAT4 value = norm_part(
+      norm_input(NORM_ARGUMENTS x + column, residual + column, dim - column) - mean, dim - column);
   squares += value * value;
 }
 const FLOAT4 part = MAKE_FLOAT4(norm_sum(squares), 0.0f, 0.0f, 0.0f);

@@ -7,8 +7,8 @@ FUNCTION FLOAT4 norm_bias(NORM_PARAMETERS u32 column, u32 left) {
   return LOAD_BIAS(TO_INDEX(ARGS(bias_offset)) + column, left);
 }
 
-// What the chunk at `column` is multiplied by and what is added to it, as it is stored; nothing where
-// the call has none, or floats beside 16-bit operands.
+// What the chunk at `column` is multiplied by and what is added to it, as it is stored; nothing
+// where the call has none, or floats beside 16-bit operands.
 FUNCTION UINT4 norm_weight_chunk(NORM_PARAMETERS u32 column, u32 left) {
   if (NORM_HAS(NORM_WEIGHT) && !NORM_HAS(NORM_WIDE_WEIGHT))
     return LOAD_WEIGHT_CHUNK(TO_INDEX(ARGS(weight_offset)) + column, left);

@@ -24,7 +24,8 @@ struct SparsePlace {
 
 // The list: a vector {results, 0, 0, 0}; for each result a vector {its number, first, end, 1} of
 // entries; from word `words` on a counter for each result, and from `table` on an entry of two
-// words for each block, in the order of results: where its terms begin in a, and in b.
+// words for each block, at an even word, in the order of results: where its terms begin in a, and
+// in b.
 struct SparseListArgs {
   u32 blocks;
   u32 results;

@@ -50,6 +50,7 @@ Expectation expect_sparse_slot(const Problem& problem, std::span<HostTensor> ten
 std::vector<Raised> sparse_raises(const Problem& problem, std::span<HostTensor> tensors);
 Workload sparse_workload(const SparseSlots& slots);
 
+Way sparse_hopper_way(const SparseSlots& slots);  // of calls forward
 Way sparse_elements_way(const SparseSlots& slots);
 // By the tiles of grouped_core, which has these ways, too.
 Way sparse_tile_way(const SparseSlots& slots);

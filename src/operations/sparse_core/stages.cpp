@@ -13,6 +13,11 @@ using Step = SparseStage::Step;
 
 abi::u32 narrow_step(std::int64_t value) { return static_cast<abi::u32>(value); }
 
+// In words, behind the results and their counters: entries of two words are read at once.
+constexpr std::int64_t table_start(std::int64_t results) {
+  return 4 * (1 + results) + (results + 1) / 2 * 2;
+}
+
 // Steps of the sparse matrix: along its k and n, and from a block to the next.
 struct SparseSteps {
   std::int64_t k = 0, n = 0, block = 0;
@@ -70,7 +75,7 @@ void place_list(const Problem& problem, const SparseProblem& call, Step step,
   list.results = narrow_step(results);
   list.by = step == Step::kGradValues ? SPARSE_BY_BLOCK : by_row ? SPARSE_BY_ROW : SPARSE_BY_COLUMN;
   list.words = narrow_step(4 * (1 + results));
-  list.table = narrow_step(4 * (1 + results) + results);
+  list.table = narrow_step(table_start(results));
   list.index_offset = narrow_step(indices.offset);
   list.index_step = narrow_step(indices.strides[0]);
   list.index_side = narrow_step(indices.strides[1]);
@@ -174,8 +179,7 @@ std::optional<SparseProduct> sparse_product(const Problem& problem, const Sparse
 
 std::uint64_t sparse_scratch(const Problem& problem) {
   const auto& call = problem.as<SparseProblem>();
-  const auto results = static_cast<std::uint64_t>(most_results(call));
-  return 16 * (1 + results) + 4 * (results + 2 * static_cast<std::uint64_t>(call.blocks));
+  return 4 * static_cast<std::uint64_t>(table_start(most_results(call)) + 2 * call.blocks);
 }
 
 std::vector<Pass> sparse_passes(const SparseSlots& slots, Pass (*product_of)(const SparseStage&)) {

@@ -54,6 +54,34 @@ std::vector<SparseCase> sparse_cases() {
            .block_k = 80,
            .block_n = 72,
            .blocks = 3},
+          {.name = "whole_tiles",
+           .why = "blocks of matrix units, columns of none among them",
+           .m = 268,
+           .k = 256,
+           .n = 640,
+           .block_k = 128,
+           .block_n = 128,
+           .blocks = 6,
+           .mask = true},
+          {.name = "whole_tiles_left",
+           .why = "the same on the left",
+           .m = 200,
+           .k = 192,
+           .n = 512,
+           .block_k = 64,
+           .block_n = 256,
+           .blocks = 5,
+           .left = true},
+          {.name = "whole_tiles_often",
+           .why = "more tiles than work-groups, and blocks that are stored twice",
+           .m = 24,
+           .k = 128,
+           .n = 17920,
+           .block_k = 64,
+           .block_n = 128,
+           .blocks = 60,
+           .gap = 8,
+           .data = "hostile"},
           {.name = "left",
            .why = "the sparse matrix on the left",
            .m = 21,
@@ -353,6 +381,7 @@ Operation sparse_record(const std::string& name, const SparseSlots& slots) {
   operation.validate = [slots](Problem& problem) { validate_sparse(problem, slots); };
   operation.reference = reference_sparse;
   operation.raises = sparse_raises;
+  if (!slots.backward()) add_ways(operation, {sparse_hopper_way(slots)});
   add_ways(operation, {sparse_cpu_way(slots), sparse_tile_way(slots), sparse_elements_way(slots)});
   operation.workload = sparse_workload(slots);
   return operation;

@@ -316,19 +316,20 @@ TEST(FlashAttentionSelection, MatrixInstructionsTakeWhatHopperLeaves) {
 TEST(FlashAttentionSelection, DecodeSplitsKeysOfFewHeadsAndPinnedSplitsIgnoreTheBatch) {
   const DeviceProfile profile = tessera::testing::load_profile("h200_opencl");
   selection::Selector selector({}, {});
-  const auto chosen = [&](std::int64_t batch, std::int64_t keys, Options options = {}) {
+  const auto chosen = [&](const std::string& variant, std::int64_t batch, std::int64_t keys,
+                          Options options = {}) {
     const TensorSpec q = spec(batch, 1, 32, 128, DType::kF16);
     const TensorSpec k = spec(batch, keys, 8, 128, DType::kF16);
     const Problem problem = problem_of({q, k, k}, std::move(options));
     const Choice choice = selector.choose({.problem = &problem, .profile = &profile});
-    EXPECT_EQ(choice.variant, "decode");
+    EXPECT_EQ(choice.variant, variant);
     return choice.config;
   };
-  EXPECT_GT(chosen(1, 32768).at("SPLITS"), 16U);
-  EXPECT_GT(chosen(32, 32768).at("SPLITS"), 1U);
-  EXPECT_EQ(chosen(1, 1024).get("SPLITS", 1), 1U);  // one pass is faster than two
+  EXPECT_GT(chosen("mma_decode", 1, 32768).at("SPLITS"), 16U);
+  EXPECT_GT(chosen("mma_decode", 32, 32768).at("SPLITS"), 1U);
+  EXPECT_EQ(chosen("decode", 1, 1024).get("SPLITS", 1), 1U);  // one pass is faster than two
   const Options pinned{{"num_splits", std::int64_t{4}}};
-  EXPECT_EQ(chosen(1, 1024, pinned), chosen(32, 1024, pinned));
+  EXPECT_EQ(chosen("mma_decode", 1, 1024, pinned), chosen("mma_decode", 32, 1024, pinned));
 }
 
 // PoCL unrolls the loops over an item's sums: minutes for hundreds of vectors.

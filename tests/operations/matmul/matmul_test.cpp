@@ -314,16 +314,25 @@ TEST(MatmulCpuBf16, KeepsHighPrecision) {
   EXPECT_EQ(precision_of(variant, DType::kBF16), Precision::kHigh);
 }
 
+// The matrix unit adds in less than float.
+TEST(MatmulHopperFp8, KeepsDefaultPrecision) {
+  const Variant& variant = variant_of(find_operation("matmul"), "hopper_fp8");
+  EXPECT_EQ(precision_of(variant, DType::kE4M3FN), Precision::kDefault);
+}
+
 // A case that a variant refuses is skipped, and no device at hand may have it.
 TEST(MatmulEdges, OfHopperAreTakenByHopper) {
   DeviceProfile profile;
   profile.backend = Backend::kOpenCL;
   profile.features = Feature::kStorage16;
-  for (const char* name : {"matmul", "matmul_backward", "linear", "linear_backward"}) {
+  const std::pair<const char*, const char*> pairs[] = {
+      {"matmul", "hopper"}, {"matmul", "hopper_fp8"},      {"matmul_backward", "hopper"},
+      {"linear", "hopper"}, {"linear_backward", "hopper"}, {"linear", "hopper_fp8"}};
+  for (const auto& [name, way] : pairs) {
     const Operation& operation = find_operation(name);
-    const auto variant = std::ranges::find(operation.variants, "hopper", &Variant::name);
+    const auto variant = std::ranges::find(operation.variants, way, &Variant::name);
     ASSERT_NE(variant, operation.variants.end());
-    for (const std::uint32_t block_n : {128U, 256U}) {
+    for (const std::uint32_t block_n : {64U, 128U, 256U}) {
       const Config config{{"BLOCK_N", block_n}, {"STAGES", 3}, {"WG_X", 384}, {"GROUPS", 132}};
       for (const DType dtype : variant->dtypes) {
         for (const Case& edge : operation.workload.edge_cases(dtype, config)) {

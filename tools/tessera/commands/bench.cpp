@@ -19,12 +19,14 @@ namespace tessera::tool {
 namespace {
 
 constexpr std::size_t kCallsPerPeak = 8;  // between two measurements of the peaks
+constexpr int kMostCalls = 1000;
 constexpr double kRegression = 1.05;  // slower than the compared run by more than this is flagged
 
 struct Arguments {
   std::string operation, only, dtype, variant, config, precision, json_file, compare_file;
   std::vector<std::string> devices, shapes, options;
   double min_time = 0.5;
+  int calls = 1;
 };
 
 class Bench {
@@ -34,6 +36,8 @@ class Bench {
   int run() {
     const std::vector<const Operation*> operations = target_operations(arguments_.operation);
     require_types(arguments_.dtype);
+    if (arguments_.calls < 1 || arguments_.calls > kMostCalls)
+      throw UsageError("--calls takes 1 to " + std::to_string(kMostCalls));
     parse_precision_option(arguments_.precision);
     if (operations.size() > 1 && !(arguments_.options.empty() && arguments_.shapes.empty())) {
       throw UsageError("--shapes and --set need an operation");
@@ -90,8 +94,8 @@ class Bench {
       progress_.update(device_tag(device) + ' ' + call.operation->name + '/' + call.shape.name +
                            '/' + call.types.name(),
                        static_cast<double>(i) / static_cast<double>(calls.size()));
-      rows_.push_back(
-          measure(executor, device, *call.operation, call.shape, call.types, arguments_.min_time));
+      rows_.push_back(measure(executor, device, *call.operation, call.shape, call.types,
+                              arguments_.min_time, arguments_.calls));
       if (!rows_.back().run.failure.empty()) {
         progress_.milestone("tessera: " + rows_.back().name() + ": " + rows_.back().run.failure);
         failed_ = true;
@@ -221,6 +225,10 @@ Command add_bench(App& tool) {
   app->add_option("--min-time", a.min_time, "Seconds to time each benchmark for")
       ->type_name("SECONDS")
       ->seconds_between(0, 3600)
+      ->capture_default_str();
+  app->add_option("--calls", a.calls,
+                  "Calls in a row that are timed together: what launching one costs does not count")
+      ->type_name("COUNT")
       ->capture_default_str();
   app->add_option("--json", a.json_file, "Write the results, in Google Benchmark's schema")
       ->type_name("FILE");

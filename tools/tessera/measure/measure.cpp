@@ -26,10 +26,10 @@ std::string Measured::name() const {
 }
 
 Measured measure(const Executor& executor, const DeviceInfo& device, const Operation& operation,
-                 const Case& shape, const StorageTypes& types, double min_time) {
+                 const Case& shape, const StorageTypes& types, double min_time, int calls) {
   Measured measured{device, &operation, shape, types, {}, {}, {}};
   try {
-    measured.run = conformance::verify_and_time(executor, operation, shape, true, min_time);
+    measured.run = conformance::verify_and_time(executor, operation, shape, true, min_time, calls);
   } catch (const DeviceLost&) {
     throw;
   } catch (const Error& error) {

@@ -55,7 +55,7 @@ class PeakMeter {
 
 // Never throws for a call that fails: its failure is in the result.
 Measured measure(const Executor& executor, const DeviceInfo& device, const Operation& operation,
-                 const Case& shape, const StorageTypes& types, double min_time);
+                 const Case& shape, const StorageTypes& types, double min_time, int calls = 1);
 
 std::string rate_text(const Measured& measured);  // "123 GFLOP/s" or "12.3 GB/s"
 // Of the rate: "81.5 % of 151" in the rate's unit, with "read" where it is that bandwidth; or "–".

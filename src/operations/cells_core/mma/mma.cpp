@@ -31,6 +31,7 @@ std::vector<Tunable> tunables() {
 #include "operations/cells_core/mma/mma.def"
       {.id = 30, .name = "TEAMS", .fallback = 1, .launch_only = true},
       {.id = 31, .name = "PATIENCE", .fallback = kPatience, .launch_only = true},
+      {.id = 32, .name = "APART", .fallback = 0, .launch_only = true},
   };
 }
 
@@ -83,6 +84,8 @@ double clocks_of(const Problem& problem, const Config& config) {
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
   const CellProblem& call = call_of(problem);
   if (call.projects) return "has no projections of h";
+  if (config.get("APART", 0) > 1)
+    return "keeps work-groups apart or not, and APART is " + std::to_string(config.get("APART", 0));
   const Sharing sharing = sharing_of(problem, config);
   if (!sharing.valid) return "has no such work-groups (operations/cells_core/mma/geometry.h)";
   if (sharing.local_bytes > local_bytes(profile))
@@ -136,7 +139,8 @@ std::vector<std::byte> team_arguments(const Problem& problem, const Config& conf
   args.exchange = static_cast<abi::u32>(sharing.exchange);
   args.flags = static_cast<abi::u32>(sharing.flags);
   args.census = static_cast<abi::u32>(sharing.census);
-  args.patience = config.get("PATIENCE", kPatience);
+  // Without patience no work-group waits for another.
+  args.patience = config.get("APART", 0) != 0 ? 0 : config.get("PATIENCE", kPatience);
   return argument_bytes(args);
 }
 

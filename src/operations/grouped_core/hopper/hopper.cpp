@@ -7,6 +7,7 @@
 #include "kernel/gpu.hpp"
 #include "kernel/tunable_list.hpp"
 #include "operations/common/launch.hpp"
+#include "operations/grouped_core/hopper/copies.hpp"
 #include "operations/grouped_core/hopper/geometry.h"
 #include "operations/grouped_core/stages.hpp"
 #include "operations/matmul_core/core/hopper_results.h"
@@ -19,26 +20,12 @@ constexpr std::uint32_t kItems = 384, kListItems = 128;
 constexpr std::uint32_t kMostGroups = 256;                       // that stay
 constexpr std::uint32_t kMostStages = 3, kMostNarrowStages = 4;  // that fit local memory
 constexpr std::uint64_t kMapFloats = 32;
-constexpr std::int64_t kCopied = 16;  // bytes: offsets and strides are multiples of it
 
 std::vector<Tunable> tunables() {
   return {
 #include "operations/grouped_core/hopper/hopper.def"
       {.id = 31, .name = "GROUPS", .fallback = 132, .launch_only = true},
   };
-}
-
-// By tensor copies: contiguous along one axis, whatever else lies at multiples of 16 bytes.
-bool copies(const abi::MatmulView& view, DType dtype, std::uint32_t rows, std::uint32_t columns,
-            std::uint32_t groups) {
-  const auto multiple =
-      static_cast<std::uint32_t>(kCopied / static_cast<std::int64_t>(size_of(dtype)));
-  const bool by_columns = view.column == 1;
-  if (!by_columns && view.row != 1) return false;
-  const std::uint32_t lines = by_columns ? rows : columns,
-                      step = by_columns ? view.row : view.column;
-  if (lines > 1 && (step % multiple != 0 || step == 0)) return false;
-  return view.offset % multiple == 0 && (groups <= 1 || view.batch2 % multiple == 0);
 }
 
 // Copies begin at multiples of 16 bytes along the contiguous axis; groups begin anywhere along the
@@ -48,12 +35,12 @@ Refusal refuses(const Problem& problem, const GroupedStage& stage) {
   if (!product || product->is_empty() || product->k == 0) return std::nullopt;
   const abi::MatmulArgs args = matmul_arguments(problem, stage);
   if (product->dtypes[kLeft] != problem.dtype || product->dtypes[kRight] != problem.dtype ||
-      !copies(args.a, problem.dtype, args.m, args.k, 1) ||
-      !copies(args.b, problem.dtype, args.k, args.n, stage.over_terms ? 1 : args.batches))
+      !tensor_copies_take(args.a, problem.dtype, args.m, args.k, 1) ||
+      !tensor_copies_take(args.b, problem.dtype, args.k, args.n,
+                          stage.over_terms ? 1 : args.batches))
     return "takes operands of one type of 16 bits that are contiguous along an axis, with offsets "
            "and strides that are multiples of 16 bytes";
-  const bool ragged =
-      stage.over_terms ? args.a.column == 1 || args.b.row == 1 : args.a.column != 1;
+  const bool ragged = stage.over_terms ? args.a.column == 1 || args.b.row == 1 : args.a.column != 1;
   if (ragged) return "takes no operands that are contiguous along the axis that groups share";
   return std::nullopt;
 }
@@ -65,7 +52,7 @@ std::uint32_t result_of(const Problem& problem, const GroupedStage& stage) {
   const DType dtype = product->dtypes[kProduct];
   const bool adds = stage.over_terms && (args.features & MATMUL_ADDEND) != 0;
   if (adds || args.result.column != 1 ||
-      !copies(args.result, dtype, args.m, args.n, stage.over_terms ? args.batches : 1))
+      !tensor_copies_take(args.result, dtype, args.m, args.n, stage.over_terms ? args.batches : 1))
     return HOPPER_ANY_RESULT;
   return dtype == DType::kF16 ? HOPPER_F16 : dtype == DType::kBF16 ? HOPPER_BF16 : HOPPER_WORDS;
 }

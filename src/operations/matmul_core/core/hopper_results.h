@@ -10,4 +10,7 @@
 #define HOPPER_BF16 2
 #define HOPPER_WORDS 3
 
+// A bit of FEATURES, beside those of args.h: one scale for all columns.
+#define HOPPER_ONE_SCALE_B 1048576u
+
 #endif  // TESSERA_OPERATIONS_MATMUL_CORE_CORE_HOPPER_RESULTS_H

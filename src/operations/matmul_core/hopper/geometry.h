@@ -4,15 +4,17 @@
 #define TESSERA_OPERATIONS_MATMUL_CORE_HOPPER_GEOMETRY_H
 #include "operations/matmul_core/core/hopper_results.h"
 
-#define HOPPER_ROWS 128          // of a tile: 64 of each of two warpgroups
+// A tile has 64 rows of each of WARPGROUPS warpgroups, by BLOCK_N columns.
+#define HOPPER_ROWS (64 * WARPGROUPS)
 #define HOPPER_BLOCK_BYTES 8192  // 64 rows of 128 bytes
-#define HOPPER_A_BYTES (2 * HOPPER_BLOCK_BYTES)
+#define HOPPER_A_BYTES (WARPGROUPS * HOPPER_BLOCK_BYTES)
 #define HOPPER_STAGE_BYTES (HOPPER_A_BYTES + BLOCK_N / 64 * HOPPER_BLOCK_BYTES)
-// Where a warpgroup's results wait: two buffers of 64 rows by 256 bytes.
-#define HOPPER_BUFFER_BYTES (2 * HOPPER_BLOCK_BYTES)
+// Where a warpgroup's results wait: two buffers of 64 rows by 128 or 256 bytes.
+#define HOPPER_RESULT_BLOCKS (BLOCK_N == 64 || WARPGROUPS == 3 ? 1 : 2)
+#define HOPPER_BUFFER_BYTES (HOPPER_RESULT_BLOCKS * HOPPER_BLOCK_BYTES)
 #define HOPPER_RESULTS_START (STAGES * HOPPER_STAGE_BYTES)
-#define HOPPER_BARRIERS_START (HOPPER_RESULTS_START + 4 * HOPPER_BUFFER_BYTES)
-#define HOPPER_LOCAL_BYTES (HOPPER_BARRIERS_START + 16 * STAGES + 16)
+#define HOPPER_BARRIERS_START (HOPPER_RESULTS_START + 2 * WARPGROUPS * HOPPER_BUFFER_BYTES)
+#define HOPPER_LOCAL_BYTES (HOPPER_BARRIERS_START + 16 * STAGES + 8 * WARPGROUPS)
 
 // Tensor maps in scratch, of each work-group: of a, b, the result and the matrix that joins it.
 #define HOPPER_MAP_FLOATS 32

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVIDIA's Hopper through OpenCL: operands of 16 bits or i8 by tensor copies and wgmma.
+// NVIDIA's Hopper through OpenCL: operands of 16 or 8 bits by tensor copies and wgmma.
 #include <algorithm>
 #include <string>
 
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kCopied = 16;       // bytes: offsets and strides are multiples of it
 constexpr std::int64_t kLeastTerms = 512;  // of a share
-constexpr std::uint32_t kItems = 384;
+constexpr std::uint32_t kItems = 384, kItemsOfBlocks = 512;
 constexpr std::uint64_t kMapsFloats = HOPPER_MOST_GROUPS * HOPPER_MAPS_FLOATS;
 constexpr std::uint32_t kLocalBytes = 227 * 1024;
 constexpr std::int64_t kLeastRows = 64, kLeastColumns = 64;  // below, most of a tile is empty
@@ -28,6 +28,8 @@ std::vector<Tunable> tunables() {
       {.id = 31, .name = "GROUPS", .fallback = 132, .launch_only = true},
   };
 }
+
+bool is_float8(DType dtype) { return dtype == DType::kE4M3FN || dtype == DType::kE5M2; }
 
 // By tensor copies: contiguous along one axis, whatever else lies at multiples of 16 bytes.
 bool copies(const Product& product, Role role, std::int64_t rows, std::int64_t columns) {
@@ -43,19 +45,30 @@ bool copies(const Product& product, Role role, std::int64_t rows, std::int64_t c
       product.axes, [&](const OuterAxis& axis) { return axis.steps[role] % multiple == 0; });
 }
 
+bool has_blocks(const Product& product) { return product.blocks == MATMUL_BLOCKS_SCALED; }
+
+// One scale of b for all columns of a tile that has as many as a block.
+bool is_scaled_by_tiles(const Product& product) {
+  const View& scale = product.views[kScaleB];
+  return !scale.present || scale.column == 0 || product.scale_columns == MATMUL_BLOCK;
+}
+
 bool takes(const Problem& problem, const Product& product) {
-  if (product.views[kA].dtype != problem.dtype || product.views[kB].dtype != problem.dtype)
-    return false;
-  // Bytes are multiplied as they lie, and scaled when all of them are added up.
+  const DType b = product.views[kB].dtype;
+  const bool floats8 = is_float8(problem.dtype) && is_float8(b);
+  if (product.views[kA].dtype != problem.dtype || (b != problem.dtype && !floats8)) return false;
+  // Bytes are multiplied as they lie, and scaled when all of them, or those of a block, are added
+  // up.
   const bool by_terms = product.views[kA].column == 1 && product.views[kB].row == 1;
-  if (problem.dtype == DType::kI8 && (!by_terms || product.blocks == MATMUL_BLOCKS_SCALED))
-    return false;
+  if (is_eight_bits(problem.dtype) && !by_terms) return false;
+  if (has_blocks(product) && (!floats8 || !is_scaled_by_tiles(product))) return false;
   constexpr std::size_t kMostAxes = 2;
   return product.axes.size() <= kMostAxes && product.sums() == 1 &&
          copies(product, kA, product.m, product.k) && copies(product, kB, product.k, product.n);
 }
 
 std::uint64_t tiles_of(const Product& product, const Config& config) {
+  const std::uint32_t WARPGROUPS = config.at("WG_X") / 128 - 1;
   return std::uint64_t{ceil_div(product.m, HOPPER_ROWS)} *
          ceil_div(product.n, config.at("BLOCK_N")) * static_cast<std::uint64_t>(product.batches());
 }
@@ -105,11 +118,20 @@ std::vector<Define> constants(const Problem& problem, const Stage& stage, const 
                                  MATMUL_RESIDUAL | MATMUL_SCALE_A | MATMUL_SCALE_B | MATMUL_WHOLE;
   const auto product = product_with_terms(problem, stage);
   if (!product)
-    return {{"A_BY_TERMS", 1}, {"B_BY_TERMS", 1}, {"RESULT", HOPPER_ANY_RESULT}, {"FEATURES", 0}};
+    return {{"B_TYPE", 0},
+            {"BLOCKS", 0},
+            {"A_BY_TERMS", 1},
+            {"B_BY_TERMS", 1},
+            {"RESULT", HOPPER_ANY_RESULT},
+            {"FEATURES", 0}};
   const std::uint32_t result = result_of(*product, config);
-  const std::uint32_t features =
-      result == HOPPER_ANY_RESULT ? 0 : arguments_of(*product).features & kFeatures;
-  return {{"A_BY_TERMS", product->views[kA].column == 1 ? 1U : 0U},
+  abi::u32 features = result == HOPPER_ANY_RESULT ? 0 : arguments_of(*product).features & kFeatures;
+  const View& scale = product->views[kScaleB];
+  if ((features & MATMUL_SCALE_B) != 0 && scale.column == 0) features |= HOPPER_ONE_SCALE_B;
+  if (has_blocks(*product)) features &= ~(MATMUL_SCALE_A | MATMUL_SCALE_B | HOPPER_ONE_SCALE_B);
+  return {{"B_TYPE", dtype_axis(product->views[kB].dtype)},
+          {"BLOCKS", has_blocks(*product) ? 1U : 0U},
+          {"A_BY_TERMS", product->views[kA].column == 1 ? 1U : 0U},
           {"B_BY_TERMS", product->views[kB].row == 1 ? 1U : 0U},
           {"RESULT", result},
           {"FEATURES", features}};
@@ -142,8 +164,8 @@ std::vector<Pass> passes_of(const Stage& stage) {
   pass.opencl = {
       .file = "matmul/hopper/product.cl", .entry = "matmul_hopper", .ptx_target = "sm_90a"};
   pass.axes = dtype_axes;
-  pass.specialized_on = std::vector<std::string>{"BLOCK_N",    "STAGES", "A_BY_TERMS",
-                                                 "B_BY_TERMS", "RESULT", "FEATURES"};
+  pass.specialized_on = std::vector<std::string>{"BLOCK_N",    "STAGES",     "B_TYPE", "BLOCKS",
+                                                 "A_BY_TERMS", "B_BY_TERMS", "RESULT", "FEATURES"};
   pass.constants = [stage](const Problem& problem, const Config& config) {
     return constants(problem, stage, config);
   };
@@ -162,27 +184,35 @@ std::vector<Pass> passes_of(const Stage& stage) {
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
   const std::uint32_t groups =
       std::min<std::uint32_t>(kernel::compute_units_of(profile), HOPPER_MOST_GROUPS);
-  const auto config = [&](std::uint32_t block_n, std::uint32_t stages) {
-    return Config{{"BLOCK_N", block_n}, {"STAGES", stages}, {"WG_X", kItems}, {"GROUPS", groups}};
+  const auto config = [&](std::uint32_t block_n, std::uint32_t stages,
+                          std::uint32_t items = kItems) {
+    return Config{{"BLOCK_N", block_n}, {"STAGES", stages}, {"WG_X", items}, {"GROUPS", groups}};
   };
-  std::vector<Config> list{config(256, 3), config(128, 4)};
-  const bool few = std::ranges::any_of(products_of(problem, true), [&](const Product& product) {
-    return product.k > 0 && product.m >= kLeastRows && tiles_of(product, list[0]) * 4 < 3 * groups;
-  });
-  if (few) std::swap(list[0], list[1]);
+  const std::vector<Product> products = products_of(problem, true);
+  if (std::ranges::any_of(products, has_blocks)) return {config(MATMUL_BLOCK, 4, kItemsOfBlocks)};
+  std::vector<Config> list{config(256, 3), config(128, 4), config(64, 8)};
+  const auto few = [&](const Config& config) {
+    return std::ranges::any_of(products, [&](const Product& product) {
+      return product.k > 0 && product.m >= kLeastRows && tiles_of(product, config) * 4 < 3 * groups;
+    });
+  };
+  const auto wide = std::ranges::find_if_not(list, few);
+  std::iter_swap(list.begin(), wide == list.end() ? wide - 1 : wide);
   return list;
 }
 
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
   const std::uint32_t BLOCK_N = config.at("BLOCK_N"), STAGES = config.at("STAGES");
-  if (BLOCK_N != 128 && BLOCK_N != 256) return "takes tiles of 128 or 256 columns";
+  const std::uint32_t items = config.get("WG_X", 0), WARPGROUPS = items / 128 - 1;
+  if (items != kItems && items != kItemsOfBlocks)
+    return "takes work-groups of three warpgroups, or four for scales of blocks";
+  if (BLOCK_N != 64 && BLOCK_N != 128 && BLOCK_N != 256)
+    return "takes tiles of 64, 128 or 256 columns";
   if (STAGES < 2 || HOPPER_LOCAL_BYTES > kLocalBytes)
     return "needs " + std::to_string(HOPPER_LOCAL_BYTES) +
            " bytes of work-group memory, and Hopper has " + std::to_string(kLocalBytes);
-  if (config.get("WG_X", 0) != kItems || config.at("GROUPS") == 0 ||
-      config.at("GROUPS") > HOPPER_MOST_GROUPS)
-    return "takes at most " + std::to_string(HOPPER_MOST_GROUPS) +
-           " work-groups, of three warpgroups";
+  if (config.at("GROUPS") == 0 || config.at("GROUPS") > HOPPER_MOST_GROUPS)
+    return "takes at most " + std::to_string(HOPPER_MOST_GROUPS) + " work-groups";
   if (Refusal no = rejects_products(problem, profile)) return no;
   if (Refusal no = rejects_sums(problem, config, splits, kMapsFloats)) return no;
   const MatmulSlots& slots = problem.as<MatmulProblem>().slots;
@@ -190,10 +220,15 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
     const auto product = product_with_terms(problem, stage);
     if (!product || !multiplies(stage)) continue;
     if (!takes(problem, *product))
-      return "takes operands of one type that are contiguous along an axis, of i8 along the terms, "
+      return "takes operands of one type that are contiguous along an axis, of 8 bits along the "
+             "terms, "
              "with offsets and strides that are multiples of 16 bytes, at most two axes of "
              "batches, "
-             "and no scales of blocks of terms";
+             "and scales of blocks of terms only of 8-bit floats, with those of b for 128 columns";
+    if (has_blocks(*product) != (items == kItemsOfBlocks) ||
+        (has_blocks(*product) && BLOCK_N != MATMUL_BLOCK))
+      return "takes scales of blocks of terms by tiles of 128 columns and three warpgroups that "
+             "multiply, and nothing else by them";
     if (tiles_of(*product, config) * splits(*product, config) >= std::uint64_t{1} << 31)
       return "counts tiles to 2^31";
   }
@@ -207,17 +242,12 @@ bool prefers_hopper(const Problem& problem, const DeviceProfile& profile) {
          call.columns >= kLeastColumns && call.k >= kLeastColumns;
 }
 
-}  // namespace
-
-Way hopper_way(const MatmulSlots& slots) {
+Way new_way(const MatmulSlots& slots) {
   Variant variant;
   variant.name = "hopper";
   variant.idea = "wgmma on tiles that one item copies, two warpgroups of 64 rows";
   variant.needs = {.backends = {Backend::kOpenCL},
                    .features = Feature::kNvidiaPtx | Feature::kWgmma};
-  variant.dtypes = {DType::kF16, DType::kBF16};
-  if (!slots.backward()) variant.dtypes.push_back(DType::kI8);
-  variant.rounds_factors = slots.backward();
   variant.tunables = tunables();
   variant.space = space;
   variant.rejects = rejects;
@@ -233,6 +263,26 @@ Way hopper_way(const MatmulSlots& slots) {
                    .config = [](const Problem& problem, const DeviceProfile& profile) {
                      return space(problem, profile).front();
                    }}};
+}
+
+}  // namespace
+
+Way hopper_way(const MatmulSlots& slots) {
+  Way way = new_way(slots);
+  way.variant.dtypes = {DType::kF16, DType::kBF16};
+  if (!slots.backward()) way.variant.dtypes.push_back(DType::kI8);
+  way.variant.rounds_factors = slots.backward();
+  return way;
+}
+
+Way hopper_fp8_way(const MatmulSlots& slots) {
+  Way way = new_way(slots);
+  way.variant.name = "hopper_fp8";
+  way.variant.idea = "as hopper, of 8-bit floats, whose products the matrix unit adds in 14 bits";
+  way.variant.dtypes = {DType::kE4M3FN, DType::kE5M2};
+  way.variant.rounds_factors = true;
+  way.variant.precision = Precision::kDefault;
+  return way;
 }
 
 }  // namespace tessera::operations::matmul

@@ -4,4 +4,7 @@ tessera_add_kernels(
   OPENCL "matmul/hopper/product.cl|hopper.def|DTYPE=1,2|WG_X=384|A_BY_TERMS=0,1|RESULT=0|${TESSERA_NVIDIA_PTX}"
          "matmul/hopper/product.cl|hopper.def|DTYPE=1|WG_X=384|RESULT=1,2|FEATURES=0,34,140,260|${TESSERA_NVIDIA_PTX}"
          "matmul/hopper/product.cl|hopper.def|DTYPE=3|WG_X=384|RESULT=0,3|FEATURES=0|${TESSERA_NVIDIA_PTX}"
-         "matmul/hopper/product.cl|hopper.def|DTYPE=3|WG_X=384|RESULT=2|FEATURES=98304|${TESSERA_NVIDIA_PTX}")
+         "matmul/hopper/product.cl|hopper.def|DTYPE=3|WG_X=384|RESULT=2|FEATURES=98304|${TESSERA_NVIDIA_PTX}"
+         "matmul/hopper/product.cl|hopper.def|DTYPE=7,8|B_TYPE=7,8|WG_X=384|RESULT=0|FEATURES=0|${TESSERA_NVIDIA_PTX}"
+         "matmul/hopper/product.cl|hopper.def|DTYPE=7|B_TYPE=7|WG_X=384|RESULT=2|FEATURES=98304|${TESSERA_NVIDIA_PTX}"
+         "matmul/hopper/product.cl|hopper.def|DTYPE=7|B_TYPE=7|BLOCKS=1|WG_X=512|BLOCK_N=128|STAGES=4|RESULT=0,2|${TESSERA_NVIDIA_PTX}")

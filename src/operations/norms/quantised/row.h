@@ -27,9 +27,9 @@ for (u32 block = GROUP_ID_X; block * TO_U32(WG_Y) < rows; block += GROUP_COUNT_X
                         dim - column));
   }
   // 2^-100, so that a row of zeros has a scale, too.
-  const float largest = max(norm_largest(NORM_ARGUMENTS line, lane,
-                                         max(max(most.x, most.y), max(most.z, most.w))),
-                            7.8886091e-31f);
+  const float largest =
+      max(norm_largest(NORM_ARGUMENTS line, lane, max(max(most.x, most.y), max(most.z, most.w))),
+          7.8886091e-31f);
   if (lane == 0u && row < rows)
     STORE_SCALE(largest / QUANTISED_ARGS(largest), norm_row(QUANTISED_ARGS(scale), place));
   const float inverse = QUANTISED_ARGS(largest) / largest;

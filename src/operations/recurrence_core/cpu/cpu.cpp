@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chunks of 16 tokens, or single ones, on processors through OpenCL.
+#include "operations/recurrence_core/cpu/cpu.hpp"
+
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -13,32 +15,14 @@ namespace {
 
 const RecurrenceProblem& call_of(const Problem& problem) { return problem.as<RecurrenceProblem>(); }
 
-std::uint32_t key_block(const Problem& problem) {
-  const std::int64_t key_dim = call_of(problem).key_dim;
-  for (const std::uint32_t block : {16U, 64U, 128U, 256U}) {
-    if (key_dim <= block) return block;
-  }
-  return 512;
-}
-
-std::int64_t columns_of(const Config& config) { return std::int64_t{32} * config.at("PANELS"); }
-
-// Wide blocks take the scores of a chunk once for all columns; narrow ones give every core
-// something to do.
+// Of 16 registers of 8 floats, 8 hold the sums of 4 rows of a vector of 16.
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
-  const std::int64_t value_dim = call_of(problem).value_dim;
-  // Of 16 registers of 8 floats, 8 hold the sums of 4 rows of a vector of 16.
   const bool wide = vector_width(profile) >= 16;
-  std::vector<Config> list, too_few;
-  for (const std::uint32_t panels : {4U, 2U, 1U}) {
-    if (panels > 1 && value_dim <= 32 * panels / 2) continue;
-    const Config config{
-        {"PANELS", panels}, {"TILE_ROWS", wide ? 8U : 4U}, {"TILE_VECTORS", wide ? 2U : 1U}};
-    const bool enough = units_of(call_of(problem), columns_of(config)) >=
-                        2 * std::int64_t{std::max(profile.compute_units, 1U)};
-    (enough ? list : too_few).push_back(config);
+  std::vector<Config> list;
+  for (const std::uint32_t panels : cpu_panels(problem, profile)) {
+    list.push_back(
+        {{"PANELS", panels}, {"TILE_ROWS", wide ? 8U : 4U}, {"TILE_VECTORS", wide ? 2U : 1U}});
   }
-  list.insert(list.end(), too_few.rbegin(), too_few.rend());
   return list;
 }
 
@@ -55,8 +39,33 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
 
 }  // namespace
 
+std::uint32_t cpu_key_block(const Problem& problem) {
+  const std::int64_t key_dim = call_of(problem).key_dim;
+  for (const std::uint32_t block : {16U, 64U, 128U, 256U}) {
+    if (key_dim <= block) return block;
+  }
+  return 512;
+}
+
+std::int64_t cpu_columns(const Config& config) { return std::int64_t{32} * config.at("PANELS"); }
+
+// Wide blocks take the scores of a chunk once for all columns; narrow ones give every core
+// something to do.
+std::vector<std::uint32_t> cpu_panels(const Problem& problem, const DeviceProfile& profile) {
+  const std::int64_t value_dim = call_of(problem).value_dim;
+  std::vector<std::uint32_t> list, too_few;
+  for (const std::uint32_t panels : {4U, 2U, 1U}) {
+    if (panels > 1 && value_dim <= 32 * panels / 2) continue;
+    const bool enough = units_of(call_of(problem), std::int64_t{32} * panels) >=
+                        2 * std::int64_t{std::max(profile.compute_units, 1U)};
+    (enough ? list : too_few).push_back(panels);
+  }
+  list.insert(list.end(), too_few.rbegin(), too_few.rend());
+  return list;
+}
+
 std::optional<Way> cpu_way(const RecurrenceSlots& slots) {
-  if (slots.backward()) return std::nullopt;
+  if (slots.backward()) return cpu_backward_way(slots);
   Variant variant;
   variant.name = "cpu";
   variant.idea = "a state in the caches, chunks of 16 tokens by products of rows and panels";
@@ -76,10 +85,10 @@ std::optional<Way> cpu_way(const RecurrenceSlots& slots) {
   }
   pass.bindings = forward_bindings(slots);
   pass.constants = [](const Problem& problem, const Config&) {
-    return std::vector<Define>{{"KEY_BLOCK", key_block(problem)}};
+    return std::vector<Define>{{"KEY_BLOCK", cpu_key_block(problem)}};
   };
   pass.groups = [](const Problem& problem, const Config& config) {
-    return groups_of(units_of(call_of(problem), columns_of(config)));
+    return groups_of(units_of(call_of(problem), cpu_columns(config)));
   };
   pass.args = [](const Problem& problem, const Config&) {
     return argument_bytes(arguments_of(problem));

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How much slower this processor is, just now, than the one that a limit in seconds was written for. A compiler measures
+it: what else runs beside one on the same core slows its large text and tables down far more than a loop."""
+import os
+import resource
+import subprocess
+
+RECORDED_SECONDS = 0.8  # of CPU time for TEXT, on that processor when it was quiet
+TEXT = """
+#include <functional>
+#include <map>
+#include <string>
+int length(const std::string& word) {
+  std::map<std::string, std::function<int()>> lengths;
+  lengths[word] = [&] { return static_cast<int>(word.size()); };
+  return lengths.at(word)();
+}
+"""
+
+
+def children_seconds():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def slowness():
+    """1 where it is as fast or faster, and where no compiler can be had."""
+    start = children_seconds()
+    try:
+        subprocess.run([os.environ.get('CXX', 'c++'), '-x', 'c++', '-O2', '-c', '-o', os.devnull, '-'], input=TEXT, text=True,
+                       check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    except (OSError, subprocess.CalledProcessError):
+        return 1.0
+    return max(1.0, (children_seconds() - start) / RECORDED_SECONDS)
+
+
+def timed_beside(run):
+    """What `run` returns, and the mean of what is measured before and after it."""
+    before = slowness()
+    result = run()
+    return result, (before + slowness()) / 2
