@@ -64,7 +64,10 @@ Refusal rejects_rows_apart(const Problem& problem, std::span<const std::size_t> 
 // Of ways that read weights where they lie.
 Refusal rejects_quantised(const Problem& problem, const DeviceProfile& profile);
 
+Way hopper_way();
 Way mma_way();
+Way stream_way();
+Way lanes_way();
 Way rows_way();
 Way cpu_way();
 Way weights_way(bool backward);

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// NVIDIA's GPUs from sm_80 on through OpenCL, at most 16 rows: weights straight to registers, some
+// steps ahead and without an end between blocks of columns; mma.sync multiplies.
+#include "operations/quantised_core/mma/stream.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "kernel/gpu.hpp"
+#include "kernel/tunable_list.hpp"
+#include "operations/common/launch.hpp"
+#include "operations/quantised_core/problem.hpp"
+
+namespace tessera::operations::quantised {
+namespace {
+
+// What a work-group may have on every GPU from sm_80 on, and on those with wgmma. OpenCL reports
+// less: its number is for local arguments.
+constexpr std::uint32_t kLocalBytes = 99 * 1024, kHopperLocalBytes = 227 * 1024;
+constexpr std::int64_t kMostRows = 16, kFewRows = 8, kColumns = 16;
+
+std::vector<Tunable> tunables() {
+  std::vector<Tunable> list{
+#include "operations/quantised_core/mma/stream.def"
+  };
+  list.push_back({.id = 31, .name = "GROUPS", .fallback = 132, .launch_only = true});
+  return list;
+}
+
+std::uint32_t rows_of(const Problem& problem) {
+  const std::int64_t m = problem.as<QuantisedProblem>().m;
+  return m <= 1 ? 1 : m <= 2 ? 2 : m <= 4 ? 4 : m <= 8 ? 8 : 16;
+}
+
+// Chunks of 32 terms that share a scale; 0 where a row has one.
+std::uint32_t group_of(const Problem& problem) {
+  if (problem.spec(kScale).shape.back() == 1) return 0;
+  return static_cast<std::uint32_t>(problem.as<QuantisedProblem>().group / QUANT_CHUNK);
+}
+
+std::uint64_t local_bytes_of(const Problem& problem, const Config& config) {
+  using Number = std::uint32_t;
+#include "kernel/tunable_locals.inc"
+#include "operations/quantised_core/mma/stream.def"
+  const Number ROWS = rows_of(problem), FORMAT = format_of(problem);
+  if (!(QUANT_STREAM_VALID)) return 0;
+  return QUANT_STREAM_LOCAL_BYTES;
+}
+
+std::uint64_t local_bytes(const DeviceProfile& profile) {
+  return has(profile.features, Feature::kWgmma) ? kHopperLocalBytes : kLocalBytes;
+}
+
+// Of all input, or what there is room for, in few sizes, so that few programs do.
+std::uint32_t input_bytes(const Problem& problem, const DeviceProfile& profile) {
+  const std::uint32_t FORMAT = format_of(problem);
+  const auto k = static_cast<std::uint64_t>(problem.as<QuantisedProblem>().k);
+  const std::uint64_t bytes =
+      2 * rows_of(problem) * (ceil_div(k, QUANT_STREAM_TERMS) * QUANT_STREAM_TERMS);
+  std::uint32_t size = 8192;
+  while (size < bytes && 3 * size <= local_bytes(profile)) size *= 2;
+  return size;
+}
+
+std::vector<Define> constants(const Problem& problem, const Config& /*config*/) {
+  return {{"ROWS", rows_of(problem)},
+          {"FORMAT", format_of(problem)},
+          {"GROUP", group_of(problem)},
+          {"SCALE_TYPE", dtype_axis(problem.spec(kScale).dtype)},
+          {"ZEROS", problem.has(kZero) ? 1U : 0U}};
+}
+
+// `per_unit`: work-groups that a compute unit has at once; each goes on from columns to columns.
+struct Cut {
+  std::uint32_t warps, ahead, stages, per_unit;
+};
+
+std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
+  const std::uint32_t units = std::max(kernel::compute_units_of(profile), 1U);
+  std::vector<Config> list;
+  for (const Cut& cut :
+       {Cut{8, 2, 0, 2}, Cut{16, 2, 0, 1}, Cut{8, 3, 0, 2}, Cut{16, 2, 5, 1}, Cut{8, 2, 4, 2}}) {
+    if (cut.stages != 0 && !has(profile.features, Feature::kWgmma)) continue;
+    Config config{{"WARPS", cut.warps},
+                  {"AHEAD", cut.ahead},
+                  {"STAGES", cut.stages},
+                  {"WG_X", 32 * cut.warps},
+                  {"X_BYTES", input_bytes(problem, profile)}};
+    const std::uint64_t bytes = local_bytes_of(problem, config);
+    if (bytes == 0 || bytes > local_bytes(profile)) continue;
+    const std::uint64_t fit =
+        std::clamp<std::uint64_t>(local_bytes(profile) / bytes, 1, cut.per_unit);
+    config.set("GROUPS", static_cast<std::uint32_t>(units * fit));
+    list.push_back(std::move(config));
+  }
+  return list;
+}
+
+Refusal rejects_call(const Problem& problem) {
+  const auto& call = problem.as<QuantisedProblem>();
+  if (call.layout != Layout::kPlain) return "takes plain layouts, and no blocks with scales";
+  if (problem.has(kInputScale)) return "takes no codes as input";
+  if (call.m > kMostRows) return "takes at most 16 rows";
+  if (call.k == 0) return "takes at least one term";
+  const abi::QuantArgs args = arguments_of(problem);
+  const std::uint32_t FORMAT = format_of(problem), of_16_bytes = QUANT_STREAM_TERMS / 8;
+  if ((args.features & QUANT_ALIGNED) == 0 || args.k % of_16_bytes != 0 ||
+      args.input_offset % 8 != 0 || args.input_row % 8 != 0)
+    return "takes rows of input and of weights that lie at multiples of 16 bytes, and as many "
+           "weights of each";
+  // A row's only scale counts as one of them.
+  if (group_of(problem) * QUANT_CHUNK % (QUANT_STREAM_TERMS / 2) != 0)
+    return "takes scales of multiples of " + std::to_string(QUANT_STREAM_TERMS / 2) + " terms";
+  return std::nullopt;
+}
+
+Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
+  if (Refusal no = rejects_quantised(problem, profile)) return no;
+  if (Refusal no = rejects_call(problem)) return no;
+  const std::uint64_t bytes = local_bytes_of(problem, config);
+  if (bytes == 0) return "has no such warps or steps (operations/quantised_core/mma/stream.h)";
+  if (config.get("GROUPS", 1) == 0) return "needs a work-group";
+  if (config.at("STAGES") != 0 && !has(profile.features, Feature::kWgmma))
+    return "has no bulk copies for stages on this device";
+  if (bytes > local_bytes(profile))
+    return "needs " + std::to_string(bytes) + " bytes of work-group memory, and has " +
+           std::to_string(local_bytes(profile));
+  return std::nullopt;
+}
+
+Pass product_pass() {
+  Pass pass;
+  pass.name = "product";
+  pass.opencl = {.file = "quantised/mma/stream.cl", .entry = "quantised_stream"};
+  pass.bindings = {kInput, kWeight, kScale, kZero, kOutput};
+  pass.axes = dtype_axes;
+  pass.constants = constants;
+  pass.groups = [](const Problem& problem, const Config& config) {
+    const std::int64_t blocks = ceil_div(problem.as<QuantisedProblem>().n, kColumns);
+    return Dim3{static_cast<std::uint32_t>(std::min<std::int64_t>(blocks, config.at("GROUPS")))};
+  };
+  pass.args = [](const Problem& problem, const Config&) {
+    return argument_bytes(arguments_of(problem));
+  };
+  return pass;
+}
+
+bool prefers_stream(const Problem& problem, const DeviceProfile& profile) {
+  return has(profile.features, Feature::kMmaSync) && problem.as<QuantisedProblem>().m <= kFewRows &&
+         (problem.dtype == DType::kF16 || problem.dtype == DType::kBF16) &&
+         !rejects_quantised(problem, profile) && !rejects_call(problem) &&
+         !space(problem, profile).empty();
+}
+
+}  // namespace
+
+Way stream_way() {
+  Variant variant;
+  variant.name = "stream";
+  variant.idea = "few rows: weights straight to registers without an end between columns, mma.sync";
+  variant.needs = {.backends = {Backend::kOpenCL},
+                   .features = Feature::kNvidiaPtx | Feature::kMmaSync};
+  variant.dtypes = {DType::kF16, DType::kBF16};
+  variant.tunables = tunables();
+  variant.space = space;
+  variant.rejects = rejects;
+  variant.passes = {product_pass()};
+  return {.variant = std::move(variant),
+          .rule = {.why = "few rows of input, and weights at the speed of memory",
+                   .when = prefers_stream,
+                   .config = [](const Problem& problem, const DeviceProfile& profile) {
+                     return space(problem, profile).front();
+                   }}};
+}
+
+}  // namespace tessera::operations::quantised
