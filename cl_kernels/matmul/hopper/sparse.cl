@@ -115,7 +115,9 @@ INLINE void store_matrices_turned(uint at, uint a, uint b, uint c, uint d) {
     }                                                                                                                        \
   }
 #else
-#define STORE_RESULT() STORE_DIRECTLY()
+#define STORE_RESULT()                            \
+  const global float *scale_a = 0, *scale_b = 0; \
+  STORE_DIRECTLY()
 #endif
 
 INLINE TensorMap map_to_make(uint number, const global void* a, const global void* b, const global void* result,

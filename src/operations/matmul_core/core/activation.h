@@ -10,7 +10,7 @@
 #define ACT_INVERSE(x) (ACT_SPLAT(1.0f) / (x))
 #endif
 #ifndef ACT_BELL
-#define ACT_BELL(x) ACT_EXP((x) * (x) * ACT_SPLAT(-0.5f))
+#define ACT_BELL(x) ACT_EXP((x) * (x)*ACT_SPLAT(-0.5f))
 #endif
 
 FUNCTION ACT_VALUES matmul_sigmoid(ACT_VALUES x) {
