@@ -82,6 +82,10 @@ Option* App::add_option(const std::string& name, double& value, const std::strin
   return state_->add(name, value, description);
 }
 
+Option* App::add_option(const std::string& name, int& value, const std::string& description) {
+  return state_->add(name, value, description);
+}
+
 Option* App::add_option(const std::string& name, std::vector<std::string>& values,
                         const std::string& description) {
   return state_->add(name, values, description);

@@ -40,6 +40,7 @@ class App {
   App* add_subcommand(const std::string& name, const std::string& description);
   Option* add_option(const std::string& name, std::string& value, const std::string& description);
   Option* add_option(const std::string& name, double& value, const std::string& description);
+  Option* add_option(const std::string& name, int& value, const std::string& description);
   Option* add_option(const std::string& name, std::vector<std::string>& values,
                      const std::string& description);
   void add_flag(const std::string& names, bool& value, const std::string& description);

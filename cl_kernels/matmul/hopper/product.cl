@@ -117,10 +117,10 @@ KERNEL void matmul_hopper(const global uchar* a, const global uchar* b, global f
     UNROLL for (int i = 0; i < BLOCK_N / 2; ++i) sum[i] = 0.0f;
     for (int step = work.first; step < work.last; ++step) {
       SUM product[BLOCK_N / 2];
+      const float of_low = ahead.low * ahead.of_columns, of_high = ahead.high * ahead.of_columns;
+      next_scales(&ahead, step + 1 < work.last);
       barrier_wait(FULL(stage), parity);
       START_STAGE("0", OUT, product);
-      const float low = ahead.low, high = ahead.high, of_columns = ahead.of_columns;
-      next_scales(&ahead, step + 1 < work.last);
       ASK_FOR_MATRIX(step);
       WAIT_FOR_SUMS(BLOCK_N, product);
       RELEASE_STAGE();

@@ -8,7 +8,6 @@
 //          multiples of 128 columns and 64 terms, counted as the product counts them.
 #include "lib/prelude.clh"
 #include "abi/storage.h"
-#define WHOLE_SUMS 0
 #include "matmul/hopper/multiply.clh"
 #include "matmul/hopper/maps.clh"
 #include "matmul/hopper/handed.clh"
@@ -116,23 +115,20 @@ INLINE void store_matrices_turned(uint at, uint a, uint b, uint c, uint d) {
     }                                                                                                                        \
   }
 #else
-#define STORE_RESULT() STORE_DIRECTLY()
+#define STORE_RESULT()                            \
+  const global float *scale_a = 0, *scale_b = 0; \
+  STORE_DIRECTLY()
 #endif
 
-INLINE void make_maps(uint number, const global void* a, const global void* b, const global void* result,
-                      const struct MatmulArgs* args, uint in, global uint* to) {
-  if (TURNED_RESULT && number == 2) {
-    const TensorMap tensor = map_of(result, ELEMENT, args->result, args, args->m, args->n, args->result.column, 64);
-    make_tensor_map(&tensor, in, to);
-  } else {
-    make_map(number, a, b, result, 0, args, in, to);
-  }
+INLINE TensorMap map_to_make(uint number, const global void* a, const global void* b, const global void* result,
+                             const struct MatmulArgs* args) {
+  if (TURNED_RESULT && number == 2) return map_of(result, ELEMENT, args->result, args, args->m, args->n, args->result.column, 64);
+  return map_of_number(number, a, b, result, 0, args);
 }
 
 KERNEL void sparse_hopper(const global uchar* a, const global uchar* b, global float* scratch, global void* restrict result,
                           const struct SparseHopperArgs call) {
   const struct MatmulArgs args = call.product;
-  const global float *scale_a = 0, *scale_b = 0;
   local uchar local_memory[GROUPED_ENDS_START] __attribute__((aligned(1024)));
   const global uint4* list = (const global uint4*)scratch;
   global uint* own_maps = (global uint*)scratch + args.maps + get_group_id(0) * HOPPER_MAPS_FLOATS;
@@ -152,8 +148,8 @@ KERNEL void sparse_hopper(const global uchar* a, const global uchar* b, global f
   }
   if (item >= 256 && item < 256 + 3) {
     const uint number = (uint)item - 256;
-    make_maps(number, a, b, result, &args, memory + HOPPER_RESULTS_START + number * TENSOR_MAP_BYTES,
-              own_maps + number * HOPPER_MAP_FLOATS);
+    const TensorMap map = map_to_make(number, a, b, result, &args);
+    make_tensor_map(&map, memory + HOPPER_RESULTS_START + number * TENSOR_MAP_BYTES, own_maps + number * HOPPER_MAP_FLOATS);
     PUBLISH_TENSOR_MAPS();
   }
   barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
@@ -194,7 +190,7 @@ KERNEL void sparse_hopper(const global uchar* a, const global uchar* b, global f
       barrier_wait(FULL(stage), parity);
       ISSUE("1", IN);
     }
-    WAIT_FOR_SUMS(BLOCK_N);
+    WAIT_FOR_SUMS(BLOCK_N, sum);
     STORE_RESULT();
   }
   if (t == 0) BULK_WAIT();

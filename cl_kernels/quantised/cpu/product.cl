@@ -36,6 +36,10 @@ INLINE floatv from_table(floatv table, uintv at) {
 }
 #endif
 
+// With eight floats a half byte is not converted: among the lower bits of a float that is a power of two it makes that larger by
+// its own value. The first four lanes have the lower halves of words, the others the upper ones.
+#define BY_PLACE (NIBBLES && VECTOR_WIDTH == 8)
+
 // name(part, p, x, zero, flip): part[r] and part[ROWS + r] += the 32 weights from p times the rows' terms from x, for two
 // sums that do not wait for one another. `zero` is the table where there is one; codes that are numbers as they are
 // have none.
@@ -52,6 +56,21 @@ INLINE floatv from_table(floatv table, uintv at) {
   const floatv low = floats_of(NIBBLES ? codes & (ucharv)(15) : codes) - zero;                 \
   const floatv high = NIBBLES ? floats_of(codes >> (ucharv)(4)) - zero : low;
 #endif
+#if BY_PLACE
+#define ADD_CHUNK(name, BYTES)                                                                                      \
+  INLINE void name(floatv* part, BYTES p, const float* x, floatv zero, uchar flip) {                                \
+    const uint4 held = as_uint4(vload16(0, p));                                                                     \
+    uintv words = (uintv)(held, held) >> (uintv)(0, 0, 0, 0, 16, 16, 16, 16);                                       \
+    UNROLL for (int j = 0; j < 4; ++j) {                                                                            \
+      const uint place = j % 2 * 4, power = (127u + 23u - place) << 23; /* the bit at `place` counts as one */      \
+      const uintv bits = (words & (uintv)(15u << place)) ^ (uintv)(power | (uint)(flip & 15) << place);             \
+      const floatv low = as_floatv(bits) - (zero + as_floatv((uintv)(power)));                                      \
+      UNROLL for (int r = 0; r < ROWS; ++r)                                                                         \
+        part[j % 2 * ROWS + r] = fma(low, vloadv(0, x + r * QUANT_TERMS + 8 * j), part[j % 2 * ROWS + r]);          \
+      if (j == 1) words >>= (uintv)(8);                                                                             \
+    }                                                                                                               \
+  }
+#else
 #define ADD_CHUNK(name, BYTES)                                                                                  \
   INLINE void name(floatv* part, BYTES p, const float* x, floatv zero, uchar flip) {                            \
     UNROLL for (int i = 0; i < CHUNK_BYTES; i += VECTOR_WIDTH) {                                                \
@@ -64,13 +83,31 @@ INLINE floatv from_table(floatv table, uintv at) {
           part[ROWS + r] = fma(high, vloadv(0, x + r * QUANT_TERMS + 16 + i), part[ROWS + r]);                  \
     }                                                                                                           \
   }
+#endif
 ADD_CHUNK(add_chunk, const global uchar*)
 #if !BLOCKS
 ADD_CHUNK(add_held_chunk, const uchar*)
 #endif
 
+#if BY_PLACE
+// A chunk's terms in the order of its half bytes: those in the lowest places of words before the next ones.
+INLINE void place_terms(float* x) {
+  const floatv a = vloadv(0, x), b = vloadv(1, x), c = vloadv(2, x), d = vloadv(3, x);
+  if (BLOCKS) {
+    vstorev((floatv)(a.s0, a.s4, b.s0, b.s4, a.s2, a.s6, b.s2, b.s6), 0, x);
+    vstorev((floatv)(c.s0, c.s4, d.s0, d.s4, c.s2, c.s6, d.s2, d.s6), 1, x);
+    vstorev((floatv)(a.s1, a.s5, b.s1, b.s5, a.s3, a.s7, b.s3, b.s7), 2, x);
+    vstorev((floatv)(c.s1, c.s5, d.s1, d.s5, c.s3, c.s7, d.s3, d.s7), 3, x);
+  } else {
+    vstorev((floatv)(a.s0, b.s0, c.s0, d.s0, a.s4, b.s4, c.s4, d.s4), 0, x);
+    vstorev((floatv)(a.s1, b.s1, c.s1, d.s1, a.s5, b.s5, c.s5, d.s5), 1, x);
+    vstorev((floatv)(a.s2, b.s2, c.s2, d.s2, a.s6, b.s6, c.s6, d.s6), 2, x);
+    vstorev((floatv)(a.s3, b.s3, c.s3, d.s3, a.s7, b.s7, c.s7, d.s7), 3, x);
+  }
+}
+#else
 // The even terms of a chunk before the odd ones, as low and high halves of bytes have them.
-INLINE void part_pairs(float* x) {
+INLINE void place_terms(float* x) {
   floatv even[16 / VECTOR_WIDTH], odd[16 / VECTOR_WIDTH];
   UNROLL for (int i = 0; i < 16 / VECTOR_WIDTH; ++i) {
     const floatv low = vloadv(2 * i, x), high = vloadv(2 * i + 1, x);
@@ -82,6 +119,7 @@ INLINE void part_pairs(float* x) {
     vstorev(odd[i], 16 / VECTOR_WIDTH + i, x);
   }
 }
+#endif
 
 // What is read next: behind the part of a row of weights that ends at `stop` comes that of the next row.
 INLINE void fetch_ahead(const global uchar* p, const global uchar* stop, ptrdiff_t jump) {
@@ -178,8 +216,8 @@ KERNEL void quantised_product_cpu(const global void* restrict input, const globa
       float* to = x + r * QUANT_TERMS;
       for (int i = 0; i < chunks * QUANT_CHUNK; i += VECTOR_WIDTH)
         vstorev(i < terms ? input_part(input, at + i, terms - i) : (floatv)(0.0f), 0, to + i);
-      if (FORMAT != QUANT_NIBBLES) continue;
-      for (int chunk = 0; chunk < chunks; ++chunk) part_pairs(to + chunk * QUANT_CHUNK);
+      if (FORMAT == QUANT_NIBBLES || BY_PLACE)
+        for (int chunk = 0; chunk < chunks; ++chunk) place_terms(to + chunk * QUANT_CHUNK);
     }
     const uint first_chunk = term0 / QUANT_CHUNK;
 #if !BLOCKS

@@ -139,6 +139,7 @@ struct Place {
 };
 #define BAND_END(first_block) min(blocks, (first_block) + apart * QUANT_STREAM_BAND)
 #define NEXT_PLACE(place, entered_part)                                         \
+  (void)entered_part;                                                           \
   if (++place.turn == place.end_turn) {                                         \
     place.block += apart, place.turn = place.first_turn;                        \
     if (place.block >= place.end_block) {                                       \

@@ -48,12 +48,13 @@
 // have that of their operand. Products and sums in float, one rounding to nearest even at the end;
 // backward, variants on matrix units round t to 16 bits (Precision::kHigh), others keep it in
 // float. Where a CPU multiplies pairs of bf16, subnormal numbers count for 0 (Precision::kHigh).
-// Where Hopper multiplies 8-bit floats, its matrix unit adds their products in about 14 bits
+// Where Hopper multiplies 8-bit floats, its matrix unit adds their products in about 14 bits; with
+// scales of blocks of terms 128 of them, whose sum is multiplied by both scales' product
 // (Precision::kDefault).
 // Sums have one order: the same library, driver, device, configuration and inputs give the same
-// bits. NaN and infinity stay in their rows and columns. On NVIDIA, factors of 8 bits are
-// slow but on Hopper, contiguous along the terms and without scales of blocks of terms: only the
-// variant `tile` takes others there, without matrix units.
+// bits. NaN and infinity stay in their rows and columns. On NVIDIA, factors of 8 bits are slow but
+// on Hopper, contiguous along the terms, floats with scales of blocks of terms only where b has one
+// for 128 columns: the variant `tile` takes the others there, without matrix units.
 //
 // Errors: InvalidArgument for shapes, dtypes and options that contradict this. Unsupported where no
 // variant of the device can: more than three leading axes that do not lie one behind the other,

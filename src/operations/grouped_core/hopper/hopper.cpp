@@ -7,7 +7,7 @@
 #include "kernel/gpu.hpp"
 #include "kernel/tunable_list.hpp"
 #include "operations/common/launch.hpp"
-#include "operations/grouped_core/hopper/copies.hpp"
+#include "operations/grouped_core/copies.hpp"
 #include "operations/grouped_core/hopper/geometry.h"
 #include "operations/grouped_core/stages.hpp"
 #include "operations/matmul_core/core/hopper_results.h"

@@ -2,12 +2,15 @@
 // Activations and their slopes, on vectors of floats: read by OpenCL C and GLSL. Before it is
 // included: ACT_VALUES, the type; ACT_SPLAT(x), a float in every lane; ACT_EXP(x); ACT_ABS(x);
 // ACT_BELOW(x, a, b), a in the lanes where x is below 0; ACT_CLAMP(x, limit), to +-limit.
-// ACT_INVERSE(x) may be, 1 / x.
+// ACT_INVERSE(x) may be, 1 / x, and ACT_BELL(x), exp(-x^2 / 2).
 #ifndef TESSERA_OPERATIONS_MATMUL_CORE_ACTIVATION_H
 #define TESSERA_OPERATIONS_MATMUL_CORE_ACTIVATION_H
 
 #ifndef ACT_INVERSE
 #define ACT_INVERSE(x) (ACT_SPLAT(1.0f) / (x))
+#endif
+#ifndef ACT_BELL
+#define ACT_BELL(x) ACT_EXP((x) * (x)*ACT_SPLAT(-0.5f))
 #endif
 
 FUNCTION ACT_VALUES matmul_sigmoid(ACT_VALUES x) {
@@ -15,7 +18,7 @@ FUNCTION ACT_VALUES matmul_sigmoid(ACT_VALUES x) {
 }
 
 // The normal distribution's density times sqrt(2 pi).
-FUNCTION ACT_VALUES matmul_bell(ACT_VALUES x) { return ACT_EXP(x * x * ACT_SPLAT(-0.5f)); }
+FUNCTION ACT_VALUES matmul_bell(ACT_VALUES x) { return ACT_BELL(x); }
 
 // The normal distribution below x, of x and its bell. What is beyond |x| is bell t p(t), t = 1 / (1
 // + 0.26 |x|), with p of degree 8 through the Chebyshev nodes: relative error 6.4e-8 up to 14,

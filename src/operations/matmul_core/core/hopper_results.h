@@ -13,4 +13,8 @@
 // A bit of FEATURES, beside those of args.h: one scale for all columns.
 #define HOPPER_ONE_SCALE_B 1048576u
 
+// Bits of the constant BLOCKS: which factors have scales beside those of blocks of terms.
+#define HOPPER_BLOCKS_OF_A 1u
+#define HOPPER_BLOCKS_OF_B 2u
+
 #endif  // TESSERA_OPERATIONS_MATMUL_CORE_CORE_HOPPER_RESULTS_H

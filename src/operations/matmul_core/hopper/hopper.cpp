@@ -47,6 +47,12 @@ bool copies(const Product& product, Role role, std::int64_t rows, std::int64_t c
 
 bool has_blocks(const Product& product) { return product.blocks == MATMUL_BLOCKS_SCALED; }
 
+std::uint32_t blocks_of(const Product& product) {
+  if (!has_blocks(product)) return 0;
+  return (product.views[kScaleA].present ? HOPPER_BLOCKS_OF_A : 0U) |
+         (product.views[kScaleB].present ? HOPPER_BLOCKS_OF_B : 0U);
+}
+
 // One scale of b for all columns of a tile that has as many as a block.
 bool is_scaled_by_tiles(const Product& product) {
   const View& scale = product.views[kScaleB];
@@ -130,7 +136,7 @@ std::vector<Define> constants(const Problem& problem, const Stage& stage, const 
   if ((features & MATMUL_SCALE_B) != 0 && scale.column == 0) features |= HOPPER_ONE_SCALE_B;
   if (has_blocks(*product)) features &= ~(MATMUL_SCALE_A | MATMUL_SCALE_B | HOPPER_ONE_SCALE_B);
   return {{"B_TYPE", dtype_axis(product->views[kB].dtype)},
-          {"BLOCKS", has_blocks(*product) ? 1U : 0U},
+          {"BLOCKS", blocks_of(*product)},
           {"A_BY_TERMS", product->views[kA].column == 1 ? 1U : 0U},
           {"B_BY_TERMS", product->views[kB].row == 1 ? 1U : 0U},
           {"RESULT", result},

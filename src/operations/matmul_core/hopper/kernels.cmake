@@ -7,4 +7,4 @@ tessera_add_kernels(
          "matmul/hopper/product.cl|hopper.def|DTYPE=3|WG_X=384|RESULT=2|FEATURES=98304|${TESSERA_NVIDIA_PTX}"
          "matmul/hopper/product.cl|hopper.def|DTYPE=7,8|B_TYPE=7,8|WG_X=384|RESULT=0|FEATURES=0|${TESSERA_NVIDIA_PTX}"
          "matmul/hopper/product.cl|hopper.def|DTYPE=7|B_TYPE=7|WG_X=384|RESULT=2|FEATURES=98304|${TESSERA_NVIDIA_PTX}"
-         "matmul/hopper/product.cl|hopper.def|DTYPE=7|B_TYPE=7|BLOCKS=1|WG_X=512|BLOCK_N=128|STAGES=4|RESULT=0,2|${TESSERA_NVIDIA_PTX}")
+         "matmul/hopper/product.cl|hopper.def|DTYPE=7|B_TYPE=7|BLOCKS=1,3|WG_X=512|BLOCK_N=128|STAGES=4|RESULT=0,2|${TESSERA_NVIDIA_PTX}")

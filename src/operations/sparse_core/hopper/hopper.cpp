@@ -6,7 +6,7 @@
 #include "kernel/gpu.hpp"
 #include "kernel/tunable_list.hpp"
 #include "operations/common/launch.hpp"
-#include "operations/grouped_core/hopper/copies.hpp"
+#include "operations/grouped_core/copies.hpp"
 #include "operations/matmul_core/core/hopper_results.h"
 #include "operations/sparse_core/hopper/args.h"
 #include "operations/sparse_core/stages.hpp"
@@ -17,6 +17,7 @@ namespace {
 constexpr std::uint32_t kColumns = 128, kTerms = 64;  // of a tile, of a step
 constexpr std::uint32_t kRows = 256;                  // of the dense matrix in a tile
 constexpr std::uint32_t kItems = 384, kStages = 3, kBand = 16;
+constexpr std::uint32_t kListItems = 512;
 constexpr std::uint32_t kMostGroups = 256;    // that stay
 constexpr std::uint64_t kMapFloats = 4 * 32;  // of a work-group
 
@@ -107,8 +108,9 @@ Pass product_pass(const SparseStage& stage) {
   return pass;
 }
 
-// The list counts blocks, and terms of the dense matrix.
+// The list counts blocks, and terms of the dense matrix, in few rounds: the product waits for it.
 Pass counting(Pass list, const SparseStage& stage) {
+  list.group_size = [](const Config&) { return Dim3{kListItems}; };
   list.args = [stage](const Problem& problem, const Config&) {
     const auto product = sparse_product(problem, stage);
     abi::SparseListArgs args = product ? product->list : abi::SparseListArgs{};
