@@ -85,11 +85,13 @@ INLINE uint minus(uint x, uint y) {
   asm("sub.rn.f16x2 %0, %1, %2;" : "=r"(z) : "r"(x), "r"(y));
   return z;
 }
+#if NIBBLES
 INLINE uint times_plus(uint x, uint by, uint to) {
   uint y;
   asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(y) : "r"(x), "r"(by), "r"(to));
   return y;
 }
+#endif
 #endif
 
 // What is taken away for a zero among codes from 0 on: `even` from the first and third pair, `odd` is added to the others.
