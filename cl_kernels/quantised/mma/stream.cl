@@ -73,25 +73,22 @@ INLINE uint take_bytes(uint low, uint high, uint which) {
 // together with the zero, exactly.
 #if DTYPE == DTYPE_BF16
 #define BIASED 0x43004300u  // 128
-INLINE uint times_plus(uint x, uint by, uint to) {
-  uint y;
-  asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(y) : "r"(x), "r"(by), "r"(to));
-  return y;
-}
+#define PAIR "bf16x2"
 #else
 #define BIASED 0x64006400u  // 1024
+#define PAIR "f16x2"
 INLINE uint minus(uint x, uint y) {
   uint z;
   asm("sub.rn.f16x2 %0, %1, %2;" : "=r"(z) : "r"(x), "r"(y));
   return z;
 }
+#endif
 #if NIBBLES
 INLINE uint times_plus(uint x, uint by, uint to) {
   uint y;
-  asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(y) : "r"(x), "r"(by), "r"(to));
+  asm("fma.rn." PAIR " %0, %1, %2, %3;" : "=r"(y) : "r"(x), "r"(by), "r"(to));
   return y;
 }
-#endif
 #endif
 
 // What is taken away for a zero among codes from 0 on: `even` from the first and third pair, `odd` is added to the others.
