@@ -132,7 +132,9 @@ INLINE void make_maps(uint number, const global void* a, const global void* b, c
 KERNEL void sparse_hopper(const global uchar* a, const global uchar* b, global float* scratch, global void* restrict result,
                           const struct SparseHopperArgs call) {
   const struct MatmulArgs args = call.product;
-  const global float *scale_a = 0, *scale_b = 0;
+#if !TURNED_RESULT
+  const global float *scale_a = 0, *scale_b = 0;  // that STORE_DIRECTLY names
+#endif
   local uchar local_memory[GROUPED_ENDS_START] __attribute__((aligned(1024)));
   const global uint4* list = (const global uint4*)scratch;
   global uint* own_maps = (global uint*)scratch + args.maps + get_group_id(0) * HOPPER_MAPS_FLOATS;
