@@ -144,6 +144,16 @@ Interval share_of(Interval at, uint split, uint splits) {
 
 float score_of(ScoredRow row, int key, float product) {
 #if POLICY
+  // Without a branch where nothing but the row's interval and its pages is asked.
+  if (PAIRS == 0u) {
+    float score = product * (scale * LOG2_E);
+    if (soft_cap > 0.0) score = soft_cap * LOG2_E * saturating_tanh(product * (scale / soft_cap));
+    bool seen = key >= row.first && key < row.end;
+#if PAGED
+    if (PAGED_HIDES(row.segment)) seen = policy_sees(row, key);
+#endif
+    return seen ? score : MASKED_SCORE;
+  }
   return policy_sees(row, key) ? policy_score(row, key, product * scale).x : MASKED_SCORE;
 #else
   if (key < row.first || key >= row.end) return MASKED_SCORE;
@@ -159,12 +169,12 @@ float score_of(ScoredRow row, int key, float product) {
 // their scores are masked.
 #define STREAM_KEY(first, c) uint(min((first) + int(stream + ATTN_STREAMS * (c)), last))
 #if PAGED
-// Whoever reads the table waits for it before he can ask for keys, so a step's places are looked up a step before.
+// Whoever reads the table waits for it before he can ask for keys, so a step's places are looked up two steps before.
 #define PLACE_OF_KEY(first, c, row, page) place_at(place[c], row, page)
-#define LOOK_UP(first) [[unroll]] for (uint c = 0u; c < ATTN_KEYS; ++c) place[c] = key_place(STREAM_KEY(first, c));
+#define LOOK_UP(place, first) [[unroll]] for (uint c = 0u; c < ATTN_KEYS; ++c) place[c] = key_place(STREAM_KEY(first, c));
 #else
 #define PLACE_OF_KEY(first, c, row, page) key_at(STREAM_KEY(first, c), row, page)
-#define LOOK_UP(first)
+#define LOOK_UP(place, first)
 #endif
 
 // A stream's keys, or values, of the step at `first`.
@@ -267,12 +277,13 @@ void main() {
   float score_scale[ATTN_LANE_SCORES], weight_scale[ATTN_LANE_SCORES];
 #endif
 #if PAGED
-  KeyPlace place[ATTN_KEYS];
+  KeyPlace place[ATTN_KEYS], next_place[ATTN_KEYS];
 #endif
   uvec4 key_part[ATTN_KEYS * ATTN_HEAD_PARTS], value_part[ATTN_KEYS * ATTN_VALUE_PARTS];
   if (at.first < at.end) {
     FETCH_SCALES(at.first)
-    LOOK_UP(at.first)
+    LOOK_UP(place, at.first)
+    LOOK_UP(next_place, at.first + int(BLOCK_K))
     FETCH_KEYS(at.first)
   }
 
@@ -304,7 +315,10 @@ void main() {
   for (int first = at.first; first < at.end; first += int(BLOCK_K)) {
     const int next = first + int(BLOCK_K);
     FETCH_VALUES(first)
-    LOOK_UP(next)
+#if PAGED
+    [[unroll]] for (uint c = 0u; c < ATTN_KEYS; ++c) place[c] = next_place[c];
+    LOOK_UP(next_place, next + int(BLOCK_K))
+#endif
 
     float score[ATTN_SCORES];  // this lane's products; later the weights
     [[unroll]] for (uint i = 0u; i < ATTN_SCORES; ++i) score[i] = 0.0;

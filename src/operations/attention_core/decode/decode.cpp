@@ -98,6 +98,10 @@ std::uint32_t units_of(const DeviceProfile& profile) {
   return is_gpu(profile) ? kernel::compute_units_of(profile) : 1;
 }
 
+bool is_nvidia_vulkan(const DeviceProfile& profile) {
+  return profile.backend == Backend::kVulkan && profile.vendor_id == kVendorNvidia;
+}
+
 // Loads of 16 bytes under way, of an item with one row. Mesa's compilers take more registers beside
 // them on Intel's GPUs, and everywhere for rows that are not aligned, which they gather, and for
 // codes, which they widen all at once.
@@ -105,7 +109,11 @@ std::uint32_t most_loads(const Problem& problem, const DeviceProfile& profile) {
   std::uint32_t loads = profile.vendor_id == kVendorIntel ? 4 : 8;
   if (profile.backend != Backend::kVulkan) return loads;
   if (profile.vendor_id == kVendorIntel || vector_elements(problem) == 1) loads /= 2;
-  return call_of(problem).has_codes() ? loads / 4 : loads;
+  const AttentionProblem& call = call_of(problem);
+  if (!call.has_codes()) return loads;
+  // NVK spills 51 registers of twice as many codes of floats, none of integers.
+  const bool integers = call.stored == DType::kI8 || call.stored == DType::kI4;
+  return is_nvidia_vulkan(profile) && integers ? loads / 2 : loads / 4;
 }
 
 // Rows of an item, loads under way, and scores that a lane adds up in a step: what 255 registers
@@ -172,7 +180,11 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
     configs = {make_config(problem, 32, share)};
   } else {
     configs = short_configs(problem, profile);
-    for (const std::uint32_t items : {128U, 256U, 64U, 32U}) {
+    // Through Vulkan a step's scores wait for all items of a group (H200, keys in pages: 3.9 TB/s
+    // with 64, 3.3 with 128).
+    std::vector<std::uint32_t> sizes{128, 256, 64, 32};
+    if (is_nvidia_vulkan(profile)) sizes = {64, 128, 256, 32};
+    for (const std::uint32_t items : sizes) {
       Config config = make_config(problem, items, share);
       if (!fits(problem, config, profile)) continue;
       config.set("SPLITS", splits_of_few_rows(problem, profile, groups(problem, config)));
