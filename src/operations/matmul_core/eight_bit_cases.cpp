@@ -50,7 +50,6 @@ std::vector<MatmulCase> shared_table() {
        .k = 400,
        .has = kTransposeB | kHasBias,
        .activation = "silu",
-       .alpha = 0.5,
        .scale_a = {2, 4},
        .scale_b = {4, 2}}};
 }
