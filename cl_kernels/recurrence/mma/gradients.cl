@@ -68,34 +68,23 @@ INLINE void store_sums(const Gradients* to, const local float* table, const stru
   if (item % 8 == 0 && first + t < count) store_sum(to, sum, args, place, token_of(args, place, first + t));
 }
 
-// Elements of two tokens in a word, and one of them.
-INLINE uint two_elements(uint tile, uint row, uint pitch, uint column) {
-  const uint low = load_local(tile + row * pitch + place_of_pair(row, column / 2));
-  const uint high = load_local(tile + (row + 1) * pitch + place_of_pair(row + 1, column / 2));
-  return column % 2 == 0 ? (low & 0xffffu) | high << 16 : low >> 16 | (high & 0xffff0000u);
-}
-INLINE float element_of(const uint* words, uint t) {
-  const float2 pair = unpack_pair(words[t / 2]);
-  return t % 2 == 0 ? pair.s0 : pair.s1;
-}
-
 // Of key dim k of a chunk, with pairs of its tokens. `x` has the products of the state and gradients of outputs, `y` those
 // of its gradient and values, a row for each token, of which this item's are taken and used again. Tokens are taken by
 // fours, which come first in arrays; behind them are zeros.
-INLINE void take_key_gradients(const Gradients* to, const float* factors_of_tokens, const uint* queries, const uint* keys,
-                               local float* x, local float* y, const local float* scores, float leaves,
+INLINE void take_key_gradients(const Gradients* to, const float* factors_of_tokens, const float* queries_of_tokens,
+                               const float* key, local float* x, local float* y, const local float* scores, float leaves,
                                const struct RecurArgs* args, Place place, uint first, uint count, uint k) {
   float a[CHUNK + 4], query[CHUNK + 4], dquery[CHUNK + 4], ddecay[CHUNK + 4];
   UNROLL for (uint t = 0; t < CHUNK + 4; ++t) {
     a[t] = t < CHUNK ? factors_of_tokens[t] : 0.0f;
-    query[t] = t < CHUNK ? element_of(queries, t) : 0.0f;
+    query[t] = t < CHUNK ? queries_of_tokens[t] : 0.0f;
     dquery[t] = ddecay[t] = 0.0f;
   }
   float factor = 1.0f;
   UNROLL for (uint t = 0; t < CHUNK; ++t) {
     factor *= a[t];
     dquery[t] = factor * ARGS(scale) * x[t * KEY_DIM];
-    x[t * KEY_DIM] = element_of(keys, t);
+    x[t * KEY_DIM] = key[t];
   }
   float sum = factor * leaves;
   factor = 1.0f;
@@ -109,7 +98,7 @@ INLINE void take_key_gradients(const Gradients* to, const float* factors_of_toke
   sum = 0.0f;
   UNROLL for (uint t = 0; t < CHUNK; ++t) {
     ddecay[t] += sum;
-    sum = fma(x[t * KEY_DIM], y[t * KEY_DIM], sum);
+    sum = fma(key[t], y[t * KEY_DIM], sum);
   }
   ROLLED for (uint four = 0; four < CHUNK; four += 4) {
     UNROLL for (uint s = 0; s < 4; ++s) {
@@ -299,11 +288,8 @@ KERNEL void recurrence_mma_gradients(
   if (FLAG(0) != 0) {
     if (has_key) {
       float dquery[CHUNK], dkey[CHUNK], ddecay[CHUNK];
-      if (k < KEY_DIM) {
-        step_query_gradients(dquery, tile, doutput, state, log_decays, ARGS(scale), k);
-        step_key_gradients(dkey, tile, doutput, dstate, log_decays, ARGS(scale), k);
-        step_decay_gradients(ddecay, tile, doutput, state, dstate, log_decays, ARGS(scale), k);
-      }
+      if (k < KEY_DIM)
+        step_key_gradients(dquery, dkey, ddecay, tile, doutput, state, dstate, log_decays, ARGS(scale), k);
       HALF_SYNC(1);
       if (k < KEY_DIM) {
         UNROLL for (uint t = 0; t < CHUNK; ++t)
@@ -324,8 +310,7 @@ KERNEL void recurrence_mma_gradients(
     }
     return;
   }
-  float a[CHUNK];
-  uint query[CHUNK / 2], key[CHUNK / 2];  // of two tokens
+  float a[CHUNK], query[CHUNK], key[CHUNK];
   if (has_key && k < KEY_DIM) {
     UNROLL for (uint t = 0; t < CHUNK; ++t) {
 #if KEY_DECAYS
@@ -333,10 +318,8 @@ KERNEL void recurrence_mma_gradients(
 #else
       a[t] = factor[t];
 #endif
-    }
-    UNROLL for (uint i = 0; i < CHUNK / 2; ++i) {
-      query[i] = two_elements(tile + RECUR_MMA_QUERIES, 2 * i, KEY_PITCH, k);
-      key[i] = two_elements(tile + RECUR_MMA_KEYS, 2 * i, KEY_PITCH, k);
+      query[t] = tile_element(tile + RECUR_MMA_QUERIES, t, KEY_PITCH, k);
+      key[t] = tile_element(tile + RECUR_MMA_KEYS, t, KEY_PITCH, k);
     }
   }
   if (multiplies) {

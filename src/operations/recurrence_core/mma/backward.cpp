@@ -114,6 +114,8 @@ Pass state_pass(const RecurrenceSlots& slots, bool keeps, bool back) {
     if (back) axes.push_back({"RECUR_GOES_BACK", 1U});
     return axes;
   };
+  pass.specialized_on =
+      std::vector<std::string>{"TOKENS", "STAGES", "KEY_DIM", "KEY_DECAYS", "WIDE_DECAYS"};
   pass.constants = mma_constants;
   pass.groups = [keeps](const Problem& problem, const Config& config) {
     const std::int64_t spans = mma_spans(config) - (keeps ? 0 : 1);
@@ -135,7 +137,8 @@ Pass gradients_pass(const RecurrenceSlots& slots) {
                    slots.grad_key, slots.grad_value, slots.grad_g,      slots.grad_gk,
                    kScratch};
   pass.axes = dtype_axes;
-  pass.specialized_on = std::vector<std::string>{};
+  pass.specialized_on =
+      std::vector<std::string>{"KEY_DIM", "KEY_DECAYS", "WIDE_DECAYS", "VALUE_DIM"};
   pass.group_size = [](const Config&) { return Dim3{kItems}; };
   pass.constants = [](const Problem& problem, const Config& config) {
     std::vector<Define> constants = mma_constants(problem, config);
@@ -213,6 +216,7 @@ std::optional<Way> mma_backward_way(const RecurrenceSlots& slots) {
   variant.dtypes = {DType::kBF16};
   variant.rounds_factors = true;
   variant.tunables = mma_tunables();
+  variant.tunables.push_back({.id = 8, .name = "VALUE_DIM", .fallback = 128, .is_constant = true});
   variant.space = space;
   variant.rejects = rejects;
   variant.passes = {boundaries_pass(slots, scratch_bytes),
