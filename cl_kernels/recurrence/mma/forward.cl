@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What     A recurrence by chunks of 16 tokens: state = decay * state + key value^T, output = scale state^T query. With
-//          RECUR_OUTPUTS=0, what spans of a sequence make of an empty state, and their factors.
+//          RECUR_OUTPUTS=0, what spans of a sequence make of an empty state, and their factors; with RECUR_KEEPS=1,
+//          too, the states before all chunks. With RECUR_GOES_BACK=1 of the gradient of the state, behind all chunks.
 // Who      A work-group owns WG_X / 2 columns of a span of a sequence in a head, a warp 16 of them, whose state is in
 //          its registers, transposed. It takes TOKENS tokens at a time, in order.
 // Memory   Operands once for each tile of columns, by asynchronous copies, STAGES - 1 blocks ahead; a state of each span.
@@ -11,6 +12,10 @@
 // Assumes  sm_80, RECUR_MMA_VALID; rows at multiples of 16 bytes; operands below 2^31 elements.
 #include "recurrence/mma/chunks.clh"
 
+#ifndef RECUR_KEEPS
+#define RECUR_KEEPS 0
+#endif
+#define RECUR_CARRIES (RECUR_OUTPUTS || RECUR_KEEPS)  // from the first state to the last
 #define FLAG(n) flags[n]
 
 INLINE bool not_finite(const float* state) {
@@ -23,6 +28,46 @@ INLINE bool too_large(const float* state) {
   float most = 0.0f;
   UNROLL for (uint i = 0; i < 2 * HELD; ++i) most = fmax(most, fabs(state[i]));
   return !(most <= MOST_STATE_OF_F16);
+}
+#endif
+
+#if RECUR_KEEPS
+// The states of chunks, in scratch: of a chunk value_dim rows of KEY_DIM elements of the storage type.
+#define KEPT_AT(row) \
+  (kept + (size_t)((RECUR_GOES_BACK ? (place.steps - first - (row)) / CHUNK - 1 : (first + (row)) / CHUNK) * heads) * state_size)
+#if KEY_DIM % 32 == 0
+// Four words of each of four items: item i gets word i of all.
+INLINE void turn_words(float* x, uint lane) {
+  UNROLL for (uint i = 0; i < 4; i += 2) {
+    float other;
+    BUTTERFLY(lane % 2 == 0 ? x[i + 1] : x[i], other, 1);
+    if (lane % 2 == 0) x[i + 1] = other;
+    else x[i] = other;
+  }
+  UNROLL for (uint i = 0; i < 2; ++i) {
+    float other;
+    BUTTERFLY(lane / 2 % 2 == 0 ? x[i + 2] : x[i], other, 2);
+    if (lane / 2 % 2 == 0) x[i + 2] = other;
+    else x[i] = other;
+  }
+}
+#endif
+INLINE void keep_state(global scalar* to, const float* state, uint column, uint lane) {
+  UNROLL for (uint r = 0; r < 2; ++r) {
+    global scalar* row = to + (column + lane / 4 + r * 8) * KEY_DIM;
+#if KEY_DIM % 32 == 0
+    UNROLL for (uint i = 0; i < HELD; i += 8) {
+      float x[4];
+      UNROLL for (uint j = 0; j < 4; ++j)
+        x[j] = as_float(pack_scalars(state[r * HELD + i + 2 * j], state[r * HELD + i + 2 * j + 1]));
+      turn_words(x, lane);
+      *(global float4*)(row + i * 4 + lane % 4 * 8) = (float4)(x[0], x[1], x[2], x[3]);
+    }
+#else
+    UNROLL for (uint i = 0; i < HELD; i += 2)
+      *(global uint*)(row + STATE_KEY(i)) = pack_scalars(state[r * HELD + i], state[r * HELD + i + 1]);
+#endif
+  }
 }
 #endif
 
@@ -42,7 +87,7 @@ KERNEL void recurrence_mma(const global scalar* restrict query_elements, const g
   local float* factors = (local float*)(memory + RECUR_MMA_FACTORS(RECUR_OUTPUTS));
   local float* numbers = (local float*)(memory + RECUR_MMA_NUMBERS(RECUR_OUTPUTS));
   local float *factor = numbers + 2 * TOKENS, *since = factor + TOKENS, *until = since + TOKENS;
-#if !RECUR_OUTPUTS
+#if !RECUR_CARRIES
   local float* totals = (local float*)(memory + RECUR_MMA_TOTALS(RECUR_OUTPUTS));
 #endif
   volatile local int* flags = (volatile local int*)(memory + RECUR_MMA_FLAGS(RECUR_OUTPUTS));
@@ -55,7 +100,7 @@ KERNEL void recurrence_mma(const global scalar* restrict query_elements, const g
   if (span >= spans) return;
   const uint head = unit / tiles % heads, sequence = unit / tiles / heads;
   Place place = {.batch = sequence, .head = head, .begin = 0, .end = ARGS(tokens), .column = unit % tiles * COLUMNS};
-#if RECUR_OUTPUTS
+#if RECUR_CARRIES
   const uint own_column = place.column + warp * 16;  // of the warp's first
   const bool present = own_column < ARGS(value_dim);
 #endif
@@ -78,7 +123,12 @@ KERNEL void recurrence_mma(const global scalar* restrict query_elements, const g
 #endif
     if (!some) return;
   }
+#if RECUR_GOES_BACK
+  place.steps = (place.end - place.begin + CHUNK - 1) / CHUNK * CHUNK;
+  const uint length = place.steps;
+#else
   const uint length = place.end - place.begin;
+#endif
   const uint each = ((length + spans - 1) / spans + TOKENS - 1) / TOKENS * TOKENS;
   const uint own = min(span * each, length), stop = min(own + each, length);
   const Operands on = {.query = query_elements,
@@ -86,6 +136,12 @@ KERNEL void recurrence_mma(const global scalar* restrict query_elements, const g
                        .value = value_elements,
                        .gate = g_elements,
                        .key_decay = RECUR_HAS(RECUR_GK) ? gk_elements : g_elements};
+#if RECUR_KEEPS
+  const uint state_size = KEY_DIM * ARGS(value_dim);
+  global scalar* kept = (global scalar*)(scratch + 4 * (size_t)ARGS(kept)) +
+                        (size_t)(RECUR_MMA_FIRST_CHUNK(place.batch * ARGS(tokens) + place.begin, sequence) * heads + head) *
+                            state_size;
+#endif
   float of_head = (float)head * ARGS(slope);
   if (RECUR_HAS(RECUR_GAMMA)) {
     const uint at = ARGS(gamma_offset) + head * ARGS(gamma_stride);
@@ -97,7 +153,7 @@ KERNEL void recurrence_mma(const global scalar* restrict query_elements, const g
   bool wild = false;  // the state is not finite
   if (item < 4) FLAG(item) = 0;
   barrier(CLK_LOCAL_MEM_FENCE);
-#if RECUR_OUTPUTS
+#if RECUR_CARRIES
   uint from = span;  // the first span that is taken
   if (RECUR_HAS(RECUR_INITIAL) && present) {
     const global float* initial =
@@ -180,10 +236,13 @@ KERNEL void recurrence_mma(const global scalar* restrict query_elements, const g
     barrier(CLK_LOCAL_MEM_FENCE);
     if (FLAG(parity) != 0) {
       ROLLED for (uint t = 0; t < count; ++t) {
+#if RECUR_KEEPS
+        if (t % CHUNK == 0 && first >= own && present) keep_state(KEPT_AT(t), state, own_column, lane);
+#endif
 #if !RECUR_OUTPUTS
-        take_step(state, tile, t, log_decays[t], warp, lane);
+        take_step(state, tile, t, log_decays[t], args, warp, lane);
 #else
-        const float2 sum = take_step(state, tile, t, log_decays[t], warp, lane);
+        const float2 sum = take_step(state, tile, t, log_decays[t], args, warp, lane);
         if (first >= own && present && lane % 4 < 2) {
           const float x = (lane % 4 == 0 ? sum.s0 : sum.s1) * ARGS(scale);
           store_scalar(x, OUTPUT_AT(token_of(args, place, first + t)), lane / 4 + lane % 4 * 8);
@@ -191,14 +250,14 @@ KERNEL void recurrence_mma(const global scalar* restrict query_elements, const g
 #endif
       }
       wild = not_finite(state);
-#if !RECUR_OUTPUTS
+#if !RECUR_CARRIES
       says_all = false;
 #endif
     } else {
 #if KEY_DECAYS
-      decay_tiles(tile, levels, factors, log_decays, item);
+      decay_tiles(tile, levels, factors, log_decays, args, item);
 #else
-      multiply_factors(factor, since, until, item);
+      multiply_factors(factor, since, until, args, item);
 #endif
 #if RECUR_OUTPUTS
 #if KEY_DECAYS
@@ -209,6 +268,9 @@ KERNEL void recurrence_mma(const global scalar* restrict query_elements, const g
       barrier(CLK_LOCAL_MEM_FENCE);
       ROLLED for (uint chunk = 0; chunk < MMA_CEIL_DIV(count, CHUNK); ++chunk) {
         const uint row = chunk * CHUNK;
+#if RECUR_KEEPS
+        if (first >= own && present) keep_state(KEPT_AT(row), state, own_column, lane);
+#endif
 #if RECUR_OUTPUTS
         float out[8];
         take_outputs(out, state, tile + RECUR_MMA_QUERIES, tile, weights, row, since, warp, lane);
@@ -222,7 +284,7 @@ KERNEL void recurrence_mma(const global scalar* restrict query_elements, const g
 #endif
         add_chunk(state, tile + RECUR_MMA_KEYS, tile, row, chunk, factors, since, until, warp, lane);
       }
-#if !RECUR_OUTPUTS
+#if !RECUR_CARRIES
       for (uint k = item; k < KEY_DIM; k += WG_X) {
         ROLLED for (uint chunk = 0; chunk < MMA_CEIL_DIV(count, CHUNK); ++chunk)
           totals[k] *= KEY_DECAYS ? factors[chunk * KEY_DIM + k] : since[chunk * CHUNK + CHUNK - 1];
@@ -239,7 +301,7 @@ KERNEL void recurrence_mma(const global scalar* restrict query_elements, const g
     parity ^= 1;
   }
 
-#if RECUR_OUTPUTS
+#if RECUR_CARRIES
   if (RECUR_HAS(RECUR_FINAL) && span + 1 == spans && present) {
     global float* to =
         final_elements + ARGS(final_state.offset) + sequence * ARGS(final_state.sequence) + head * ARGS(final_state.head);

@@ -151,6 +151,19 @@ std::vector<Case> conformance_cases(const RecurrenceSlots& slots, DType dtype) {
   Sizes decode{.batch = 3, .heads = 2, .key_dim = 128, .value_dim = 128};
   decode.key_gate = decode.initial = decode.final = true;
   add("decode", "one token: states from one tensor to another", decode);
+  if (is_recurrent(slots) && !slots.backward()) {
+    decode.heads = 3;
+    decode.value_dim = 40;
+    decode.gk = decode.gamma = decode.wide_decays = true;
+    add("decode_strong", "one token, fewer columns than lanes, two decays of key dims", decode,
+        "strong");
+    decode.gk = decode.gamma = decode.initial = false;
+    add("decode_leap", "one token that grows beyond what a float holds", decode, "leap");
+    decode.final = decode.wide_decays = false;
+    add("decode_first", "one token, and no state is asked for", decode);
+    decode.in_place = true;
+    add("decode_aligned_in_place", "one token: states change in place by fours", decode);
+  }
   Sizes all{.tokens = 19, .heads = 2, .key_dim = 16, .value_dim = 12};
   all.key_gate = all.gamma = all.gk = all.gv = all.initial = all.final = true;
   if (is_recurrent(slots)) add("all_decays", "four decays at once", all);

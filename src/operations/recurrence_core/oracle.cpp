@@ -267,42 +267,76 @@ RecurrenceOracle::Backward RecurrenceOracle::backward(const Unit& unit) const {
   };
   const double key_sum = sum_error(static_cast<double>(call_.key_dim)),
                value_sum = sum_error(static_cast<double>(call_.value_dim));
+  // Rounded factors: a row or what it has decayed to, and the state, its gradient or a weight; of
+  // gradients of decays, the state and its gradient.
+  const double rounded = (1 + factor_unit_) * (1 + factor_unit_) - 1;
+  // What they lose near 0, in units of that, as Lost has it: of states up to each token, forward,
+  // and of their gradients.
+  std::vector<double> lost_states(length + 1), lost_gradients(length + 1);
+  if (factor_lost_ > 0) {
+    const auto largest = [](const double* row, std::size_t count) {
+      double most = 0;
+      for (std::size_t j = 0; j < count; ++j) most = std::max(most, std::fabs(row[j]));
+      return most;
+    };
+    for (std::size_t i = 0; i < length; ++i) {
+      const std::int64_t t = token(unit, static_cast<std::int64_t>(i));
+      lost_states[i + 1] = lost_states[i] + largest(row(key_, unit, t, call_.key_dim), keys) +
+                           largest(row(value_, unit, t, call_.value_dim), columns);
+    }
+    for (std::size_t i = length; i-- > 0;) {
+      const std::int64_t t = token(unit, static_cast<std::int64_t>(i));
+      lost_gradients[i] = lost_gradients[i + 1] +
+                          largest(row(query_, unit, t, call_.key_dim), keys) +
+                          std::fabs(call_.scale) *
+                              (1 + largest(row(grad_output_, unit, t, call_.value_dim), columns));
+    }
+  }
   for (std::size_t i = length; i-- > 0;) {
+    const double lost_state = factor_lost_ * (1 + lost_states[i + 1]),
+                 lost_gradient = factor_lost_ * (1 + lost_gradients[i]);
     const std::int64_t at_token = token(unit, static_cast<std::int64_t>(i));
     const auto place = static_cast<std::size_t>(at_token - unit.begin);
     const double* query = row(query_, unit, at_token, call_.key_dim);
     const double* key = row(key_, unit, at_token, call_.key_dim);
     const double* value = row(value_, unit, at_token, call_.value_dim);
     const double* output = row(grad_output_, unit, at_token, call_.value_dim);
-    each_factor(decay(unit, at_token, 0), call_.value_dim,
-                [&](std::size_t at, std::size_t k, std::size_t v, const Factor& factor) {
-                  const States &now = before[i + 1], &old = before[i];
-                  gradient.add(at, call_.scale * query[k] * output[v]);
-                  const double dh = gradient.h[at], size = gradient.size[at];
-                  const double weight = call_.scale * output[v];
-                  add(result.query, place * keys + k, weight * now.h[at],
-                      term_bound(weight, now.size[at], now.error[at], value_sum));
-                  add(result.key, place * keys + k, dh * value[v],
-                      term_bound(value[v], size, gradient.error[at], value_sum));
-                  add(result.value, place * columns + v, dh * key[k],
-                      term_bound(key[k], size, gradient.error[at], key_sum));
-                  const double slope = dh * factor.value * old.h[at];
-                  const double terms = size * old.size[at];
-                  const double decayed = factor.value * (size + gradient.error[at]);
-                  const double old_size = old.size[at] + old.error[at];
-                  const double bound =
-                      factor.value * (gradient.error[at] * old.size[at] +
-                                      (size + gradient.error[at]) * old.error[at]) +
-                      (factor.value * (factor.error + key_sum + value_sum) + factor.lost) * terms +
-                      lost_of(decayed) * old_size + lost_of(decayed * old_size);
-                  add(result.gk, place * keys + k, slope, bound);
-                  add(result.gv, place * columns + v, slope, bound);
-                  add(result.gate, place, slope, bound);
-                  result.gamma += slope;
-                  result.gamma_bound +=
-                      bound + sum_error(static_cast<double>(call_.tokens)) * factor.value * terms;
-                  gradient.decay(at, factor);
-                });
+    each_factor(
+        decay(unit, at_token, 0), call_.value_dim,
+        [&](std::size_t at, std::size_t k, std::size_t v, const Factor& factor) {
+          const States &now = before[i + 1], &old = before[i];
+          gradient.add(at, call_.scale * query[k] * output[v], factor_unit_);
+          const double dh = gradient.h[at], size = gradient.size[at];
+          const double weight = call_.scale * output[v];
+          add(result.query, place * keys + k, weight * now.h[at],
+              term_bound(weight, now.size[at], now.error[at], value_sum) +
+                  std::fabs(weight) * (rounded * (now.size[at] + now.error[at]) + lost_state));
+          const double gradient_size = size + gradient.error[at];
+          add(result.key, place * keys + k, dh * value[v],
+              term_bound(value[v], size, gradient.error[at], value_sum) +
+                  std::fabs(value[v]) * (rounded * gradient_size + lost_gradient));
+          add(result.value, place * columns + v, dh * key[k],
+              term_bound(key[k], size, gradient.error[at], key_sum) +
+                  std::fabs(key[k]) * (rounded * gradient_size + lost_gradient) +
+                  factor_lost_ * gradient_size);
+          const double slope = dh * factor.value * old.h[at];
+          const double terms = size * old.size[at];
+          const double decayed = factor.value * (size + gradient.error[at]);
+          const double old_size = old.size[at] + old.error[at];
+          const double bound =
+              factor.value * (gradient.error[at] * old.size[at] +
+                              (size + gradient.error[at]) * old.error[at]) +
+              (factor.value * (factor.error + key_sum + value_sum) + factor.lost) * terms +
+              lost_of(decayed) * old_size + lost_of(decayed * old_size) +
+              rounded * decayed * old_size + lost_gradient * old_size + lost_state * gradient_size;
+          add(result.gk, place * keys + k, slope, bound);
+          add(result.gv, place * columns + v, slope, bound);
+          add(result.gate, place, slope, bound);
+          result.gamma += slope;
+          result.gamma_bound +=
+              bound + sum_error(static_cast<double>(call_.tokens)) * factor.value * terms;
+          gradient.decay(at, factor);
+        });
   }
   result.state = {std::move(gradient.h), std::move(gradient.error)};
   return result;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "base/vendor_ids.hpp"
 #include "kernel/tunable_list.hpp"
 #include "operations/common/launch.hpp"
 #include "operations/recurrence_core/launch.hpp"
@@ -45,6 +46,7 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   for (const Cut& cut : cuts) {
     const auto parts = static_cast<std::uint32_t>(call.key_dim / cut.rows);
     const std::uint32_t items = cut.lanes * parts;
+    if (profile.vendor_id == kVendorIntel && cut.rows > 4) continue;  // more are spilled
     // A warp at least, and what every device takes.
     if (items < 32 ||
         items > (profile.max_group_size == 0 ? 256U : std::min(profile.max_group_size, 256U)))

@@ -51,4 +51,25 @@
   (ARGS(span_states) + ((unit_of_span) * (KEY_DIM / 2u) + (i)) * WG_X)
 #define RECUR_MMA_SPAN_FACTORS(unit_of_span) (ARGS(span_factors) + (unit_of_span) * (KEY_DIM + 4u))
 
+// Backward: of all chunks of all sequences, one behind the other with a chunk to spare for each,
+// the first of a sequence whose first token is `at` of those of all batch entries.
+#define RECUR_MMA_FIRST_CHUNK(at, sequence) ((at) / RECUR_MMA_CHUNK + (sequence))
+
+// recurrence/mma/gradients in local memory, behind what a block of one chunk takes: gradients of
+// outputs; the state before the chunk and its gradient behind it, a row for each value dim; scores
+// of values and gradients of outputs, a row of floats for each value; what a state leaves of the
+// gradient of a decay, for each key dim. Where the state was come products of both with rows of
+// tokens, a row of floats for each token.
+#define RECUR_MMA_STATE_BYTES (VALUE_DIM * RECUR_MMA_KEY_PITCH)
+#define RECUR_MMA_PRODUCT_BYTES (4u * RECUR_MMA_CHUNK * KEY_DIM)
+#define RECUR_MMA_DOUTPUT ((RECUR_MMA_LOCAL_BYTES(1u) + 127u) / 128u * 128u)
+#define RECUR_MMA_STATE (RECUR_MMA_DOUTPUT + RECUR_MMA_VALUE_BYTES)
+#define RECUR_MMA_DSTATE                                                   \
+  (RECUR_MMA_STATE + (RECUR_MMA_STATE_BYTES > 2u * RECUR_MMA_PRODUCT_BYTES \
+                          ? RECUR_MMA_STATE_BYTES                          \
+                          : 2u * RECUR_MMA_PRODUCT_BYTES))
+#define RECUR_MMA_SCORES (RECUR_MMA_DSTATE + RECUR_MMA_STATE_BYTES)
+#define RECUR_MMA_LEAVES (RECUR_MMA_SCORES + 8u * RECUR_MMA_CHUNK * RECUR_MMA_CHUNK)
+#define RECUR_MMA_GRADIENT_BYTES (RECUR_MMA_LEAVES + 4u * KEY_DIM)
+
 #endif  // TESSERA_OPERATIONS_RECURRENCE_CORE_MMA_GEOMETRY_H

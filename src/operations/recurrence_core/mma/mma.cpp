@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // NVIDIA's GPUs from sm_80 on through OpenCL: chunks of 16 tokens by mma.sync, a state in
 // registers.
+#include "operations/recurrence_core/mma/mma.hpp"
+
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -18,15 +20,7 @@ namespace {
 // What a work-group may have on every GPU from sm_80 on, and on those with wgmma. OpenCL reports
 // less: its number is for local arguments.
 constexpr std::uint32_t kLocalBytes = 99 * 1024, kHopperLocalBytes = 227 * 1024;
-constexpr std::int64_t kMostDim = 256, kLeastTokens = 32;
-constexpr std::uint32_t kMostColumns = 128, kMostSpans = 64;
-
-std::vector<Tunable> tunables() {
-  return {
-#include "operations/recurrence_core/mma/mma.def"
-      {.id = 32, .name = "SPANS", .fallback = 1, .launch_only = true},
-  };
-}
+constexpr std::int64_t kMostDim = 256, kLeastTokens = 32, kMostSpans = 64;
 
 const RecurrenceProblem& call_of(const Problem& problem) { return problem.as<RecurrenceProblem>(); }
 
@@ -37,56 +31,17 @@ std::size_t key_decays(const Problem& problem) {
   return call.key_gate ? call.slots.g : kNoOperand;
 }
 
-std::vector<Define> constants(const Problem& problem, const Config& /*config*/) {
-  const std::size_t decays = key_decays(problem);
-  const bool wide = decays != kNoOperand && problem.spec(decays).dtype == DType::kF32;
-  return {{"KEY_DIM", static_cast<std::uint32_t>(call_of(problem).key_dim)},
-          {"KEY_DECAYS", decays != kNoOperand ? 1U : 0U},
-          {"WIDE_DECAYS", wide ? 1U : 0U}};
-}
-
-struct MmaGeometry {
-  bool valid = false;
-  std::uint32_t local_bytes = 0;
-};
-
-MmaGeometry geometry_of(const Problem& problem, const Config& config) {
-  using Number = std::uint32_t;
-#include "kernel/tunable_locals.inc"
-#include "operations/recurrence_core/mma/mma.def"
-  const std::vector<Define> numbers = constants(problem, config);
-  const std::uint32_t KEY_DIM = numbers[0].value, KEY_DECAYS = numbers[1].value,
-                      WIDE_DECAYS = numbers[2].value;
-  if (!(RECUR_MMA_VALID)) return {};
-  return {.valid = true, .local_bytes = RECUR_MMA_LOCAL_BYTES(true)};
-}
-
-std::int64_t columns_of(const Config& config) { return config.group().x / 2; }
-
-std::int64_t spans_of(const Config& config) {
-  return std::max<std::int64_t>(config.get("SPANS", 1), 1);
-}
-
-// Scratch of spans, in floats: their states, then factors.
+// States of spans, in floats; then there are factors.
 std::uint64_t span_states(const Problem& problem, const Config& config) {
-  const std::int64_t units = units_of(call_of(problem), columns_of(config));
-  return static_cast<std::uint64_t>(spans_of(config) * units * call_of(problem).key_dim *
-                                    columns_of(config));
-}
-
-std::uint64_t span_bytes(const Problem& problem, const Config& config) {
-  if (spans_of(config) == 1) return 0;
-  const std::int64_t units = units_of(call_of(problem), columns_of(config));
-  const auto factors =
-      static_cast<std::uint64_t>(spans_of(config) * units * (call_of(problem).key_dim + 4));
-  return 4 * (span_states(problem, config) + factors);
+  const std::int64_t units = units_of(call_of(problem), mma_columns(config));
+  return static_cast<std::uint64_t>(mma_spans(config) * units * call_of(problem).key_dim *
+                                    mma_columns(config));
 }
 
 abi::RecurArgs span_arguments(const Problem& problem, const Config& config) {
   abi::RecurArgs args = arguments_of(problem);
-  args.spans = static_cast<abi::u32>(spans_of(config));
-  args.span_factors = static_cast<abi::u32>(span_states(problem, config));
-  args.boundaries = static_cast<abi::u32>(span_bytes(problem, config) / 4);
+  add_mma_spans(problem, config, 0, args);
+  args.boundaries = static_cast<abi::u32>(mma_span_bytes(problem, config) / 4);
   return args;
 }
 
@@ -99,75 +54,31 @@ bool lies_by_chunks(const Problem& problem, std::size_t slot) {
                      [&](std::int64_t stride) { return stride % chunk == 0; });
 }
 
-Refusal rejects_call(const Problem& problem) {
-  const RecurrenceProblem& call = call_of(problem);
-  const RecurrenceSlots& slots = call.slots;
-  const auto fits = [](std::int64_t dim) { return dim % 16 == 0 && dim <= kMostDim; };
-  if (!fits(call.key_dim) || !fits(call.value_dim))
-    return "takes key and value dims that are multiples of 16, up to 256, not " +
-           std::to_string(call.key_dim) + " and " + std::to_string(call.value_dim);
-  if (problem.has(slots.gv)) return "takes no decays of value dims";
-  if (call.key_gate && problem.has(slots.gk))
-    return "takes one decay of key dims, and the call has two, g and gk";
-  for (const std::size_t slot :
-       {slots.query, slots.key, slots.value, slots.output, key_decays(problem)}) {
-    if (!lies_by_chunks(problem, slot)) return "takes rows that lie at multiples of 16 bytes";
-  }
-  return std::nullopt;
-}
-
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
-  if (Refusal no = rejects_call(problem)) return no;
-  const MmaGeometry geometry = geometry_of(problem, config);
-  if (!geometry.valid) return "has no such blocks (operations/recurrence_core/mma/geometry.h)";
-  const std::uint32_t held =
-      has(profile.features, Feature::kWgmma) ? kHopperLocalBytes : kLocalBytes;
-  if (geometry.local_bytes > held)
-    return "needs " + std::to_string(geometry.local_bytes) +
-           " bytes of work-group memory, and has " + std::to_string(held);
-  if (spans_of(config) > 1 && call_of(problem).in_place)
+  if (Refusal no = rejects_mma_call(problem)) return no;
+  if (Refusal no = rejects_mma_blocks(problem, config, profile, true)) return no;
+  if (mma_spans(config) > 1 && call_of(problem).in_place)
     return "takes sequences in spans where no state is changed in place, for all spans may read "
            "what the last one would write";
-  if (span_bytes(problem, config) >= std::uint64_t{1} << 33)
+  if (mma_span_bytes(problem, config) >= std::uint64_t{1} << 33)
     return "counts scratch memory to 2^33 bytes, and the call takes more";
   return rejects_recurrence(problem, profile);
 }
 
-// A block of tokens, and how many work-groups each compute unit gets.
-struct Cut {
-  std::uint32_t columns, tokens, stages, busy;
-};
-
-Config make_config(const Problem& problem, const DeviceProfile& profile, const Cut& cut) {
-  const RecurrenceProblem& call = call_of(problem);
-  const auto columns =
-      static_cast<std::uint32_t>(std::min<std::int64_t>(cut.columns, call.value_dim));
-  Config config{{"WG_X", 2 * columns}, {"TOKENS", cut.tokens}, {"STAGES", cut.stages}};
-  const std::int64_t units = std::max<std::int64_t>(units_of(call, columns), 1);
-  const std::int64_t wanted = std::int64_t{cut.busy} * kernel::compute_units_of(profile) / units;
-  // Spans of eight blocks and more.
-  const std::int64_t most = call.tokens /
-                            std::max<std::int64_t>(call.packed ? call.sequences : 1, 1) /
-                            (std::int64_t{8} * cut.tokens);
-  const std::int64_t spans = call.in_place ? 1 : std::min({wanted, most, std::int64_t{kMostSpans}});
-  config.set("SPANS", static_cast<std::uint32_t>(std::max<std::int64_t>(spans, 1)));
-  return config;
-}
-
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
-  constexpr std::array<Cut, 10> kCuts{{{128, 64, 2, 1},
-                                       {128, 32, 2, 2},
-                                       {128, 32, 2, 1},
-                                       {64, 64, 2, 2},
-                                       {64, 32, 2, 2},
-                                       {128, 32, 1, 2},
-                                       {128, 16, 2, 2},
-                                       {64, 16, 2, 2},
-                                       {64, 16, 1, 2},
-                                       {16, 16, 1, 2}}};
+  constexpr std::array<MmaCut, 10> kCuts{{{128, 64, 2, 1},
+                                          {128, 32, 2, 2},
+                                          {128, 32, 2, 1},
+                                          {64, 64, 2, 2},
+                                          {64, 32, 2, 2},
+                                          {128, 32, 1, 2},
+                                          {128, 16, 2, 2},
+                                          {64, 16, 2, 2},
+                                          {64, 16, 1, 2},
+                                          {16, 16, 1, 2}}};
   std::vector<Config> list;
-  for (const Cut& cut : kCuts) {
-    Config config = make_config(problem, profile, cut);
+  for (const MmaCut& cut : kCuts) {
+    Config config = mma_config(problem, profile, cut);
     if (!rejects(problem, config, profile) && std::ranges::count(list, config) == 0)
       list.push_back(std::move(config));
   }
@@ -185,11 +96,11 @@ Pass chunks_pass(const RecurrenceSlots& slots, bool outputs) {
     axes.push_back({"RECUR_OUTPUTS", outputs ? 1U : 0U});
     return axes;
   };
-  pass.constants = constants;
+  pass.constants = mma_constants;
   pass.groups = [outputs](const Problem& problem, const Config& config) {
-    const std::int64_t spans = spans_of(config) - (outputs ? 0 : 1);
+    const std::int64_t spans = mma_spans(config) - (outputs ? 0 : 1);
     if (spans == 0) return Dim3{0, 0, 0};  // nobody asks what the last one makes
-    return groups_of(spans * units_of(call_of(problem), columns_of(config)));
+    return groups_of(spans * units_of(call_of(problem), mma_columns(config)));
   };
   pass.args = [](const Problem& problem, const Config& config) {
     return argument_bytes(span_arguments(problem, config));
@@ -197,18 +108,111 @@ Pass chunks_pass(const RecurrenceSlots& slots, bool outputs) {
   return pass;
 }
 
-bool prefers_mma(const Problem& problem, const DeviceProfile& profile) {
-  const RecurrenceProblem& call = call_of(problem);
-  const std::int64_t sequences = std::max<std::int64_t>(call.packed ? call.sequences : 1, 1);
-  return has(profile.features, Feature::kMmaSync) && problem.dtype != DType::kF32 &&
-         call.tokens / sequences >= kLeastTokens && !rejects_call(problem) &&
-         !space(problem, profile).empty();
-}
-
 }  // namespace
 
+std::vector<Tunable> mma_tunables() {
+  return {
+#include "operations/recurrence_core/mma/mma.def"
+      {.id = 32, .name = "SPANS", .fallback = 1, .launch_only = true},
+  };
+}
+
+std::vector<Define> mma_constants(const Problem& problem, const Config& /*config*/) {
+  const std::size_t decays = key_decays(problem);
+  const bool wide = decays != kNoOperand && problem.spec(decays).dtype == DType::kF32;
+  return {{"KEY_DIM", static_cast<std::uint32_t>(call_of(problem).key_dim)},
+          {"KEY_DECAYS", decays != kNoOperand ? 1U : 0U},
+          {"WIDE_DECAYS", wide ? 1U : 0U}};
+}
+
+std::int64_t mma_columns(const Config& config) { return config.group().x / 2; }
+
+std::int64_t mma_spans(const Config& config) {
+  return std::max<std::int64_t>(config.get("SPANS", 1), 1);
+}
+
+std::uint32_t mma_held_bytes(const DeviceProfile& profile) {
+  return has(profile.features, Feature::kWgmma) ? kHopperLocalBytes : kLocalBytes;
+}
+
+std::uint32_t mma_local_bytes(const Problem& problem, const Config& config, bool outputs) {
+  using Number = std::uint32_t;
+#include "kernel/tunable_locals.inc"
+#include "operations/recurrence_core/mma/mma.def"
+  const std::vector<Define> numbers = mma_constants(problem, config);
+  const std::uint32_t KEY_DIM = numbers[0].value, KEY_DECAYS = numbers[1].value,
+                      WIDE_DECAYS = numbers[2].value;
+  return RECUR_MMA_VALID ? RECUR_MMA_LOCAL_BYTES(outputs) : 0;
+}
+
+std::uint64_t mma_span_bytes(const Problem& problem, const Config& config) {
+  if (mma_spans(config) == 1) return 0;
+  const std::int64_t units = units_of(call_of(problem), mma_columns(config));
+  const auto factors =
+      static_cast<std::uint64_t>(mma_spans(config) * units * (call_of(problem).key_dim + 4));
+  return 4 * (span_states(problem, config) + factors);
+}
+
+void add_mma_spans(const Problem& problem, const Config& config, std::uint64_t begin,
+                   abi::RecurArgs& args) {
+  args.spans = static_cast<abi::u32>(mma_spans(config));
+  args.span_states = static_cast<abi::u32>(begin);
+  args.span_factors = static_cast<abi::u32>(begin + span_states(problem, config));
+}
+
+Refusal rejects_mma_blocks(const Problem& problem, const Config& config,
+                           const DeviceProfile& profile, bool outputs) {
+  const std::uint32_t bytes = mma_local_bytes(problem, config, outputs);
+  if (bytes == 0) return "has no such blocks (operations/recurrence_core/mma/geometry.h)";
+  if (bytes > mma_held_bytes(profile))
+    return "needs " + std::to_string(bytes) + " bytes of work-group memory, and has " +
+           std::to_string(mma_held_bytes(profile));
+  return std::nullopt;
+}
+
+Refusal rejects_mma_call(const Problem& problem) {
+  const RecurrenceProblem& call = call_of(problem);
+  const RecurrenceSlots& slots = call.slots;
+  const auto fits = [](std::int64_t dim) { return dim % 16 == 0 && dim <= kMostDim; };
+  if (!fits(call.key_dim) || !fits(call.value_dim))
+    return "takes key and value dims that are multiples of 16, up to 256, not " +
+           std::to_string(call.key_dim) + " and " + std::to_string(call.value_dim);
+  if (problem.has(slots.gv)) return "takes no decays of value dims";
+  if (call.key_gate && problem.has(slots.gk))
+    return "takes one decay of key dims, and the call has two, g and gk";
+  for (const std::size_t slot : {slots.query, slots.key, slots.value, slots.output,
+                                 slots.grad_output, slots.grad_value, key_decays(problem)}) {
+    if (!lies_by_chunks(problem, slot)) return "takes rows that lie at multiples of 16 bytes";
+  }
+  return std::nullopt;
+}
+
+Config mma_config(const Problem& problem, const DeviceProfile& profile, const MmaCut& cut) {
+  const RecurrenceProblem& call = call_of(problem);
+  const auto columns =
+      static_cast<std::uint32_t>(std::min<std::int64_t>(cut.columns, call.value_dim));
+  Config config{{"WG_X", 2 * columns}, {"TOKENS", cut.tokens}, {"STAGES", cut.stages}};
+  const std::int64_t units = std::max<std::int64_t>(units_of(call, columns), 1);
+  const std::int64_t wanted = std::int64_t{cut.busy} * kernel::compute_units_of(profile) / units;
+  // Spans of eight blocks and more.
+  const std::int64_t most = call.tokens /
+                            std::max<std::int64_t>(call.packed ? call.sequences : 1, 1) /
+                            (std::int64_t{8} * cut.tokens);
+  const std::int64_t spans = call.in_place ? 1 : std::min({wanted, most, std::int64_t{kMostSpans}});
+  config.set("SPANS", static_cast<std::uint32_t>(std::max<std::int64_t>(spans, 1)));
+  return config;
+}
+
+bool has_mma_tokens(const Problem& problem, const DeviceProfile& profile) {
+  const RecurrenceProblem& call = call_of(problem);
+  const std::int64_t sequences = std::max<std::int64_t>(call.packed ? call.sequences : 1, 1);
+  return has(profile.features, Feature::kMmaSync) && call.tokens / sequences >= kLeastTokens &&
+         !rejects_mma_call(problem);
+}
+
 std::optional<Way> mma_way(const RecurrenceSlots& slots) {
-  if (slots.backward() || slots.delta()) return std::nullopt;
+  if (slots.delta()) return std::nullopt;
+  if (slots.backward()) return mma_backward_way(slots);
   Variant variant;
   variant.name = "mma";
   variant.idea = "chunks of 16 tokens by mma.sync, a state in the registers of a work-group";
@@ -216,20 +220,25 @@ std::optional<Way> mma_way(const RecurrenceSlots& slots) {
                    .features = Feature::kNvidiaPtx | Feature::kMmaSync};
   variant.dtypes = {DType::kF16, DType::kBF16};
   variant.rounds_factors = true;
-  variant.tunables = tunables();
+  variant.tunables = mma_tunables();
   variant.space = space;
   variant.rejects = rejects;
-  variant.passes = {boundaries_pass(slots, span_bytes), chunks_pass(slots, false),
+  variant.passes = {boundaries_pass(slots, mma_span_bytes), chunks_pass(slots, false),
                     chunks_pass(slots, true)};
   variant.scratch_bytes = [](const Problem& problem, const Config& config) {
-    return span_bytes(problem, config) + boundaries_bytes(problem);
+    return mma_span_bytes(problem, config) + boundaries_bytes(problem);
   };
-  return Way{.variant = std::move(variant),
-             .rule = {.why = "matrix instructions, for chunks of tokens",
-                      .when = prefers_mma,
-                      .config = [](const Problem& problem, const DeviceProfile& profile) {
-                        return space(problem, profile).front();
-                      }}};
+  return Way{
+      .variant = std::move(variant),
+      .rule = {
+          .why = "matrix instructions, for chunks of tokens",
+          .when =
+              [](const Problem& problem, const DeviceProfile& profile) {
+                return problem.dtype != DType::kF32 && has_mma_tokens(problem, profile) &&
+                       !space(problem, profile).empty();
+              },
+          .config = [](const Problem& problem,
+                       const DeviceProfile& profile) { return space(problem, profile).front(); }}};
 }
 
 }  // namespace tessera::operations::recurrence
