@@ -43,7 +43,8 @@ const std::map<std::pair<std::string, Backend>, std::size_t>& larger_budgets() {
       // losses are wanted are compiled in.
       {{"moe", Backend::kOpenCL}, 38},
       {{"moe", Backend::kVulkan}, 33},
-      // Four operations; the format of weights, rows and types of input are compiled in. Few rows of
+      // Four operations; the format of weights, rows and types of input are compiled in. Few rows
+      // of
       // plain layouts have a kernel of their own.
       {{"quantised", Backend::kVulkan}, 24},
   };

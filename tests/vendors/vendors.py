@@ -76,12 +76,16 @@ def vulkan_lines(program, target, options, sampled):
 
 
 def quickest(first, compile_again):
-    """What took too long once more, between two looks at how slow this machine is just now; the lesser seconds count."""
-    if first.get('seconds', 0) <= rules.LONGEST_SECONDS:
-        return first
-    again, slow = yardstick.timed_beside(compile_again)
-    again = {**again, 'seconds': round(again['seconds'] / slow, 2)} if 'seconds' in again else again
-    return min(first, again, key=lambda result: result.get('seconds', 0))
+    """What took too long is compiled again, up to twice, between two looks at how slow this machine is just now; the least
+    seconds count."""
+    result = first
+    for _ in range(2):
+        if result.get('seconds', 0) <= rules.LONGEST_SECONDS:
+            break
+        again, slow = yardstick.timed_beside(compile_again)
+        again = {**again, 'seconds': round(again['seconds'] / slow, 2)} if 'seconds' in again else again
+        result = min(result, again, key=lambda one: one.get('seconds', 0))
+    return result
 
 
 def compiler_of(target):
