@@ -144,7 +144,10 @@ KERNEL void recurrence_mma_gradients(
   const uint levels = tile + RECUR_MMA_LEVEL_START(1u), weights = tile + RECUR_MMA_WEIGHTS(1u);
   local float* factors = (local float*)(memory + RECUR_MMA_FACTORS(1u));
   local float* log_decays = (local float*)(memory + RECUR_MMA_NUMBERS(1u));
-  local float *factor = log_decays + 2 * TOKENS, *since = factor + TOKENS, *until = since + TOKENS;
+  local float* factor = log_decays + 2 * TOKENS;
+#if !KEY_DECAYS
+  local float *since = factor + TOKENS, *until = since + TOKENS;
+#endif
   volatile local int* flags = (volatile local int*)(memory + RECUR_MMA_FLAGS(1u));
   const uint doutput = tile + RECUR_MMA_DOUTPUT, state = tile + RECUR_MMA_STATE, dstate = tile + RECUR_MMA_DSTATE;
   local float* products = (local float*)(memory + RECUR_MMA_STATE);
@@ -179,7 +182,7 @@ KERNEL void recurrence_mma_gradients(
   }
   // The last sequence that begins before or with the chunk.
   uint sequence = 0;
-  for (uint step = 1u << 31 - clz(max(sequences, 1u)); step > 0; step /= 2) {
+  for (uint step = 1u << (31 - clz(max(sequences, 1u))); step > 0; step /= 2) {
     const uint other = sequence + step;
     if (other < sequences && RECUR_MMA_FIRST_CHUNK(BEGIN_OF(other), other) <= slot) sequence = other;
   }
