@@ -37,6 +37,8 @@ const std::map<std::pair<std::string, Backend>, std::size_t>& larger_budgets() {
       // processors take gradients by chunks.
       {{"recurrence", Backend::kOpenCL}, 31},
       {{"recurrence", Backend::kVulkan}, 26},
+      // Six operations; tables of few tokens are looked up in one launch, too.
+      {{"kv_cache", Backend::kVulkan}, 17},
       // Six operations of three kinds of cells, which are compiled in.
       {{"cells", Backend::kVulkan}, 17},
       // Seven operations of seventeen small kernels; alignment, rows that are whole words and which
