@@ -20,7 +20,7 @@ endif()
 # `labels` is a list.
 function(tessera_add_test name labels)
   add_test(NAME ${name} COMMAND ${ARGN})
-  set_tests_properties(${name} PROPERTIES LABELS "${labels}" ENVIRONMENT "${TESSERA_TEST_ENVIRONMENT}" TIMEOUT 900)
+  set_tests_properties(${name} PROPERTIES LABELS "${labels}" ENVIRONMENT "${TESSERA_TEST_ENVIRONMENT}" TIMEOUT 1800)
 endfunction()
 
 file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/*_test.cpp")
