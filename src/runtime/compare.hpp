@@ -16,8 +16,7 @@ struct Verdict {
 };
 
 // Error over bound of one element; infinite for anything that is not a number close to the wanted
-// one. NaN is right where NaN is wanted, and nowhere else; the other infinity is where a bound
-// is infinite, too.
+// one. NaN is right where NaN is wanted, and nowhere else.
 double error_over_bound(double got, double wanted, double bound);
 
 // Root mean square of the errors of an expectation's finite values, over its bound; infinite where

@@ -101,7 +101,6 @@ TEST_F(CompareTest, InfinityIsRightWhereItIsWanted) {
   for (const double bad : {kInfinity, kNan, 0.0, -3e38})
     EXPECT_EQ(error_over_bound(bad, -kInfinity, 0), kInfinity) << bad;
   EXPECT_EQ(error_over_bound(-3e38, -kInfinity, kInfinity), kInfinity);
-  EXPECT_EQ(error_over_bound(kInfinity, -kInfinity, kInfinity), 0);  // rounding turned a factor
 }
 
 TEST_F(CompareTest, NanIsRightWhereItIsWanted) {

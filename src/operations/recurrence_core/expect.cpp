@@ -65,6 +65,9 @@ class Gathered {
                    std::int64_t count) {
     std::copy_n(from.values.begin() + first, count, to.values.begin() + place);
     std::copy_n(from.bounds.begin() + first, count, to.bounds.begin() + place);
+    if (from.unbounded.empty()) return;
+    to.unbounded.resize(to.values.size());
+    std::copy_n(from.unbounded.begin() + first, count, to.unbounded.begin() + place);
   }
 
   const RecurrenceProblem& call_;
@@ -99,6 +102,23 @@ Gathered gather(const Problem& problem, std::span<HostTensor> tensors, bool roun
     gathered.state(slots.grad_initial_state, unit, result.state);
   }
   return gathered;
+}
+
+// Without the elements that have no bound.
+Expectation bounded_of(std::size_t slot, Bounded all) {
+  Expectation expected{.slot = slot};
+  if (std::find(all.unbounded.begin(), all.unbounded.end(), true) == all.unbounded.end()) {
+    expected.values = std::move(all.values);
+    expected.bounds = std::move(all.bounds);
+    return expected;
+  }
+  for (std::size_t i = 0; i < all.values.size(); ++i) {
+    if (all.unbounded[i]) continue;
+    expected.elements.push_back(i);
+    expected.values.push_back(all.values[i]);
+    expected.bounds.push_back(all.bounds[i]);
+  }
+  return expected;
 }
 
 void round_bounds(const Problem& problem, Expectation& expected) {
@@ -167,8 +187,7 @@ std::vector<Expectation> expect_recurrence(const Problem& problem, std::span<Hos
     return expect_columns(problem, tensors, rounds, max_flops);
   std::vector<Expectation> expected;
   gather(problem, tensors, rounds).each([&](std::size_t slot, Bounded& all) {
-    expected.push_back(
-        {.slot = slot, .values = std::move(all.values), .bounds = std::move(all.bounds)});
+    expected.push_back(bounded_of(slot, std::move(all)));
     round_bounds(problem, expected.back());
   });
   return expected;

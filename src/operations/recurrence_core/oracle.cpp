@@ -261,6 +261,8 @@ RecurrenceOracle::Backward RecurrenceOracle::backward(const Unit& unit) const {
   for (Bounded* to : {&result.query, &result.key, &result.gk}) resize(*to, keys);
   for (Bounded* to : {&result.value, &result.gv}) resize(*to, columns);
   resize(result.gate, 1);
+  for (Bounded* to : {&result.gk, &result.gv, &result.gate})
+    to->unbounded.resize(to->values.size());
   const auto add = [](Bounded& to, std::size_t at, double value, double bound) {
     to.values[at] += value;
     to.bounds[at] += bound;
@@ -332,6 +334,13 @@ RecurrenceOracle::Backward RecurrenceOracle::backward(const Unit& unit) const {
           add(result.gk, place * keys + k, slope, bound);
           add(result.gv, place * columns + v, slope, bound);
           add(result.gate, place, slope, bound);
+          const double gradient_error =
+              gradient.error[at] + rounded * gradient_size + lost_gradient;
+          if (factor_unit_ > 0 && std::isinf(old.h[at]) && std::fabs(dh) <= gradient_error) {
+            result.gk.unbounded[place * keys + k] = true;
+            result.gv.unbounded[place * columns + v] = true;
+            result.gate.unbounded[place] = true;
+          }
           result.gamma += slope;
           result.gamma_bound +=
               bound + sum_error(static_cast<double>(call_.tokens)) * factor.value * terms;

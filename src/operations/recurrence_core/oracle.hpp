@@ -13,6 +13,9 @@ namespace tessera::operations::recurrence {
 
 struct Bounded {
   std::vector<double> values, bounds;
+  // Not empty: elements without a bound, because rounding may turn what an infinity is multiplied
+  // by to the other side of 0.
+  std::vector<bool> unbounded{};
 };
 
 // One sequence in one head; everything is computed for each on its own.
