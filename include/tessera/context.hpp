@@ -114,6 +114,10 @@ class TESSERA_API Context {
 
   Stream create_stream() const;
   void synchronize() const;  // the default stream
+  // Outputs that are let go leave their memory to later ones of their stream and size: at most a
+  // 64th of the device's, and 1 GiB. Frees what waits so, and returns the bytes. Not needed where a
+  // later allocation fails: it frees them, too.
+  std::uint64_t release_memory() const;
 
   // The calling thread's last call on this context; InvalidArgument where there was none.
   Execution last_execution() const;

@@ -3,6 +3,7 @@
 // layer names a vendor API.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -27,6 +28,13 @@ class Buffer {
   std::uint64_t owner() const { return owner_; }
   void set_owner(std::uint64_t owner) { owner_ = owner; }
 
+  // Notes whose commands use it, so that `used_only_by` is false once two have.
+  void used_by(const void* stream) {
+    const void* nobody = nullptr;
+    if (!user_.compare_exchange_strong(nobody, stream) && nobody != stream) user_ = this;
+  }
+  bool used_only_by(const void* stream) const { return user_ == stream; }
+
   // Two buffers of the application may hold the same bytes: those of one storage that overlap,
   // counted from their origins.
   const void* storage() const { return shared_.storage != nullptr ? shared_.storage : this; }
@@ -47,6 +55,7 @@ class Buffer {
  private:
   std::uint64_t size_;
   std::uint64_t owner_ = 0;
+  std::atomic<const void*> user_{nullptr};
   Shared shared_;
 };
 using BufferPtr = std::shared_ptr<Buffer>;

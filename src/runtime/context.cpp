@@ -180,6 +180,9 @@ Stream Context::create_stream() const try {
   rethrow_as_error();
 }
 
+std::uint64_t Context::release_memory() const try { return state_of(*this).trim(); } catch (...) {
+  rethrow_as_error();
+}
 void Context::synchronize() const try {
   state_of(*this).default_stream()->synchronize();
 } catch (...) {

@@ -28,6 +28,9 @@ constexpr std::size_t kMaxPlans = 4096;
 // Words for a stream's errors: thousands of calls between two waits. One more looks, and waits.
 constexpr std::uint64_t kErrorBytes = 64 << 10;
 
+// Of outputs that nobody holds any more: at most this, and a share of the device's memory.
+constexpr std::uint64_t kMostIdleBytes = 1ULL << 30, kIdleShare = 64;
+
 // Opening tries what probing only expects of a device.
 device::DevicePtr open_as(const device::Found& found, DeviceProfile& profile) {
   device::DevicePtr device = found.open();
@@ -130,6 +133,9 @@ std::shared_ptr<const std::uint64_t> next_number() {
 void StreamState::launch(const Plan& plan, std::span<const device::BufferPtr> buffers,
                          ErrorWords* errors) {
   const std::lock_guard lock(mutex_);
+  for (const device::BufferPtr& buffer : buffers) {
+    if (buffer != nullptr) buffer->used_by(this);
+  }
   Memory memory{.operands = buffers,
                 .scratch = scratch_.reserve(plan, buffers, [&](std::uint64_t bytes) {
                   return device_->create_buffer(bytes);
@@ -198,6 +204,8 @@ ContextState::ContextState(const device::Found& found, std::optional<device::Rou
       profile_(found.profile),
       device_(open_as(found, profile_)),
       fingerprint_(selection::fingerprint(profile_)),
+      pool_(std::make_shared<BufferPool>(
+          std::min(kMostIdleBytes, profile_.global_memory / kIdleShare))),
       default_policy_{.autotune = options.use_environment && environment().autotune},
       default_precision_(options.precision.value_or(
           options.use_environment ? environment().precision : Precision::kDefault)),
@@ -221,13 +229,28 @@ ContextState::ContextState(const device::Found& found, std::optional<device::Rou
 }
 
 device::BufferPtr ContextState::create_buffer(std::uint64_t bytes) {
-  device::BufferPtr buffer = device_->create_buffer(bytes);
+  device::BufferPtr buffer;
+  try {
+    buffer = device_->create_buffer(bytes);
+  } catch (const OutOfDeviceMemory&) {
+    if (trim() == 0) throw;
+    buffer = device_->create_buffer(bytes);
+  }
   buffer->set_owner(number());
   return buffer;
 }
 
 Tensor ContextState::create_tensor(const TensorSpec& spec) {
   return {spec, create_buffer(byte_range(spec, {}).end)};
+}
+
+Tensor ContextState::create_output(const TensorSpec& spec, const StreamState& stream) {
+  // What is only recorded may run whenever the application wants.
+  if (stream.only_records()) return create_tensor(spec);
+  const std::uint64_t bytes = byte_range(spec, {}).end;
+  device::BufferPtr buffer = pool_->take(&stream, bytes);
+  if (buffer == nullptr) buffer = pool_->lend(&stream, create_buffer(bytes));
+  return {spec, std::move(buffer)};
 }
 
 // Opens persistent_ and returns the program store, or one that forgets.

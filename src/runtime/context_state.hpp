@@ -16,6 +16,7 @@
 
 #include "device/device.hpp"
 #include "device/platforms.hpp"
+#include "runtime/buffer_pool.hpp"
 #include "runtime/dispatch_limit.hpp"
 #include "runtime/error_words.hpp"
 #include "runtime/plan.hpp"
@@ -34,11 +35,15 @@ class StreamState {
  public:
   // `context`: the number of the one that it belongs to, which it may outlive.
   StreamState(device::DevicePtr device, std::uint64_t context, std::shared_ptr<DispatchLimit> limit,
-              std::unique_ptr<device::Stream> stream)
+              std::shared_ptr<BufferPool> pool, std::unique_ptr<device::Stream> stream)
       : device_(std::move(device)),
         context_(context),
         limit_(std::move(limit)),
+        pool_(std::move(pool)),
         stream_(std::move(stream)) {}
+  ~StreamState() { pool_->clear(this); }
+  StreamState(const StreamState&) = delete;
+  StreamState& operator=(const StreamState&) = delete;
 
   std::uint64_t context() const { return context_; }
 
@@ -67,6 +72,7 @@ class StreamState {
   device::DevicePtr device_;
   std::uint64_t context_;
   std::shared_ptr<DispatchLimit> limit_;
+  std::shared_ptr<BufferPool> pool_;
   std::mutex mutex_;
   std::unique_ptr<device::Stream> stream_;
   bool only_records_ = false;
@@ -111,7 +117,7 @@ class ContextState {
   const std::shared_ptr<StreamState>& default_stream() const { return default_stream_; }
   std::shared_ptr<StreamState> create_stream() const { return adopt(device_->create_stream()); }
   std::shared_ptr<StreamState> adopt(std::unique_ptr<device::Stream> stream) const {
-    return std::make_shared<StreamState>(device_, number(), limit_, std::move(stream));
+    return std::make_shared<StreamState>(device_, number(), limit_, pool_, std::move(stream));
   }
   ProgramCache& programs() { return programs_; }
 
@@ -120,6 +126,10 @@ class ContextState {
     return WorkMemory([this](std::uint64_t bytes) { return create_buffer(bytes); });
   }
   Tensor create_tensor(const TensorSpec& spec);
+  // What a call of the stream writes; from memory that an earlier output left, if there is some.
+  Tensor create_output(const TensorSpec& spec, const StreamState& stream);
+  // Frees what waits for outputs, and returns the bytes.
+  std::uint64_t trim() { return pool_->clear(); }
 
   // The plan for a call; from the plan cache when the same call was made before under the same
   // rules. `operands` by slot, null = absent.
@@ -168,6 +178,7 @@ class ContextState {
   device::DevicePtr device_;
   std::string fingerprint_;
   std::shared_ptr<DispatchLimit> limit_ = std::make_shared<DispatchLimit>();
+  std::shared_ptr<BufferPool> pool_;
   Policy default_policy_;
   Precision default_precision_;
   std::string why_no_cache_;

@@ -174,7 +174,7 @@ Tensors Executor::run(std::string_view operation_name, const Tensors& inputs, Op
   for (std::size_t slot = 0; slot < operation.operands.size(); ++slot) {
     if (!is_written(operation.operands[slot].role) || !problem.has(slot)) continue;
     if (!bound.buffers[slot])
-      bound.buffers[slot] = context.create_tensor(problem.spec(slot)).buffer();
+      bound.buffers[slot] = context.create_output(problem.spec(slot), *stream_).buffer();
     outputs.emplace(operation.operands[slot].name, Tensor(problem.spec(slot), bound.buffers[slot]));
   }
   stream_->launch(*plan, bound.buffers, errors_.get());

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/buffer_pool.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace tessera::runtime {
+
+device::BufferPtr BufferPool::take(const void* stream, std::uint64_t bytes) {
+  device::BufferPtr buffer;
+  {
+    const std::lock_guard lock(mutex_);
+    // The last one is the likeliest to be in a cache.
+    const auto found = std::ranges::find_if(waiting_.rbegin(), waiting_.rend(), [&](const auto& w) {
+      return w.stream == stream && w.buffer->size() == bytes;
+    });
+    if (found == waiting_.rend()) return nullptr;
+    buffer = std::move(found->buffer);
+    waiting_.erase(std::next(found).base());
+    bytes_ -= bytes;
+  }
+  return lend(stream, std::move(buffer));
+}
+
+device::BufferPtr BufferPool::lend(const void* stream, device::BufferPtr buffer) {
+  buffer->used_by(stream);
+  device::Buffer* const plain = buffer.get();
+  return {plain, [pool = weak_from_this(), stream, held = std::move(buffer)](auto*) mutable {
+            device::BufferPtr let_go = std::move(held);
+            if (const std::shared_ptr<BufferPool> home = pool.lock())
+              home->give_back(stream, std::move(let_go));
+          }};
+}
+
+void BufferPool::give_back(const void* stream, device::BufferPtr buffer) noexcept {
+  if (!buffer->used_only_by(stream) || buffer->size() > most_bytes_) return;
+  std::vector<device::BufferPtr> freed;  // behind the lock
+  try {
+    const std::lock_guard lock(mutex_);
+    const std::uint64_t size = buffer->size();
+    waiting_.push_back({stream, std::move(buffer)});
+    bytes_ += size;
+    while (bytes_ > most_bytes_) {
+      freed.push_back(std::move(waiting_.front().buffer));
+      bytes_ -= freed.back()->size();
+      waiting_.pop_front();
+    }
+  } catch (const std::bad_alloc&) {  // then it is freed
+  }
+}
+
+std::uint64_t BufferPool::clear(const void* stream) {
+  std::deque<Waiting> freed;
+  std::uint64_t bytes = 0;
+  const std::lock_guard lock(mutex_);
+  if (stream == nullptr) {
+    freed.swap(waiting_);
+  } else {
+    const auto kept = std::stable_partition(waiting_.begin(), waiting_.end(),
+                                            [&](const auto& w) { return w.stream != stream; });
+    freed.assign(std::move_iterator(kept), std::move_iterator(waiting_.end()));
+    waiting_.erase(kept, waiting_.end());
+  }
+  for (const Waiting& each : freed) bytes += each.buffer->size();
+  bytes_ -= bytes;
+  return bytes;
+}
+
+std::uint64_t BufferPool::bytes() const {
+  const std::lock_guard lock(mutex_);
+  return bytes_;
+}
+
+}  // namespace tessera::runtime
