@@ -31,6 +31,10 @@ std::uint32_t compute_units_of(const DeviceProfile& profile) {
   return counts_units ? std::max(profile.compute_units / kUnitsOfACore, 1U) : profile.compute_units;
 }
 
+std::uint32_t nvidia_local_bytes(const DeviceProfile& profile) {
+  return has(profile.features, Feature::kWgmma) ? kHopperLocalBytes : kAmpereLocalBytes;
+}
+
 Core core_of(const DeviceProfile& profile) {
   constexpr std::uint64_t kKiB = 1024;
   // A compute unit; RDNA has half as many SIMDs of twice as many registers.

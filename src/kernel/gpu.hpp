@@ -25,6 +25,11 @@ struct Core {
 };
 Core core_of(const DeviceProfile& profile);
 
+// Memory that a work-group may have on NVIDIA's GPUs from sm_80 on, and on those with wgmma. OpenCL
+// reports less: its number is for local arguments.
+inline constexpr std::uint32_t kAmpereLocalBytes = 99 * 1024, kHopperLocalBytes = 227 * 1024;
+std::uint32_t nvidia_local_bytes(const DeviceProfile& profile);
+
 // What a work-group may take before it runs alone on its core, or spills.
 struct GroupBudget {
   std::uint32_t registers = 0;    // of an item, of 32 bits: beyond, too few groups share a core

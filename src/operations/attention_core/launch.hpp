@@ -152,8 +152,4 @@ Refusal rejects_long_offsets(const Problem& problem, const DeviceProfile& profil
 // Of kernels that multiply rows and pages by their stride in bytes, 32 bits by 32 bits.
 Refusal rejects_far_keys(const Problem& problem);
 
-// What a work-group of a device with Feature::kWgmma may have. OpenCL reports less: its number is
-// for local arguments.
-inline constexpr std::uint32_t kHopperLocalBytes = 227 * 1024;
-
 }  // namespace tessera::operations::attention

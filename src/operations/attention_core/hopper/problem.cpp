@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "kernel/gpu.hpp"
+
 namespace tessera::operations::attention {
 
 void set_groups(std::vector<Config>& configs, const DeviceProfile& profile) {
@@ -41,9 +43,9 @@ Refusal rejects_layout(const Problem& problem, std::initializer_list<std::size_t
 }
 
 Refusal rejects_local_bytes(std::uint32_t bytes) {
-  if (bytes <= kHopperLocalBytes) return std::nullopt;
+  if (bytes <= kernel::kHopperLocalBytes) return std::nullopt;
   return "needs " + std::to_string(bytes) + " bytes of work-group memory, and Hopper has " +
-         std::to_string(kHopperLocalBytes);
+         std::to_string(kernel::kHopperLocalBytes);
 }
 
 Refusal rejects_policies(const Problem& problem) {

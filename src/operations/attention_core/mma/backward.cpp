@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "kernel/gpu.hpp"
 #include "kernel/tunable_list.hpp"
 #include "operations/attention_core/mma/backward_form.hpp"
 #include "operations/attention_core/mma/clean_cuts.hpp"
@@ -69,7 +70,7 @@ Variant mma_backward_variant(const AttentionSlots& slots) {
       slots, {.name = "mma",
               .kernels = "backward",
               .geometry = geometry_of,
-              .most_local_bytes = [](const DeviceProfile&) { return ATTN_MMA_MOST_LOCAL_BYTES; }});
+              .most_local_bytes = [](const DeviceProfile&) { return kernel::kAmpereLocalBytes; }});
   variant.idea =
       "mma.sync; dk and dv by a group per tile of keys, dq by one per tile of queries, no atomics";
   variant.tunables = tunables();

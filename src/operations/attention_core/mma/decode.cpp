@@ -118,9 +118,9 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
     return "reads " + std::to_string(geometry.part) +
            " elements at once, of which some dim, offset or stride is no multiple";
   }
-  if (geometry.local_bytes > ATTN_MMA_MOST_LOCAL_BYTES) {
+  if (geometry.local_bytes > kernel::kAmpereLocalBytes) {
     return "needs " + std::to_string(geometry.local_bytes) + " bytes of work-group memory, and " +
-           std::to_string(ATTN_MMA_MOST_LOCAL_BYTES) + " are everywhere";
+           std::to_string(kernel::kAmpereLocalBytes) + " are everywhere";
   }
   if (const Refusal no = rejects_far_keys(problem)) return no;
   if (const Refusal no = rejects_splits(problem, config)) return no;
@@ -188,7 +188,7 @@ bool takes_few_rows(const Problem& problem) {
   const AttentionProblem& call = call_of(problem);
   if (!call.packed || !call.is_paged() || (call.features & POLICY_PAIRS) != 0) return false;
   const FewRowsGeometry geometry = geometry_of(problem, few_rows_config());
-  return geometry.valid && geometry.local_bytes <= ATTN_MMA_MOST_LOCAL_BYTES &&
+  return geometry.valid && geometry.local_bytes <= kernel::kAmpereLocalBytes &&
          is_aligned(problem, geometry.part) && !rejects_far_keys(problem);
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "kernel/gpu.hpp"
 #include "kernel/tunable_list.hpp"
 #include "operations/attention_core/launch.hpp"
 #include "operations/attention_core/mma/clean_cuts.hpp"
@@ -77,9 +78,9 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
     return "needs " + std::to_string(geometry.registers) + " registers for matrices, and has " +
            std::to_string(ATTN_MMA_MOST_REGISTERS);
   }
-  if (geometry.local_bytes > ATTN_MMA_MOST_LOCAL_BYTES) {
+  if (geometry.local_bytes > kernel::kAmpereLocalBytes) {
     return "needs " + std::to_string(geometry.local_bytes) + " bytes of work-group memory, and " +
-           std::to_string(ATTN_MMA_MOST_LOCAL_BYTES) + " are everywhere";
+           std::to_string(kernel::kAmpereLocalBytes) + " are everywhere";
   }
   if (const Refusal no = rejects_splits(problem, config)) return no;
   return rejects_long_offsets(problem, profile, scratch_of(problem, tiling(problem, config)).end);

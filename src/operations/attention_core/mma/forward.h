@@ -30,10 +30,6 @@
 #define ATTN_MMA_LOCAL_BYTES \
   (ATTN_MMA_INPUT_BYTES > ATTN_MMA_OUTPUT_BYTES ? ATTN_MMA_INPUT_BYTES : ATTN_MMA_OUTPUT_BYTES)
 
-// What a work-group may have on every GPU from sm_80 on. OpenCL reports less: its number is for
-// local arguments.
-#define ATTN_MMA_MOST_LOCAL_BYTES (99u * 1024u)
-
 // 32-bit registers of an item: scores, outputs, queries that stay; the rest is taken by rows,
 // blocks on their way to a product and addresses.
 #define ATTN_MMA_REGISTERS (ATTN_ROW_TILES * (BLOCK_K / 2u + ATTN_VALUE_STEPS * 8u + KEEP_Q * 4u))

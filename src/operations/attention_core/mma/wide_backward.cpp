@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "kernel/gpu.hpp"
 #include "kernel/tunable_list.hpp"
 #include "operations/attention_core/mma/backward_form.hpp"
 
@@ -42,11 +43,6 @@ MmaBackwardGeometry geometry_of(const Problem& problem, const Config& config) {
                        ATTN_MMA_WIDE_REGISTERS(QUERIES, QUERY_STEP, QUERIES / 2, ATTN_HEAD_PITCH))};
 }
 
-// Hopper has more than what is everywhere, and its features are known.
-std::uint32_t most_local_bytes(const DeviceProfile& profile) {
-  return has(profile.features, Feature::kWgmma) ? kHopperLocalBytes : ATTN_MMA_MOST_LOCAL_BYTES;
-}
-
 Config make_config(std::uint32_t keys, std::uint32_t key_step, std::uint32_t queries,
                    std::uint32_t query_step, std::uint32_t stages) {
   return {{"WG_X", ATTN_MMA_WIDE_ITEMS}, {"KEYS", keys},
@@ -61,7 +57,7 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
                                  make_config(64, 16, 64, 16, 2),  make_config(64, 16, 64, 16, 1)};
   std::erase_if(configs, [&](const Config& config) {
     const MmaBackwardGeometry geometry = geometry_of(problem, config);
-    return !geometry.valid || geometry.local_bytes > most_local_bytes(profile);
+    return !geometry.valid || geometry.local_bytes > kernel::nvidia_local_bytes(profile);
   });
   constexpr std::size_t kMost = 3;
   configs.resize(std::min(configs.size(), kMost));
@@ -72,7 +68,7 @@ Variant mma_wide_backward_variant(const AttentionSlots& slots) {
   Variant variant = mma_backward_form(slots, {.name = "mma_wide",
                                               .kernels = "wide_backward",
                                               .geometry = geometry_of,
-                                              .most_local_bytes = most_local_bytes});
+                                              .most_local_bytes = kernel::nvidia_local_bytes});
   variant.idea =
       "mma.sync; weights go through work-group memory, so that warps share the columns of sums";
   variant.tunables = tunables();

@@ -17,14 +17,8 @@
 namespace tessera::operations::cells {
 namespace {
 
-// What a work-group may have on every GPU from sm_80 on, and on those with wgmma.
-constexpr std::uint32_t kLocalBytes = 99 * 1024, kHopperLocalBytes = 227 * 1024;
 constexpr std::uint32_t kPatience = 20000;  // microseconds
 constexpr const char *kTogether = "together", *kAlone = "alone";
-
-std::uint32_t local_bytes(const DeviceProfile& profile) {
-  return has(profile.features, Feature::kWgmma) ? kHopperLocalBytes : kLocalBytes;
-}
 
 std::vector<Tunable> tunables() {
   return {
@@ -88,10 +82,10 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
     return "keeps work-groups apart or not, and APART is " + std::to_string(config.get("APART", 0));
   const Sharing sharing = sharing_of(problem, config);
   if (!sharing.valid) return "has no such work-groups (operations/cells_core/mma/geometry.h)";
-  if (sharing.local_bytes > local_bytes(profile))
+  if (sharing.local_bytes > kernel::nvidia_local_bytes(profile))
     return "needs " + std::to_string(sharing.local_bytes) +
            " bytes of work-group memory for weights and sums, and has " +
-           std::to_string(local_bytes(profile));
+           std::to_string(kernel::nvidia_local_bytes(profile));
   const std::uint32_t units = kernel::compute_units_of(profile);
   if (sharing.groups(call) > units)
     return "wants " + std::to_string(sharing.groups(call)) +

@@ -18,7 +18,6 @@ constexpr std::int64_t kCopied = 16;       // bytes: offsets and strides are mul
 constexpr std::int64_t kLeastTerms = 512;  // of a share
 constexpr std::uint32_t kItems = 384, kItemsOfBlocks = 512;
 constexpr std::uint64_t kMapsFloats = HOPPER_MOST_GROUPS * HOPPER_MAPS_FLOATS;
-constexpr std::uint32_t kLocalBytes = 227 * 1024;
 constexpr std::int64_t kLeastRows = 64, kLeastColumns = 64;  // below, most of a tile is empty
 
 std::vector<Tunable> tunables() {
@@ -214,9 +213,10 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
     return "takes work-groups of three warpgroups, or four for scales of blocks";
   if (BLOCK_N != 64 && BLOCK_N != 128 && BLOCK_N != 256)
     return "takes tiles of 64, 128 or 256 columns";
-  if (STAGES < 2 || HOPPER_LOCAL_BYTES > kLocalBytes)
+  if (STAGES < 2 || HOPPER_LOCAL_BYTES > kernel::kHopperLocalBytes)
     return "needs " + std::to_string(HOPPER_LOCAL_BYTES) +
-           " bytes of work-group memory, and Hopper has " + std::to_string(kLocalBytes);
+           " bytes of work-group memory, and Hopper has " +
+           std::to_string(kernel::kHopperLocalBytes);
   if (config.at("GROUPS") == 0 || config.at("GROUPS") > HOPPER_MOST_GROUPS)
     return "takes at most " + std::to_string(HOPPER_MOST_GROUPS) + " work-groups";
   if (Refusal no = rejects_products(problem, profile)) return no;

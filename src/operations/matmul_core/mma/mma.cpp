@@ -14,10 +14,6 @@
 namespace tessera::operations::matmul {
 namespace {
 
-// What a work-group may have on every GPU from sm_80 on, and on those with wgmma. OpenCL reports
-// less: its number is for local arguments.
-constexpr std::uint32_t kLocalBytes = 99 * 1024, kHopperLocalBytes = 227 * 1024;
-
 std::vector<Tunable> tunables() {
   return {
 #include "operations/matmul_core/mma/mma.def"
@@ -59,10 +55,6 @@ std::vector<Pass> passes_of(const Stage& stage) {
   return {std::move(pass), combine_pass(stage, block_splits)};
 }
 
-std::uint32_t local_bytes(const DeviceProfile& profile) {
-  return has(profile.features, Feature::kWgmma) ? kHopperLocalBytes : kLocalBytes;
-}
-
 // Wide tiles first, those of which there are too few to fill the device last.
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
   const std::uint32_t units = kernel::compute_units_of(profile);
@@ -81,7 +73,7 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
             config(16, 128, 4, 16, 32)};
   }
   std::erase_if(list, [&](const Config& each) {
-    return geometry_of(problem, each).local_bytes > local_bytes(profile);
+    return geometry_of(problem, each).local_bytes > kernel::nvidia_local_bytes(profile);
   });
   const std::vector<Product> products = multiplied(problem);
   std::ranges::stable_partition(list, [&](const Config& each) {
@@ -99,9 +91,10 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
   const MmaGeometry geometry = geometry_of(problem, config);
   if (!geometry.valid) return "has no such tiles (operations/matmul_core/mma/geometry.h)";
-  if (geometry.local_bytes > local_bytes(profile))
+  if (geometry.local_bytes > kernel::nvidia_local_bytes(profile))
     return "needs " + std::to_string(geometry.local_bytes) +
-           " bytes of work-group memory, and has " + std::to_string(local_bytes(profile));
+           " bytes of work-group memory, and has " +
+           std::to_string(kernel::nvidia_local_bytes(profile));
   if (Refusal no = rejects_products(problem, profile)) return no;
   if (Refusal no = rejects_sums(problem, config, block_splits, 0)) return no;
   return rejects_blocks(problem, config);

@@ -14,10 +14,6 @@
 namespace tessera::operations::quantised {
 namespace {
 
-// What a work-group may have on every GPU from sm_80 on, and on those with wgmma. OpenCL reports
-// less: its number is for local arguments.
-constexpr std::uint32_t kLocalBytes = 99 * 1024, kHopperLocalBytes = 227 * 1024;
-
 std::vector<Tunable> tunables() {
   return {
 #include "operations/quantised_core/mma/mma.def"
@@ -65,10 +61,6 @@ std::uint64_t groups_of(const Problem& problem, const Config& config) {
          ceil_div(call.m, rows_of(problem));
 }
 
-std::uint32_t local_bytes(const DeviceProfile& profile) {
-  return has(profile.features, Feature::kWgmma) ? kHopperLocalBytes : kLocalBytes;
-}
-
 struct Cut {
   std::uint32_t tiles, warps_n, warps_k, stages, input_local;
 };
@@ -95,7 +87,7 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
                   {"STAGES", cut.stages},
                   {"INPUT_LOCAL", cut.input_local},
                   {"WG_X", 32 * cut.warps_n * cut.warps_k}};
-    if (geometry_of(problem, config).local_bytes <= local_bytes(profile))
+    if (geometry_of(problem, config).local_bytes <= kernel::nvidia_local_bytes(profile))
       list.push_back(std::move(config));
   }
   std::ranges::stable_partition(
@@ -125,9 +117,10 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   if (Refusal no = rejects_call(problem)) return no;
   const MmaGeometry geometry = geometry_of(problem, config);
   if (!geometry.valid) return "has no such tiles (operations/quantised_core/mma/geometry.h)";
-  if (geometry.local_bytes > local_bytes(profile))
+  if (geometry.local_bytes > kernel::nvidia_local_bytes(profile))
     return "needs " + std::to_string(geometry.local_bytes) +
-           " bytes of work-group memory, and has " + std::to_string(local_bytes(profile));
+           " bytes of work-group memory, and has " +
+           std::to_string(kernel::nvidia_local_bytes(profile));
   return std::nullopt;
 }
 

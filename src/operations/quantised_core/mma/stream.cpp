@@ -15,9 +15,6 @@
 namespace tessera::operations::quantised {
 namespace {
 
-// What a work-group may have on every GPU from sm_80 on, and on those with wgmma. OpenCL reports
-// less: its number is for local arguments.
-constexpr std::uint32_t kLocalBytes = 99 * 1024, kHopperLocalBytes = 227 * 1024;
 constexpr std::int64_t kMostRows = 16, kFewRows = 8, kColumns = 16;
 
 std::vector<Tunable> tunables() {
@@ -48,10 +45,6 @@ std::uint64_t local_bytes_of(const Problem& problem, const Config& config) {
   return QUANT_STREAM_LOCAL_BYTES;
 }
 
-std::uint64_t local_bytes(const DeviceProfile& profile) {
-  return has(profile.features, Feature::kWgmma) ? kHopperLocalBytes : kLocalBytes;
-}
-
 // Of all input, or what there is room for, in few sizes, so that few programs do.
 std::uint32_t input_bytes(const Problem& problem, const DeviceProfile& profile) {
   const std::uint32_t FORMAT = format_of(problem);
@@ -59,7 +52,7 @@ std::uint32_t input_bytes(const Problem& problem, const DeviceProfile& profile) 
   const std::uint64_t bytes =
       2 * rows_of(problem) * (ceil_div(k, QUANT_STREAM_TERMS) * QUANT_STREAM_TERMS);
   std::uint32_t size = 8192;
-  while (size < bytes && 3 * size <= local_bytes(profile)) size *= 2;
+  while (size < bytes && 3 * size <= kernel::nvidia_local_bytes(profile)) size *= 2;
   return size;
 }
 
@@ -88,9 +81,9 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
                   {"WG_X", 32 * cut.warps},
                   {"X_BYTES", input_bytes(problem, profile)}};
     const std::uint64_t bytes = local_bytes_of(problem, config);
-    if (bytes == 0 || bytes > local_bytes(profile)) continue;
+    if (bytes == 0 || bytes > kernel::nvidia_local_bytes(profile)) continue;
     const std::uint64_t fit =
-        std::clamp<std::uint64_t>(local_bytes(profile) / bytes, 1, cut.per_unit);
+        std::clamp<std::uint64_t>(kernel::nvidia_local_bytes(profile) / bytes, 1, cut.per_unit);
     config.set("GROUPS", static_cast<std::uint32_t>(units * fit));
     list.push_back(std::move(config));
   }
@@ -121,9 +114,9 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   const std::uint64_t bytes = local_bytes_of(problem, config);
   if (bytes == 0) return "has no such warps or steps (operations/quantised_core/mma/stream.h)";
   if (config.get("GROUPS", 1) == 0) return "needs a work-group";
-  if (bytes > local_bytes(profile))
+  if (bytes > kernel::nvidia_local_bytes(profile))
     return "needs " + std::to_string(bytes) + " bytes of work-group memory, and has " +
-           std::to_string(local_bytes(profile));
+           std::to_string(kernel::nvidia_local_bytes(profile));
   return std::nullopt;
 }
 

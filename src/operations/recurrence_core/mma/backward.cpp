@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "kernel/gpu.hpp"
 #include "operations/common/launch.hpp"
 #include "operations/recurrence_core/launch.hpp"
 #include "operations/recurrence_core/mma/geometry.h"
@@ -181,9 +182,9 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
            std::to_string(mma_columns(config));
   if (Refusal no = rejects_mma_blocks(problem, config, profile, false)) return no;
   const std::uint32_t bytes = gradient_bytes(problem, config);
-  if (bytes > mma_held_bytes(profile))
+  if (bytes > kernel::nvidia_local_bytes(profile))
     return "needs " + std::to_string(bytes) + " bytes of work-group memory, and has " +
-           std::to_string(mma_held_bytes(profile));
+           std::to_string(kernel::nvidia_local_bytes(profile));
   if (scratch_bytes(problem, config) >= std::uint64_t{1} << 33)
     return "counts scratch memory to 2^33 bytes, and the call takes more";
   return rejects_recurrence(problem, profile);

@@ -17,9 +17,6 @@
 namespace tessera::operations::recurrence {
 namespace {
 
-// What a work-group may have on every GPU from sm_80 on, and on those with wgmma. OpenCL reports
-// less: its number is for local arguments.
-constexpr std::uint32_t kLocalBytes = 99 * 1024, kHopperLocalBytes = 227 * 1024;
 constexpr std::int64_t kMostDim = 256, kLeastTokens = 32, kMostSpans = 64;
 
 const RecurrenceProblem& call_of(const Problem& problem) { return problem.as<RecurrenceProblem>(); }
@@ -131,10 +128,6 @@ std::int64_t mma_spans(const Config& config) {
   return std::max<std::int64_t>(config.get("SPANS", 1), 1);
 }
 
-std::uint32_t mma_held_bytes(const DeviceProfile& profile) {
-  return has(profile.features, Feature::kWgmma) ? kHopperLocalBytes : kLocalBytes;
-}
-
 std::uint32_t mma_local_bytes(const Problem& problem, const Config& config, bool outputs) {
   using Number = std::uint32_t;
 #include "kernel/tunable_locals.inc"
@@ -164,9 +157,9 @@ Refusal rejects_mma_blocks(const Problem& problem, const Config& config,
                            const DeviceProfile& profile, bool outputs) {
   const std::uint32_t bytes = mma_local_bytes(problem, config, outputs);
   if (bytes == 0) return "has no such blocks (operations/recurrence_core/mma/geometry.h)";
-  if (bytes > mma_held_bytes(profile))
+  if (bytes > kernel::nvidia_local_bytes(profile))
     return "needs " + std::to_string(bytes) + " bytes of work-group memory, and has " +
-           std::to_string(mma_held_bytes(profile));
+           std::to_string(kernel::nvidia_local_bytes(profile));
   return std::nullopt;
 }
 

@@ -15,8 +15,7 @@ std::vector<Tunable> mma_tunables();
 std::vector<Define> mma_constants(const Problem& problem, const Config& config);
 std::int64_t mma_columns(const Config& config);  // of a work-group
 std::int64_t mma_spans(const Config& config);
-// Bytes of local memory that a work-group of the device may have, and takes.
-std::uint32_t mma_held_bytes(const DeviceProfile& profile);
+// Bytes of local memory that a work-group takes.
 std::uint32_t mma_local_bytes(const Problem& problem, const Config& config, bool outputs);
 
 // Scratch of spans: bytes, and how a launch finds it behind `begin` floats.
