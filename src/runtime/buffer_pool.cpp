@@ -44,27 +44,21 @@ void BufferPool::give_back(const void* stream, device::BufferPtr buffer) noexcep
     while (bytes_ > most_bytes_) {
       freed.push_back(std::move(waiting_.front().buffer));
       bytes_ -= freed.back()->size();
-      waiting_.pop_front();
+      waiting_.erase(waiting_.begin());
     }
   } catch (const std::bad_alloc&) {  // then it is freed
   }
 }
 
-std::uint64_t BufferPool::clear(const void* stream) {
-  std::deque<Waiting> freed;
-  std::uint64_t bytes = 0;
+std::uint64_t BufferPool::clear(const void* stream) noexcept {
   const std::lock_guard lock(mutex_);
-  if (stream == nullptr) {
-    freed.swap(waiting_);
-  } else {
-    const auto kept = std::stable_partition(waiting_.begin(), waiting_.end(),
-                                            [&](const auto& w) { return w.stream != stream; });
-    freed.assign(std::move_iterator(kept), std::move_iterator(waiting_.end()));
-    waiting_.erase(kept, waiting_.end());
-  }
-  for (const Waiting& each : freed) bytes += each.buffer->size();
-  bytes_ -= bytes;
-  return bytes;
+  const std::uint64_t before = bytes_;
+  std::erase_if(waiting_, [&](const Waiting& each) {
+    if (stream != nullptr && each.stream != stream) return false;
+    bytes_ -= each.buffer->size();
+    return true;
+  });
+  return before - bytes_;
 }
 
 std::uint64_t BufferPool::bytes() const {

@@ -4,9 +4,9 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "device/device.hpp"
 
@@ -24,7 +24,7 @@ class BufferPool : public std::enable_shared_from_this<BufferPool> {
   // That a new buffer, of which there is no other holder, will come here when it is let go.
   device::BufferPtr lend(const void* stream, device::BufferPtr buffer);
   // Frees what waits, of one stream or of all; returns the bytes.
-  std::uint64_t clear(const void* stream = nullptr);
+  std::uint64_t clear(const void* stream = nullptr) noexcept;
   std::uint64_t bytes() const;
 
  private:
@@ -36,7 +36,7 @@ class BufferPool : public std::enable_shared_from_this<BufferPool> {
   };
   std::uint64_t most_bytes_;
   mutable std::mutex mutex_;
-  std::deque<Waiting> waiting_;  // in the order in which they came
+  std::vector<Waiting> waiting_;  // in the order in which they came
   std::uint64_t bytes_ = 0;
 };
 

@@ -25,9 +25,6 @@ namespace {
 // ever-changing lengths must not grow without end.
 constexpr std::size_t kMaxPlans = 4096;
 
-// Words for a stream's errors: thousands of calls between two waits. One more looks, and waits.
-constexpr std::uint64_t kErrorBytes = 64 << 10;
-
 // Of outputs that nobody holds any more: at most this, and a share of the device's memory.
 constexpr std::uint64_t kMostIdleBytes = 1ULL << 30, kIdleShare = 64;
 
@@ -129,73 +126,6 @@ std::shared_ptr<const std::uint64_t> next_number() {
 }
 
 }  // namespace
-
-void StreamState::launch(const Plan& plan, std::span<const device::BufferPtr> buffers,
-                         ErrorWords* errors) {
-  const std::lock_guard lock(mutex_);
-  for (const device::BufferPtr& buffer : buffers) {
-    if (buffer != nullptr) buffer->used_by(this);
-  }
-  Memory memory{.operands = buffers,
-                .scratch = scratch_.reserve(plan, buffers, [&](std::uint64_t bytes) {
-                  return device_->create_buffer(bytes);
-                })};
-  if (plan.error_words > 0) {
-    if (errors == nullptr && errors_ == nullptr)
-      errors_ = std::make_unique<ErrorWords>(device_->create_buffer(kErrorBytes), *stream_);
-    ErrorWords& words = errors != nullptr ? *errors : *errors_;
-    memory.first_error = take_error_words(plan, words);
-    memory.errors = words.buffer();
-  }
-  if (plan.in_parts) {
-    runtime::launch(plan, *stream_, memory,
-                    [this](device::Stream& stream, const device::Launch& launch,
-                           std::span<const std::byte> arguments) {
-                      limit_->launch(stream, launch, arguments, !only_records_);
-                    });
-  } else {
-    runtime::launch(plan, *stream_, memory);
-  }
-  stream_->flush();
-}
-
-std::uint32_t StreamState::take_error_words(const Plan& plan, ErrorWords& errors) {
-  std::uint32_t first = 0;
-  if (errors.add(plan, first)) return first;
-  if (&errors == errors_.get()) {
-    throw_raised();
-    if (errors.add(plan, first)) return first;
-  }
-  throw InvalidArgument("the error log has no room for the " + std::to_string(plan.error_words) +
-                        " words of " + plan.problem.operation->name +
-                        ": clear() it, or make it larger");
-}
-
-void StreamState::throw_raised() {
-  if (errors_ == nullptr || errors_->used() == 0) return;
-  const std::vector<std::uint32_t> words = errors_->download(*stream_);
-  // The calls are forgotten once they have been looked at, whatever they raised.
-  try {
-    errors_->check(words);
-  } catch (const DataError&) {
-    errors_->clear(*stream_);
-    throw;
-  }
-  errors_->clear(*stream_);
-}
-
-void StreamState::synchronize() {
-  const std::lock_guard lock(mutex_);
-  stream_->synchronize();
-  throw_raised();
-}
-
-void StreamState::download(const device::Buffer& source, std::uint64_t offset,
-                           std::span<std::byte> bytes) {
-  const std::lock_guard lock(mutex_);
-  stream_->download(source, offset, bytes);
-  throw_raised();
-}
 
 ContextState::ContextState(const device::Found& found, std::optional<device::Route> route,
                            const ContextOptions& options, const MakeStream& default_stream)

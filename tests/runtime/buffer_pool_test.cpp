@@ -106,7 +106,7 @@ TEST(Outputs, TakeTheMemoryThatEarlierOnesLeft) {
   {
     const Stream stream = context.create_stream();
     flash_attention(Executor(context).on(stream), again, again, again);
-  }  // and what its outputs left is freed
+  }            // and what its outputs left is freed
   again = {};  // two streams have used it
   EXPECT_EQ(context.release_memory(), 0U);
 }
