@@ -334,9 +334,12 @@ RecurrenceOracle::Backward RecurrenceOracle::backward(const Unit& unit) const {
           add(result.gk, place * keys + k, slope, bound);
           add(result.gv, place * columns + v, slope, bound);
           add(result.gate, place, slope, bound);
-          const double gradient_error =
-              gradient.error[at] + rounded * gradient_size + lost_gradient;
-          if (factor_unit_ > 0 && std::isinf(old.h[at]) && std::fabs(dh) <= gradient_error) {
+          const bool old_turns =
+              std::fabs(old.h[at]) <= old.error[at] + rounded * old_size + lost_state;
+          const bool gradient_turns =
+              std::fabs(dh) <= gradient.error[at] + rounded * gradient_size + lost_gradient;
+          if (factor_unit_ > 0 &&
+              ((std::isinf(dh) && old_turns) || (std::isinf(old.h[at]) && gradient_turns))) {
             result.gk.unbounded[place * keys + k] = true;
             result.gv.unbounded[place * columns + v] = true;
             result.gate.unbounded[place] = true;
