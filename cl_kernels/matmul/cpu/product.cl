@@ -71,15 +71,16 @@ INLINE float start_of_row(const global float* a, uint words) {
 #define START(i) ((floatv)(0.0f))
 #endif
 
-// Sums of a row over a step become those of all terms so far, of which `keep` holds those before.
-INLINE void add_block(const MatmulOperands* operands, uint batch, uint row, uint column, uint from, bool first,
+// Sums of a row over a step become those of all terms so far, of which `keep` holds those before. `scales`: of the panel's
+// columns over the step.
+INLINE void add_block(const MatmulOperands* operands, uint batch, uint row, uint from, bool first, const floatv* scales,
                       floatv* sum, const floatv* keep) {
 #if BLOCKS == MATMUL_BLOCKS_SCALED
+  if (ARGS(k) == 0u) return;  // of no terms there is no scale
+  const float scale = matmul_scale_a(operands, batch, row, from / MATMUL_BLOCK);
   UNROLL for (int j = 0; j < 2; ++j) {
-    const int count = (int)(ARGS(n) - column) - j * VECTOR_WIDTH;
     const floatv before = first ? (floatv)(0.0f) : keep[j];
-    if (count > 0 && ARGS(k) != 0u)  // of no terms there is no scale
-      sum[j] = before + matmul_scaled(operands, batch, row, column + j * VECTOR_WIDTH, count, from / MATMUL_BLOCK, sum[j]);
+    sum[j] = before + sum[j] * scale * scales[j];
   }
 #elif BLOCKS == MATMUL_BLOCKS_WHOLE && DOT == DOT_NONE
   UNROLL for (int j = 0; j < 2; ++j) {
@@ -125,13 +126,22 @@ KERNEL void matmul_product_cpu(const global float* restrict a_given, const globa
       const bool stores = last && plain && (int)(args.n - column) >= PANEL;
       const global float* b_at = b_step + (size_t)panel * args.b.column;
       floatv* keep = kept + (panel - panel0) * BLOCK_M * 2;
+      floatv scales[2];
+#if BLOCKS == MATMUL_BLOCKS_SCALED
+      UNROLL for (int j = 0; j < 2; ++j) {
+        const int count = (int)(args.n - column) - j * VECTOR_WIDTH;
+        scales[j] = (floatv)(1.0f);
+        if (count > 0 && args.k != 0u)
+          scales[j] = matmul_scale_b(operands, batch, column + j * VECTOR_WIDTH, count, from / MATMUL_BLOCK);
+      }
+#endif
       uint row = row0;
       for (; row + ROWS <= row1; row += ROWS, keep += 2 * ROWS) {
         floatv sum[ROWS][2];
         UNROLL for (int r = 0; r < ROWS; ++r) UNROLL for (int j = 0; j < 2; ++j)
             sum[r][j] = fresh ? START(row - row0 + r) : keep[2 * r + j];
         if (steps != 0) add_tile(sum, a_at + (size_t)row * args.a.row, args.a.row, b_at, args.b.row, terms);
-        UNROLL for (int r = 0; r < ROWS; ++r) add_block(operands, batch, row + r, column, from, first, sum[r], keep + 2 * r);
+        UNROLL for (int r = 0; r < ROWS; ++r) add_block(operands, batch, row + r, from, first, scales, sum[r], keep + 2 * r);
         if (stores) {
           global float* to = (global float*)result + matmul_base(operands, args.result, batch) + column;
           UNROLL for (int r = 0; r < ROWS; ++r) UNROLL for (int j = 0; j < 2; ++j)
@@ -144,7 +154,7 @@ KERNEL void matmul_product_cpu(const global float* restrict a_given, const globa
         floatv sum[1][2];
         UNROLL for (int j = 0; j < 2; ++j) sum[0][j] = fresh ? START(row - row0) : keep[j];
         if (steps != 0) add_row(sum, a_at + (size_t)row * args.a.row, args.a.row, b_at, args.b.row, terms);
-        add_block(operands, batch, row, column, from, first, sum[0], keep);
+        add_block(operands, batch, row, from, first, scales, sum[0], keep);
         UNROLL for (int j = 0; j < 2; ++j) keep[j] = sum[0][j];
       }
     }
