@@ -30,15 +30,6 @@ INLINE uint4 stream_weights(const global uchar* from, uint wanted) {
       : "l"(from), "r"(wanted));
   return x;
 }
-INLINE uint stream_scale(const global void* scale, uint at) {
-  uint x;
-#if SCALE_TYPE == DTYPE_F32
-  asm volatile("ld.global.nc.b32 %0, [%1];" : "=r"(x) : "l"((const global uint*)scale + at));
-#else
-  asm volatile("ld.global.nc.u16 %0, [%1];" : "=r"(x) : "l"((const global ushort*)scale + at));
-#endif
-  return x;
-}
 #if ZEROS
 INLINE uint stream_zero(const global uchar* zero, uint at) {
   uint x;
@@ -106,7 +97,7 @@ KERNEL void quantised_stream(const global scalar* restrict input, const global u
         const uint at = step * 128 + 64 * h + 16 * quad;                                                               \
         ring[slot].codes[r][h] = stream_weights(line + at, at < row_bytes ? 1 : 0);                                    \
         const uint group = GROUP == 0 ? 0 : min((2 * step + h) * SPAN_CHUNKS / max(GROUP, 1), groups - 1);             \
-        if (h == 0 || GROUP != 0) ring[slot].scales[r][h] = stream_scale(scale, args.scale_offset + column * args.scale_row + group); \
+        if (h == 0 || GROUP != 0) ring[slot].scales[r][h] = scale_bits(scale, args.scale_offset + column * args.scale_row + group); \
         LOAD_ZERO(slot)                                                                                                \
       }                                                                                                                \
     }                                                                                                                  \

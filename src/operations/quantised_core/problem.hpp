@@ -71,6 +71,7 @@ Refusal rejects_quantised(const Problem& problem, const DeviceProfile& profile);
 Refusal rejects_blocks_and_codes(const Problem& problem);
 
 Way mma_way();
+Way hopper_way();
 Way stream_way();
 Way lanes_way();
 Way rows_way();
