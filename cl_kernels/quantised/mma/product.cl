@@ -8,19 +8,9 @@
 //          it, times its scale; steps in order, shares of the warps in order.
 // Assumes  sm_80, QUANT_MMA_VALID; rows of weights and of input begin at multiples of 16 bytes, terms are a multiple of 8;
 //          operands below 2^31 elements.
-#include "lib/bytes.clh"
-#include "lib/typed.clh"
-#include "operations/quantised_core/args.h"
-#include "operations/quantised_core/scale.h"
 #include "operations/quantised_core/mma/geometry.h"
-#if DTYPE == DTYPE_BF16
-#define MMA_TYPES MMA_BF16
-#else
-#define MMA_TYPES MMA_F16
-#endif
-#include "lib/mma/instructions.clh"
+#include "quantised/mma/codes.clh"
 
-#define NIBBLES (FORMAT % 2)
 #define TERMS QUANT_MMA_TERMS
 #define COLUMNS QUANT_MMA_COLUMNS
 #define BLOCKS_OF_8 (ROWS / 8)            // rows of output that an instruction takes
@@ -33,32 +23,17 @@
 #define SCALES (SPANS > 4 ? 2 : 1)        // of a row, that an item holds for its quad
 #define AHEAD 3                           // steps
 
-INLINE uint take_bytes(uint low, uint high, uint which) {
-  uint x;
-  asm("prmt.b32 %0, %1, %2, %3;" : "=r"(x) : "r"(low), "r"(high), "r"(which));
-  return x;
-}
 #if ZEROS
 INLINE uint take_word(uint x, uint from) { return as_uint(warp_take(as_float(x), from)); }
 #endif
 
-// Pairs of numbers of the storage type with the code as their lowest bits. What they are more than the code is taken away
-// together with the zero, exactly.
-#if DTYPE == DTYPE_BF16
-#define BIASED 0x43004300u  // 128
 #if NIBBLES
 INLINE uint minus_biased(uint x, uint zero) {
-  uint y;
-  asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(y) : "r"(x), "r"(0x3f803f80), "r"(zero ^ 0x80008000u));
-  return y;
-}
-#endif
+#if DTYPE == DTYPE_BF16
+  return times_plus(x, 0x3f803f80u, zero ^ 0x80008000u);
 #else
-#define BIASED 0x64006400u  // 1024
-INLINE uint minus_biased(uint x, uint zero) {
-  uint y;
-  asm("sub.rn.f16x2 %0, %1, %2;" : "=r"(y) : "r"(x), "r"(zero));
-  return y;
+  return minus(x, zero);
+#endif
 }
 #endif
 
@@ -87,7 +62,7 @@ INLINE void numbers_of(uint word, uint flip, uint zero, uint* pairs) {
   UNROLL for (uint i = 0; i < 2; ++i) pairs[i] = take_bytes(as_uint(number[2 * i]), as_uint(number[2 * i + 1]), 0x7632);
 #else
   UNROLL for (uint i = 0; i < 2; ++i)
-    pairs[i] = minus_biased(take_bytes(word ^ flip, BIASED, 2 * i | 0x5050 | (2 * i + 1) << 8), zero);
+    pairs[i] = minus(take_bytes(word ^ flip, BIASED, 2 * i | 0x5050 | (2 * i + 1) << 8), zero);
 #endif
 }
 
@@ -145,11 +120,7 @@ KERNEL void quantised_mma(const global scalar* restrict input, const global ucha
   const uint own0 = column0 + warp_n * (16 * TILES);
   const uint steps = (k + TERMS - 1) / TERMS, turns = (steps + WARPS_K - 1) / WARPS_K;
   const bool is_signed = (args.features & QUANT_SIGNED) != 0u;
-#if NIBBLES
-  const uint middle = is_signed ? 8 : 0, flip = BIASED ^ (is_signed ? 0x00080008u : 0u);
-#else
-  const uint middle = is_signed ? 128 : 0, flip = is_signed ? 0x80808080u : 0u;
-#endif
+  const uint middle = MIDDLE(is_signed), flip = FLIP(is_signed);
 
   // Weights: eight items copy 128 bytes of a row; rows behind the last one repeat it.
   const uint copied_row = lane / 8, copied_chunk = lane % 8, row_bytes = NIBBLES ? (k + 1) / 2 : k;
@@ -246,12 +217,7 @@ KERNEL void quantised_mma(const global scalar* restrict input, const global ucha
     UNROLL for (uint c = 0; c < CHUNKS_AT_ONCE; ++c) load_input(lines, term0 + c * CHUNK_TERMS, k, exists, words[c]);
 #endif
     float factor[2 * TILES * SCALES];
-    UNROLL for (uint i = 0; i < 2 * TILES * SCALES; ++i) {
-      const uint bits = raw[0][i];
-      factor[i] = quant_scale(SCALE_TYPE == DTYPE_F32   ? as_float(bits)
-                              : SCALE_TYPE == DTYPE_F16 ? float_of_half((ushort)bits)
-                                                        : as_float(bits << 16));
-    }
+    UNROLL for (uint i = 0; i < 2 * TILES * SCALES; ++i) factor[i] = number_of_scale(raw[0][i]);
     UNROLL for (uint c = 0; c < 8; c += 2) {
       uint codes[TILES][4];  // rows 0 to 7 and 8 to 15 of chunk c, then of the next one
       UNROLL for (uint t = 0; t < TILES; ++t)

@@ -10,22 +10,11 @@
 //          order, shares of the warps in order, parts in order.
 // Assumes  sm_80, QUANT_STREAM_VALID; rows of weights begin at multiples of 16 bytes and are as long, scales are those of at
 //          least half a step; input begins at multiples of 16 bytes; operands below 2^31 elements.
-#include "lib/bytes.clh"
-#include "lib/typed.clh"
-#include "operations/quantised_core/args.h"
-#include "operations/quantised_core/scale.h"
 #include "operations/quantised_core/mma/stream.h"
-#if DTYPE == DTYPE_BF16
-#define MMA_TYPES MMA_BF16
-#else
-#define MMA_TYPES MMA_F16
-#endif
-#include "lib/mma/instructions.clh"
+#include "quantised/mma/numbers.clh"
 
-#define NIBBLES (FORMAT % 2)
 #define TERMS QUANT_STREAM_TERMS
 #define HALF_TERMS (TERMS / 2)
-#define PAIRS (NIBBLES ? 4 : 2)  // of terms of a word of weights
 #define WORDS4 (NIBBLES ? 8 : 4) // uint4 of input of an item for a step
 #define SPAN_CHUNKS (HALF_TERMS / QUANT_CHUNK)
 #define BLOCKS_OF_8 (ROWS > 8 ? 2 : 1)   // rows of output that an instruction takes
@@ -41,15 +30,6 @@ INLINE uint4 stream_weights(const global uchar* from, uint wanted) {
       : "l"(from), "r"(wanted));
   return x;
 }
-INLINE uint stream_scale(const global void* scale, uint at) {
-  uint x;
-#if SCALE_TYPE == DTYPE_F32
-  asm volatile("ld.global.nc.b32 %0, [%1];" : "=r"(x) : "l"((const global uint*)scale + at));
-#else
-  asm volatile("ld.global.nc.u16 %0, [%1];" : "=r"(x) : "l"((const global ushort*)scale + at));
-#endif
-  return x;
-}
 #if ZEROS
 INLINE uint stream_zero(const global uchar* zero, uint at) {
   uint x;
@@ -57,80 +37,6 @@ INLINE uint stream_zero(const global uchar* zero, uint at) {
   return x;
 }
 #endif
-INLINE float number_of_scale(uint bits) {
-  return quant_scale(SCALE_TYPE == DTYPE_F32   ? as_float(bits)
-                     : SCALE_TYPE == DTYPE_F16 ? float_of_half((ushort)bits)
-                                               : as_float(bits << 16));
-}
-
-INLINE uint take_bytes(uint low, uint high, uint which) {
-  uint x;
-  asm("prmt.b32 %0, %1, %2, %3;" : "=r"(x) : "r"(low), "r"(high), "r"(which));
-  return x;
-}
-
-// Pairs of numbers of the storage type with the code as their lowest bits. What they are more than the code is taken away
-// together with the zero, exactly.
-#if DTYPE == DTYPE_BF16
-#define BIASED 0x43004300u  // 128
-#define PAIR "bf16x2"
-#else
-#define BIASED 0x64006400u  // 1024
-#define PAIR "f16x2"
-INLINE uint minus(uint x, uint y) {
-  uint z;
-  asm("sub.rn.f16x2 %0, %1, %2;" : "=r"(z) : "r"(x), "r"(y));
-  return z;
-}
-#endif
-#if NIBBLES
-INLINE uint times_plus(uint x, uint by, uint to) {
-  uint y;
-  asm("fma.rn." PAIR " %0, %1, %2, %3;" : "=r"(y) : "r"(x), "r"(by), "r"(to));
-  return y;
-}
-#endif
-
-// What is taken away for a zero among codes from 0 on: `even` from the first and third pair, `odd` is added to the others.
-struct Zero {
-  uint even, odd;
-};
-INLINE struct Zero zero_of(uint code) {
-  struct Zero z;
-#if !NIBBLES && DTYPE == DTYPE_BF16
-  z.even = as_uint(8388608.0f + (float)code), z.odd = 0;
-#elif DTYPE == DTYPE_BF16
-  z.even = (BIASED | code | code << 16) ^ 0x80008000u, z.odd = 0;
-#else
-  z.even = BIASED | code | code << 16;
-  z.odd = 0xd400d400u | code << 4 | code << 20;  // -(64 + code)
-#endif
-  return z;
-}
-
-// The pairs of terms of a word of weights: i and i + 4 of half bytes, 2 i and 2 i + 1 of bytes.
-INLINE void numbers_of(uint word, uint flip, struct Zero zero, uint* pairs) {
-#if NIBBLES && DTYPE == DTYPE_BF16
-  UNROLL for (uint i = 0; i < 4; ++i)
-    pairs[i] = times_plus((word >> (4 * i) & 0x000f000fu) ^ flip, 0x3f803f80u, zero.even);
-#elif NIBBLES
-  // The odd ones are 1024 and 16 codes.
-  const uint flip16 = BIASED ^ (flip & 0x00080008u) << 4;
-  UNROLL for (uint i = 0; i < 2; ++i) {
-    const uint x = i ? word >> 8 : word;
-    pairs[2 * i] = minus((x & 0x000f000fu) ^ flip, zero.even);
-    pairs[2 * i + 1] = times_plus((x & 0x00f000f0u) ^ flip16, 0x2c002c00u, zero.odd);
-  }
-#elif DTYPE == DTYPE_BF16
-  float number[4];
-  UNROLL for (uint i = 0; i < 4; ++i)
-    number[i] = as_float(take_bytes(word ^ flip, 0x4b000000u, i | 0x7540)) - as_float(zero.even);
-  UNROLL for (uint i = 0; i < 2; ++i) pairs[i] = take_bytes(as_uint(number[2 * i]), as_uint(number[2 * i + 1]), 0x7632);
-#else
-  UNROLL for (uint i = 0; i < 2; ++i)
-    pairs[i] = minus(take_bytes(word ^ flip, BIASED, 2 * i | 0x5050 | (2 * i + 1) << 8), zero.even);
-#endif
-}
 
 // Where a work-group is: blocks of columns in bands, in a band the parts of terms, in a part block after block.
 struct Place {
@@ -176,11 +82,7 @@ KERNEL void quantised_stream(const global scalar* restrict input, const global u
   const uint row_bytes = NIBBLES ? k / 2 : k;
   const uint groups = GROUP == 0 ? 1 : ((k + 31) / 32 + GROUP - 1) / max(GROUP, 1);
   const bool is_signed = (args.features & QUANT_SIGNED) != 0u;
-#if NIBBLES
-  const uint middle = is_signed ? 8 : 0, flip = BIASED ^ (is_signed ? 0x00080008u : 0u);
-#else
-  const uint middle = is_signed ? 128 : 0, flip = is_signed ? 0x80808080u : 0u;
-#endif
+  const uint middle = MIDDLE(is_signed), flip = FLIP(is_signed);
 
   struct Step ring[AHEAD];
   struct Place use = {0, first, 0, min(turns, (uint)QUANT_STREAM_PART_TURNS), first, BAND_END(first)}, load = use;
@@ -195,7 +97,7 @@ KERNEL void quantised_stream(const global scalar* restrict input, const global u
         const uint at = step * 128 + 64 * h + 16 * quad;                                                               \
         ring[slot].codes[r][h] = stream_weights(line + at, at < row_bytes ? 1 : 0);                                    \
         const uint group = GROUP == 0 ? 0 : min((2 * step + h) * SPAN_CHUNKS / max(GROUP, 1), groups - 1);             \
-        if (h == 0 || GROUP != 0) ring[slot].scales[r][h] = stream_scale(scale, args.scale_offset + column * args.scale_row + group); \
+        if (h == 0 || GROUP != 0) ring[slot].scales[r][h] = scale_bits(scale, args.scale_offset + column * args.scale_row + group); \
         LOAD_ZERO(slot)                                                                                                \
       }                                                                                                                \
     }                                                                                                                  \

@@ -101,6 +101,22 @@ abi::QuantArgs arguments_of(const Problem& problem) {
   return args;
 }
 
+std::vector<std::byte> product_arguments(const Problem& problem, const Config& /*config*/) {
+  return argument_bytes(arguments_of(problem));
+}
+
+std::uint32_t group_of(const Problem& problem) {
+  if (problem.spec(kScale).shape.back() == 1) return 0;
+  return static_cast<std::uint32_t>(problem.as<QuantisedProblem>().group / QUANT_CHUNK);
+}
+
+Dim3 groups_of_tiles(const Problem& problem, std::uint32_t rows, std::uint32_t columns) {
+  constexpr std::int64_t kMostGroups = 65535;  // of a launch along an axis
+  const auto& call = problem.as<QuantisedProblem>();
+  const std::int64_t tiles = std::int64_t{ceil_div(call.m, rows)} * ceil_div(call.n, columns);
+  return Dim3{static_cast<std::uint32_t>(std::min(tiles, kMostGroups))};
+}
+
 Refusal rejects_rows_apart(const Problem& problem, std::span<const std::size_t> slots) {
   for (const std::size_t slot : slots) {
     if (!problem.has(slot)) continue;
@@ -123,6 +139,13 @@ Refusal rejects_quantised(const Problem& problem, const DeviceProfile& profile) 
   if (call.m >= kMost || call.n >= kMost || call.k >= kMost ||
       (call.n > 0 && call.m > kMost / call.n))
     return "counts elements to 2^31";
+  return std::nullopt;
+}
+
+Refusal rejects_blocks_and_codes(const Problem& problem) {
+  if (problem.as<QuantisedProblem>().layout != Layout::kPlain)
+    return "takes plain layouts, and no blocks with scales";
+  if (problem.has(kInputScale)) return "takes no codes as input";
   return std::nullopt;
 }
 

@@ -58,13 +58,20 @@ std::uint32_t format_of(const Problem& problem);          // QUANT_BYTES …
 abi::QuantArgs weight_arguments(const Problem& problem);  // those of weights alone
 abi::QuantArgs input_arguments(const Problem& problem);   // those of input in i8, as weights
 abi::QuantArgs arguments_of(const Problem& problem);
+std::vector<std::byte> product_arguments(const Problem& problem, const Config& config);  // a pass's
+// Chunks of 32 terms that share a scale; 0 where a row has one.
+std::uint32_t group_of(const Problem& problem);
+// A work-group for each tile of output, so far as a launch may have as many.
+Dim3 groups_of_tiles(const Problem& problem, std::uint32_t rows, std::uint32_t columns);
 // The distance of rows, where the axes before the last lie one behind the other; else -1.
 std::int64_t row_step(const TensorSpec& spec);
 Refusal rejects_rows_apart(const Problem& problem, std::span<const std::size_t> slots);
 // Of ways that read weights where they lie.
 Refusal rejects_quantised(const Problem& problem, const DeviceProfile& profile);
+Refusal rejects_blocks_and_codes(const Problem& problem);
 
 Way mma_way();
+Way hopper_way();
 Way stream_way();
 Way lanes_way();
 Way rows_way();

@@ -65,8 +65,8 @@ Operation forward() {
   operation.validate = validate_quantised_matmul;
   operation.reference = reference_quantised_matmul;
   operation.raises = raised_by_groups;
-  add_ways(operation,
-           {weights_way(false), cpu_way(), stream_way(), mma_way(), lanes_way(), rows_way()});
+  add_ways(operation, {weights_way(false), cpu_way(), hopper_way(), stream_way(), mma_way(),
+                       lanes_way(), rows_way()});
   operation.workload = quantised_matmul_workload();
   return operation;
 }

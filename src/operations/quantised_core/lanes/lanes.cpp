@@ -11,7 +11,6 @@
 namespace tessera::operations::quantised {
 namespace {
 
-constexpr std::int64_t kMostGroups = 65535;  // of a launch along an axis
 constexpr std::int64_t kMostRows = 4;
 
 std::vector<Tunable> tunables() {
@@ -24,12 +23,6 @@ std::vector<Tunable> tunables() {
 std::uint32_t rows_of(const Problem& problem) {
   const std::int64_t m = problem.as<QuantisedProblem>().m;
   return m <= 1 ? 1 : m <= 2 ? 2 : 4;
-}
-
-// Chunks of 32 terms that share a scale; 0 where a row has one.
-std::uint32_t group_of(const Problem& problem) {
-  if (problem.spec(kScale).shape.back() == 1) return 0;
-  return static_cast<std::uint32_t>(problem.as<QuantisedProblem>().group / QUANT_CHUNK);
 }
 
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
@@ -45,8 +38,7 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
 
 Refusal rejects_call(const Problem& problem) {
   const auto& call = problem.as<QuantisedProblem>();
-  if (call.layout != Layout::kPlain) return "takes plain layouts, and no blocks with scales";
-  if (problem.has(kInputScale)) return "takes no codes as input";
+  if (Refusal no = rejects_blocks_and_codes(problem)) return no;
   if (call.m > kMostRows) return "takes at most 4 rows";
   const abi::QuantArgs args = arguments_of(problem);
   const std::uint32_t per_16_bytes = problem.spec(kInput).dtype == DType::kF32 ? 4 : 8;
@@ -81,14 +73,9 @@ Pass product_pass() {
             {"ZEROS", problem.has(kZero) ? 1U : 0U}};
   };
   pass.groups = [](const Problem& problem, const Config& config) {
-    const auto& call = problem.as<QuantisedProblem>();
-    const std::int64_t units =
-        std::int64_t{ceil_div(call.m, rows_of(problem))} * ceil_div(call.n, config.at("COLUMNS"));
-    return Dim3{static_cast<std::uint32_t>(std::min(units, kMostGroups))};
+    return groups_of_tiles(problem, rows_of(problem), config.at("COLUMNS"));
   };
-  pass.args = [](const Problem& problem, const Config&) {
-    return argument_bytes(arguments_of(problem));
-  };
+  pass.args = product_arguments;
   return pass;
 }
 

@@ -7,9 +7,8 @@
 
 #include "kernel/gpu.hpp"
 #include "kernel/tunable_list.hpp"
-#include "operations/common/launch.hpp"
 #include "operations/quantised_core/mma/geometry.h"
-#include "operations/quantised_core/problem.hpp"
+#include "operations/quantised_core/mma/launch.hpp"
 
 namespace tessera::operations::quantised {
 namespace {
@@ -24,20 +23,6 @@ std::vector<Tunable> tunables() {
 std::uint32_t rows_of(const Problem& problem) {
   const std::int64_t m = problem.as<QuantisedProblem>().m;
   return m <= 8 ? 8 : m <= 16 ? 16 : m <= 32 ? 32 : 64;
-}
-
-// Chunks of 32 terms that share a scale; 0 where a row has one.
-std::uint32_t group_of(const Problem& problem) {
-  if (problem.spec(kScale).shape.back() == 1) return 0;
-  return static_cast<std::uint32_t>(problem.as<QuantisedProblem>().group / QUANT_CHUNK);
-}
-
-std::vector<Define> constants(const Problem& problem, const Config& /*config*/) {
-  return {{"ROWS", rows_of(problem)},
-          {"FORMAT", format_of(problem)},
-          {"GROUP", group_of(problem)},
-          {"SCALE_TYPE", dtype_axis(problem.spec(kScale).dtype)},
-          {"ZEROS", problem.has(kZero) ? 1U : 0U}};
 }
 
 struct MmaGeometry {
@@ -103,9 +88,7 @@ bool lies_by_chunks(const Problem& problem) {
 }
 
 Refusal rejects_call(const Problem& problem) {
-  const auto& call = problem.as<QuantisedProblem>();
-  if (call.layout != Layout::kPlain) return "takes plain layouts, and no blocks with scales";
-  if (problem.has(kInputScale)) return "takes no codes as input";
+  if (Refusal no = rejects_blocks_and_codes(problem)) return no;
   if (!lies_by_chunks(problem))
     return "takes rows of input and of weights that lie at multiples of 16 bytes, and terms that "
            "are a multiple of 8";
@@ -130,13 +113,13 @@ Pass product_pass() {
   pass.opencl = {.file = "quantised/mma/product.cl", .entry = "quantised_mma"};
   pass.bindings = {kInput, kWeight, kScale, kZero, kOutput};
   pass.axes = dtype_axes;
-  pass.constants = constants;
+  pass.constants = [](const Problem& problem, const Config&) {
+    return constants(problem, rows_of(problem));
+  };
   pass.groups = [](const Problem& problem, const Config& config) {
     return Dim3{static_cast<std::uint32_t>(groups_of(problem, config))};
   };
-  pass.args = [](const Problem& problem, const Config&) {
-    return argument_bytes(arguments_of(problem));
-  };
+  pass.args = product_arguments;
   return pass;
 }
 

@@ -9,8 +9,7 @@
 
 #include "kernel/gpu.hpp"
 #include "kernel/tunable_list.hpp"
-#include "operations/common/launch.hpp"
-#include "operations/quantised_core/problem.hpp"
+#include "operations/quantised_core/mma/launch.hpp"
 
 namespace tessera::operations::quantised {
 namespace {
@@ -28,12 +27,6 @@ std::vector<Tunable> tunables() {
 std::uint32_t rows_of(const Problem& problem) {
   const std::int64_t m = problem.as<QuantisedProblem>().m;
   return m <= 1 ? 1 : m <= 2 ? 2 : m <= 4 ? 4 : m <= 8 ? 8 : 16;
-}
-
-// Chunks of 32 terms that share a scale; 0 where a row has one.
-std::uint32_t group_of(const Problem& problem) {
-  if (problem.spec(kScale).shape.back() == 1) return 0;
-  return static_cast<std::uint32_t>(problem.as<QuantisedProblem>().group / QUANT_CHUNK);
 }
 
 std::uint64_t local_bytes_of(const Problem& problem, const Config& config) {
@@ -54,14 +47,6 @@ std::uint32_t input_bytes(const Problem& problem, const DeviceProfile& profile) 
   std::uint32_t size = 8192;
   while (size < bytes && 3 * size <= kernel::nvidia_local_bytes(profile)) size *= 2;
   return size;
-}
-
-std::vector<Define> constants(const Problem& problem, const Config& /*config*/) {
-  return {{"ROWS", rows_of(problem)},
-          {"FORMAT", format_of(problem)},
-          {"GROUP", group_of(problem)},
-          {"SCALE_TYPE", dtype_axis(problem.spec(kScale).dtype)},
-          {"ZEROS", problem.has(kZero) ? 1U : 0U}};
 }
 
 // `per_unit`: work-groups that a compute unit has at once; each goes on from columns to columns.
@@ -92,8 +77,7 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
 
 Refusal rejects_call(const Problem& problem) {
   const auto& call = problem.as<QuantisedProblem>();
-  if (call.layout != Layout::kPlain) return "takes plain layouts, and no blocks with scales";
-  if (problem.has(kInputScale)) return "takes no codes as input";
+  if (Refusal no = rejects_blocks_and_codes(problem)) return no;
   if (call.m > kMostRows) return "takes at most 16 rows";
   if (call.k == 0) return "takes at least one term";
   const abi::QuantArgs args = arguments_of(problem);
@@ -126,14 +110,14 @@ Pass product_pass() {
   pass.opencl = {.file = "quantised/mma/stream.cl", .entry = "quantised_stream"};
   pass.bindings = {kInput, kWeight, kScale, kZero, kOutput};
   pass.axes = dtype_axes;
-  pass.constants = constants;
+  pass.constants = [](const Problem& problem, const Config&) {
+    return constants(problem, rows_of(problem));
+  };
   pass.groups = [](const Problem& problem, const Config& config) {
     const std::int64_t blocks = ceil_div(problem.as<QuantisedProblem>().n, kColumns);
     return Dim3{static_cast<std::uint32_t>(std::min<std::int64_t>(blocks, config.at("GROUPS")))};
   };
-  pass.args = [](const Problem& problem, const Config&) {
-    return argument_bytes(arguments_of(problem));
-  };
+  pass.args = product_arguments;
   return pass;
 }
 

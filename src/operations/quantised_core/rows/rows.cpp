@@ -11,8 +11,6 @@
 namespace tessera::operations::quantised {
 namespace {
 
-constexpr std::int64_t kMostGroups = 65535;  // of a launch along an axis
-
 std::vector<Tunable> tunables() {
   return {
 #include "operations/quantised_core/rows/rows.def"
@@ -65,14 +63,9 @@ Pass product_pass() {
             {"FORMAT", format_of(problem)}};
   };
   pass.groups = [](const Problem& problem, const Config& config) {
-    const auto& call = problem.as<QuantisedProblem>();
-    const std::int64_t units =
-        std::int64_t{ceil_div(call.m, rows_of(problem))} * ceil_div(call.n, config.at("COLUMNS"));
-    return Dim3{static_cast<std::uint32_t>(std::min(units, kMostGroups))};
+    return groups_of_tiles(problem, rows_of(problem), config.at("COLUMNS"));
   };
-  pass.args = [](const Problem& problem, const Config&) {
-    return argument_bytes(arguments_of(problem));
-  };
+  pass.args = product_arguments;
   return pass;
 }
 
