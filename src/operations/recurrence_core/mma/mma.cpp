@@ -227,7 +227,7 @@ Way new_mma_way(Variant variant, MmaSpace space) {
 }
 
 std::optional<Way> mma_way(const RecurrenceSlots& slots) {
-  if (slots.delta()) return std::nullopt;
+  if (slots.delta()) return mma_delta_way(slots);
   if (slots.backward()) return mma_backward_way(slots);
   Variant variant;
   variant.idea = "chunks of 16 tokens by mma.sync, a state in the registers of a work-group";
