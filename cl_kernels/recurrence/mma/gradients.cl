@@ -165,7 +165,6 @@ KERNEL void recurrence_mma_gradients(
                         .sums = scratch + 4 * (size_t)ARGS(sums)};
   const bool packed = RECUR_HAS(RECUR_PACKED);
   const global int* boundaries = (const global int*)scratch + ARGS(boundaries);
-#define BEGIN_OF(sequence) (packed ? (uint)boundaries[sequence] : (sequence) * ARGS(tokens))
   Place place = {.batch = 0, .head = group % heads, .begin = 0, .end = ARGS(tokens), .column = 0, .steps = 0};
   if (slot >= ARGS(segment)) {  // of rows of no sequence, and groups beyond all
     if (slot > ARGS(segment) || !packed) return;
@@ -180,20 +179,11 @@ KERNEL void recurrence_mma_gradients(
     }
     return;
   }
-  // The last sequence that begins before or with the chunk.
-  uint sequence = 0;
-  for (uint step = 1u << (31 - clz(max(sequences, 1u))); step > 0; step /= 2) {
-    const uint other = sequence + step;
-    if (other < sequences && RECUR_MMA_FIRST_CHUNK(BEGIN_OF(other), other) <= slot) sequence = other;
-  }
   if (sequences == 0) return;
-  const uint first = (slot - RECUR_MMA_FIRST_CHUNK(BEGIN_OF(sequence), sequence)) * CHUNK;
-  if (packed) {
-    place.begin = (uint)boundaries[sequence];
-    place.end = (uint)boundaries[sequence + 1];
-  } else {
-    place.batch = sequence;
-  }
+  const uint sequence = sequence_of_chunk(args, boundaries, slot, CHUNK);
+  place = place_of_sequence(args, boundaries, sequence, place.head);
+  const uint first =
+      (slot - RECUR_MMA_FIRST_CHUNK(place.batch * ARGS(tokens) + place.begin, sequence)) * CHUNK;
   const uint length = place.end - place.begin;
   if (first >= length) return;
   const uint count = tokens_of(length - first);

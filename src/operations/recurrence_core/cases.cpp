@@ -122,6 +122,38 @@ void add_chunks(Add add) {
       "normal");
 }
 
+// The same for delta rules, whose chunks are longer.
+template <class Add>
+void add_delta_chunks(Add add) {
+  Sizes plain{.batch = 2, .tokens = 150, .heads = 2, .key_dim = 48, .value_dim = 80};
+  plain.initial = plain.final = true;
+  add("chunks_kept", "whole and broken chunks of tokens, nothing is forgotten", plain, "normal");
+  Sizes heads = plain;
+  heads.gate = heads.reverse = true;
+  add("chunks_of_heads", "the same where key dims decay alike, backwards", heads, "normal");
+  Sizes packed{.tokens = 330, .heads = 2, .key_dim = 64, .value_dim = 48};
+  packed.sequences = 6;
+  packed.gate = packed.initial = packed.final = packed.reverse = packed.wide_decays = true;
+  add("chunks_packed", "chunks begin with their sequences", packed, "gap");
+  add("chunks_out_of_range", "the same where boundaries are wrong", packed, "out_of_range");
+  Sizes hard{.tokens = 140, .heads = 2, .key_dim = 32, .value_dim = 32};
+  hard.gate = hard.initial = hard.final = true;
+  add("chunks_of_heads_strong", "decays of 0 and of -80 a step in chunks", hard, "strong");
+  add("chunks_of_heads_reset", "decays of minus infinity in chunks", hard, "reset");
+  add("chunks_of_heads_growing", "decays a little above 0 in chunks", hard, "growing");
+  add("chunks_of_heads_not_finite", "NaN and infinity reach no earlier token of a chunk", hard,
+      "not_finite");
+  Sizes widest{.tokens = 70, .key_dim = 256, .value_dim = 144};
+  widest.gate = widest.initial = widest.final = true;
+  add("chunks_widest", "the largest key dim of matrix units, several tiles of columns", widest,
+      "normal");
+  Sizes in_place = hard;
+  in_place.initial = in_place.final = false;
+  in_place.in_place = true;
+  in_place.key_dim = 128;
+  add("chunks_in_place", "a state that changes in place, from chunk to chunk", in_place, "normal");
+}
+
 }  // namespace
 
 std::vector<Case> conformance_cases(const RecurrenceSlots& slots, DType dtype) {
@@ -251,6 +283,7 @@ std::vector<Case> conformance_cases(const RecurrenceSlots& slots, DType dtype) {
     add("packed_in_place", "the state of a sequence of length 0 stays", in_place, "gap");
   }
   if (is_recurrent(slots)) add_chunks(add);
+  if (is_gated_delta(slots) && !slots.backward()) add_delta_chunks(add);
   return table;
 }
 
@@ -258,12 +291,14 @@ std::vector<Case> edge_cases(const RecurrenceSlots& slots, DType dtype, const Co
   std::vector<Case> table;
   if (!is_recurrent(slots) && !is_gated_delta(slots)) return table;
   const Maker maker(slots, dtype);
-  const std::int64_t tokens = config.get("TOKENS", 16);
+  const bool chunks = slots.delta() && config.get("STAGES", 0) != 0;
+  const std::int64_t tokens = chunks ? 64 : config.get("TOKENS", 16);
   for (const int step : {-1, 0, 1}) {
     const std::string suffix = step < 0 ? "-1" : step > 0 ? "+1" : "";
     Sizes sizes{.tokens = std::max<std::int64_t>(1, 2 * tokens + step), .heads = 2};
     sizes.key_dim = sizes.value_dim = 16;
-    sizes.key_gate = sizes.initial = sizes.final = true;
+    (chunks ? sizes.gate : sizes.key_gate) = true;
+    sizes.initial = sizes.final = true;
     table.push_back(
         maker.make("tokens" + suffix, "the edge of the tokens of a block", sizes, "normal"));
   }

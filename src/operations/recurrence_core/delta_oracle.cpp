@@ -6,8 +6,10 @@
 // each element: Higham, Accuracy and Stability of Numerical Algorithms, 3.3, with norms.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "operations/common/numerics.hpp"
+#include "operations/recurrence_core/delta_rounding.hpp"
 #include "operations/recurrence_core/factors.hpp"
 #include "operations/recurrence_core/oracle.hpp"
 
@@ -20,12 +22,6 @@ struct Row {
 };
 
 namespace {
-
-double norm_of(const double* row, std::size_t count) {
-  double sum = 0;
-  for (std::size_t i = 0; i < count; ++i) sum += row[i] * row[i];
-  return std::sqrt(sum);
-}
 
 // Columns of a state or of its gradient.
 class Columns {
@@ -93,6 +89,11 @@ class Columns {
     result.bounds = result.local;
     for (std::size_t v = 0; v < error.size(); ++v) result.bounds[v] += row.norm * error[v];
     return result;
+  }
+
+  // What else all columns may be off by, as a norm.
+  void lose(double norm) {
+    for (double& bound : error) bound += norm;
   }
 
   // Errors go through I - beta k k^T.
@@ -199,17 +200,33 @@ RecurrenceOracle::Forward RecurrenceOracle::forward_delta(const Unit& unit, std:
   Columns state(static_cast<std::size_t>(call_.key_dim), width);
   const std::int64_t row = (unit.sequence * call_.heads + unit.head) * call_.key_dim;
   set(state, initial_, row, call_.value_dim, first);
+  std::optional<DeltaRounding> rounding;
+  if (factor_unit_ > 0)
+    rounding.emplace(static_cast<std::size_t>(call_.key_dim), width, factor_unit_, factor_lost_);
   Forward result;
   result.output.values.resize(static_cast<std::size_t>(unit.length()) * width);
   result.output.bounds.resize(result.output.values.size());
   for (std::int64_t i = 0; i < unit.length(); ++i) {
     const DeltaToken token = delta_token(unit, i, first);
+    const DeltaRounding::Token of_chunk{.query = token.query.keys,
+                                        .key = token.key.keys,
+                                        .value = token.value,
+                                        .beta = token.beta,
+                                        .decay = token.factors.front().value};
+    std::vector<double> rounded(width);
+    if (rounding) rounded = rounding->change(of_chunk, state.h);
     state.next_token();
     state.decay(token.factors);
-    const Change change = change_of(state, token.key, token.value, token.beta);
+    Change change = change_of(state, token.key, token.value, token.beta);
+    for (std::size_t v = 0; v < width; ++v) change.weight_bounds[v] += rounded[v];
     state.replace(token.key, token.beta);
     state.add(token.key, change.weights, change.weight_bounds);
-    const Columns::Products output = state.times(token.query);
+    Columns::Products output = state.times(token.query);
+    if (rounding) {
+      state.lose(rounding->lost());
+      rounded = rounding->output(of_chunk, change.weights);
+      for (std::size_t v = 0; v < width; ++v) output.bounds[v] += rounded[v];
+    }
     for (std::size_t v = 0; v < width; ++v) {
       result.output.values[token.place * width + v] = call_.scale * output.values[v];
       result.output.bounds[token.place * width + v] =

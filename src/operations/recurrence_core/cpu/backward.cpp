@@ -8,13 +8,13 @@
 #include "kernel/tunable_list.hpp"
 #include "operations/common/launch.hpp"
 #include "operations/recurrence_core/cpu/cpu.hpp"
+#include "operations/recurrence_core/gradients.hpp"
 #include "operations/recurrence_core/launch.hpp"
 
 namespace tessera::operations::recurrence {
 namespace {
 
 constexpr std::uint32_t kChunk = 16, kSegment = 128, kItems = 8;
-constexpr std::uint32_t kCombineItems = 32, kGammaItems = 64;  // of recurrence/tile's last passes
 
 const RecurrenceProblem& call_of(const Problem& problem) { return problem.as<RecurrenceProblem>(); }
 
@@ -26,17 +26,9 @@ std::vector<Tunable> tunables() {
   };
 }
 
-std::int64_t rows_of(const RecurrenceProblem& call) {
-  return call.batch * call.tokens * call.heads;
-}
-
 std::int64_t items_of(const Problem& problem, const Config& config) {
   return std::min<std::int64_t>(units_of(call_of(problem), cpu_columns(config)),
                                 config.get("ITEMS", kItems));
-}
-
-bool wants(const Problem& problem, abi::u32 gradients) {
-  return (arguments_of(problem).features & gradients) != 0;
 }
 
 // Where each part of scratch begins, in vectors of four floats.
@@ -155,35 +147,13 @@ Pass backward_pass(const RecurrenceSlots& slots) {
   return pass;
 }
 
-// Adds up the shares of several blocks of columns.
-Pass combine_pass(const RecurrenceSlots& slots) {
-  Pass pass;
-  pass.name = "combine";
-  pass.opencl = {.file = "recurrence/tile/combine.cl", .entry = "recurrence_combine"};
-  pass.bindings = {kScratch,     slots.grad_query, slots.grad_key,
-                   slots.grad_g, slots.grad_gk,    slots.grad_beta};
-  pass.specialized_on = std::vector<std::string>{};
-  pass.group_size = [](const Config&) { return Dim3{kCombineItems}; };
+// Blocks of columns have shares where there are several.
+Pass combine_shares_pass(const RecurrenceSlots& slots) {
+  Pass pass = combine_pass(slots, arguments);
   pass.groups = [](const Problem& problem, const Config& config) {
     if (call_of(problem).value_dim <= cpu_columns(config)) return Dim3{0, 0, 0};
     return groups_of(rows_of(call_of(problem)));
   };
-  pass.args = arguments;
-  return pass;
-}
-
-Pass gamma_pass(const RecurrenceSlots& slots) {
-  Pass pass;
-  pass.name = "gamma";
-  pass.opencl = {.file = "recurrence/tile/gamma.cl", .entry = "recurrence_gamma"};
-  pass.bindings = {kScratch, slots.grad_gamma};
-  pass.specialized_on = std::vector<std::string>{};
-  pass.group_size = [](const Config&) { return Dim3{kGammaItems}; };
-  pass.groups = [](const Problem& problem, const Config&) {
-    if (!wants(problem, RECUR_GRAD_GAMMA)) return Dim3{0, 0, 0};
-    return Dim3{static_cast<std::uint32_t>(call_of(problem).heads)};
-  };
-  pass.args = arguments;
   return pass;
 }
 
@@ -204,7 +174,7 @@ std::optional<Way> cpu_backward_way(const RecurrenceSlots& slots) {
                       [](const Problem& problem, const Config& config) -> std::uint64_t {
                         return 16 * scratch_of(problem, config).boundaries;
                       }),
-      backward_pass(slots), combine_pass(slots), gamma_pass(slots)};
+      backward_pass(slots), combine_shares_pass(slots), gamma_pass(slots, arguments)};
   variant.scratch_bytes = [](const Problem& problem, const Config& config) {
     return 16 * scratch_of(problem, config).end;
   };

@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "kernel/gpu.hpp"
 #include "operations/common/launch.hpp"
+#include "operations/recurrence_core/gradients.hpp"
 #include "operations/recurrence_core/launch.hpp"
 #include "operations/recurrence_core/mma/geometry.h"
 #include "operations/recurrence_core/mma/mma.hpp"
@@ -17,7 +17,7 @@ namespace tessera::operations::recurrence {
 namespace {
 
 constexpr std::int64_t kMostDim = 128;
-constexpr std::uint32_t kItems = 256, kGammaItems = 64;  // of recurrence/mma/gradients; of gamma
+constexpr std::uint32_t kItems = 256;  // of recurrence/mma/gradients
 
 const RecurrenceProblem& call_of(const Problem& problem) { return problem.as<RecurrenceProblem>(); }
 
@@ -44,7 +44,7 @@ Scratch scratch_of(const Problem& problem, const Config& config) {
   scratch.kept = add(states);
   scratch.gradients = add(states);
   const bool sums = problem.has(call.slots.grad_gamma);
-  scratch.sums = add(sums ? static_cast<std::uint64_t>(call.batch * call.tokens * call.heads) : 0);
+  scratch.sums = add(sums ? static_cast<std::uint64_t>(rows_of(call)) : 0);
   scratch.spans = add(mma_span_bytes(problem, config) / 4);
   scratch.gradient_spans = add(mma_span_bytes(problem, config) / 4);
   return scratch;
@@ -63,8 +63,7 @@ std::uint32_t gradient_bytes(const Problem& problem, const Config& config) {
   return RECUR_MMA_GRADIENT_BYTES;
 }
 
-abi::RecurArgs gradient_arguments(const Problem& problem, const Config& config) {
-  const Scratch scratch = scratch_of(problem, config);
+abi::RecurArgs arguments_behind(const Problem& problem, const Scratch& scratch) {
   abi::RecurArgs args = arguments_of(problem);
   args.kept = static_cast<abi::u32>(scratch.kept / 4);
   args.inner = static_cast<abi::u32>(scratch.gradients / 4);
@@ -74,11 +73,15 @@ abi::RecurArgs gradient_arguments(const Problem& problem, const Config& config) 
   return args;
 }
 
+std::vector<std::byte> gradient_arguments(const Problem& problem, const Config& config) {
+  return argument_bytes(arguments_behind(problem, scratch_of(problem, config)));
+}
+
 // Of states, from the first token on; back, of their gradients: queries and gradients of outputs
 // stand for keys and values, and the state begins as the gradient of the last one.
 abi::RecurArgs state_arguments(const Problem& problem, const Config& config, bool back) {
   const Scratch scratch = scratch_of(problem, config);
-  abi::RecurArgs args = gradient_arguments(problem, config);
+  abi::RecurArgs args = arguments_behind(problem, scratch);
   add_mma_spans(problem, config, back ? scratch.gradient_spans : scratch.spans, args);
   const abi::u32 features = args.features;
   args.features &= ~RECUR_FINAL;
@@ -119,9 +122,7 @@ Pass state_pass(const RecurrenceSlots& slots, bool keeps, bool back) {
       std::vector<std::string>{"TOKENS", "STAGES", "KEY_DIM", "KEY_DECAYS", "WIDE_DECAYS"};
   pass.constants = mma_constants;
   pass.groups = [keeps](const Problem& problem, const Config& config) {
-    const std::int64_t spans = mma_spans(config) - (keeps ? 0 : 1);
-    if (spans == 0) return Dim3{0, 0, 0};  // nobody asks what the last one makes
-    return groups_of(spans * units_of(call_of(problem), mma_columns(config)));
+    return mma_span_groups(problem, config, keeps);
   };
   pass.args = [back](const Problem& problem, const Config& config) {
     return argument_bytes(state_arguments(problem, config, back));
@@ -149,26 +150,7 @@ Pass gradients_pass(const RecurrenceSlots& slots) {
   pass.groups = [](const Problem& problem, const Config&) {
     return groups_of((chunks_of(call_of(problem)) + 1) * call_of(problem).heads);
   };
-  pass.args = [](const Problem& problem, const Config& config) {
-    return argument_bytes(gradient_arguments(problem, config));
-  };
-  return pass;
-}
-
-Pass gamma_pass(const RecurrenceSlots& slots) {
-  Pass pass;
-  pass.name = "gamma";
-  pass.opencl = {.file = "recurrence/tile/gamma.cl", .entry = "recurrence_gamma"};
-  pass.bindings = {kScratch, slots.grad_gamma};
-  pass.specialized_on = std::vector<std::string>{};
-  pass.group_size = [](const Config&) { return Dim3{kGammaItems}; };
-  pass.groups = [](const Problem& problem, const Config&) {
-    if (!problem.has(call_of(problem).slots.grad_gamma)) return Dim3{0, 0, 0};
-    return Dim3{static_cast<std::uint32_t>(call_of(problem).heads)};
-  };
-  pass.args = [](const Problem& problem, const Config& config) {
-    return argument_bytes(gradient_arguments(problem, config));
-  };
+  pass.args = gradient_arguments;
   return pass;
 }
 
@@ -181,10 +163,7 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
     return "takes all columns of a state at once, and WG_X says " +
            std::to_string(mma_columns(config));
   if (Refusal no = rejects_mma_blocks(problem, config, profile, false)) return no;
-  const std::uint32_t bytes = gradient_bytes(problem, config);
-  if (bytes > kernel::nvidia_local_bytes(profile))
-    return "needs " + std::to_string(bytes) + " bytes of work-group memory, and has " +
-           std::to_string(kernel::nvidia_local_bytes(profile));
+  if (Refusal no = rejects_mma_bytes(gradient_bytes(problem, config), profile)) return no;
   if (scratch_bytes(problem, config) >= std::uint64_t{1} << 33)
     return "counts scratch memory to 2^33 bytes, and the call takes more";
   return rejects_recurrence(problem, profile);
@@ -210,37 +189,19 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
 
 std::optional<Way> mma_backward_way(const RecurrenceSlots& slots) {
   Variant variant;
-  variant.name = "mma";
   variant.idea = "states and their gradients at every 16 tokens by mma.sync, then chunks apart";
-  variant.needs = {.backends = {Backend::kOpenCL},
-                   .features = Feature::kNvidiaPtx | Feature::kMmaSync};
   variant.dtypes = {DType::kBF16};
-  variant.rounds_factors = true;
   variant.tunables = mma_tunables();
   variant.tunables.push_back({.id = 8, .name = "VALUE_DIM", .fallback = 128, .is_constant = true});
-  variant.space = space;
   variant.rejects = rejects;
-  variant.passes = {boundaries_pass(slots, scratch_bytes),
-                    state_pass(slots, false, false),
-                    state_pass(slots, false, true),
-                    state_pass(slots, true, false),
-                    state_pass(slots, true, true),
-                    gradients_pass(slots),
-                    gamma_pass(slots)};
+  variant.passes = {boundaries_pass(slots, scratch_bytes), state_pass(slots, false, false),
+                    state_pass(slots, false, true),        state_pass(slots, true, false),
+                    state_pass(slots, true, true),         gradients_pass(slots),
+                    gamma_pass(slots, gradient_arguments)};
   variant.scratch_bytes = [](const Problem& problem, const Config& config) {
     return scratch_bytes(problem, config) + boundaries_bytes(problem);
   };
-  return Way{
-      .variant = std::move(variant),
-      .rule = {
-          .why = "matrix instructions, for chunks of tokens",
-          .when =
-              [](const Problem& problem, const DeviceProfile& profile) {
-                return problem.dtype == DType::kBF16 && has_mma_tokens(problem, profile) &&
-                       !space(problem, profile).empty();
-              },
-          .config = [](const Problem& problem,
-                       const DeviceProfile& profile) { return space(problem, profile).front(); }}};
+  return new_mma_way(std::move(variant), space);
 }
 
 }  // namespace tessera::operations::recurrence

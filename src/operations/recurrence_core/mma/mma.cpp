@@ -7,6 +7,7 @@
 #include <array>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "kernel/gpu.hpp"
 #include "kernel/tunable_list.hpp"
@@ -95,9 +96,7 @@ Pass chunks_pass(const RecurrenceSlots& slots, bool outputs) {
   };
   pass.constants = mma_constants;
   pass.groups = [outputs](const Problem& problem, const Config& config) {
-    const std::int64_t spans = mma_spans(config) - (outputs ? 0 : 1);
-    if (spans == 0) return Dim3{0, 0, 0};  // nobody asks what the last one makes
-    return groups_of(spans * units_of(call_of(problem), mma_columns(config)));
+    return mma_span_groups(problem, config, outputs);
   };
   pass.args = [](const Problem& problem, const Config& config) {
     return argument_bytes(span_arguments(problem, config));
@@ -126,6 +125,12 @@ std::int64_t mma_columns(const Config& config) { return config.group().x / 2; }
 
 std::int64_t mma_spans(const Config& config) {
   return std::max<std::int64_t>(config.get("SPANS", 1), 1);
+}
+
+Dim3 mma_span_groups(const Problem& problem, const Config& config, bool last) {
+  const std::int64_t spans = mma_spans(config) - (last ? 0 : 1);
+  if (spans == 0) return {0, 0, 0};
+  return groups_of(spans * units_of(call_of(problem), mma_columns(config)));
 }
 
 std::uint32_t mma_local_bytes(const Problem& problem, const Config& config, bool outputs) {
@@ -157,10 +162,14 @@ Refusal rejects_mma_blocks(const Problem& problem, const Config& config,
                            const DeviceProfile& profile, bool outputs) {
   const std::uint32_t bytes = mma_local_bytes(problem, config, outputs);
   if (bytes == 0) return "has no such blocks (operations/recurrence_core/mma/geometry.h)";
-  if (bytes > kernel::nvidia_local_bytes(profile))
-    return "needs " + std::to_string(bytes) + " bytes of work-group memory, and has " +
-           std::to_string(kernel::nvidia_local_bytes(profile));
-  return std::nullopt;
+  return rejects_mma_bytes(bytes, profile);
+}
+
+Refusal rejects_mma_bytes(std::uint32_t bytes, const DeviceProfile& profile) {
+  const std::uint32_t held = kernel::nvidia_local_bytes(profile);
+  if (bytes <= held) return std::nullopt;
+  return "needs " + std::to_string(bytes) + " bytes of work-group memory, and has " +
+         std::to_string(held);
 }
 
 Refusal rejects_mma_call(const Problem& problem) {
@@ -196,42 +205,41 @@ Config mma_config(const Problem& problem, const DeviceProfile& profile, const Mm
   return config;
 }
 
-bool has_mma_tokens(const Problem& problem, const DeviceProfile& profile) {
-  const RecurrenceProblem& call = call_of(problem);
-  const std::int64_t sequences = std::max<std::int64_t>(call.packed ? call.sequences : 1, 1);
-  return has(profile.features, Feature::kMmaSync) && call.tokens / sequences >= kLeastTokens &&
-         !rejects_mma_call(problem);
+Way new_mma_way(Variant variant, MmaSpace space) {
+  variant.name = "mma";
+  variant.needs = {.backends = {Backend::kOpenCL},
+                   .features = Feature::kNvidiaPtx | Feature::kMmaSync};
+  variant.rounds_factors = true;
+  variant.space = space;
+  const std::vector<DType> dtypes = variant.dtypes;
+  const auto prefers = [dtypes, space](const Problem& problem, const DeviceProfile& profile) {
+    const RecurrenceProblem& call = call_of(problem);
+    const std::int64_t sequences = std::max<std::int64_t>(call.packed ? call.sequences : 1, 1);
+    return has(profile.features, Feature::kMmaSync) && call.tokens / sequences >= kLeastTokens &&
+           std::ranges::count(dtypes, problem.dtype) != 0 && !space(problem, profile).empty();
+  };
+  return Way{.variant = std::move(variant),
+             .rule = {.why = "matrix instructions, for chunks of tokens",
+                      .when = prefers,
+                      .config = [space](const Problem& problem, const DeviceProfile& profile) {
+                        return space(problem, profile).front();
+                      }}};
 }
 
 std::optional<Way> mma_way(const RecurrenceSlots& slots) {
-  if (slots.delta()) return std::nullopt;
+  if (slots.delta()) return mma_delta_way(slots);
   if (slots.backward()) return mma_backward_way(slots);
   Variant variant;
-  variant.name = "mma";
   variant.idea = "chunks of 16 tokens by mma.sync, a state in the registers of a work-group";
-  variant.needs = {.backends = {Backend::kOpenCL},
-                   .features = Feature::kNvidiaPtx | Feature::kMmaSync};
   variant.dtypes = {DType::kF16, DType::kBF16};
-  variant.rounds_factors = true;
   variant.tunables = mma_tunables();
-  variant.space = space;
   variant.rejects = rejects;
   variant.passes = {boundaries_pass(slots, mma_span_bytes), chunks_pass(slots, false),
                     chunks_pass(slots, true)};
   variant.scratch_bytes = [](const Problem& problem, const Config& config) {
     return mma_span_bytes(problem, config) + boundaries_bytes(problem);
   };
-  return Way{
-      .variant = std::move(variant),
-      .rule = {
-          .why = "matrix instructions, for chunks of tokens",
-          .when =
-              [](const Problem& problem, const DeviceProfile& profile) {
-                return problem.dtype != DType::kF32 && has_mma_tokens(problem, profile) &&
-                       !space(problem, profile).empty();
-              },
-          .config = [](const Problem& problem,
-                       const DeviceProfile& profile) { return space(problem, profile).front(); }}};
+  return new_mma_way(std::move(variant), space);
 }
 
 }  // namespace tessera::operations::recurrence

@@ -33,8 +33,16 @@ Config mma_config(const Problem& problem, const DeviceProfile& profile, const Mm
 Refusal rejects_mma_call(const Problem& problem);
 Refusal rejects_mma_blocks(const Problem& problem, const Config& config,
                            const DeviceProfile& profile, bool outputs);
-bool has_mma_tokens(const Problem& problem, const DeviceProfile& profile);
+Refusal rejects_mma_bytes(std::uint32_t bytes, const DeviceProfile& profile);  // of local memory
 
+// Work-groups for all spans, or for all but the last one, of which nobody asks what it makes.
+Dim3 mma_span_groups(const Problem& problem, const Config& config, bool last);
+
+// A way of the variant "mma", with what all have in common; its configurations, of which the first
+// is chosen untuned.
+using MmaSpace = std::vector<Config> (*)(const Problem&, const DeviceProfile&);
+Way new_mma_way(Variant variant, MmaSpace space);
 std::optional<Way> mma_backward_way(const RecurrenceSlots& slots);
+std::optional<Way> mma_delta_way(const RecurrenceSlots& slots);  // forward
 
 }  // namespace tessera::operations::recurrence

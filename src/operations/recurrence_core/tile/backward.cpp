@@ -5,19 +5,14 @@
 #include <utility>
 
 #include "operations/common/launch.hpp"
+#include "operations/recurrence_core/gradients.hpp"
 #include "operations/recurrence_core/launch.hpp"
 #include "operations/recurrence_core/tile/tile.hpp"
 
 namespace tessera::operations::recurrence {
 namespace {
 
-constexpr std::uint32_t kCombineItems = 32, kGammaItems = 64;
-
 const RecurrenceProblem& call_of(const Problem& problem) { return problem.as<RecurrenceProblem>(); }
-
-std::int64_t rows_of(const RecurrenceProblem& call) {
-  return call.batch * call.tokens * call.heads;
-}
 
 abi::RecurArgs backward_arguments(const Problem& problem, const Config& config) {
   const BackwardScratch scratch = scratch_of(problem, config);
@@ -50,8 +45,15 @@ constexpr abi::u32 kCombined =
 constexpr abi::u32 kBack =
     RECUR_GRAD_KEY | RECUR_GRAD_VALUE | RECUR_GRAD_DECAY | RECUR_GRAD_INITIAL;
 
-bool wants(const Problem& problem, abi::u32 gradients) {
-  return (arguments_of(problem).features & gradients) != 0;
+std::vector<std::byte> backward_bytes(const Problem& problem, const Config& config) {
+  return argument_bytes(backward_arguments(problem, config));
+}
+
+// The same pass through Vulkan.
+Pass with_shader(Pass pass) {
+  pass.vulkan = {.file = "recurrence/tile/" + pass.name + ".comp", .entry = "main"};
+  pass.axes = tile_axes;
+  return pass;
 }
 
 // A pass that is launched where one of the gradients is wanted.
@@ -59,17 +61,13 @@ Pass new_pass(const std::string& name, abi::u32 gradients, std::vector<std::size
   Pass pass;
   pass.name = name;
   pass.opencl = {.file = "recurrence/tile/" + name + ".cl", .entry = "recurrence_" + name};
-  pass.vulkan = {.file = "recurrence/tile/" + name + ".comp", .entry = "main"};
   pass.bindings = std::move(bindings);
-  pass.axes = tile_axes;
   pass.groups = [gradients](const Problem& problem, const Config& config) {
     if (!wants(problem, gradients)) return Dim3{0, 0, 0};
     return span_groups(problem, config);
   };
-  pass.args = [](const Problem& problem, const Config& config) {
-    return argument_bytes(backward_arguments(problem, config));
-  };
-  return pass;
+  pass.args = backward_bytes;
+  return with_shader(std::move(pass));
 }
 
 // Forward and back.
@@ -172,25 +170,13 @@ std::vector<Pass> backward_passes(const RecurrenceSlots& slots) {
                 boundaries_pass(slots, [](const Problem& problem, const Config& config) {
                   return 16 * scratch_of(problem, config).boundaries;
                 }));
-  Pass combine = new_pass(
-      "combine", kCombined,
-      {kScratch, slots.grad_query, slots.grad_key, slots.grad_g, slots.grad_gk, slots.grad_beta});
-  combine.specialized_on = std::vector<std::string>{};
-  combine.group_size = [](const Config&) { return Dim3{kCombineItems}; };
+  Pass combine = with_shader(combine_pass(slots, backward_bytes));
   combine.groups = [](const Problem& problem, const Config&) {
     if (!wants(problem, kCombined)) return Dim3{0, 0, 0};
     return groups_of(rows_of(call_of(problem)));
   };
   passes.push_back(std::move(combine));
-  if (slots.delta()) return passes;
-  Pass gamma = new_pass("gamma", RECUR_GRAD_GAMMA, {kScratch, slots.grad_gamma});
-  gamma.specialized_on = std::vector<std::string>{};
-  gamma.group_size = [](const Config&) { return Dim3{kGammaItems}; };
-  gamma.groups = [](const Problem& problem, const Config&) {
-    if (!wants(problem, RECUR_GRAD_GAMMA)) return Dim3{0, 0, 0};
-    return Dim3{static_cast<std::uint32_t>(call_of(problem).heads)};
-  };
-  passes.push_back(std::move(gamma));
+  if (!slots.delta()) passes.push_back(with_shader(gamma_pass(slots, backward_bytes)));
   return passes;
 }
 

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Delta rules by chunks of 64 tokens: what all columns share of each chunk, all at once, and then
+// columns of the state from chunk to chunk.
+#include "operations/recurrence_core/mma/delta.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "kernel/gpu.hpp"
+#include "kernel/tunable_list.hpp"
+#include "operations/common/launch.hpp"
+#include "operations/recurrence_core/launch.hpp"
+#include "operations/recurrence_core/mma/mma.hpp"
+
+namespace tessera::operations::recurrence {
+namespace {
+
+constexpr std::uint32_t kItems = 128;  // of recurrence/mma/delta_chunks
+
+std::vector<Tunable> tunables() {
+  return {
+#include "operations/recurrence_core/mma/delta.def"
+  };
+}
+
+const RecurrenceProblem& call_of(const Problem& problem) { return problem.as<RecurrenceProblem>(); }
+
+std::int64_t delta_columns(const Config& config) {
+  const std::uint32_t WG_X = config.group().x;
+  return RECUR_DELTA_COLUMNS;
+}
+
+// Of all sequences, with one to spare for each.
+std::int64_t chunks_of(const RecurrenceProblem& call) {
+  return call.batch * call.tokens / RECUR_DELTA_CHUNK + call.sequences + 1;
+}
+
+std::uint64_t chunk_bytes(const Problem& problem, const Config& /*config*/) {
+  const RecurrenceProblem& call = call_of(problem);
+  return static_cast<std::uint64_t>(chunks_of(call) * call.heads) * RECUR_DELTA_CHUNK_BYTES;
+}
+
+std::uint32_t local_bytes(const Problem& problem, const Config& config) {
+  using Number = std::uint32_t;
+#include "kernel/tunable_locals.inc"
+#include "operations/recurrence_core/mma/delta.def"
+  const std::uint32_t TOKENS = RECUR_DELTA_CHUNK,
+                      KEY_DIM = static_cast<std::uint32_t>(call_of(problem).key_dim);
+  if (!RECUR_DELTA_VALID) return 0;
+  return std::max(RECUR_DELTA_LOCAL_BYTES, RECUR_DELTA_SOLVE_BYTES);
+}
+
+Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
+  if (Refusal no = rejects_mma_call(problem)) return no;
+  if (call_of(problem).key_gate) return "takes decays that all key dims share";
+  const std::uint32_t bytes = local_bytes(problem, config);
+  if (bytes == 0) return "has no such work-groups (operations/recurrence_core/mma/delta.h)";
+  if (Refusal no = rejects_mma_bytes(bytes, profile)) return no;
+  if (chunk_bytes(problem, config) >= std::uint64_t{1} << 33)
+    return "counts scratch memory to 2^33 bytes, and the call takes more";
+  return rejects_recurrence(problem, profile);
+}
+
+// Thirty-two columns take half as many copies of keys as sixteen, and leave half as many
+// work-groups.
+std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
+  const bool many = units_of(call_of(problem), 16) > 2 * kernel::compute_units_of(profile) &&
+                    call_of(problem).value_dim > 16;
+  std::vector<Config> list;
+  for (const std::uint32_t items : {many ? 512U : 256U, many ? 256U : 512U}) {
+    for (const std::uint32_t stages : {2U, 1U}) {
+      Config config{{"WG_X", items}, {"STAGES", stages}};
+      if (!rejects(problem, config, profile)) list.push_back(std::move(config));
+    }
+  }
+  return list;
+}
+
+std::vector<Define> constants(const Problem& problem, const Config& /*config*/) {
+  return {{"KEY_DIM", static_cast<std::uint32_t>(call_of(problem).key_dim)}};
+}
+
+std::vector<std::byte> arguments(const Problem& problem, const Config& config) {
+  abi::RecurArgs args = arguments_of(problem);
+  args.segment = static_cast<abi::u32>(chunks_of(call_of(problem)));
+  args.boundaries = static_cast<abi::u32>(chunk_bytes(problem, config) / 4);
+  return argument_bytes(args);
+}
+
+Pass solve_pass(const RecurrenceSlots& slots) {
+  Pass pass;
+  pass.name = "chunks";
+  pass.opencl = {.file = "recurrence/mma/delta_chunks.cl", .entry = "recurrence_delta_chunks"};
+  pass.bindings = {slots.query, slots.key, slots.beta, slots.g, kScratch};
+  pass.axes = dtype_axes;
+  pass.specialized_on = std::vector<std::string>{"KEY_DIM"};
+  pass.group_size = [](const Config&) { return Dim3{kItems}; };
+  pass.constants = constants;
+  pass.groups = [](const Problem& problem, const Config&) {
+    return groups_of(chunks_of(call_of(problem)) * call_of(problem).heads);
+  };
+  pass.args = arguments;
+  return pass;
+}
+
+Pass forward_pass(const RecurrenceSlots& slots) {
+  Pass pass;
+  pass.name = "forward";
+  pass.opencl = {.file = "recurrence/mma/delta_forward.cl", .entry = "recurrence_delta_mma"};
+  pass.bindings = forward_bindings(slots);
+  pass.axes = dtype_axes;
+  pass.constants = constants;
+  pass.groups = [](const Problem& problem, const Config& config) {
+    return groups_of(units_of(call_of(problem), delta_columns(config)));
+  };
+  pass.args = arguments;
+  return pass;
+}
+
+}  // namespace
+
+std::optional<Way> mma_delta_way(const RecurrenceSlots& slots) {
+  if (slots.backward()) return std::nullopt;
+  Variant variant;
+  variant.idea = "chunks of 64 tokens by mma.sync: each is a triangle of equations, solved once";
+  variant.dtypes = {DType::kF16, DType::kBF16};
+  variant.tunables = tunables();
+  variant.rejects = rejects;
+  variant.passes = {boundaries_pass(slots, chunk_bytes), solve_pass(slots), forward_pass(slots)};
+  variant.scratch_bytes = [](const Problem& problem, const Config& config) {
+    return chunk_bytes(problem, config) + boundaries_bytes(problem);
+  };
+  return new_mma_way(std::move(variant), space);
+}
+
+}  // namespace tessera::operations::recurrence
