@@ -91,29 +91,21 @@ KERNEL void quantised_hopper(const global scalar* restrict input, const global u
                     (int)row0, 0, FULL(stage));                                                                           \
     }                                                                                                                     \
   }
-  if (item >= MULTIPLYING) {
-#if X_BYTES
-    if (item < MULTIPLYING + 32) {
-      const TensorMap map = {.start = weight + args.weight_offset, .element = 1, .columns = NIBBLES ? k / 2 : k, .heads = 1,
-                             .rows = args.n, .batch = 1, .by_row = args.weight_row, .box_rows = COLUMNS};
-      make_tensor_map_together(&map, memory + SCALES, own_map, item % 32);
-      PUBLISH_TENSOR_MAPS();
-      WARP_SYNC();
+  if (item == 0) {
+    UNROLL for (uint i = 0; i < STAGES; ++i) {
+      barrier_init(FULL(i), COPYING + 1);
+      barrier_init(FREE(i), MULTIPLYING / 32);
     }
-#endif
-    if (item == MULTIPLYING) {
-      UNROLL for (uint i = 0; i < STAGES; ++i) {
-        barrier_init(FULL(i), COPYING + 1);
-        barrier_init(FREE(i), MULTIPLYING / 32);
-      }
-      FENCE_LOCAL();
-      take_tensor_map(of_weights);
-      if (X_BYTES == 0) take_tensor_map(of_input);
-      ROLLED for (uint turn = 0; turn < min(turns, (uint)STAGES); ++turn) COPY_STEP(turn, turn)
-    }
+    FENCE_LOCAL();
   }
 #if X_BYTES
-  else {
+  if (item >= MULTIPLYING && item < MULTIPLYING + 32) {
+    const TensorMap map = {.start = weight + args.weight_offset, .element = 1, .columns = NIBBLES ? k / 2 : k, .heads = 1,
+                           .rows = args.n, .batch = 1, .by_row = args.weight_row, .box_rows = COLUMNS};
+    make_tensor_map_together(&map, memory + SCALES, own_map, item % 32);
+    PUBLISH_TENSOR_MAPS();
+  }
+  if (item < MULTIPLYING) {
     // Input stays: 16 bytes of each row, then the next ones.
     ROLLED for (uint i = item; i < ROWS * turns * (WARPGROUPS_K * TERMS / 8); i += MULTIPLYING) {
       const uint own = i % ROWS, eight = i / ROWS;
@@ -128,15 +120,22 @@ KERNEL void quantised_hopper(const global scalar* restrict input, const global u
     FENCE_LOCAL();
   }
 #endif
-  barrier(CLK_LOCAL_MEM_FENCE);
+  barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
   if (item >= MULTIPLYING) {
     PTX("//@ setmaxnreg.dec.sync.aligned.u32 " COPYING_REGISTERS ";");
     const uint t = item - MULTIPLYING;
     const uint groups = GROUP == 0 ? 1 : ((k + 31) / 32 + GROUP - 1) / max(GROUP, 1);
+    if (t == 0) {
+      take_tensor_map(of_weights);
+      if (X_BYTES == 0) take_tensor_map(of_input);
+    }
     uint stage = 0, parity = 1;
     ROLLED for (uint turn = 0; turn < turns; ++turn) {
       const uint to = memory + stage * QUANT_HOPPER_STAGE_BYTES;
-      uint raw[SCALES_OF_ITEM], raw_zero[SCALES_OF_ITEM];
+      uint raw[SCALES_OF_ITEM];
+#if ZEROS
+      uint raw_zero[SCALES_OF_ITEM];
+#endif
       UNROLL for (uint i = 0; i < SCALES_OF_ITEM; ++i) {
         const uint place = t + COPYING * i, line = place % LINES, column = min(column0 + line % COLUMNS, args.n - 1);
         const uint span = (turn * WARPGROUPS_K + line / COLUMNS) * SPANS + place / LINES;
@@ -148,7 +147,7 @@ KERNEL void quantised_hopper(const global scalar* restrict input, const global u
 #endif
       }
       barrier_wait(FREE(stage), parity);
-      if (t == 0 && turn >= STAGES) COPY_STEP(turn, stage)
+      if (t == 0) COPY_STEP(turn, stage)
       UNROLL for (uint i = 0; i < SCALES_OF_ITEM; ++i) {
         store_local(to + SCALES + (t + COPYING * i) * 4, as_uint(number_of_scale(raw[i])));
 #if ZEROS
