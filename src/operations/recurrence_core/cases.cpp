@@ -136,6 +136,11 @@ void add_delta_chunks(Add add) {
   packed.gate = packed.initial = packed.final = packed.reverse = packed.wide_decays = true;
   add("chunks_packed", "chunks begin with their sequences", packed, "gap");
   add("chunks_out_of_range", "the same where boundaries are wrong", packed, "out_of_range");
+  // Many tokens would hide what the state before a chunk is off by.
+  Sizes shorts{.tokens = 160, .heads = 2, .key_dim = 16, .value_dim = 16};
+  shorts.sequences = 60;
+  shorts.initial = shorts.final = true;
+  add("chunks_short", "a few tokens for each of many states", shorts, "normal");
   Sizes hard{.tokens = 140, .heads = 2, .key_dim = 32, .value_dim = 32};
   hard.gate = hard.initial = hard.final = true;
   add("chunks_of_heads_strong", "decays of 0 and of -80 a step in chunks", hard, "strong");
