@@ -30,6 +30,7 @@ class Buffer {
 
   // Notes whose commands use it, so that `used_only_by` is false once two have.
   void used_by(const void* stream) {
+    if (user_ == stream) return;
     const void* nobody = nullptr;
     if (!user_.compare_exchange_strong(nobody, stream) && nobody != stream) user_ = this;
   }

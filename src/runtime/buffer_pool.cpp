@@ -5,7 +5,32 @@
 #include <utility>
 #include <vector>
 
+#include "tessera/error.hpp"
+
 namespace tessera::runtime {
+
+void BufferPool::open(const void* stream) {
+  const std::lock_guard lock(mutex_);
+  streams_.insert(stream);
+}
+
+void BufferPool::close(const void* stream) noexcept {
+  const std::lock_guard lock(mutex_);
+  streams_.erase(stream);
+  std::erase_if(waiting_, [&](const Waiting& each) {
+    if (each.stream == stream) bytes_ -= each.buffer->size();
+    return each.stream == stream;
+  });
+}
+
+device::BufferPtr BufferPool::create(device::Device& device, std::uint64_t bytes) {
+  try {
+    return device.create_buffer(bytes);
+  } catch (const OutOfDeviceMemory&) {
+    if (clear() == 0) throw;
+  }
+  return device.create_buffer(bytes);
+}
 
 device::BufferPtr BufferPool::take(const void* stream, std::uint64_t bytes) {
   device::BufferPtr buffer;
@@ -38,6 +63,7 @@ void BufferPool::give_back(const void* stream, device::BufferPtr buffer) noexcep
   std::vector<device::BufferPtr> freed;  // behind the lock
   try {
     const std::lock_guard lock(mutex_);
+    if (!streams_.contains(stream)) return;
     const std::uint64_t size = buffer->size();
     waiting_.push_back({stream, std::move(buffer)});
     bytes_ += size;
@@ -50,15 +76,10 @@ void BufferPool::give_back(const void* stream, device::BufferPtr buffer) noexcep
   }
 }
 
-std::uint64_t BufferPool::clear(const void* stream) noexcept {
+std::uint64_t BufferPool::clear() noexcept {
   const std::lock_guard lock(mutex_);
-  const std::uint64_t before = bytes_;
-  std::erase_if(waiting_, [&](const Waiting& each) {
-    if (stream != nullptr && each.stream != stream) return false;
-    bytes_ -= each.buffer->size();
-    return true;
-  });
-  return before - bytes_;
+  waiting_.clear();
+  return std::exchange(bytes_, 0);
 }
 
 std::uint64_t BufferPool::bytes() const {

@@ -159,13 +159,7 @@ ContextState::ContextState(const device::Found& found, std::optional<device::Rou
 }
 
 device::BufferPtr ContextState::create_buffer(std::uint64_t bytes) {
-  device::BufferPtr buffer;
-  try {
-    buffer = device_->create_buffer(bytes);
-  } catch (const OutOfDeviceMemory&) {
-    if (trim() == 0) throw;
-    buffer = device_->create_buffer(bytes);
-  }
+  device::BufferPtr buffer = pool_->create(*device_, bytes);
   buffer->set_owner(number());
   return buffer;
 }

@@ -22,11 +22,11 @@ void StreamState::launch(const Plan& plan, std::span<const device::BufferPtr> bu
   }
   Memory memory{.operands = buffers,
                 .scratch = scratch_.reserve(plan, buffers, [&](std::uint64_t bytes) {
-                  return device_->create_buffer(bytes);
+                  return pool_->create(*device_, bytes);
                 })};
   if (plan.error_words > 0) {
     if (errors == nullptr && errors_ == nullptr)
-      errors_ = std::make_unique<ErrorWords>(device_->create_buffer(kErrorBytes), *stream_);
+      errors_ = std::make_unique<ErrorWords>(pool_->create(*device_, kErrorBytes), *stream_);
     ErrorWords& words = errors != nullptr ? *errors : *errors_;
     memory.first_error = take_error_words(plan, words);
     memory.errors = words.buffer();

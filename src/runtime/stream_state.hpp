@@ -28,8 +28,13 @@ class StreamState {
         context_(context),
         limit_(std::move(limit)),
         pool_(std::move(pool)),
-        stream_(std::move(stream)) {}
-  ~StreamState() { pool_->clear(this); }
+        stream_(std::move(stream)) {
+    pool_->open(this);
+  }
+  ~StreamState() {
+    stream_.reset();  // which waits
+    pool_->close(this);
+  }
   StreamState(const StreamState&) = delete;
   StreamState& operator=(const StreamState&) = delete;
 

@@ -15,6 +15,9 @@ namespace {
 
 class BufferPoolTest : public ::testing::Test {
  protected:
+  void SetUp() override {
+    for (const void* stream : {first_, second_}) pool_->open(stream);
+  }
   device::BufferPtr make(std::uint64_t bytes) {
     return context_.state()->device().create_buffer(bytes);
   }
@@ -58,13 +61,49 @@ TEST_F(BufferPoolTest, TheOldestMakeRoom) {
   EXPECT_EQ(pool_->bytes(), 800U);
 }
 
-TEST_F(BufferPoolTest, IsClearedByStreamOrWhole) {
+TEST_F(BufferPoolTest, AStreamThatIsClosedLeavesNothing) {
   let_go(first_, 400);
   let_go(second_, 500);
-  EXPECT_EQ(pool_->clear(first_), 400U);
+  device::BufferPtr outlives = pool_->lend(first_, make(50));
+  pool_->close(first_);
+  EXPECT_EQ(pool_->bytes(), 500U);
+  outlives.reset();
+  EXPECT_EQ(pool_->bytes(), 500U);
   EXPECT_NE(pool_->take(second_, 500), nullptr);  // and back again
   EXPECT_EQ(pool_->clear(), 500U);
   EXPECT_EQ(pool_->bytes(), 0U);
+}
+
+// Of the host, with so many bytes.
+class SmallDevice final : public device::Device {
+ public:
+  SmallDevice(device::Device& device, std::uint64_t bytes) : device_(device), bytes_(bytes) {}
+  const DeviceProfile& profile() const override { return device_.profile(); }
+  device::BufferPtr create_buffer(std::uint64_t bytes) override {
+    if (*used_ + bytes > bytes_) throw OutOfDeviceMemory("full", bytes, bytes_);
+    const device::BufferPtr buffer = device_.create_buffer(bytes);
+    *used_ += bytes;
+    return {buffer.get(), [buffer, used = used_](auto*) { *used -= buffer->size(); }};
+  }
+  std::unique_ptr<device::Stream> create_stream() override { return device_.create_stream(); }
+  device::ProgramPtr build(const device::ProgramRequest& request,
+                           device::BlobStore& store) override {
+    return device_.build(request, store);
+  }
+
+ private:
+  device::Device& device_;
+  std::uint64_t bytes_;
+  std::shared_ptr<std::uint64_t> used_ = std::make_shared<std::uint64_t>(0);
+};
+
+TEST_F(BufferPoolTest, WhatWaitsIsFreedForWhatElseHasNoMemory) {
+  SmallDevice device(context_.state()->device(), 1000);
+  pool_->lend(first_, pool_->create(device, 600)).reset();
+  const device::BufferPtr other = pool_->create(device, 700);
+  EXPECT_EQ(other->size(), 700U);
+  EXPECT_EQ(pool_->bytes(), 0U);
+  EXPECT_THROW(pool_->create(device, 400), OutOfDeviceMemory);
 }
 
 TEST_F(BufferPoolTest, BuffersOutliveIt) {
