@@ -32,6 +32,9 @@
 // Those that need the state before each token.
 #define RECUR_GRAD_DECAY (RECUR_GRAD_G | RECUR_GRAD_GAMMA | RECUR_GRAD_GK | RECUR_GRAD_GV)
 
+// Tokens of a delta rule that matrix units take at once: bounds of their errors go by them.
+#define RECUR_DELTA_CHUNK 64u
+
 // Where the storage types stand in `types`, two bits each: DTYPE_… of abi/shared.h.
 #define RECUR_TYPE_ROWS 0u  // query, key, value, output
 #define RECUR_TYPE_G 2u

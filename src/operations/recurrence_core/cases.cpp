@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "operations/recurrence_core/args.h"
 #include "operations/recurrence_core/workload.hpp"
 
 namespace tessera::operations::recurrence {
@@ -297,7 +298,7 @@ std::vector<Case> edge_cases(const RecurrenceSlots& slots, DType dtype, const Co
   if (!is_recurrent(slots) && !is_gated_delta(slots)) return table;
   const Maker maker(slots, dtype);
   const bool chunks = slots.delta() && config.get("STAGES", 0) != 0;
-  const std::int64_t tokens = chunks ? 64 : config.get("TOKENS", 16);
+  const std::int64_t tokens = chunks ? RECUR_DELTA_CHUNK : config.get("TOKENS", 16);
   for (const int step : {-1, 0, 1}) {
     const std::string suffix = step < 0 ? "-1" : step > 0 ? "+1" : "";
     Sizes sizes{.tokens = std::max<std::int64_t>(1, 2 * tokens + step), .heads = 2};

@@ -5,11 +5,12 @@
 #include <utility>
 
 #include "operations/common/numerics.hpp"
+#include "operations/recurrence_core/args.h"
 
 namespace tessera::operations::recurrence {
 namespace {
 
-constexpr std::size_t kChunk = 64;
+constexpr std::size_t kChunk = RECUR_DELTA_CHUNK;
 // Of a factor that is kept as the sum of two bfloat16 or two f16, and of a product of two such,
 // less that of their low halves.
 constexpr double kSplit = 0x1p-16;

@@ -3,9 +3,9 @@
 // bytes, from WG_X and the names of delta.def. Read by C++ and OpenCL C.
 #ifndef TESSERA_OPERATIONS_RECURRENCE_CORE_MMA_DELTA_H
 #define TESSERA_OPERATIONS_RECURRENCE_CORE_MMA_DELTA_H
+#include "operations/recurrence_core/args.h"
 #include "operations/recurrence_core/mma/geometry.h"
 
-#define RECUR_DELTA_CHUNK 64u
 #define RECUR_DELTA_WARPS 8u                                   // that share sixteen columns
 #define RECUR_DELTA_COLUMNS (WG_X / (2u * RECUR_DELTA_WARPS))  // of a state
 
