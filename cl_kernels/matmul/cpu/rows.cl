@@ -12,18 +12,6 @@
 #define BYTES (FROM_TYPE == DTYPE_F32 ? 4 : FROM_TYPE < DTYPE_I8 ? 2 : 1)
 #define AHEAD 1024  // bytes that are asked for before they are read: processors stop at the end of a page by themselves
 
-INLINE float sum_of_lanes(floatv x) {
-#if VECTOR_WIDTH == 16
-  const float8 half_of_it = x.lo + x.hi;
-  const float4 y = half_of_it.lo + half_of_it.hi;
-#elif VECTOR_WIDTH == 8
-  const float4 y = x.lo + x.hi;
-#else
-  const float4 y = x;
-#endif
-  return (y.s0 + y.s2) + (y.s1 + y.s3);
-}
-
 KERNEL void matmul_rows_cpu(const global void* restrict b, const global float* restrict scratch,
                             const global void* restrict bias, const global void* restrict addend,
                             const global void* restrict gate, const global void* restrict residual,

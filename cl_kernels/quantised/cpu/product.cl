@@ -138,19 +138,6 @@ INLINE floatv input_part(const global void* input, size_t at, int count) {
   return vloadv(0, part);
 }
 
-INLINE float sum_of_lanes(floatv x) {
-#if VECTOR_WIDTH == 16
-  const float8 eight = x.lo + x.hi;
-  const float4 four = eight.lo + eight.hi;
-#elif VECTOR_WIDTH == 8
-  const float4 four = x.lo + x.hi;
-#else
-  const float4 four = x;
-#endif
-  const float2 two = four.lo + four.hi;
-  return two.x + two.y;
-}
-
 // The scales of up to VECTOR_WIDTH groups of a row of weights from `group` on, whose first chunk lies at `line`.
 INLINE floatv scales_of(const global uchar* line, const global void* scale, const struct QuantArgs args, uint column,
                         uint group, int count) {
