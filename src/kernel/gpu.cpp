@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <string>
 
 #include "base/vendor_ids.hpp"
 
@@ -33,6 +34,13 @@ std::uint32_t compute_units_of(const DeviceProfile& profile) {
 
 std::uint32_t nvidia_local_bytes(const DeviceProfile& profile) {
   return has(profile.features, Feature::kWgmma) ? kHopperLocalBytes : kAmpereLocalBytes;
+}
+
+Refusal rejects_nvidia_bytes(std::uint64_t bytes, const DeviceProfile& profile) {
+  const std::uint32_t held = nvidia_local_bytes(profile);
+  if (bytes <= held) return std::nullopt;
+  return "needs " + std::to_string(bytes) + " bytes of work-group memory, and has " +
+         std::to_string(held);
 }
 
 Core core_of(const DeviceProfile& profile) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "tessera/device.hpp"
+#include "tessera/record.hpp"
 
 namespace tessera::kernel {
 
@@ -29,6 +30,7 @@ Core core_of(const DeviceProfile& profile);
 // reports less: its number is for local arguments.
 inline constexpr std::uint32_t kAmpereLocalBytes = 99 * 1024, kHopperLocalBytes = 227 * 1024;
 std::uint32_t nvidia_local_bytes(const DeviceProfile& profile);
+Refusal rejects_nvidia_bytes(std::uint64_t bytes, const DeviceProfile& profile);
 
 // What a work-group may take before it runs alone on its core, or spills.
 struct GroupBudget {

@@ -91,10 +91,7 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
   const MmaGeometry geometry = geometry_of(problem, config);
   if (!geometry.valid) return "has no such tiles (operations/matmul_core/mma/geometry.h)";
-  if (geometry.local_bytes > kernel::nvidia_local_bytes(profile))
-    return "needs " + std::to_string(geometry.local_bytes) +
-           " bytes of work-group memory, and has " +
-           std::to_string(kernel::nvidia_local_bytes(profile));
+  if (Refusal no = kernel::rejects_nvidia_bytes(geometry.local_bytes, profile)) return no;
   if (Refusal no = rejects_products(problem, profile)) return no;
   if (Refusal no = rejects_sums(problem, config, block_splits, 0)) return no;
   return rejects_blocks(problem, config);

@@ -116,10 +116,7 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   if (!geometry.valid || (stays != 0 && stays < input_bytes(problem, rows_of(problem))))
     return "has no such warpgroups, or work-group memory for input "
            "(operations/quantised_core/mma/hopper.h)";
-  if (geometry.local_bytes > kernel::kHopperLocalBytes)
-    return "needs " + std::to_string(geometry.local_bytes) +
-           " bytes of work-group memory, and has " + std::to_string(kernel::kHopperLocalBytes);
-  return std::nullopt;
+  return kernel::rejects_nvidia_bytes(geometry.local_bytes, profile);
 }
 
 // Terms of a row of input in scratch: whole chunks.
@@ -172,10 +169,7 @@ Pass product_pass() {
 // another, and of many rows.
 bool prefers_hopper(const Problem& problem, const DeviceProfile& profile) {
   const std::int64_t m = problem.as<QuantisedProblem>().m;
-  if (!has(profile.features, Feature::kWgmma) || m > kMostRows ||
-      (problem.dtype != DType::kF16 && problem.dtype != DType::kBF16) ||
-      rejects_quantised(problem, profile) || rejects_call(problem))
-    return false;
+  if (m > kMostRows || !takes(problem, profile, Feature::kWgmma, rejects_call)) return false;
   const std::vector<Config> list = space(problem, profile);
   return !list.empty() && (list.front().at("WARPGROUPS_N") == kBeside || m > kSomeRows);
 }
@@ -186,11 +180,7 @@ Way hopper_way() {
   Variant variant;
   variant.name = "hopper";
   variant.idea = "weights become operand A of wgmma in registers, up to 64 rows of input are B";
-  variant.needs = {.backends = {Backend::kOpenCL},
-                   .features = Feature::kNvidiaPtx | Feature::kWgmma};
-  variant.dtypes = {DType::kF16, DType::kBF16};
   variant.tunables = tunables();
-  variant.space = space;
   variant.rejects = rejects;
   variant.scratch_bytes = [](const Problem& problem, const Config& config) {
     if (config.at("X_BYTES") != 0) return kMapBytes * groups_of(problem, config);
@@ -198,12 +188,8 @@ Way hopper_way() {
     return 2 * kMapBytes + 2 * rows * ordered_terms(problem);
   };
   variant.passes = {order_pass(), product_pass()};
-  return {.variant = std::move(variant),
-          .rule = {.why = "Hopper's matrix unit, and one read of weights",
-                   .when = prefers_hopper,
-                   .config = [](const Problem& problem, const DeviceProfile& profile) {
-                     return space(problem, profile).front();
-                   }}};
+  return new_way(std::move(variant), Feature::kWgmma, space,
+                 "Hopper's matrix unit, and one read of weights", prefers_hopper);
 }
 
 }  // namespace tessera::operations::quantised

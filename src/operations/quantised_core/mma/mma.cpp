@@ -2,7 +2,6 @@
 // NVIDIA's GPUs from sm_80 on through OpenCL: weights become numbers of the type of input in
 // registers, and mma.sync multiplies.
 #include <algorithm>
-#include <string>
 #include <vector>
 
 #include "kernel/gpu.hpp"
@@ -100,11 +99,7 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   if (Refusal no = rejects_call(problem)) return no;
   const MmaGeometry geometry = geometry_of(problem, config);
   if (!geometry.valid) return "has no such tiles (operations/quantised_core/mma/geometry.h)";
-  if (geometry.local_bytes > kernel::nvidia_local_bytes(profile))
-    return "needs " + std::to_string(geometry.local_bytes) +
-           " bytes of work-group memory, and has " +
-           std::to_string(kernel::nvidia_local_bytes(profile));
-  return std::nullopt;
+  return kernel::rejects_nvidia_bytes(geometry.local_bytes, profile);
 }
 
 Pass product_pass() {
@@ -124,9 +119,7 @@ Pass product_pass() {
 }
 
 bool prefers_mma(const Problem& problem, const DeviceProfile& profile) {
-  return has(profile.features, Feature::kMmaSync) &&
-         (problem.dtype == DType::kF16 || problem.dtype == DType::kBF16) &&
-         !rejects_quantised(problem, profile) && !rejects_call(problem);
+  return takes(problem, profile, Feature::kMmaSync, rejects_call);
 }
 
 }  // namespace
@@ -135,19 +128,11 @@ Way mma_way() {
   Variant variant;
   variant.name = "mma";
   variant.idea = "weights become numbers in registers, mma.sync; copies of weights run ahead";
-  variant.needs = {.backends = {Backend::kOpenCL},
-                   .features = Feature::kNvidiaPtx | Feature::kMmaSync};
-  variant.dtypes = {DType::kF16, DType::kBF16};
   variant.tunables = tunables();
-  variant.space = space;
   variant.rejects = rejects;
   variant.passes = {product_pass()};
-  return {.variant = std::move(variant),
-          .rule = {.why = "matrix instructions, and weights at the speed of memory",
-                   .when = prefers_mma,
-                   .config = [](const Problem& problem, const DeviceProfile& profile) {
-                     return space(problem, profile).front();
-                   }}};
+  return new_way(std::move(variant), Feature::kMmaSync, space,
+                 "matrix instructions, and weights at the speed of memory", prefers_mma);
 }
 
 }  // namespace tessera::operations::quantised

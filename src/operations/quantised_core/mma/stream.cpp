@@ -98,10 +98,7 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   const std::uint64_t bytes = local_bytes_of(problem, config);
   if (bytes == 0) return "has no such warps or steps (operations/quantised_core/mma/stream.h)";
   if (config.get("GROUPS", 1) == 0) return "needs a work-group";
-  if (bytes > kernel::nvidia_local_bytes(profile))
-    return "needs " + std::to_string(bytes) + " bytes of work-group memory, and has " +
-           std::to_string(kernel::nvidia_local_bytes(profile));
-  return std::nullopt;
+  return kernel::rejects_nvidia_bytes(bytes, profile);
 }
 
 Pass product_pass() {
@@ -122,9 +119,8 @@ Pass product_pass() {
 }
 
 bool prefers_stream(const Problem& problem, const DeviceProfile& profile) {
-  return has(profile.features, Feature::kMmaSync) && problem.as<QuantisedProblem>().m <= kFewRows &&
-         (problem.dtype == DType::kF16 || problem.dtype == DType::kBF16) &&
-         !rejects_quantised(problem, profile) && !rejects_call(problem) &&
+  return problem.as<QuantisedProblem>().m <= kFewRows &&
+         takes(problem, profile, Feature::kMmaSync, rejects_call) &&
          !space(problem, profile).empty();
 }
 
@@ -134,19 +130,11 @@ Way stream_way() {
   Variant variant;
   variant.name = "stream";
   variant.idea = "few rows: weights straight to registers without an end between columns, mma.sync";
-  variant.needs = {.backends = {Backend::kOpenCL},
-                   .features = Feature::kNvidiaPtx | Feature::kMmaSync};
-  variant.dtypes = {DType::kF16, DType::kBF16};
   variant.tunables = tunables();
-  variant.space = space;
   variant.rejects = rejects;
   variant.passes = {product_pass()};
-  return {.variant = std::move(variant),
-          .rule = {.why = "few rows of input, and weights at the speed of memory",
-                   .when = prefers_stream,
-                   .config = [](const Problem& problem, const DeviceProfile& profile) {
-                     return space(problem, profile).front();
-                   }}};
+  return new_way(std::move(variant), Feature::kMmaSync, space,
+                 "few rows of input, and weights at the speed of memory", prefers_stream);
 }
 
 }  // namespace tessera::operations::quantised

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "kernel/gpu.hpp"
 #include "operations/common/launch.hpp"
 #include "operations/recurrence_core/gradients.hpp"
 #include "operations/recurrence_core/launch.hpp"
@@ -163,7 +164,8 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
     return "takes all columns of a state at once, and WG_X says " +
            std::to_string(mma_columns(config));
   if (Refusal no = rejects_mma_blocks(problem, config, profile, false)) return no;
-  if (Refusal no = rejects_mma_bytes(gradient_bytes(problem, config), profile)) return no;
+  if (Refusal no = kernel::rejects_nvidia_bytes(gradient_bytes(problem, config), profile))
+    return no;
   if (scratch_bytes(problem, config) >= std::uint64_t{1} << 33)
     return "counts scratch memory to 2^33 bytes, and the call takes more";
   return rejects_recurrence(problem, profile);

@@ -56,7 +56,7 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   if (call_of(problem).key_gate) return "takes decays that all key dims share";
   const std::uint32_t bytes = local_bytes(problem, config);
   if (bytes == 0) return "has no such work-groups (operations/recurrence_core/mma/delta.h)";
-  if (Refusal no = rejects_mma_bytes(bytes, profile)) return no;
+  if (Refusal no = kernel::rejects_nvidia_bytes(bytes, profile)) return no;
   if (chunk_bytes(problem, config) >= std::uint64_t{1} << 33)
     return "counts scratch memory to 2^33 bytes, and the call takes more";
   return rejects_recurrence(problem, profile);

@@ -162,14 +162,7 @@ Refusal rejects_mma_blocks(const Problem& problem, const Config& config,
                            const DeviceProfile& profile, bool outputs) {
   const std::uint32_t bytes = mma_local_bytes(problem, config, outputs);
   if (bytes == 0) return "has no such blocks (operations/recurrence_core/mma/geometry.h)";
-  return rejects_mma_bytes(bytes, profile);
-}
-
-Refusal rejects_mma_bytes(std::uint32_t bytes, const DeviceProfile& profile) {
-  const std::uint32_t held = kernel::nvidia_local_bytes(profile);
-  if (bytes <= held) return std::nullopt;
-  return "needs " + std::to_string(bytes) + " bytes of work-group memory, and has " +
-         std::to_string(held);
+  return kernel::rejects_nvidia_bytes(bytes, profile);
 }
 
 Refusal rejects_mma_call(const Problem& problem) {

@@ -33,7 +33,6 @@ Config mma_config(const Problem& problem, const DeviceProfile& profile, const Mm
 Refusal rejects_mma_call(const Problem& problem);
 Refusal rejects_mma_blocks(const Problem& problem, const Config& config,
                            const DeviceProfile& profile, bool outputs);
-Refusal rejects_mma_bytes(std::uint32_t bytes, const DeviceProfile& profile);  // of local memory
 
 // Work-groups for all spans, or for all but the last one, of which nobody asks what it makes.
 Dim3 mma_span_groups(const Problem& problem, const Config& config, bool last);
