@@ -101,6 +101,9 @@ TESSERA_API void tessera_context_destroy(tessera_context* context);
 TESSERA_API const char* tessera_device_summary(const tessera_context* context);
 /* Waits for the calls on the context itself. */
 TESSERA_API tessera_status tessera_synchronize(const tessera_context* context);
+/* Frees the memory that outputs which were let go left for later ones of their stream and size.
+   Not needed where a later allocation fails: it frees them, too. `bytes` may be null. */
+TESSERA_API tessera_status tessera_release_memory(const tessera_context* context, uint64_t* bytes);
 
 TESSERA_API tessera_status tessera_stream_create(const tessera_context* context,
                                                  tessera_stream** stream);

@@ -158,6 +158,12 @@ const char* tessera_device_summary(const tessera_context* context) {
 tessera_status tessera_synchronize(const tessera_context* context) {
   return guarded([&] { required(context, "context").context.synchronize(); });
 }
+tessera_status tessera_release_memory(const tessera_context* context, uint64_t* bytes) {
+  return guarded([&] {
+    const std::uint64_t freed = required(context, "context").context.release_memory();
+    if (bytes != nullptr) *bytes = freed;
+  });
+}
 
 tessera_status tessera_stream_create(const tessera_context* context, tessera_stream** stream) {
   return guarded([&] {

@@ -99,6 +99,29 @@ TEST_F(CApi, TypedAndGenericCallsGiveTheSame) {
   tessera_tensor_destroy(output);
 }
 
+TEST(CMemory, ThatOutputsLeftIsReleased) {
+  tessera_context* context = nullptr;
+  ASSERT_EQ(tessera_open(nullptr, &context), TESSERA_SUCCESS) << tessera_last_error();
+  const bool host = std::string(tessera_device_summary(context)).starts_with("[host]");
+  const tessera_spec spec = spec_of(kShape);
+  const std::array<float, 6> values{1, 2, 3, 5, 6, 7};
+  tessera_tensor* input = nullptr;
+  ASSERT_EQ(tessera_upload(context, &spec, values.data(), sizeof values, &input), TESSERA_SUCCESS);
+  tessera_tensor* output = nullptr;
+  tessera_sequence_mean_call call{};
+  call.input = input;
+  call.output = &output;
+  ASSERT_EQ(tessera_sequence_mean(context, nullptr, &call), TESSERA_SUCCESS)
+      << tessera_last_error();
+  tessera_tensor_destroy(output);
+  std::uint64_t bytes = 1;
+  EXPECT_EQ(tessera_release_memory(context, &bytes), TESSERA_SUCCESS);
+  EXPECT_EQ(bytes, host ? 0 : 3 * sizeof(float));  // the host leaves that to its allocator
+  EXPECT_EQ(tessera_release_memory(context, nullptr), TESSERA_SUCCESS);
+  tessera_tensor_destroy(input);
+  tessera_context_destroy(context);
+}
+
 TEST_F(CApi, OptionsOfAllTypesArrive) {
   const std::array<std::int64_t, 4> shape{1, 3, 1, 2};
   const tessera_spec spec{sizeof spec, TESSERA_F32, 4, shape.data(), nullptr, 0};
@@ -210,6 +233,7 @@ TEST_F(CApi, NullsAndNonsenseAreRefused) {
   tessera_spec spec = spec_of(kShape);
   expect(tessera_open(nullptr, nullptr), TESSERA_INVALID_ARGUMENT, "context is null");
   expect(tessera_synchronize(nullptr), TESSERA_INVALID_ARGUMENT, "context is null");
+  expect(tessera_release_memory(nullptr, nullptr), TESSERA_INVALID_ARGUMENT, "context is null");
   expect(tessera_stream_create(nullptr, nullptr), TESSERA_INVALID_ARGUMENT, "stream is null");
   expect(tessera_stream_synchronize(nullptr), TESSERA_INVALID_ARGUMENT, "stream is null");
   expect(tessera_tensor_create(nullptr, &spec, &tensor), TESSERA_INVALID_ARGUMENT,
