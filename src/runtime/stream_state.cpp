@@ -38,9 +38,21 @@ void StreamState::launch(const Plan& plan, std::span<const device::BufferPtr> bu
                       limit_->launch(stream, launch, arguments, !only_records_);
                     });
   } else {
-    runtime::launch(plan, *stream_, memory);
+    runtime::launch(plan, *stream_, memory,
+                    [this](device::Stream& stream, const device::Launch& launch,
+                           std::span<const std::byte>) { launch_whole(stream, launch); });
   }
   stream_->flush();
+}
+
+void StreamState::launch_whole(device::Stream& stream, const device::Launch& launch) {
+  try {
+    return stream.launch(launch);
+  } catch (const OutOfDeviceMemory&) {
+    if (only_records_ || pool_->clear() == 0) throw;
+  }
+  stream.synchronize();  // or what was freed may still be in use
+  stream.launch(launch);
 }
 
 std::uint32_t StreamState::take_error_words(const Plan& plan, ErrorWords& errors) {

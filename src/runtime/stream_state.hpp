@@ -59,6 +59,8 @@ class StreamState {
   void download(const device::Buffer& source, std::uint64_t offset, std::span<std::byte> bytes);
 
  private:
+  // Drivers may give a buffer its memory where it is first used: then what waits for outputs goes.
+  void launch_whole(device::Stream& stream, const device::Launch& launch);
   std::uint32_t take_error_words(const Plan& plan, ErrorWords& errors);
   void throw_raised();  // waits, if there is something to look at
 

@@ -44,7 +44,10 @@ std::int32_t clEnqueueNDRangeKernel(void* queue, void* kernel, std::uint32_t dim
                                     const std::size_t* offset, const std::size_t* global,
                                     const std::size_t* local, std::uint32_t waits,
                                     void* const* wait_list, void** event) {
-  if (cl_faults.launch != 0) return cl_faults.launch;
+  if (cl_faults.launch != 0 && cl_faults.launches != 0) {
+    if (cl_faults.launches > 0) --cl_faults.launches;
+    return cl_faults.launch;
+  }
   if (cl_faults.launch_throws) throw std::bad_alloc();
   if (offset != nullptr && offset[1] != 0) ++cl_faults.parts;
   static auto* const real = driver<decltype(clEnqueueNDRangeKernel)>("clEnqueueNDRangeKernel");

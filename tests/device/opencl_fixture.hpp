@@ -25,10 +25,12 @@ namespace tessera::device {
 // What the next calls answer instead of doing anything; 0 = the driver's own answer.
 struct ClFaults {
   std::atomic<std::int32_t> finish{0}, launch{0}, read{0}, buffer{0}, binary{0};
+  std::atomic<int> launches{-1};  // how many of those answer so; -1 = all
   std::atomic<bool> build_throws{false}, launch_throws{false};  // as PoCL for want of memory
   std::atomic<int> parts{0};                                    // of launches, a count
   void clear() {
     finish = launch = read = buffer = binary = 0;
+    launches = -1;
     build_throws = launch_throws = false;
   }
 };

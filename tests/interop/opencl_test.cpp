@@ -211,6 +211,23 @@ TEST_F(OpenClInterop, AFailedLaunchLeavesTheOrderAsItWas) {
   EXPECT_EQ(context.download<float>(again), context.download<float>(mean));
 }
 
+TEST_F(OpenClInterop, ALaunchWithoutMemoryGetsWhatWaitsForOutputs) {
+  const Context context = open(queue_);
+  const Tensor x = context.upload(std::vector<float>{1, 2, 3, 5, 6, 7}, {1, 2, 3});
+  const Tensor mean = sequence_mean(context, x);
+  sequence_mean(context, x);  // whose output waits for the next
+  device::cl_faults.launch = CL_MEM_OBJECT_ALLOCATION_FAILURE;
+  device::cl_faults.launches = 1;
+  const Tensor other = context.upload(std::vector<float>{2, 4}, {1, 1, 2});
+  EXPECT_EQ(context.download<float>(sequence_mean(context, other)), (std::vector<float>{2, 4}));
+  EXPECT_EQ(device::cl_faults.launches, 0);
+  EXPECT_EQ(context.release_memory(), 2 * sizeof(float));  // the last output's alone
+  device::cl_faults.launches = 1;
+  EXPECT_THROW(sequence_mean(context, other), OutOfDeviceMemory);  // nothing waits
+  device::cl_faults.clear();
+  EXPECT_EQ(context.download<float>(mean), (std::vector<float>{3, 4, 5}));
+}
+
 TEST_F(OpenClInterop, RefusesWhatIsNotTheContexts) {
   const Context context = open(queue_);
   const cl_mem memory = make_buffer(8);
