@@ -17,7 +17,7 @@ Tessera has been measured on NVIDIA GPUs and on CPUs. No GPU of AMD or Intel was
 drivers compile without a GPU, clang compiles OpenCL C for AMD and NVIDIA, ocloc for Intel. This page is what they say of
 the programs that Tessera builds for its conformance cases and benchmarks, in the configurations that it chooses untuned.
 
-**Nothing on this page was run on the GPU that it is about.** A compiler tells what fits registers, what spills to memory
+**Nothing on this page was run on the GPU that it is about, but for sm_90.** A compiler tells what fits registers, what spills to memory
 and how many waves a core holds; it tells neither that results are right there nor how fast they come. On such a GPU
 `tessera check` finds out the first, and `tessera tune` the second, whose results then go before these defaults.
 
@@ -43,7 +43,7 @@ documentation, not recorded.
 | AMD, GCN | 256 registers for one wave per SIMD, 128 for two; 64 KiB of local memory for four SIMDs | 4 x 4 scores to an item, 256 items that share a tile, at most 16 KiB for 128 items |
 | AMD, RDNA | 192 registers for four waves of 64 lanes (RDNA 3), 128 before | the same; matrices within 192, counting those of RDNA 3 four times |
 | AMD through OpenCL | LLVM unrolls the loops over a slice whole and loads all of it first | those loops are marked not to be unrolled |
-| NVIDIA, Hopper | 255 registers | what was measured on an H200 |
+| NVIDIA, Hopper (sm_90) | 255 registers | what was measured on an H200, whose driver compiles with other registers than clang and ptxas on this page |
 | NVIDIA, others | 255 registers, which a Hopper's cuts exceed by 1 to 32 | matrix instructions with at most 160 registers for matrices (144 on Blackwell), 80 fewer where policies take the others |
 
 256 registers are a wish that Intel's OpenCL compiler takes (`-cl-intel-256-GRF-per-thread`) and that Vulkan has no word for:
@@ -96,6 +96,10 @@ def programs(lines):
     return [line for line in lines if 'defines' in line and 'error' not in line]
 
 
+def name_of(target):
+    return target['name'] if target.get('measured') else f"**{target['name']}**"
+
+
 def overview(target, lines, everything):
     built = programs(lines)
     device = next((line['device'] for line in lines if 'device' in line), {})
@@ -104,7 +108,7 @@ def overview(target, lines, everything):
     spills = [line for line in built if line.get('spills') and rules.dim_of(line) <= 256]
     scratch = [line for line in built if line.get('scratch') and rules.dim_of(line) <= 256]
     most = max((line['spills'] for line in spills), default=0)
-    return (f"| **{target['name']}** | {target['gpu']} | {target['platform']} | {device.get('driver', '')} | {what_of(lines, everything)} | {len(built)} | "
+    return (f"| {name_of(target)} | {target['gpu']} | {target['platform']} | {device.get('driver', '')} | {what_of(lines, everything)} | {len(built)} | "
             f"{errors} | {len(spills)}{f' (most {most})' if most else ''} | "
             f"{len(scratch)}{' (most ' + str(max(line['scratch'] for line in scratch)) + ' B)' if scratch else ''} | "
             f"{f'{min(waves):g}' if waves else '–'} | {max(line['seconds'] for line in built):.1f} |")
