@@ -25,7 +25,7 @@
 #define AHEAD(operand, rows, from, shift)                                                                   \
   {(const global char*)operand##_elements + (size_t)(RECUR_ROW(rows, next) + (uint)(from)) * SIZE_OF(shift), \
    turn * (int)args.rows.token * SIZE_OF(shift)}
-#define STATE_FLOATS ((size_t)KEY_VECTORS * PANEL_FLOATS)
+#define STATE_FLOATS ((size_t)KEY_BLOCK * COLUMNS)
 
 // Rows of a state in an operand as panels, and back.
 INLINE void load_state(const global float* from, size_t at, uint row, global float* to, int key_dim, int columns, int left) {
@@ -149,15 +149,14 @@ KERNEL void recurrence_backward_cpu(const global void* restrict query_elements, 
         const int slot = turns ? 2 * chunks - 2 - step : is_back ? step : 0;
         const uint from = first + (uint)((turns ? slot : step) * CHUNK);
         const int count = (int)min((uint)CHUNK, length - from);
-        // Sums of 0 times whatever is loaded: NaN where something is not finite.
-        floatv spoilt = 0.0f, largest = 0.0f;
+        // Sums of 0 times whatever is loaded: NaN where something is not finite, or grows.
+        floatv spoilt = 0.0f;
         for (int t = 0; t < count; ++t) {
           const uint token = RECUR_TOKEN(from + (uint)t), soon = RECUR_TOKEN(from + (uint)min(t + 3, count - 1));
           const uint key = RECUR_ROW(key, token), gate = RECUR_ROW(g, token), gk = RECUR_ROW(gk, token);
           float shared = decay_of_head;
           if (RECUR_HAS(RECUR_GATE)) shared += LOAD_ONE(g_elements, gate, RECUR_TYPE_G);
           floatv decay = shared;
-          if (!by_key) decay = decay_factor(decay);
           for (int k = 0; k < keys; k += 16) {
             SOON(key, key, k, RECUR_TYPE_ROWS);
             SOON(g, g, k, RECUR_TYPE_G);
@@ -168,13 +167,11 @@ KERNEL void recurrence_backward_cpu(const global void* restrict query_elements, 
                 decay += load_typed_part(g_elements, gate + (uint)k, 1, key_dim - k, TYPE(RECUR_TYPE_G));
               if (RECUR_HAS(RECUR_GK))
                 decay += load_typed_part(gk_elements, gk + (uint)k, 1, key_dim - k, TYPE(RECUR_TYPE_GK));
-              decay = decay_factor(decay);
             }
-            if (key_dim - k < 16) decay = LANE_INDEX < (intv)(key_dim - k) ? decay : SPLAT(1.0f);
+            if (key_dim - k < 16) decay = LANE_INDEX < (intv)(key_dim - k) ? decay : SPLAT(0.0f);
             chunk.key[t][k / 16] = x;
             chunk.decay[t][k / 16] = decay;
-            largest = larger(largest, fabs(decay));
-            spoilt = fma(x, (floatv)(0.0f), fma(decay, (floatv)(0.0f), spoilt));
+            spoilt = fma(x, SPLAT(0.0f), decay <= SPLAT(MOST_DECAY) ? spoilt : SPLAT(NAN));
           }
           const uint value = RECUR_ROW(value, token) + (uint)column;
           for (int v = 0; v < columns; v += 16) {
@@ -198,7 +195,8 @@ KERNEL void recurrence_backward_cpu(const global void* restrict query_elements, 
             spoilt = fma(x, (floatv)(0.0f), spoilt);
           }
         }
-        const bool in_steps = any(isnan(spoilt)) || any(largest > SPLAT(MOST_GROWTH));
+        const bool in_steps = any(isnan(spoilt));
+        take_factors(&chunk, vectors, count, by_key, in_steps);
         for (int t = count; t < CHUNK && !in_steps; ++t) {
           clear_token(&chunk, t, keys);
           for (int i = 0; i < 2 * PANELS; ++i) rows[t][i] = 0.0f;
