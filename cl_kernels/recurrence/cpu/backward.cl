@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What     The gradients of a recurrence, 16 tokens at a time: forward for the states before segments of tokens, then back,
-//          where each segment's states are made once more.
+//          where the states within a segment are made once more.
 // Who      A work-group is one item. It owns 32 PANELS columns of the state of one sequence and head, then of others.
-// Memory   Operands once on the way back, what states are made of thrice; the states of a segment through scratch, which
-//          the second cache holds. Gradients of keys go to scratch where several blocks of columns add to them.
+// Memory   Operands once on the way back, what states are made of twice, or thrice where a segment has several chunks. States
+//          before segments go to scratch past the caches and come back asked for in time; those within a segment stay in the
+//          second cache. Gradients of keys go to scratch where several blocks of columns add to them.
 // Numerics Float. Decays within a chunk are products of the factors of its tokens, none is divided by.
 // Assumes  Operands below 2^31 elements; key_dim is at most KEY_BLOCK, a multiple of 16; values have no decays.
 #define VECTOR_WIDTH 16
@@ -20,36 +21,27 @@
 #define LOAD_GAMMA(at) LOAD_ONE(gamma_elements, at, RECUR_TYPE_GAMMA)
 #define LOAD_BOUNDARY(i) ((const global int*)scratch)[args.boundaries + (i)]
 #define SIZE_OF(shift) (TYPE(shift) == DTYPE_F32 ? 4 : 2)
-#define SOON(operand, rows, at, shift) \
-  PREFETCH((const global char*)operand##_elements + (size_t)(RECUR_ROW(rows, soon) + (uint)(at)) * SIZE_OF(shift))
 #define AHEAD(operand, rows, from, shift)                                                                   \
   {(const global char*)operand##_elements + (size_t)(RECUR_ROW(rows, next) + (uint)(from)) * SIZE_OF(shift), \
    turn * (int)args.rows.token * SIZE_OF(shift)}
-#define STATE_FLOATS ((size_t)KEY_BLOCK * COLUMNS)
+#define STATE_VECTORS ((size_t)KEY_BLOCK / 16 * COLUMNS)
 
 // Rows of a state in an operand as panels, and back.
-INLINE void load_state(const global float* from, size_t at, uint row, global float* to, int key_dim, int columns, int left) {
+INLINE void load_state(const global float* from, size_t at, uint row, global floatv* to, int key_dim, int columns, int left) {
   for (int k = 0; k < key_dim; k += 16) {
     for (int v = 0; v < columns; ++v) {
       floatv x = 0.0f;
       if (from && v < left) x = load_typed_part(from, at + (size_t)k * row + v, row, key_dim - k, DTYPE_F32);
-      vstorev(x, v, to + k * COLUMNS);
+      to[k / 16 * COLUMNS + v] = x;
     }
   }
-}
-INLINE void copy_state(const global float* from, global float* to, int vectors) {
-  for (int i = 0; i < vectors * COLUMNS; ++i) vstorev(vloadv(i, from), i, to);
 }
 
 // A row of a gradient of key dims, of which operands may not be there; or a share of it, in scratch.
 INLINE void store_row(const floatv* x, global void* to, size_t at, int count, uint type) {
-  for (int k = 0; k < count; k += 16) {
-    if (type == DTYPE_F32 && count - k >= 16) {
-      stream_vector(x[k / 16], (global float*)to + at + k);
-    } else {
-      store_typed_part(x[k / 16], to, at + k, 1, count - k, type);
-    }
-  }
+  const int streamed = type == DTYPE_F32 ? count / 16 : 0;
+  for (int i = 0; i < streamed; ++i) stream_vector(x[i], (global float*)to + at + i * 16);
+  for (int i = streamed; i * 16 < count; ++i) store_typed_part(x[i], to, at + (size_t)(i * 16), 1, count - i * 16, type);
 }
 #define SHARE_OF(shares) (4 * (size_t)RECUR_SHARE(shares, token, 0u))
 #define STORE_GRADIENTS(query_row, key_row, decay_row, value_row)                                                       \
@@ -96,9 +88,9 @@ KERNEL void recurrence_backward_cpu(const global void* restrict query_elements, 
   const uint group = (uint)get_group_id(0), groups = (uint)get_num_groups(0);
   const int key_dim = (int)args.key_dim, keys = (key_dim + 15) / 16 * 16, vectors = keys / 16;
   const int slots = (int)args.segment / CHUNK;
-  global float* inner = scratch + 4 * (size_t)args.inner + (size_t)group * (slots + 2) * STATE_FLOATS;
-  global float* gradient = inner + (size_t)slots * STATE_FLOATS;
-  global float* spare = gradient + STATE_FLOATS;
+  global floatv* inner = (global floatv*)(scratch + 4 * (size_t)args.inner) + (size_t)group * (slots + 2) * STATE_VECTORS;
+  global floatv* gradient = inner + (size_t)slots * STATE_VECTORS;
+  global floatv* spare = gradient + STATE_VECTORS;
   Chunk chunk;
   Gradients results;
   floatv rows[CHUNK][2 * PANELS];
@@ -140,10 +132,9 @@ KERNEL void recurrence_backward_cpu(const global void* restrict query_elements, 
       const int segment = is_back ? 2 * segments - 2 - visit : visit;
       const uint first = (uint)segment * args.segment;
       const int chunks = (int)((min(args.segment, length - first) + CHUNK - 1) / CHUNK);
-      global float* state =
-          scratch + 4 * (size_t)args.kept + (kept + (size_t)segment * args.heads * tiles) * STATE_FLOATS;
-      if (!is_back) copy_state(inner, state, vectors);
-      if (is_back && segment < segments - 1) copy_state(state, inner, vectors);
+      global floatv* state = (global floatv*)(scratch + 4 * (size_t)args.kept) +
+                             (kept + (size_t)segment * args.heads * tiles) * STATE_VECTORS;
+      const size_t between = (size_t)args.heads * tiles * STATE_VECTORS;  // from a segment's state to the next one's
       for (int step = 0; step < (is_back ? 2 * chunks - 1 : chunks); ++step) {
         const bool turns = is_back && step >= chunks - 1;
         const int slot = turns ? 2 * chunks - 2 - step : is_back ? step : 0;
@@ -152,14 +143,12 @@ KERNEL void recurrence_backward_cpu(const global void* restrict query_elements, 
         // Sums of 0 times whatever is loaded: NaN where something is not finite, or grows.
         floatv spoilt = 0.0f;
         for (int t = 0; t < count; ++t) {
-          const uint token = RECUR_TOKEN(from + (uint)t), soon = RECUR_TOKEN(from + (uint)min(t + 3, count - 1));
+          const uint token = RECUR_TOKEN(from + (uint)t);
           const uint key = RECUR_ROW(key, token), gate = RECUR_ROW(g, token), gk = RECUR_ROW(gk, token);
           float shared = decay_of_head;
           if (RECUR_HAS(RECUR_GATE)) shared += LOAD_ONE(g_elements, gate, RECUR_TYPE_G);
           floatv decay = shared;
           for (int k = 0; k < keys; k += 16) {
-            SOON(key, key, k, RECUR_TYPE_ROWS);
-            SOON(g, g, k, RECUR_TYPE_G);
             const floatv x = load_typed_part(key_elements, key + (uint)k, 1, key_dim - k, ROWS_TYPE);
             if (by_key) {
               decay = shared;
@@ -175,7 +164,6 @@ KERNEL void recurrence_backward_cpu(const global void* restrict query_elements, 
           }
           const uint value = RECUR_ROW(value, token) + (uint)column;
           for (int v = 0; v < columns; v += 16) {
-            SOON(value, value, column + v, RECUR_TYPE_ROWS);
             const floatv x = load_typed_part(value_elements, value + (uint)v, 1, left - v, ROWS_TYPE);
             chunk.value[t][v / 16] = x;
             spoilt = fma(x, (floatv)(0.0f), spoilt);
@@ -183,13 +171,11 @@ KERNEL void recurrence_backward_cpu(const global void* restrict query_elements, 
           if (!turns) continue;
           const uint query = RECUR_ROW(query, token), row = RECUR_ROW(result, token) + (uint)column;
           for (int k = 0; k < keys; k += 16) {
-            SOON(query, query, k, RECUR_TYPE_ROWS);
             const floatv x = load_typed_part(query_elements, query + (uint)k, 1, key_dim - k, ROWS_TYPE);
             chunk.query[t][k / 16] = x;
             spoilt = fma(x, (floatv)(0.0f), spoilt);
           }
           for (int v = 0; v < columns; v += 16) {
-            SOON(doutput, result, column + v, RECUR_TYPE_ROWS);
             const floatv x = load_typed_part(doutput_elements, row + (uint)v, 1, left - v, ROWS_TYPE);
             rows[t][v / 16] = x;
             spoilt = fma(x, (floatv)(0.0f), spoilt);
@@ -204,26 +190,30 @@ KERNEL void recurrence_backward_cpu(const global void* restrict query_elements, 
         // Rows of the next chunk.
         const int next_step = step + 1;
         const bool turns_next = is_back && next_step >= chunks - 1;
-        const uint next =
-            RECUR_TOKEN(first + (uint)((turns_next ? max(2 * chunks - 2 - next_step, 0) : next_step) * CHUNK));
+        const int next_slot = turns_next ? 2 * chunks - 2 - next_step : next_step;
+        const uint next = RECUR_TOKEN(first + (next_slot < 0 ? 0 - args.segment : (uint)(next_slot * CHUNK)));
         const int turn = RECUR_HAS(RECUR_REVERSE) ? -1 : 1;
         const Ahead ahead[5] = {
             AHEAD(key, key, 0, RECUR_TYPE_ROWS), AHEAD(value, value, column, RECUR_TYPE_ROWS), AHEAD(g, g, 0, RECUR_TYPE_G),
             AHEAD(query, query, 0, RECUR_TYPE_ROWS), AHEAD(doutput, result, column, RECUR_TYPE_ROWS)};
-        const global float* before = inner + (size_t)slot * STATE_FLOATS;
+        // States of the last segment, and those behind a segment's first chunk, are in `inner`.
+        const global floatv* before = inner + (size_t)slot * STATE_VECTORS;
+        if (is_back && slot == 0 && segment < segments - 1) before = state;
         if (!turns) {
-          global float* to = inner + (size_t)(is_back ? slot + 1 : 0) * STATE_FLOATS;
+          global floatv* to = inner + (size_t)(is_back ? slot + 1 : 0) * STATE_VECTORS;
+          global floatv* kept_here = !is_back && step == 0 ? state : 0;
           if (in_steps) {
-            step_state(&chunk, before, to, vectors, columns, count);
+            step_state(&chunk, before, to, kept_here, vectors, columns, count);
           } else {
-            advance_state(&chunk, before, to, vectors, columns, ahead, turns_next ? 5 : 3);
+            advance_state(&chunk, before, to, kept_here, vectors, columns, ahead, turns_next ? 5 : 3);
           }
           continue;
         }
         if (in_steps) {
           step_gradients(&chunk, rows, before, gradient, spare, &results, keys, columns, count, args.scale);
         } else {
-          chunk_gradients(&chunk, rows, before, gradient, &results, keys, columns, args.scale, ahead);
+          const global floatv* soon = slot > 1 ? before - STATE_VECTORS : slot > 0 ? state : state - between;
+          chunk_gradients(&chunk, rows, before, soon, gradient, &results, keys, columns, args.scale, ahead);
         }
         for (int t = 0; t < count; ++t) {
           const uint token = RECUR_TOKEN(from + (uint)t);
@@ -234,7 +224,7 @@ KERNEL void recurrence_backward_cpu(const global void* restrict query_elements, 
     if (!RECUR_HAS(RECUR_GRAD_INITIAL)) continue;
     for (int k = 0; k < key_dim; k += 16) {
       for (int v = 0; v < min(columns, left); ++v)
-        store_typed_part(vloadv(v, gradient + k * COLUMNS), dinitial_elements,
+        store_typed_part(gradient[k / 16 * COLUMNS + v], dinitial_elements,
                          RECUR_STATE(dinitial, (uint)k) + column + v, args.dinitial.row, key_dim - k, DTYPE_F32);
     }
   }

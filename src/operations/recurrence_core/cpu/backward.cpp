@@ -15,6 +15,7 @@ namespace tessera::operations::recurrence {
 namespace {
 
 constexpr std::uint32_t kChunk = 16, kSegment = 128, kItems = 8;
+constexpr std::int64_t kMostKept = std::int64_t{256} << 20;  // bytes of states
 
 const RecurrenceProblem& call_of(const Problem& problem) { return problem.as<RecurrenceProblem>(); }
 
@@ -31,6 +32,19 @@ std::int64_t items_of(const Problem& problem, const Config& config) {
                                 config.get("ITEMS", kItems));
 }
 
+std::int64_t state_vectors(const Problem& problem, std::int64_t columns) {
+  return columns * cpu_key_block(problem) / 4;
+}
+
+// Of the states before segments. Sequences that lie one behind the other have a segment more each
+// than their tokens together.
+std::int64_t kept_vectors(const Problem& problem, std::int64_t columns, std::int64_t segment) {
+  const RecurrenceProblem& call = call_of(problem);
+  const std::int64_t segments = call.batch * call.tokens / segment + call.sequences + 1;
+  return segments * call.heads * ceil_div(call.value_dim, columns) *
+         state_vectors(problem, columns);
+}
+
 // Where each part of scratch begins, in vectors of four floats.
 struct Scratch {
   std::uint64_t kept = 0, inner = 0, dquery_shares = 0, dkey_shares = 0, decay_shares = 0;
@@ -41,9 +55,7 @@ Scratch scratch_of(const Problem& problem, const Config& config) {
   const RecurrenceProblem& call = call_of(problem);
   const std::int64_t segment = config.at("SEGMENT"), columns = cpu_columns(config),
                      tiles = ceil_div(call.value_dim, columns),
-                     state = columns * cpu_key_block(problem) / 4;
-  // Sequences that lie one behind the other have a segment more each than their tokens together.
-  const std::int64_t segments = call.batch * call.tokens / segment + call.sequences + 1;
+                     state = state_vectors(problem, columns);
   const std::int64_t shares = tiles > 1 ? tiles * rows_of(call) * ceil_div(call.key_dim, 4) : 0;
   const bool decay = wants(problem, RECUR_GRAD_DECAY);
   Scratch scratch;
@@ -52,7 +64,7 @@ Scratch scratch_of(const Problem& problem, const Config& config) {
     scratch.end += static_cast<std::uint64_t>(vectors + 3) / 4 * 4;  // whole cache lines
     return begin;
   };
-  scratch.kept = add(segments * call.heads * tiles * state);
+  scratch.kept = add(kept_vectors(problem, columns, segment));
   scratch.inner = add(items_of(problem, config) * (segment / kChunk + 2) * state);
   scratch.dquery_shares = add(shares);
   scratch.dkey_shares = add(shares);
@@ -78,13 +90,18 @@ std::vector<std::byte> arguments(const Problem& problem, const Config& config) {
   return argument_bytes(args);
 }
 
-// States of a segment, of which items go through one at a time, stay in the second cache.
+// A segment of one chunk has its states made once, and takes the most memory for them; states of a
+// longer one, of which items go through one at a time, stay in the second cache.
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
   const bool wide = vector_width(profile) >= 16;
   const std::int64_t whole = ceil_div(std::max<std::int64_t>(call_of(problem).tokens, 1), kChunk);
   std::vector<Config> list;
   for (const std::uint32_t panels : cpu_panels(problem, profile)) {
-    for (const std::uint32_t segment : {kSegment, 4 * kSegment}) {
+    std::uint32_t fits = kChunk;
+    while (fits < kSegment &&
+           16 * kept_vectors(problem, std::int64_t{32} * panels, fits) > kMostKept)
+      fits *= 2;
+    for (const std::uint32_t segment : {fits, kSegment}) {
       Config config{
           {"PANELS", panels},
           {"TILE_ROWS", wide ? 16U : 4U},
