@@ -14,6 +14,8 @@
 #define QUANT_AHEAD 2048  // bytes
 // Rows of weights that share what is loaded of the input; four rows of it come from the second cache.
 #define LINES (VECTOR_WIDTH == 4 ? 1 : ROWS > 1 ? 2 : VECTOR_WIDTH / 4)
+// Sums of a line and row, which do not wait for one another, where lines and rows alone are too few for that.
+#define SUMS (LINES * ROWS < 4 ? 2 : 1)
 #define NIBBLES (FORMAT % 2)
 #define BLOCKS (FORMAT / 2)
 #define CHUNK_BYTES (NIBBLES ? 16 : 32)
@@ -54,8 +56,8 @@ INLINE floatv from_table(floatv table, uintv at) {
 }
 #endif
 
-// name(part, p, x, zero, flip): part[r] and part[ROWS + r] += the 32 weights from p times the rows' terms from x, for two
-// sums that do not wait for one another. Codes that are numbers as they are have no zero.
+// name(part, p, x, zero, flip): part[r] and, of two sums, part[ROWS + r] += the 32 weights from p times the rows' terms
+// from x. Codes that are numbers as they are have no zero.
 #if BY_TABLE
 #define DECODE(bytes)                                                                                                  \
   const uintv words = JOIN(convert_uint, VECTOR_WIDTH)(bytes);                                                         \
@@ -87,19 +89,22 @@ INLINE struct Zero zero_of(float number, uchar flip) {
 #define ADD_CHUNK(name, space)                                                                                         \
   INLINE void name(floatv* part, space uchar* p, const float* x, struct Zero zero, uchar flip) {                       \
     UNROLL for (int i = 0; i < CHUNK_BYTES; i += VECTOR_WIDTH) {                                                       \
-      const int second = NIBBLES ? 0 : i / VECTOR_WIDTH % 2 * ROWS;                                                    \
+      const int second = NIBBLES ? 0 : i / VECTOR_WIDTH % SUMS * ROWS;                                                 \
       DECODE(LOAD_BYTES(space, p + i))                                                                                 \
       UNROLL for (int r = 0; r < ROWS; ++r)                                                                            \
         part[second + r] = fma(low, vloadv(0, x + r * QUANT_TERMS + i), part[second + r]);                             \
       if (NIBBLES)                                                                                                     \
         UNROLL for (int r = 0; r < ROWS; ++r)                                                                          \
-          part[ROWS + r] = fma(high, vloadv(0, x + r * QUANT_TERMS + 16 + i), part[ROWS + r]);                         \
+          part[(SUMS - 1) * ROWS + r] =                                                                                \
+              fma(high, vloadv(0, x + r * QUANT_TERMS + 16 + i), part[(SUMS - 1) * ROWS + r]);                         \
     }                                                                                                                  \
   }
 ADD_CHUNK(add_chunk, const global)
 #if !BLOCKS
 ADD_CHUNK(add_held_chunk, const)
 #endif
+
+INLINE floatv sum_of_parts(const floatv* part) { return SUMS > 1 ? part[0] + part[(SUMS - 1) * ROWS] : part[0]; }
 
 // The even terms of a chunk before the odd ones, as low and high halves of bytes have them.
 INLINE void place_terms(float* x) {
@@ -180,6 +185,8 @@ KERNEL void quantised_product_cpu(const global void* restrict input, const globa
   // Of the lines, for as many groups as a vector has lanes.
   float factors[LINES * VECTOR_WIDTH], zeros[LINES * VECTOR_WIDTH];
   for (int l = 0; l < LINES; ++l) vstorev((floatv)((float)middle), l, zeros);
+  const bool has_zeros = !BLOCKS && (args.features & QUANT_ZEROS) != 0u;
+  const struct Zero same = zero_of((float)middle, flip);
   floatv sum[ROWS * COLUMNS];
   for (int i = 0; i < ROWS * COLUMNS; ++i) sum[i] = (floatv)(0.0f);
   for (uint term0 = 0; term0 < args.k; term0 += QUANT_TERMS) {
@@ -211,26 +218,25 @@ KERNEL void quantised_product_cpu(const global void* restrict input, const globa
         UNROLL for (int l = 0; l < LINES; ++l) {
           const global uchar* head = from + l * row + chunk * STEP_BYTES;
           vstorev(scales_of(head, scale, args, column + l * step, group0, count), l, factors);
-          if (!BLOCKS && (args.features & QUANT_ZEROS) != 0u)
-            vstorev(zeros_of(zero, args, column + l * step, group0, count, middle), l, zeros);
+          if (has_zeros) vstorev(zeros_of(zero, args, column + l * step, group0, count, middle), l, zeros);
         }
         for (int g = 0; g < count; ++g, last = min(last + group, whole)) {
-          floatv part[2 * LINES * ROWS];
+          floatv part[SUMS * LINES * ROWS];
           struct Zero number[LINES];
-          UNROLL for (int i = 0; i < 2 * LINES * ROWS; ++i) part[i] = (floatv)(0.0f);
+          UNROLL for (int i = 0; i < SUMS * LINES * ROWS; ++i) part[i] = (floatv)(0.0f);
           UNROLL for (int l = 0; l < LINES; ++l)
-            number[l] = zero_of(BLOCKS ? (float)middle : zeros[l * VECTOR_WIDTH + g], flip);
+            number[l] = has_zeros ? zero_of(zeros[l * VECTOR_WIDTH + g], flip) : same;
           // The whole chunks of a group that are in this block of terms.
           for (const uint stop = BLOCKS ? chunk + 1 : last; chunk < stop; ++chunk) {
             fetch_ahead(from, chunk, chunks, row);
             UNROLL for (int l = 0; l < LINES; ++l)
-              add_chunk(part + 2 * l * ROWS, from + l * row + (size_t)chunk * STEP_BYTES + STEP_BYTES - CHUNK_BYTES,
+              add_chunk(part + SUMS * l * ROWS, from + l * row + (size_t)chunk * STEP_BYTES + STEP_BYTES - CHUNK_BYTES,
                         x + (size_t)chunk * QUANT_CHUNK, number[l], flip);
           }
           UNROLL for (int l = 0; l < LINES; ++l)
             UNROLL for (int r = 0; r < ROWS; ++r)
               total[l * ROWS + r] = fma((floatv)(factors[l * VECTOR_WIDTH + g]),
-                                        part[2 * l * ROWS + r] + part[(2 * l + 1) * ROWS + r], total[l * ROWS + r]);
+                                        sum_of_parts(part + SUMS * l * ROWS + r), total[l * ROWS + r]);
         }
       }
       // A row that is the same as the first one has its sum.
@@ -245,11 +251,11 @@ KERNEL void quantised_product_cpu(const global void* restrict input, const globa
           const global uchar* p = from + l * row + (size_t)whole * STEP_BYTES;
           uchar held[32] __attribute__((aligned(32)));
           for (int i = 0; i < CHUNK_BYTES; ++i) held[i] = i < bytes ? p[i] : 0;
-          floatv part[2 * ROWS];
-          UNROLL for (int i = 0; i < 2 * ROWS; ++i) part[i] = (floatv)(0.0f);
+          floatv part[SUMS * ROWS];
+          UNROLL for (int i = 0; i < SUMS * ROWS; ++i) part[i] = (floatv)(0.0f);
           add_held_chunk(part, held, x + whole * QUANT_CHUNK, zero_of(zeros[at], flip), flip);
           UNROLL for (int r = 0; r < ROWS; ++r)
-            sum[(c + l) * ROWS + r] = fma((floatv)(factors[at]), part[r] + part[ROWS + r], sum[(c + l) * ROWS + r]);
+            sum[(c + l) * ROWS + r] = fma((floatv)(factors[at]), sum_of_parts(part + r), sum[(c + l) * ROWS + r]);
         }
       }
 #endif
