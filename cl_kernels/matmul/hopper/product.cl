@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What     result = finish(a b) of operands of 16 or 8 bits, or shares of the sums to scratch.
+// What     result = finish(a b) of operands of 32, 16 or 8 bits, or shares of the sums to scratch.
 // Who      Groups that stay, one per multiprocessor; each steps over tiles of 64 rows for each of WARPGROUPS by BLOCK_N columns.
 // Memory   Tiles of both operands by tensor copies into a ring; results by tensor copies (RESULT) or from local memory.
 // Numerics Products of f16 or bf16, sums in float; of i8, sums of integers; of 8-bit floats, sums in what the matrix unit keeps,
-//          about 14 bits, of all terms, or with BLOCKS of 128, which are scaled and added in float; terms in order; the shares
-//          of a split are added by matmul/core/combine.
+//          about 14 bits, of all terms, or with BLOCKS of 128, which are scaled and added in float; of floats as floats.clh has
+//          it; terms in order; the shares of a split are added by matmul/core/combine. NaN among sums of floats are taken again
+//          without splitting.
 // Assumes  sm_90a (ptx_promotion.hpp), at most HOPPER_MOST_GROUPS groups, at least one step of terms for each share.
 //
 // The last warpgroup copies: one of its items fills the ring, after its warps have made the maps that copies read, which each
@@ -24,6 +25,9 @@
 #define MATMUL_SCALES (WHOLE_SUMS || FLOATS_OF_8_BITS)
 #include "matmul/core/operands.clh"
 #define ASK_FOR_MATRIX(step)
+#if FLOATS
+#include "matmul/hopper/floats.clh"
+#endif
 #else
 #include "matmul/hopper/direct.clh"
 #endif
@@ -77,7 +81,11 @@ KERNEL void matmul_hopper(const global uchar* a, const global uchar* b, global f
   }
   if (item >= COPYING && item < COPYING + 32 * MAPS) {
     const uint number = (uint)(item - COPYING) / 32;
+#if FLOATS
+    const TensorMap map = number == 1 ? map_of_parts(scratch, &args) : map_of_number(number, a, b, result, MATRIX, &args);
+#else
     const TensorMap map = map_of_number(number, a, b, result, MATRIX, &args);
+#endif
     make_tensor_map_together(&map, memory + HOPPER_RESULTS_START + number * TENSOR_MAP_BYTES,
                              own_maps + number * HOPPER_MAP_FLOATS, (uint)item % 32);
     PUBLISH_TENSOR_MAPS();
@@ -97,6 +105,9 @@ KERNEL void matmul_hopper(const global uchar* a, const global uchar* b, global f
   const ulong a_tiles = wgmma_matrix(memory + warpgroup * HOPPER_BLOCK_BYTES, HOPPER_BLOCK_BYTES);
   const ulong b_tiles = wgmma_matrix(memory + HOPPER_A_BYTES, HOPPER_BLOCK_BYTES);
   const uint own = memory + HOPPER_RESULTS_START + warpgroup * 2 * HOPPER_BUFFER_BYTES;
+#if FLOATS
+  const uint rows = memory + warpgroup * HOPPER_BLOCK_BYTES + place_of_rows((uint)lane, (uint)warp);
+#endif
   SUM sum[BLOCK_N / 2];
   int stage = 0;
   uint parity = 0;
@@ -126,6 +137,18 @@ KERNEL void matmul_hopper(const global uchar* a, const global uchar* b, global f
       RELEASE_STAGE();
       ADD_SCALED();
     }
+#elif FLOATS
+    UNROLL for (int i = 0; i < BLOCK_N / 2; ++i) sum[i] = 0.0f;
+    for (int step = work.first; step < work.last; ++step) {
+      SUM product[BLOCK_N / 2];
+      uint high[ROW_WORDS], low[ROW_WORDS];
+      barrier_wait(FULL(stage), parity);
+      load_rows(high, low, rows + stage * HOPPER_STAGE_BYTES);
+      START_FLOATS(product, high, low);
+      WAIT_FOR_SUMS(BLOCK_N, product);
+      RELEASE_STAGE();
+      UNROLL for (int i = 0; i < BLOCK_N / 2; ++i) sum[i] += product[i];
+    }
 #else
     barrier_wait(FULL(stage), parity);
     ISSUE("0", OUT);
@@ -140,6 +163,10 @@ KERNEL void matmul_hopper(const global uchar* a, const global uchar* b, global f
 #if RESULT != HOPPER_ANY_RESULT
     STORE_DIRECTLY();
 #else
+#if FLOATS
+    const bool plain = matmul_is_plain(&call, work.batch, DTYPE_F32, 4);
+    global float* plain_result = (global float*)result + matmul_base(&call, args.result, work.batch);
+#endif
     ROLLED for (int round = 0; round < BLOCK_N / 64; ++round) {
       const uint to = own + round % 2 * (2 * HOPPER_BUFFER_BYTES - 64 * 256);
       if (HOPPER_BUFFER_BYTES < 64 * 256) GROUP_SYNC(1 + warpgroup, 128);
@@ -147,9 +174,16 @@ KERNEL void matmul_hopper(const global uchar* a, const global uchar* b, global f
       GROUP_SYNC(1 + warpgroup, 128);
       ROLLED for (int i = t; i < 64 * 16; i += 128) {
         const int local_row = i / 16, vector = i % 16;
-        const uint4 words = load_sums(to, local_row, vector);
+        uint4 words = load_sums(to, local_row, vector);
         const uint row = (uint)(row0 + local_row), column = (uint)(work.column + 64 * round + 4 * vector);
         if (row >= args.m || column >= args.n) continue;
+#if FLOATS
+        words = as_uint4(checked_sums(&call, (const global float*)a, (const global float*)b, &work, row, column, as_float4(words)));
+        if (plain && column + 4 <= args.n) {
+          *(global float4*)(plain_result + row * args.result.row + column) = args.alpha * as_float4(words);
+          continue;
+        }
+#endif
         if (args.splits > 1) {
           const uint vectors = (args.n + 3) / 4;
           *((global float4*)(scratch + args.partial) +

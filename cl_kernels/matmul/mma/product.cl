@@ -9,6 +9,8 @@
 // Assumes  sm_80, MATMUL_MMA_VALID; ALIGNED is no lie; operands below 2^31 elements.
 #define MATMUL_SCALES 0
 #include "matmul/core/operands.clh"
+#include "matmul/core/exact.clh"
+#include "matmul/core/plain.clh"
 #include "lib/mma/fragments.clh"
 #include "operations/matmul_core/mma/geometry.h"
 
@@ -164,12 +166,8 @@ INLINE float4 exact_sums(const MatmulOperands* operands, const global scalar* a,
     const uint outer = summand / ARGS(sums1), inner = summand % ARGS(sums1);
     const global scalar* a_at = a + (work->a + outer * ARGS(a_sum0) + inner * ARGS(a_sum1) + row * ARGS(a).row);
     const global scalar* b_at = b + (work->b + outer * ARGS(b_sum0) + inner * ARGS(b_sum1) + column * ARGS(b).column);
-    ROLLED for (uint term = term0; term < min(term0 + TERMS, ARGS(k)); ++term) {
-      UNROLL for (uint j = 0; j < 4; ++j) {
-        if (column + j < ARGS(n))
-          sum[j] = fma(a_at[term * ARGS(a).column], b_at[term * ARGS(b).row + j * ARGS(b).column], sum[j]);
-      }
-    }
+    ROLLED for (uint term = term0; term < min(term0 + TERMS, ARGS(k)); ++term)
+        matmul_add_exactly(operands, sum, a_at, b_at, column, term);
   }
   return (float4)(sum[0], sum[1], sum[2], sum[3]);
 }
@@ -296,14 +294,9 @@ INLINE void add_steps(const MatmulOperands* operands, const global scalar* a,
 #endif
 }
 
-// Whether the result is the sums times alpha, of the operands' type, in rows of vectors of 16
-// bytes.
+// Of floats it is left to the compiler to see that it never is: spelled out, rows by rows spilled a word.
 INLINE bool is_plain(const MatmulOperands* operands, const Work* work) {
-  const uint others = MATMUL_ACTIVATION | MATMUL_PAIRED | MATMUL_GRADIENT | MATMUL_BIAS |
-                      MATMUL_ADDEND | MATMUL_GATE | MATMUL_RESIDUAL | MATMUL_BESIDE;
-  return DTYPE != DTYPE_F32 && ARGS(splits) == 1 && (ARGS(features) & others) == 0 &&
-         (ARGS(types) >> MATMUL_TYPE_RESULT & 15) == DTYPE && ARGS(result).column == 1 &&
-         (ARGS(result).row | matmul_base(operands, ARGS(result), work->batch)) % 8 == 0;
+  return DTYPE != DTYPE_F32 && matmul_is_plain(operands, work->batch, DTYPE, MMA_ELEMENTS);
 }
 INLINE void store_plain(const MatmulOperands* operands, const Work* work, uint memory, uint item) {
   const uint row_step = ARGS(result).row / 8;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVIDIA's Hopper through OpenCL: operands of 16 or 8 bits by tensor copies and wgmma.
+// NVIDIA's Hopper through OpenCL: operands of 32, 16 or 8 bits by tensor copies and wgmma.
 #include <algorithm>
 #include <string>
 
+#include "base/tensors/checked.hpp"
 #include "kernel/gpu.hpp"
 #include "kernel/tunable_list.hpp"
 #include "operations/common/launch.hpp"
@@ -27,6 +28,8 @@ std::vector<Tunable> tunables() {
       {.id = 31, .name = "GROUPS", .fallback = 132, .launch_only = true},
   };
 }
+
+constexpr std::uint32_t kSplitItems = 256;
 
 bool is_float8(DType dtype) { return dtype == DType::kE4M3FN || dtype == DType::kE5M2; }
 
@@ -58,6 +61,11 @@ bool is_scaled_by_tiles(const Product& product) {
   return !scale.present || scale.column == 0 || product.scale_columns == MATMUL_BLOCK;
 }
 
+// Floats: b is read from scratch, where a pass before the product leaves its parts.
+bool takes_floats(const Product& product) {
+  return product.views[kB].dtype == DType::kF32 && copies(product, kA, product.m, product.k);
+}
+
 bool takes(const Problem& problem, const Product& product) {
   const DType b = product.views[kB].dtype;
   const bool floats8 = is_float8(problem.dtype) && is_float8(b);
@@ -68,8 +76,21 @@ bool takes(const Problem& problem, const Product& product) {
   if (is_eight_bits(problem.dtype) && !by_terms) return false;
   if (has_blocks(product) && (!floats8 || !is_scaled_by_tiles(product))) return false;
   constexpr std::size_t kMostAxes = 2;
-  return product.axes.size() <= kMostAxes && product.sums() == 1 &&
-         copies(product, kA, product.m, product.k) && copies(product, kB, product.k, product.n);
+  if (product.axes.size() > kMostAxes || product.sums() != 1) return false;
+  if (problem.dtype == DType::kF32) return takes_floats(product);
+  return copies(product, kA, product.m, product.k) && copies(product, kB, product.k, product.n);
+}
+
+// Matrices of b that batches do not share.
+std::int64_t matrices_of_b(const Product& product) {
+  std::int64_t count = 1;
+  for (const OuterAxis& axis : product.axes) count *= axis.steps[kB] != 0 ? axis.size : 1;
+  return count;
+}
+
+std::uint64_t parts_floats(const Product& product) {
+  return static_cast<std::uint64_t>(matrices_of_b(product) * product.n) *
+         HOPPER_PARTS_PITCH(static_cast<std::uint64_t>(product.k));
 }
 
 std::uint64_t tiles_of(const Product& product, const Config& config) {
@@ -81,6 +102,20 @@ std::uint64_t tiles_of(const Product& product, const Config& config) {
 std::uint32_t splits(const Product& product, const Config& config) {
   if (product.views[kA].dtype == DType::kI8) return 1;  // shares are floats
   return filling_splits(product, tiles_of(product, config), config.at("GROUPS"), kLeastTerms);
+}
+
+// Behind all else in scratch, in floats.
+std::uint64_t parts_start(const Problem& problem, const Config& config) {
+  constexpr std::uint64_t kAlignment = 32;  // 128 bytes
+  const std::uint64_t bytes = scratch_with_sums(problem, config, splits, kMapsFloats);
+  return (bytes / 4 + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+std::uint64_t scratch_with_parts(const Problem& problem, const Config& config) {
+  std::uint64_t floats = 0;
+  for (const Product& product : multiplied(problem))
+    floats = std::max(floats, parts_floats(product));
+  return 4 * (parts_start(problem, config) + floats);
 }
 
 // Pairs of neighbours along rows, the same for all rows.
@@ -102,8 +137,8 @@ bool is_direct(const Product& product, const Config& config) {
   };
   const bool joins = views[kGate].present || views[kResidual].present;
   const Role joining = views[kGate].present ? kGate : kResidual;
-  if ((arguments_of(product).features & kNever) != 0 || splits(product, config) != 1 ||
-      !leaves(kResult) || (paired && config.at("BLOCK_N") != 256))
+  if (product.views[kA].dtype == DType::kF32 || (arguments_of(product).features & kNever) != 0 ||
+      splits(product, config) != 1 || !leaves(kResult) || (paired && config.at("BLOCK_N") != 256))
     return false;
   if (size_of(views[kResult].dtype) == 4)
     return product.features == 0 && !views[kBias].present && !joins;
@@ -137,7 +172,7 @@ std::vector<Define> constants(const Problem& problem, const Stage& stage, const 
   return {{"B_TYPE", dtype_axis(product->views[kB].dtype)},
           {"BLOCKS", blocks_of(*product)},
           {"A_BY_TERMS", product->views[kA].column == 1 ? 1U : 0U},
-          {"B_BY_TERMS", product->views[kB].row == 1 ? 1U : 0U},
+          {"B_BY_TERMS", problem.dtype == DType::kF32 || product->views[kB].row == 1 ? 1U : 0U},
           {"RESULT", result},
           {"FEATURES", features}};
 }
@@ -149,6 +184,8 @@ std::vector<std::byte> arguments(const Problem& problem, const Stage& stage, con
   args.splits = splits(*product, config);
   args.maps = static_cast<abi::u32>(own_start(problem));
   args.partial = static_cast<abi::u32>(partial_start(problem, kMapsFloats));
+  if (problem.dtype == DType::kF32)
+    args.packed_b = static_cast<abi::u32>(parts_start(problem, config));
   return argument_bytes(args);
 }
 
@@ -159,7 +196,33 @@ std::uint32_t groups_of(const Product& product, const Config& config) {
   return static_cast<std::uint32_t>((units + turns - 1) / turns);
 }
 
-std::vector<Pass> passes_of(const Stage& stage) {
+Pass split_pass(const Stage& stage) {
+  Pass pass;
+  pass.name = stage.name + " split";
+  pass.opencl = {.file = "matmul/hopper/split.cl", .entry = "matmul_split"};
+  pass.axes = dtype_axes;
+  pass.bindings = {stage.slots[kB], kScratch};
+  pass.specialized_on = std::vector<std::string>{"A_BY_TERMS"};
+  pass.constants = [stage](const Problem& problem, const Config& config) {
+    return constants(problem, stage, config);
+  };
+  pass.group_size = [](const Config&) { return Dim3{kSplitItems}; };
+  pass.groups = [stage](const Problem& problem, const Config&) {
+    constexpr std::uint64_t kMostGroups = 65535;
+    const auto product = product_with_terms(problem, stage);
+    if (!product) return Dim3{0, 0, 0};
+    const std::uint64_t units = static_cast<std::uint64_t>(matrices_of_b(*product)) *
+                                ceil_div(product->n, HOPPER_SPLIT_COLUMNS) *
+                                ceil_div(product->k, HOPPER_PART_TERMS);
+    return Dim3{static_cast<std::uint32_t>(std::min(units, kMostGroups))};
+  };
+  pass.args = [stage](const Problem& problem, const Config& config) {
+    return arguments(problem, stage, config);
+  };
+  return pass;
+}
+
+std::vector<Pass> passes_of(const Stage& stage, bool floats) {
   if (!multiplies(stage)) {
     if (stage.step == Step::kGradBias) return sums_passes(stage, kMapsFloats);
     return {combine_pass(stage, splits, kMapsFloats)};
@@ -182,7 +245,9 @@ std::vector<Pass> passes_of(const Stage& stage) {
     const auto product = product_with_terms(problem, stage);
     return product ? Dim3{groups_of(*product, config)} : Dim3{0, 0, 0};
   };
-  return {std::move(pass), combine_pass(stage, splits, kMapsFloats)};
+  Pass combine = combine_pass(stage, splits, kMapsFloats);
+  if (!floats) return {std::move(pass), std::move(combine)};
+  return {split_pass(stage), std::move(pass), std::move(combine)};
 }
 
 // Wide tiles first, but for products that have too few of them.
@@ -196,6 +261,7 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   const std::vector<Product> products = products_of(problem, true);
   if (std::ranges::any_of(products, has_blocks)) return {config(MATMUL_BLOCK, 4, kItemsOfBlocks)};
   std::vector<Config> list{config(256, 3), config(128, 4), config(64, 8)};
+  if (problem.dtype == DType::kF32) list = {config(128, 4), config(64, 6)};
   const auto few = [&](const Config& config) {
     return std::ranges::any_of(products, [&](const Product& product) {
       return product.k > 0 && product.m >= kLeastRows && tiles_of(product, config) * 4 < 3 * groups;
@@ -209,10 +275,13 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
   const std::uint32_t BLOCK_N = config.at("BLOCK_N"), STAGES = config.at("STAGES");
   const std::uint32_t items = config.get("WG_X", 0), WARPGROUPS = items / 128 - 1;
+  const bool floats = problem.dtype == DType::kF32;
+  const std::uint32_t PARTS = floats ? 2 : 1;
   if (items != kItems && items != kItemsOfBlocks)
     return "takes work-groups of three warpgroups, or four for scales of blocks";
   if (BLOCK_N != 64 && BLOCK_N != 128 && BLOCK_N != 256)
     return "takes tiles of 64, 128 or 256 columns";
+  if (floats && BLOCK_N == 256) return "takes tiles of 64 or 128 columns of floats";
   if (STAGES < 2 || HOPPER_LOCAL_BYTES > kernel::kHopperLocalBytes)
     return "needs " + std::to_string(HOPPER_LOCAL_BYTES) +
            " bytes of work-group memory, and Hopper has " +
@@ -227,7 +296,7 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
     if (!product || !multiplies(stage)) continue;
     if (!takes(problem, *product))
       return "takes operands of one type that are contiguous along an axis, of 8 bits along the "
-             "terms, "
+             "terms, of floats only a, "
              "with offsets and strides that are multiples of 16 bytes, at most two axes of "
              "batches, "
              "and scales of blocks of terms only of 8-bit floats, with those of b for 128 columns";
@@ -238,6 +307,8 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
     if (tiles_of(*product, config) * splits(*product, config) >= std::uint64_t{1} << 31)
       return "counts tiles to 2^31";
   }
+  if (floats && scratch_with_parts(problem, config) / 4 >= std::uint64_t{1} << 31)
+    return "counts elements to 2^31, and the parts of floats are more";
   return std::nullopt;
 }
 
@@ -248,7 +319,19 @@ bool prefers_hopper(const Problem& problem, const DeviceProfile& profile) {
          call.columns >= kLeastColumns && call.k >= kLeastColumns;
 }
 
-Way new_way(const MatmulSlots& slots) {
+// Splitting b pays where its parts meet rows enough. The smallest products that were measured, on
+// an H200: 256 x 4096 x 4096 and 1024^3, which take half as long as by `mma`.
+bool prefers_hopper_f32(const Problem& problem, const DeviceProfile& profile) {
+  constexpr std::int64_t kLeast = 256, kLeastProducts = std::int64_t{1} << 30;
+  return has(profile.features, Feature::kWgmma) &&
+         std::ranges::all_of(multiplied(problem), [](const Product& product) {
+           return product.m >= kLeast && product.n >= kLeast && product.k >= kLeast &&
+                  saturating_mul(saturating_mul(product.m, product.n),
+                                 saturating_mul(product.k, product.batches())) >= kLeastProducts;
+         });
+}
+
+Way new_way(const MatmulSlots& slots, bool floats = false) {
   Variant variant;
   variant.name = "hopper";
   variant.idea = "wgmma on tiles that one item copies, two warpgroups of 64 rows";
@@ -261,7 +344,7 @@ Way new_way(const MatmulSlots& slots) {
     return scratch_with_sums(problem, config, splits, kMapsFloats);
   };
   for (const Stage& stage : stages(slots, true)) {
-    for (Pass& pass : passes_of(stage)) variant.passes.push_back(std::move(pass));
+    for (Pass& pass : passes_of(stage, floats)) variant.passes.push_back(std::move(pass));
   }
   return {.variant = std::move(variant),
           .rule = {.why = "Hopper's matrix unit, where its tiles are filled",
@@ -278,6 +361,17 @@ Way hopper_way(const MatmulSlots& slots) {
   way.variant.dtypes = {DType::kF16, DType::kBF16};
   if (!slots.backward()) way.variant.dtypes.push_back(DType::kI8);
   way.variant.rounds_factors = slots.backward();
+  return way;
+}
+
+Way hopper_f32_way(const MatmulSlots& slots) {
+  Way way = new_way(slots, true);
+  way.variant.name = "hopper_f32";
+  way.variant.idea = "as hopper, of floats as three products of tf32; a pass splits b before";
+  way.variant.dtypes = {DType::kF32};
+  way.variant.scratch_bytes = scratch_with_parts;
+  way.rule.why = "Hopper's matrix unit, where splitting b pays";
+  way.rule.when = prefers_hopper_f32;
   return way;
 }
 
