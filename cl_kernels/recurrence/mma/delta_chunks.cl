@@ -113,7 +113,7 @@ KERNEL void recurrence_delta_chunks(const global scalar* restrict query_elements
     const float log_decay = shared_decay(&on, args, place, 0.0f, first + item, length);
     factor[item] = factor_of(log_decay);
     beta[item] = first + item < length ? beta_of(beta_elements, args, place, token_of(args, place, first + item)) : 0.0f;
-    odd = !(log_decay <= 0.0f);
+    odd = !(log_decay <= 0.0f && fabs(beta[item]) <= LARGEST_BFLOAT16);
   }
   mma_copy_wait();
   barrier(CLK_LOCAL_MEM_FENCE);
@@ -147,6 +147,7 @@ KERNEL void recurrence_delta_chunks(const global scalar* restrict query_elements
     }
     numbers[j] = since;
     numbers[DELTA_CHUNK + j] = until;
+    numbers[2 * DELTA_CHUNK + j] = beta[j];
   }
   barrier(CLK_LOCAL_MEM_FENCE);
 
@@ -157,8 +158,7 @@ KERNEL void recurrence_delta_chunks(const global scalar* restrict query_elements
     uint high[4], low[4], weight[4];
     UNROLL for (uint pair = 0; pair < 4; ++pair) {
       const uint column = chunk * 8 + 2 * pair;
-      const float x = triangle[column * PITCH + row] * beta[column];
-      const float y = triangle[(column + 1) * PITCH + row] * beta[column + 1];
+      const float x = triangle[column * PITCH + row], y = triangle[(column + 1) * PITCH + row];
       const float w = weights[row * PITCH + column], z = weights[row * PITCH + column + 1];
       high[pair] = pack_bfloat16(x, y);
       low[pair] = pack_bfloat16(x - as_float(high[pair] << 16), y - as_float(high[pair] & 0xffff0000u));
@@ -172,5 +172,5 @@ KERNEL void recurrence_delta_chunks(const global scalar* restrict query_elements
   }
   if (odd) flags[0] = 1;
   barrier(CLK_LOCAL_MEM_FENCE);
-  if (item == 0) ((global int*)numbers)[2 * DELTA_CHUNK] = flags[0];
+  if (item == 0) ((global int*)numbers)[DELTA_MARK] = flags[0];
 }

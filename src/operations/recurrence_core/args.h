@@ -124,6 +124,12 @@ struct RecurArgs {
   u32 decay_shares;
   u32 sums;
   u32 beta_shares;
+  // Of delta rules by chunks: states before chunks and gradients of those behind them, a row of key
+  // dims for each column; changes of tokens and the gradients of what those are of beta.
+  u32 states;
+  u32 dstates;
+  u32 changes;
+  u32 dchanges;
   STRUCT(RecurRows) dquery;
   STRUCT(RecurRows) dkey;
   STRUCT(RecurRows) dvalue;

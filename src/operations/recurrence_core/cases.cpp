@@ -125,7 +125,7 @@ void add_chunks(Add add) {
 
 // The same for delta rules, whose chunks are longer.
 template <class Add>
-void add_delta_chunks(Add add) {
+void add_delta_chunks(Add add, bool backward) {
   Sizes plain{.batch = 2, .tokens = 150, .heads = 2, .key_dim = 48, .value_dim = 80};
   plain.initial = plain.final = true;
   add("chunks_kept", "whole and broken chunks of tokens, nothing is forgotten", plain, "normal");
@@ -153,6 +153,13 @@ void add_delta_chunks(Add add) {
   widest.gate = widest.initial = widest.final = true;
   add("chunks_widest", "the largest key dim of matrix units, several tiles of columns", widest,
       "normal");
+  if (backward) {
+    Sizes full{.tokens = 130, .key_dim = 128, .value_dim = 128};
+    full.gate = full.initial = full.final = full.wide_decays = true;
+    add("chunks_full", "as many dims as gradients of chunks take, of values by halves", full,
+        "normal");
+    return;
+  }
   Sizes in_place = hard;
   in_place.initial = in_place.final = false;
   in_place.in_place = true;
@@ -289,7 +296,7 @@ std::vector<Case> conformance_cases(const RecurrenceSlots& slots, DType dtype) {
     add("packed_in_place", "the state of a sequence of length 0 stays", in_place, "gap");
   }
   if (is_recurrent(slots)) add_chunks(add);
-  if (is_gated_delta(slots) && !slots.backward()) add_delta_chunks(add);
+  if (is_gated_delta(slots)) add_delta_chunks(add, slots.backward());
   return table;
 }
 

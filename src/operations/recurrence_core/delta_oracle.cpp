@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "operations/common/numerics.hpp"
+#include "operations/recurrence_core/delta_gradient_rounding.hpp"
 #include "operations/recurrence_core/delta_rounding.hpp"
 #include "operations/recurrence_core/factors.hpp"
 #include "operations/recurrence_core/oracle.hpp"
@@ -248,15 +249,41 @@ RecurrenceOracle::Backward RecurrenceOracle::backward_delta(const Unit& unit) co
   set(gradient, grad_final_, row, call_.value_dim, 0);
   std::vector<Columns> decayed, behind;
   std::vector<Change> changes;
+  std::optional<DeltaRounding> rounding;
+  if (factor_unit_ > 0) rounding.emplace(keys, columns, factor_unit_, factor_lost_);
+  std::vector<std::vector<double>> rounded(length, std::vector<double>(columns));
+  std::vector<DeltaGradientRounding> chunks;
+  std::vector<std::vector<double>> starts;  // states before chunks
   for (std::size_t i = 0; i < length; ++i) {
     const DeltaToken token = delta_token(unit, static_cast<std::int64_t>(i), 0);
+    if (rounding) {
+      if (i % RECUR_DELTA_CHUNK == 0) {
+        chunks.emplace_back(keys, columns, call_.scale, factor_unit_, factor_lost_);
+        starts.push_back(state.h);
+      }
+      rounded[i] = rounding->change({.query = token.query.keys,
+                                     .key = token.key.keys,
+                                     .value = token.value,
+                                     .beta = token.beta,
+                                     .decay = token.factors.front().value},
+                                    state.h);
+    }
     state.next_token();
     state.decay(token.factors);
     decayed.push_back(state);
     changes.push_back(change_of(state, token.key, token.value, token.beta));
+    for (std::size_t v = 0; v < columns; ++v) changes[i].weight_bounds[v] += rounded[i][v];
     state.replace(token.key, token.beta);
     state.add(token.key, changes.back().weights, changes.back().weight_bounds);
     behind.push_back(state);
+    if (!rounding) continue;
+    state.lose(rounding->lost());
+    chunks.back().tokens().push_back({.query = token.query.keys,
+                                      .key = token.key.keys,
+                                      .grad_output = token.grad_output,
+                                      .beta = token.beta,
+                                      .decay = token.factors.front().value,
+                                      .change = changes.back().weights});
   }
   Backward result;
   const auto resize = [&](Bounded& to, std::size_t width) {
@@ -269,19 +296,34 @@ RecurrenceOracle::Backward RecurrenceOracle::backward_delta(const Unit& unit) co
   resize(result.beta, 1);
   const double key_sum = sum_error(static_cast<double>(keys));
   const double column_sum = sum_error(static_cast<double>(columns));
+  const double split = rounding ? kDeltaSplit : 0;
+  std::vector<std::vector<double>> slopes;  // of the chunk, what those may be off by
+  std::vector<double> end;                  // the gradient of the state behind it
   for (std::size_t i = length; i-- > 0;) {
     const DeltaToken token = delta_token(unit, static_cast<std::int64_t>(i), 0);
     const Columns &old = decayed[i], &now = behind[i];
     const Change& change = changes[i];
     const double beta = token.beta;
+    const std::size_t of_chunk = i % RECUR_DELTA_CHUNK, chunk = i / RECUR_DELTA_CHUNK;
+    if (rounding && (i + 1 == length || of_chunk + 1 == RECUR_DELTA_CHUNK)) {
+      end = gradient.h;
+      slopes = chunks[chunk].slopes(end);
+    }
     gradient.next_token();
     std::vector<double> weights(columns), bounds(columns);
     for (std::size_t v = 0; v < columns; ++v) {
       weights[v] = call_.scale * token.grad_output[v];
-      bounds[v] = 2 * kUnitF32 * std::fabs(weights[v]);
+      bounds[v] = (2 * kUnitF32 + split) * std::fabs(weights[v]);
     }
     gradient.add(token.query, weights, bounds);
-    const Columns::Products found = gradient.times(token.key);
+    Columns::Products found = gradient.times(token.key);
+    if (rounding) {
+      chunks[chunk].tokens()[of_chunk].change_slope = found.values;
+      for (std::size_t v = 0; v < columns; ++v) {
+        found.bounds[v] += slopes[of_chunk][v];
+        found.local[v] += slopes[of_chunk][v];
+      }
+    }
     for (std::size_t v = 0; v < columns; ++v) {
       const double c = found.values[v], u = change.found[v];
       const std::size_t at = token.place * columns + v;
@@ -303,14 +345,16 @@ RecurrenceOracle::Backward RecurrenceOracle::backward_delta(const Unit& unit) co
         result.key.values[at] += beta * (d * change.found[v] - p * found.values[v]);
         result.key.bounds[at] +=
             std::fabs(beta) *
-            (product_bound(d, gradient.error[v], change.found[v], change.found_bounds[v],
-                           column_sum) +
-             product_bound(p, old.error[v], found.values[v], found.bounds[v], column_sum));
+                (product_bound(d, gradient.error[v], change.found[v], change.found_bounds[v],
+                               column_sum) +
+                 product_bound(p, old.error[v], found.values[v], found.bounds[v], column_sum)) +
+            std::fabs(d) * rounded[i][v];
       }
     }
     for (std::size_t v = 0; v < columns; ++v) {
       weights[v] = -beta * found.values[v];
-      bounds[v] = std::fabs(beta) * (found.local[v] + 2 * kUnitF32 * std::fabs(found.values[v]));
+      bounds[v] =
+          std::fabs(beta) * (found.local[v] + (2 * kUnitF32 + split) * std::fabs(found.values[v]));
     }
     gradient.replace(token.key, beta);
     gradient.add(token.key, weights, bounds);
@@ -328,6 +372,18 @@ RecurrenceOracle::Backward RecurrenceOracle::backward_delta(const Unit& unit) co
       result.gate.bounds[token.place] += bound;
     }
     gradient.decay(token.factors);
+    if (!rounding || of_chunk != 0) continue;
+    gradient.lose(chunks[chunk].lost());
+    const DeltaGradientRounding::Bounds more = chunks[chunk].gradients(starts[chunk], end);
+    for (std::size_t t = 0; t < more.beta.size(); ++t) {
+      const std::size_t place = delta_token(unit, static_cast<std::int64_t>(i + t), 0).place;
+      for (std::size_t k = 0; k < keys; ++k) {
+        result.query.bounds[place * keys + k] += more.query[t * keys + k];
+        result.key.bounds[place * keys + k] += more.key[t * keys + k];
+      }
+      result.beta.bounds[place] += more.beta[t];
+      result.gate.bounds[place] += more.decay[t];
+    }
   }
   result.state = spread(gradient);
   return result;

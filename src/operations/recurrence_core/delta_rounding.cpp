@@ -11,9 +11,8 @@ namespace tessera::operations::recurrence {
 namespace {
 
 constexpr std::size_t kChunk = RECUR_DELTA_CHUNK;
-// Of a factor that is kept as the sum of two bfloat16 or two f16, and of a product of two such,
-// less that of their low halves.
-constexpr double kSplit = 0x1p-16;
+
+}  // namespace
 
 double product_of(const double* x, const double* y, std::size_t count) {
   double sum = 0;
@@ -21,12 +20,9 @@ double product_of(const double* x, const double* y, std::size_t count) {
   return sum;
 }
 
-// Chunks in which something is not finite are taken step by step.
 void keep_finite(std::vector<double>& bounds) {
   for (double& bound : bounds) bound = std::isfinite(bound) ? bound : 0;
 }
-
-}  // namespace
 
 double norm_of(const double* row, std::size_t count) {
   return std::sqrt(product_of(row, row, count));
@@ -75,9 +71,9 @@ std::vector<double> DeltaRounding::change(const Token& token, const std::vector<
   const double sum = sum_error(3 * kChunk);
   std::vector<double> bounds(columns_);
   for (std::size_t v = 0; v < columns_; ++v)
-    bounds[v] = (3 * kSplit + sum) * now.sums[v] + sum * others[v] +
+    bounds[v] = (3 * kDeltaSplit + sum) * now.sums[v] + sum * others[v] +
                 std::fabs(token.beta) * now.norm *
-                    (kSplit * norms_[v] + std::sqrt(static_cast<double>(keys_)) * lost_);
+                    (kDeltaSplit * norms_[v] + std::sqrt(static_cast<double>(keys_)) * lost_);
   keep_finite(bounds);
   chunk_.push_back(std::move(now));
   return bounds;

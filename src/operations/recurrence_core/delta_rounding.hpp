@@ -8,7 +8,15 @@
 
 namespace tessera::operations::recurrence {
 
+double product_of(const double* x, const double* y, std::size_t count);
 double norm_of(const double* row, std::size_t count);
+
+// Of a factor that is kept as the sum of two bfloat16 or two f16, and of a product of two such,
+// less that of their low halves.
+inline constexpr double kDeltaSplit = 0x1p-16;
+
+// Chunks in which something is not finite are taken step by step.
+void keep_finite(std::vector<double>& bounds);
 
 // A chunk is a system of equations with a unit lower triangle, for the changes u of all tokens at
 // once (cl_kernels/recurrence/mma/delta.clh). Whatever a computed u_t is off by, the tokens behind

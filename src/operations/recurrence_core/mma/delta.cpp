@@ -10,19 +10,18 @@
 #include "kernel/gpu.hpp"
 #include "kernel/tunable_list.hpp"
 #include "operations/common/launch.hpp"
-#include "operations/recurrence_core/launch.hpp"
-#include "operations/recurrence_core/mma/mma.hpp"
+#include "operations/recurrence_core/mma/delta.hpp"
 
 namespace tessera::operations::recurrence {
-namespace {
-
-constexpr std::uint32_t kItems = 128;  // of recurrence/mma/delta_chunks
-
-std::vector<Tunable> tunables() {
+std::vector<Tunable> delta_tunables() {
   return {
 #include "operations/recurrence_core/mma/delta.def"
   };
 }
+
+namespace {
+
+constexpr std::uint32_t kItems = 128;  // of recurrence/mma/delta_chunks
 
 const RecurrenceProblem& call_of(const Problem& problem) { return problem.as<RecurrenceProblem>(); }
 
@@ -31,14 +30,8 @@ std::int64_t delta_columns(const Config& config) {
   return RECUR_DELTA_COLUMNS;
 }
 
-// Of all sequences, with one to spare for each.
-std::int64_t chunks_of(const RecurrenceProblem& call) {
-  return call.batch * call.tokens / RECUR_DELTA_CHUNK + call.sequences + 1;
-}
-
 std::uint64_t chunk_bytes(const Problem& problem, const Config& /*config*/) {
-  const RecurrenceProblem& call = call_of(problem);
-  return static_cast<std::uint64_t>(chunks_of(call) * call.heads) * RECUR_DELTA_CHUNK_BYTES;
+  return delta_chunk_bytes(problem);
 }
 
 std::uint32_t local_bytes(const Problem& problem, const Config& config) {
@@ -52,19 +45,70 @@ std::uint32_t local_bytes(const Problem& problem, const Config& config) {
 }
 
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
-  if (Refusal no = rejects_mma_call(problem)) return no;
-  if (call_of(problem).key_gate) return "takes decays that all key dims share";
-  const std::uint32_t bytes = local_bytes(problem, config);
-  if (bytes == 0) return "has no such work-groups (operations/recurrence_core/mma/delta.h)";
-  if (Refusal no = kernel::rejects_nvidia_bytes(bytes, profile)) return no;
-  if (chunk_bytes(problem, config) >= std::uint64_t{1} << 33)
+  if (Refusal no = rejects_delta(problem, config, profile)) return no;
+  if (delta_chunk_bytes(problem) >= std::uint64_t{1} << 33)
     return "counts scratch memory to 2^33 bytes, and the call takes more";
   return rejects_recurrence(problem, profile);
 }
 
+std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
+  return delta_space(problem, profile, rejects);
+}
+
+std::vector<std::byte> arguments(const Problem& problem, const Config& /*config*/) {
+  abi::RecurArgs args = arguments_of(problem);
+  args.segment = static_cast<abi::u32>(delta_chunks(call_of(problem)));
+  args.boundaries = static_cast<abi::u32>(delta_chunk_bytes(problem) / 4);
+  return argument_bytes(args);
+}
+
+Pass forward_pass(const RecurrenceSlots& slots) {
+  Pass pass;
+  pass.name = "forward";
+  pass.opencl = {.file = "recurrence/mma/delta_forward.cl", .entry = "recurrence_delta_mma"};
+  pass.bindings = forward_bindings(slots);
+  pass.axes = [](const Problem& problem, const DeviceProfile& profile) {
+    std::vector<Define> axes = dtype_axes(problem, profile);
+    axes.push_back({"RECUR_OUTPUTS", 1U});
+    return axes;
+  };
+  pass.constants = delta_constants;
+  pass.groups = delta_groups;
+  pass.args = arguments;
+  return pass;
+}
+
+}  // namespace
+
+std::vector<Define> delta_constants(const Problem& problem, const Config& /*config*/) {
+  return {{"KEY_DIM", static_cast<std::uint32_t>(call_of(problem).key_dim)}};
+}
+
+std::int64_t delta_chunks(const RecurrenceProblem& call) {
+  return call.batch * call.tokens / RECUR_DELTA_CHUNK + call.sequences + 1;
+}
+
+std::uint64_t delta_chunk_bytes(const Problem& problem) {
+  const RecurrenceProblem& call = call_of(problem);
+  return static_cast<std::uint64_t>(delta_chunks(call) * call.heads) * RECUR_DELTA_CHUNK_BYTES;
+}
+
+Dim3 delta_groups(const Problem& problem, const Config& config) {
+  return groups_of(units_of(call_of(problem), delta_columns(config)));
+}
+
+Refusal rejects_delta(const Problem& problem, const Config& config, const DeviceProfile& profile) {
+  if (Refusal no = rejects_mma_call(problem)) return no;
+  if (call_of(problem).key_gate) return "takes decays that all key dims share";
+  const std::uint32_t bytes = local_bytes(problem, config);
+  if (bytes == 0) return "has no such work-groups (operations/recurrence_core/mma/delta.h)";
+  return kernel::rejects_nvidia_bytes(bytes, profile);
+}
+
 // Thirty-two columns take half as many copies of keys as sixteen, and leave half as many
 // work-groups.
-std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
+std::vector<Config> delta_space(const Problem& problem, const DeviceProfile& profile,
+                                DeltaRejects rejects) {
   const bool many = units_of(call_of(problem), 16) > 2 * kernel::compute_units_of(profile) &&
                     call_of(problem).value_dim > 16;
   std::vector<Config> list;
@@ -77,18 +121,7 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   return list;
 }
 
-std::vector<Define> constants(const Problem& problem, const Config& /*config*/) {
-  return {{"KEY_DIM", static_cast<std::uint32_t>(call_of(problem).key_dim)}};
-}
-
-std::vector<std::byte> arguments(const Problem& problem, const Config& config) {
-  abi::RecurArgs args = arguments_of(problem);
-  args.segment = static_cast<abi::u32>(chunks_of(call_of(problem)));
-  args.boundaries = static_cast<abi::u32>(chunk_bytes(problem, config) / 4);
-  return argument_bytes(args);
-}
-
-Pass solve_pass(const RecurrenceSlots& slots) {
+Pass delta_chunks_pass(const RecurrenceSlots& slots, DeltaArguments arguments) {
   Pass pass;
   pass.name = "chunks";
   pass.opencl = {.file = "recurrence/mma/delta_chunks.cl", .entry = "recurrence_delta_chunks"};
@@ -96,40 +129,25 @@ Pass solve_pass(const RecurrenceSlots& slots) {
   pass.axes = dtype_axes;
   pass.specialized_on = std::vector<std::string>{"KEY_DIM"};
   pass.group_size = [](const Config&) { return Dim3{kItems}; };
-  pass.constants = constants;
+  pass.constants = delta_constants;
   pass.groups = [](const Problem& problem, const Config&) {
-    return groups_of(chunks_of(call_of(problem)) * call_of(problem).heads);
+    return groups_of(delta_chunks(call_of(problem)) * call_of(problem).heads);
   };
   pass.args = arguments;
   return pass;
 }
-
-Pass forward_pass(const RecurrenceSlots& slots) {
-  Pass pass;
-  pass.name = "forward";
-  pass.opencl = {.file = "recurrence/mma/delta_forward.cl", .entry = "recurrence_delta_mma"};
-  pass.bindings = forward_bindings(slots);
-  pass.axes = dtype_axes;
-  pass.constants = constants;
-  pass.groups = [](const Problem& problem, const Config& config) {
-    return groups_of(units_of(call_of(problem), delta_columns(config)));
-  };
-  pass.args = arguments;
-  return pass;
-}
-
-}  // namespace
 
 std::optional<Way> mma_delta_way(const RecurrenceSlots& slots) {
-  if (slots.backward()) return std::nullopt;
+  if (slots.backward()) return mma_delta_backward_way(slots);
   Variant variant;
   variant.idea = "chunks of 64 tokens by mma.sync: each is a triangle of equations, solved once";
   variant.dtypes = {DType::kF16, DType::kBF16};
-  variant.tunables = tunables();
+  variant.tunables = delta_tunables();
   variant.rejects = rejects;
-  variant.passes = {boundaries_pass(slots, chunk_bytes), solve_pass(slots), forward_pass(slots)};
-  variant.scratch_bytes = [](const Problem& problem, const Config& config) {
-    return chunk_bytes(problem, config) + boundaries_bytes(problem);
+  variant.passes = {boundaries_pass(slots, chunk_bytes), delta_chunks_pass(slots, arguments),
+                    forward_pass(slots)};
+  variant.scratch_bytes = [](const Problem& problem, const Config&) {
+    return delta_chunk_bytes(problem) + boundaries_bytes(problem);
   };
   return new_mma_way(std::move(variant), space);
 }

@@ -14,11 +14,11 @@
 #define RECUR_DELTA_FIRST_CHUNK(at, sequence) ((at) / RECUR_DELTA_CHUNK + (sequence))
 
 // Of a chunk in a head, in scratch, in bytes: the solution's high and low halves; weights of
-// outputs; factors of tokens since the chunk began and to its end, and whether it is to be taken
-// step by step.
+// outputs; factors of tokens since the chunk began and to its end, beta, and whether it is to be
+// taken step by step.
 #define RECUR_DELTA_SQUARE (2u * RECUR_DELTA_CHUNK * RECUR_DELTA_CHUNK)
 #define RECUR_DELTA_NUMBERS (3u * RECUR_DELTA_SQUARE)
-#define RECUR_DELTA_NUMBER_BYTES (8u * RECUR_DELTA_CHUNK + 16u)
+#define RECUR_DELTA_NUMBER_BYTES (12u * RECUR_DELTA_CHUNK + 16u)
 #define RECUR_DELTA_CHUNK_BYTES (RECUR_DELTA_NUMBERS + RECUR_DELTA_NUMBER_BYTES)
 
 // recurrence/mma/delta_chunks in local memory: keys and queries; where they were, columns of scores
@@ -48,6 +48,25 @@
 #define RECUR_DELTA_SHARES (RECUR_DELTA_CHANGES + RECUR_DELTA_ROW_BYTES)
 #define RECUR_DELTA_FLAGS (RECUR_DELTA_SHARES + 128u * RECUR_DELTA_WARPS * RECUR_DELTA_TEAMS)
 #define RECUR_DELTA_LOCAL_BYTES (RECUR_DELTA_FLAGS + 16u)
+
+// recurrence/mma/delta_gradients: keys and queries; of so many value dims at a time rows of
+// gradients of outputs, of changes and of their gradients, and states, a row for each value dim,
+// all rounded. Where these were come tables of pairs, rows of floats. Then numbers of tokens and of
+// warps.
+#define RECUR_DELTA_GRADIENT_ITEMS 512u
+#define RECUR_DELTA_BLOCK 64u
+#define RECUR_DELTA_BLOCK_ROWS (2u * RECUR_DELTA_CHUNK * RECUR_DELTA_BLOCK)
+#define RECUR_DELTA_BLOCK_STATE (RECUR_DELTA_BLOCK * RECUR_MMA_KEY_PITCH)
+#define RECUR_DELTA_PAIR_PITCH (RECUR_DELTA_CHUNK + 1u)
+#define RECUR_DELTA_PAIR_BYTES (4u * RECUR_DELTA_CHUNK * RECUR_DELTA_PAIR_PITCH)
+#define RECUR_DELTA_TABLE (RECUR_DELTA_OPERAND_BYTES + 3u * RECUR_DELTA_BLOCK_ROWS)
+#define RECUR_DELTA_BLOCK_BYTES (3u * RECUR_DELTA_BLOCK_ROWS + 2u * RECUR_DELTA_BLOCK_STATE)
+#define RECUR_DELTA_GRADIENT_NUMBERS                                                  \
+  (RECUR_DELTA_OPERAND_BYTES + (RECUR_DELTA_BLOCK_BYTES > 3u * RECUR_DELTA_PAIR_BYTES \
+                                    ? RECUR_DELTA_BLOCK_BYTES                         \
+                                    : 3u * RECUR_DELTA_PAIR_BYTES))
+#define RECUR_DELTA_GRADIENT_BYTES \
+  (RECUR_DELTA_GRADIENT_NUMBERS + 92u * RECUR_DELTA_CHUNK + RECUR_DELTA_GRADIENT_ITEMS / 8u + 16u)
 
 #define RECUR_DELTA_VALID                                                                   \
   ((WG_X == 256u || (WG_X == 512u && KEY_DIM <= 128u)) && (STAGES == 1u || STAGES == 2u) && \

@@ -42,6 +42,6 @@ Dim3 mma_span_groups(const Problem& problem, const Config& config, bool last);
 using MmaSpace = std::vector<Config> (*)(const Problem&, const DeviceProfile&);
 Way new_mma_way(Variant variant, MmaSpace space);
 std::optional<Way> mma_backward_way(const RecurrenceSlots& slots);
-std::optional<Way> mma_delta_way(const RecurrenceSlots& slots);  // forward
+std::optional<Way> mma_delta_way(const RecurrenceSlots& slots);
 
 }  // namespace tessera::operations::recurrence
