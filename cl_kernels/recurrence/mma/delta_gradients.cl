@@ -21,6 +21,8 @@
 #define ROW_BYTES (2 * BLOCK)                   // of tiles of rows of tokens
 #define QUARTER_STEPS MMA_CEIL_DIV(STEPS, 4)    // sixteens of key dims of a warp
 #define PAIR_PITCH RECUR_DELTA_PAIR_PITCH       // floats between rows of a table of pairs
+#define OWN_FOURS (DELTA_CHUNK * BLOCK / 4 / WG_X)                 // of an item, of rows of a block
+#define STATE_FOURS MMA_CEIL_DIV(BLOCK * KEY_DIM / 4, WG_X)       // and of its states
 #define PARTS 8                                 // items that share a token
 #define ROW_AT(rows, t) row_of(args->rows, place, token_of(args, place, first + (t)))
 
@@ -57,11 +59,14 @@ INLINE float sum_of_parts(float x) {
 
 INLINE uint tile_place(uint row, uint chunk, uint pitch) { return row * pitch + (chunk % 8 ^ row % 8) * 16 + chunk / 8 * 128; }
 
-// Four floats to a tile, rounded; whether one is too large for that.
-INLINE bool store_rounded(uint tile, uint row, uint column, uint pitch, float4 x) {
+// Four elements to a tile.
+INLINE void store_words(uint tile, uint row, uint column, uint pitch, uint low, uint high) {
   const uint at = tile + tile_place(row, column / 8, pitch) + column % 8 * 2;
-  store_local(at, pack_scalars(x.s0, x.s1));
-  store_local(at + 4, pack_scalars(x.s2, x.s3));
+  store_local2(at, (float2)(as_float(low), as_float(high)));
+}
+// Floats, rounded; whether one is too large for that.
+INLINE bool store_rounded(uint tile, uint row, uint column, uint pitch, float4 x) {
+  store_words(tile, row, column, pitch, pack_scalars(x.s0, x.s1), pack_scalars(x.s2, x.s3));
   return !(fabs(x.s0) <= LARGEST_SCALAR && fabs(x.s1) <= LARGEST_SCALAR && fabs(x.s2) <= LARGEST_SCALAR &&
            fabs(x.s3) <= LARGEST_SCALAR);
 }
@@ -281,35 +286,40 @@ KERNEL void recurrence_delta_gradients(
     ROLLED for (uint column = 0; column < value_dim; column += BLOCK) {
       const uint columns = min(value_dim - column, BLOCK);
       if (column > 0) barrier(CLK_LOCAL_MEM_FENCE);
-      UNROLL for (uint i = 0; i < DELTA_CHUNK * BLOCK / 4 / WG_X; ++i) {
-        const uint row = (item + i * WG_X) / (BLOCK / 4), four = item % (BLOCK / 4) * 4;
-        const bool exists = row < count && four < columns;
-        float4 u = (float4)(0.0f), c = u;
-        uint2 words = (uint2)(0);
-        if (exists) {
-          u = *(const global float4*)(kept.changes + row * value_dim + column + four);
-          c = *(const global float4*)(kept.dchanges + row * value_dim + column + four);
-          words = *(const global uint2*)(doutput_elements + ROW_AT(result, row) + column + four);
-          const float4 value = load_scalar4(value_elements, ROW_AT(value, row) + column + four);
-          of_value[i] += dot(c, value);
-        }
-        odd = store_rounded(changes, row, four, ROW_BYTES, u) || odd;
-        odd = store_rounded(dchanges, row, four, ROW_BYTES, c) || odd;
-        const uint place_of_words = given + tile_place(row, four / 8, ROW_BYTES) + four % 8 * 2;
-        store_local(place_of_words, words.s0);
-        store_local(place_of_words + 4, words.s1);
+      // Loads come before stores, which the compiler keeps in order.
+#define OWN_ROW(i) ((item + (i)*WG_X) / (BLOCK / 4))
+#define OWN_FOUR (item % (BLOCK / 4) * 4)
+      float4 u[OWN_FOURS], c[OWN_FOURS], value[OWN_FOURS];
+      uint2 words[OWN_FOURS];
+      UNROLL for (uint i = 0; i < OWN_FOURS; ++i) {
+        u[i] = c[i] = value[i] = (float4)(0.0f);
+        words[i] = (uint2)(0);
+        if (OWN_ROW(i) >= count || OWN_FOUR >= columns) continue;
+        u[i] = *(const global float4*)(kept.changes + OWN_ROW(i) * value_dim + column + OWN_FOUR);
+        c[i] = *(const global float4*)(kept.dchanges + OWN_ROW(i) * value_dim + column + OWN_FOUR);
+        words[i] = *(const global uint2*)(doutput_elements + ROW_AT(result, OWN_ROW(i)) + column + OWN_FOUR);
+        value[i] = load_scalar4(value_elements, ROW_AT(value, OWN_ROW(i)) + column + OWN_FOUR);
       }
-      UNROLL for (uint i = 0; i < MMA_CEIL_DIV(BLOCK * KEY_DIM / 4, WG_X); ++i) {
-        const uint four = (item + i * WG_X) % (KEY_DIM / 4) * 4, row = (item + i * WG_X) / (KEY_DIM / 4);
-        if (BLOCK * KEY_DIM / 4 % WG_X != 0 && row >= BLOCK) break;
-        float4 h = (float4)(0.0f), e = h;
-        if (row < columns) {
-          h = *(const global float4*)(kept.state + (column + row) * KEY_DIM + four);
-          e = *(const global float4*)(kept.dstate + (column + row) * KEY_DIM + four);
-        }
-        whole += dot(h, e);
-        odd = store_rounded(state, row, four, KEY_PITCH, h) || odd;
-        odd = store_rounded(dstate, row, four, KEY_PITCH, e) || odd;
+      UNROLL for (uint i = 0; i < OWN_FOURS; ++i) {
+        of_value[i] += dot(c[i], value[i]);
+        odd = store_rounded(changes, OWN_ROW(i), OWN_FOUR, ROW_BYTES, u[i]) || odd;
+        odd = store_rounded(dchanges, OWN_ROW(i), OWN_FOUR, ROW_BYTES, c[i]) || odd;
+        store_words(given, OWN_ROW(i), OWN_FOUR, ROW_BYTES, words[i].s0, words[i].s1);
+      }
+#define OWN_VALUE(i) ((item + (i)*WG_X) / (KEY_DIM / 4))
+#define OWN_KEYS(i) ((item + (i)*WG_X) % (KEY_DIM / 4) * 4)
+      float4 h[STATE_FOURS], e[STATE_FOURS];
+      UNROLL for (uint i = 0; i < STATE_FOURS; ++i) {
+        h[i] = e[i] = (float4)(0.0f);
+        if (OWN_VALUE(i) >= columns) continue;
+        h[i] = *(const global float4*)(kept.state + (column + OWN_VALUE(i)) * KEY_DIM + OWN_KEYS(i));
+        e[i] = *(const global float4*)(kept.dstate + (column + OWN_VALUE(i)) * KEY_DIM + OWN_KEYS(i));
+      }
+      UNROLL for (uint i = 0; i < STATE_FOURS; ++i) {
+        if (BLOCK * KEY_DIM / 4 % WG_X != 0 && OWN_VALUE(i) >= BLOCK) break;
+        whole += dot(h[i], e[i]);
+        odd = store_rounded(state, OWN_VALUE(i), OWN_KEYS(i), KEY_PITCH, h[i]) || odd;
+        odd = store_rounded(dstate, OWN_VALUE(i), OWN_KEYS(i), KEY_PITCH, e[i]) || odd;
       }
       barrier(CLK_LOCAL_MEM_FENCE);
       add_products(of_queries, given, state, sixteen, quarter, lane);
@@ -323,97 +333,92 @@ KERNEL void recurrence_delta_gradients(
     if (odd) flags[0] = 1;
     barrier(CLK_LOCAL_MEM_FENCE);
   }
-  if (flags[0] != 0) {
-    take_pairs(&at, &to, &kept, query_elements, key_elements, value_elements, doutput_elements, args, place, first, count,
-               item);
+  if (flags[0] == 0) {
+    // Products of factors of pairs.
+    if (item < DELTA_CHUNK) {
+      float product = 1.0f;
+      ROLLED for (uint t = 0; t < DELTA_CHUNK; ++t) {
+        product *= t > item ? at.decays[t].s0 * at.decays[t].s1 : 1.0f;
+        table[t * PAIR_PITCH + item] = t >= item ? product : 0.0f;
+      }
+    }
+    float spent_sum[2] = {0.0f, 0.0f};
+    UNROLL for (uint i = 0; i < 2; ++i) {
+      float sum = of_value[i], other;
+      BUTTERFLY(sum, other, 8);
+      sum = sum_of_parts(sum + other);
+      if (item % 16 == 0) of_beta[(item + i * WG_X) / 16] = sum;
+    }
+    whole = warp_sum(whole);
+    if (lane == 0) at.wholes[warp] = whole;
+    float of_key_pairs[8], of_query_pairs[8];
+    UNROLL for (uint i = 0; i < 8; ++i) of_key_pairs[i] = of_query_pairs[i] = 0.0f;
+    if (quarter <= sixteen) {
+      add_scores(of_key_pairs, keys, keys, KEY_PITCH, STEPS, sixteen, quarter, lane);
+      add_scores(of_query_pairs, queries, keys, KEY_PITCH, STEPS, sixteen, quarter, lane);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (quarter <= sixteen) {
+      UNROLL for (uint i = 0; i < 8; ++i) {
+        const uint t = PAIR_ROW(i), s = PAIR_COLUMN(i);
+        const float product = table[t * PAIR_PITCH + s];
+        p[i] *= product * ARGS(scale);
+        n[i] *= t > s ? product : 0.0f;
+        spent_sum[i / 4] = fma(n[i], of_key_pairs[i], spent_sum[i / 4]);
+        n[i] *= -beta[t];
+        table[t * PAIR_PITCH + s] = t > s ? fma(p[i], of_query_pairs[i], n[i] * of_key_pairs[i]) : 0.0f;
+      }
+      UNROLL for (uint i = 0; i < 8; i += 2) {
+        const uint t = PAIR_ROW(i), pair = PAIR_COLUMN(i) / 2, word = t * 128 + place_of_pair(t, pair);
+        store_local(weights + word, pack_scalars(p[i], p[i + 1]));
+        store_local(spent + word, pack_scalars(n[i], n[i + 1]));
+        if (!(fabs(p[i]) <= LARGEST_SCALAR && fabs(p[i + 1]) <= LARGEST_SCALAR && fabs(n[i]) <= LARGEST_SCALAR &&
+              fabs(n[i + 1]) <= LARGEST_SCALAR))
+          flags[0] = 1;
+      }
+    }
+    UNROLL for (uint r = 0; r < 2; ++r) {
+      const float sum = quad_sum(spent_sum[r]);
+      if (lane % 4 == 0) of_beta[(1 + quarter) * DELTA_CHUNK + sixteen * 16 + lane / 4 + r * 8] = sum;
+    }
+    UNROLL for (uint i = 0; i < 8 * QUARTER_STEPS; ++i) {
+      const uint t = sixteen * 16 + lane / 4 + i / 4 % 2 * 8;
+      of_queries[i] *= since[t] * ARGS(scale);
+      of_keys[i] *= -since[t];
+      of_changes[i] *= until[t];
+    }
+    add_dots(ends, of_queries, queries, sixteen, quarter, lane);
+    add_dots(ends + 4 * DELTA_CHUNK, of_changes, keys, sixteen, quarter, lane);
+    add_dots(of_beta + 5 * DELTA_CHUNK, of_keys, keys, sixteen, quarter, lane);
+    UNROLL for (uint i = 0; i < 8 * QUARTER_STEPS; ++i)
+      of_changes[i] = fma(beta[sixteen * 16 + lane / 4 + i / 4 % 2 * 8], of_keys[i], of_changes[i]);
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+  if (flags[0] == 0) {
+    if (item < DELTA_CHUNK) {
+      float gradient = of_beta[item];
+      UNROLL for (uint part = 0; part < 4; ++part) {
+        gradient += of_beta[(5 + part) * DELTA_CHUNK + item] - of_beta[(1 + part) * DELTA_CHUNK + item];
+        ends[part * DELTA_CHUNK + item] += beta[item] * of_beta[(5 + part) * DELTA_CHUNK + item];
+      }
+      if (wants_beta && item < count)
+        store_number(args, to.beta, args->dbeta, place, token_of(args, place, first + item), RECUR_TYPE_BETA, gradient);
+    }
+    if (wants_queries) {
+      add_weighed_rows(of_queries, weights, keys, false, sixteen, quarter, lane);
+      write_keys(dquery_elements, of_queries, args, args->dquery, place, first, count, sixteen, quarter, lane);
+    }
+    if (wants_keys) {
+      add_weighed_rows(of_changes, weights, queries, true, sixteen, quarter, lane);
+      add_weighed_rows(of_changes, spent, keys, true, sixteen, quarter, lane);
+      add_weighed_rows(of_changes, spent, keys, false, sixteen, quarter, lane);
+      write_keys(dkey_elements, of_changes, args, args->dkey, place, first, count, sixteen, quarter, lane);
+    }
+    if (!wants_decays) return;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    take_decay_gradients(table, ends, sum_of_wholes(at.wholes) * since[DELTA_CHUNK - 1], &to, args, place, first, count, item);
     return;
   }
-
-  // Products of factors of pairs.
-  if (item < DELTA_CHUNK) {
-    float product = 1.0f;
-    ROLLED for (uint t = 0; t < DELTA_CHUNK; ++t) {
-      product *= t > item ? at.decays[t].s0 * at.decays[t].s1 : 1.0f;
-      table[t * PAIR_PITCH + item] = t >= item ? product : 0.0f;
-    }
-  }
-  float spent_sum[2] = {0.0f, 0.0f};
-  UNROLL for (uint i = 0; i < 2; ++i) {
-    float sum = of_value[i], other;
-    BUTTERFLY(sum, other, 8);
-    sum = sum_of_parts(sum + other);
-    if (item % 16 == 0) of_beta[(item + i * WG_X) / 16] = sum;
-  }
-  whole = warp_sum(whole);
-  if (lane == 0) at.wholes[warp] = whole;
-  float of_key_pairs[8], of_query_pairs[8];
-  UNROLL for (uint i = 0; i < 8; ++i) of_key_pairs[i] = of_query_pairs[i] = 0.0f;
-  if (quarter <= sixteen) {
-    add_scores(of_key_pairs, keys, keys, KEY_PITCH, STEPS, sixteen, quarter, lane);
-    add_scores(of_query_pairs, queries, keys, KEY_PITCH, STEPS, sixteen, quarter, lane);
-  }
-  barrier(CLK_LOCAL_MEM_FENCE);
-  if (quarter <= sixteen) {
-    UNROLL for (uint i = 0; i < 8; ++i) {
-      const uint t = PAIR_ROW(i), s = PAIR_COLUMN(i);
-      const float product = table[t * PAIR_PITCH + s];
-      p[i] *= product * ARGS(scale);
-      n[i] *= t > s ? product : 0.0f;
-      spent_sum[i / 4] = fma(n[i], of_key_pairs[i], spent_sum[i / 4]);
-      n[i] *= -beta[t];
-      table[t * PAIR_PITCH + s] = t > s ? fma(p[i], of_query_pairs[i], n[i] * of_key_pairs[i]) : 0.0f;
-    }
-    UNROLL for (uint i = 0; i < 8; i += 2) {
-      const uint t = PAIR_ROW(i), pair = PAIR_COLUMN(i) / 2, word = t * 128 + place_of_pair(t, pair);
-      store_local(weights + word, pack_scalars(p[i], p[i + 1]));
-      store_local(spent + word, pack_scalars(n[i], n[i + 1]));
-      if (!(fabs(p[i]) <= LARGEST_SCALAR && fabs(p[i + 1]) <= LARGEST_SCALAR && fabs(n[i]) <= LARGEST_SCALAR &&
-            fabs(n[i + 1]) <= LARGEST_SCALAR))
-        flags[0] = 1;
-    }
-  }
-  UNROLL for (uint r = 0; r < 2; ++r) {
-    const float sum = quad_sum(spent_sum[r]);
-    if (lane % 4 == 0) of_beta[(1 + quarter) * DELTA_CHUNK + sixteen * 16 + lane / 4 + r * 8] = sum;
-  }
-  UNROLL for (uint i = 0; i < 8 * QUARTER_STEPS; ++i) {
-    const uint t = sixteen * 16 + lane / 4 + i / 4 % 2 * 8;
-    of_queries[i] *= since[t] * ARGS(scale);
-    of_keys[i] *= -since[t];
-    of_changes[i] *= until[t];
-  }
-  add_dots(ends, of_queries, queries, sixteen, quarter, lane);
-  add_dots(ends + 4 * DELTA_CHUNK, of_changes, keys, sixteen, quarter, lane);
-  add_dots(of_beta + 5 * DELTA_CHUNK, of_keys, keys, sixteen, quarter, lane);
-  UNROLL for (uint i = 0; i < 8 * QUARTER_STEPS; ++i)
-    of_changes[i] = fma(beta[sixteen * 16 + lane / 4 + i / 4 % 2 * 8], of_keys[i], of_changes[i]);
-  barrier(CLK_LOCAL_MEM_FENCE);
-  if (flags[0] != 0) {
-    take_pairs(&at, &to, &kept, query_elements, key_elements, value_elements, doutput_elements, args, place, first, count,
-               item);
-    return;
-  }
-
-  if (item < DELTA_CHUNK) {
-    float gradient = of_beta[item];
-    UNROLL for (uint part = 0; part < 4; ++part) {
-      gradient += of_beta[(5 + part) * DELTA_CHUNK + item] - of_beta[(1 + part) * DELTA_CHUNK + item];
-      ends[part * DELTA_CHUNK + item] += beta[item] * of_beta[(5 + part) * DELTA_CHUNK + item];
-    }
-    if (wants_beta && item < count)
-      store_number(args, to.beta, args->dbeta, place, token_of(args, place, first + item), RECUR_TYPE_BETA, gradient);
-  }
-  if (wants_queries) {
-    add_weighed_rows(of_queries, weights, keys, false, sixteen, quarter, lane);
-    write_keys(dquery_elements, of_queries, args, args->dquery, place, first, count, sixteen, quarter, lane);
-  }
-  if (wants_keys) {
-    add_weighed_rows(of_changes, weights, queries, true, sixteen, quarter, lane);
-    add_weighed_rows(of_changes, spent, keys, true, sixteen, quarter, lane);
-    add_weighed_rows(of_changes, spent, keys, false, sixteen, quarter, lane);
-    write_keys(dkey_elements, of_changes, args, args->dkey, place, first, count, sixteen, quarter, lane);
-  }
-  if (!wants_decays) return;
-  barrier(CLK_LOCAL_MEM_FENCE);
-  take_decay_gradients(table, ends, sum_of_wholes(at.wholes) * since[DELTA_CHUNK - 1], &to, args, place, first, count, item);
+  take_pairs(&at, &to, &kept, query_elements, key_elements, value_elements, doutput_elements, args, place, first, count,
+             item);
 }

@@ -41,7 +41,10 @@ std::uint32_t local_bytes(const Problem& problem, const Config& config) {
   const std::uint32_t TOKENS = RECUR_DELTA_CHUNK,
                       KEY_DIM = static_cast<std::uint32_t>(call_of(problem).key_dim);
   if (!RECUR_DELTA_VALID) return 0;
-  return std::max(RECUR_DELTA_LOCAL_BYTES, RECUR_DELTA_SOLVE_BYTES);
+  const std::uint32_t scan = call_of(problem).slots.backward()
+                                 ? RECUR_DELTA_BOTH_BYTES
+                                 : RECUR_DELTA_LOCAL_BYTES(STAGES, 1U);
+  return std::max(scan, RECUR_DELTA_SOLVE_BYTES);
 }
 
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
@@ -67,13 +70,11 @@ Pass forward_pass(const RecurrenceSlots& slots) {
   pass.name = "forward";
   pass.opencl = {.file = "recurrence/mma/delta_forward.cl", .entry = "recurrence_delta_mma"};
   pass.bindings = forward_bindings(slots);
-  pass.axes = [](const Problem& problem, const DeviceProfile& profile) {
-    std::vector<Define> axes = dtype_axes(problem, profile);
-    axes.push_back({"RECUR_OUTPUTS", 1U});
-    return axes;
-  };
+  pass.axes = dtype_axes;
   pass.constants = delta_constants;
-  pass.groups = delta_groups;
+  pass.groups = [](const Problem& problem, const Config& config) {
+    return groups_of(delta_units(problem, config));
+  };
   pass.args = arguments;
   return pass;
 }
@@ -93,8 +94,8 @@ std::uint64_t delta_chunk_bytes(const Problem& problem) {
   return static_cast<std::uint64_t>(delta_chunks(call) * call.heads) * RECUR_DELTA_CHUNK_BYTES;
 }
 
-Dim3 delta_groups(const Problem& problem, const Config& config) {
-  return groups_of(units_of(call_of(problem), delta_columns(config)));
+std::int64_t delta_units(const Problem& problem, const Config& config) {
+  return units_of(call_of(problem), delta_columns(config));
 }
 
 Refusal rejects_delta(const Problem& problem, const Config& config, const DeviceProfile& profile) {
@@ -106,11 +107,14 @@ Refusal rejects_delta(const Problem& problem, const Config& config, const Device
 }
 
 // Thirty-two columns take half as many copies of keys as sixteen, and leave half as many
-// work-groups.
+// work-groups: back there are those of states and those of their gradients, and those that wait for
+// others cost more than copies.
 std::vector<Config> delta_space(const Problem& problem, const DeviceProfile& profile,
                                 DeltaRejects rejects) {
-  const bool many = units_of(call_of(problem), 16) > 2 * kernel::compute_units_of(profile) &&
-                    call_of(problem).value_dim > 16;
+  const RecurrenceProblem& call = call_of(problem);
+  const std::int64_t units = units_of(call, 16), together = kernel::compute_units_of(profile);
+  const bool many =
+      (call.slots.backward() ? 2 * units > together : units > 2 * together) && call.value_dim > 16;
   std::vector<Config> list;
   for (const std::uint32_t items : {many ? 512U : 256U, many ? 256U : 512U}) {
     for (const std::uint32_t stages : {2U, 1U}) {

@@ -32,22 +32,30 @@
                                                             : 2u * RECUR_DELTA_SCORE_BYTES)
 #define RECUR_DELTA_SOLVE_BYTES (RECUR_DELTA_SHARED_BYTES + 8u * RECUR_DELTA_CHUNK + 16u)
 
-// recurrence/mma/delta_forward: a stage has keys, queries and what scratch has of a chunk. Behind
-// the stages, for sixteen columns each: the state's halves, a row for each column; rows of tokens,
-// of what is missing (both halves), and of changes (as they are; both halves, decayed to the end).
-// Then shares of products of single tokens, and flags.
-#define RECUR_DELTA_STAGE_BYTES \
-  (RECUR_DELTA_OPERAND_BYTES + (RECUR_DELTA_CHUNK_BYTES + 127u) / 128u * 128u)
+// What goes over chunks: a stage has keys, queries where they are wanted, and what scratch has of a
+// chunk. Behind the stages, for sixteen columns each: the state's halves, a row for each column;
+// rows of tokens, of what is missing (both halves), and of changes (as they are; both halves,
+// decayed to the end). Then shares of products of single tokens, and flags.
+#define RECUR_DELTA_SQUARES(queries) ((1u + (queries)) * RECUR_MMA_KEY_BYTES)
+#define RECUR_DELTA_STAGE_NUMBERS(queries) \
+  (RECUR_DELTA_SQUARES(queries) + (2u + (queries)) * RECUR_DELTA_SQUARE)
+#define RECUR_DELTA_STAGE_BYTES(queries) \
+  ((RECUR_DELTA_STAGE_NUMBERS(queries) + RECUR_DELTA_NUMBER_BYTES + 127u) / 128u * 128u)
 #define RECUR_DELTA_TEAMS (WG_X / (32u * RECUR_DELTA_WARPS))
 #define RECUR_DELTA_STATE_BYTES (16u * RECUR_MMA_KEY_PITCH)
 #define RECUR_DELTA_ROW_PITCH (128u * RECUR_DELTA_TEAMS)
 #define RECUR_DELTA_ROW_BYTES (RECUR_DELTA_CHUNK * RECUR_DELTA_ROW_PITCH)
-#define RECUR_DELTA_STATES (STAGES * RECUR_DELTA_STAGE_BYTES)
-#define RECUR_DELTA_MISSING (RECUR_DELTA_STATES + 2u * RECUR_DELTA_TEAMS * RECUR_DELTA_STATE_BYTES)
+#define RECUR_DELTA_MISSING (2u * RECUR_DELTA_TEAMS * RECUR_DELTA_STATE_BYTES)
 #define RECUR_DELTA_CHANGES (RECUR_DELTA_MISSING + RECUR_DELTA_ROW_BYTES)
 #define RECUR_DELTA_SHARES (RECUR_DELTA_CHANGES + RECUR_DELTA_ROW_BYTES)
 #define RECUR_DELTA_FLAGS (RECUR_DELTA_SHARES + 128u * RECUR_DELTA_WARPS * RECUR_DELTA_TEAMS)
-#define RECUR_DELTA_LOCAL_BYTES (RECUR_DELTA_FLAGS + 16u)
+#define RECUR_DELTA_LOCAL_BYTES(stages, queries) \
+  ((stages)*RECUR_DELTA_STAGE_BYTES(queries) + RECUR_DELTA_FLAGS + 16u)
+// Backward, states go forth without queries, two chunks at a time, beside gradients that go back.
+#define RECUR_DELTA_BOTH_BYTES                                           \
+  (RECUR_DELTA_LOCAL_BYTES(2u, 0u) > RECUR_DELTA_LOCAL_BYTES(STAGES, 1u) \
+       ? RECUR_DELTA_LOCAL_BYTES(2u, 0u)                                 \
+       : RECUR_DELTA_LOCAL_BYTES(STAGES, 1u))
 
 // recurrence/mma/delta_gradients: keys and queries; of so many value dims at a time rows of
 // gradients of outputs, of changes and of their gradients, and states, a row for each value dim,

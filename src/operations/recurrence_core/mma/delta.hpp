@@ -16,7 +16,7 @@ std::vector<Define> delta_constants(const Problem& problem, const Config& config
 using DeltaRejects = Refusal (*)(const Problem&, const Config&, const DeviceProfile&);
 std::vector<Config> delta_space(const Problem& problem, const DeviceProfile& profile,
                                 DeltaRejects rejects);
-Dim3 delta_groups(const Problem& problem, const Config& config);  // of all columns
+std::int64_t delta_units(const Problem& problem, const Config& config);  // tiles of columns
 // Of all sequences, with one to spare for each.
 std::int64_t delta_chunks(const RecurrenceProblem& call);
 // Bytes of scratch that delta_chunks fills.

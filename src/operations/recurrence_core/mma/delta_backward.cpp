@@ -67,6 +67,9 @@ std::uint32_t gradient_bytes(const Problem& problem) {
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
   const RecurrenceProblem& call = call_of(problem);
   if (Refusal no = rejects_delta(problem, config, profile)) return no;
+  for (const std::size_t slot : {call.slots.grad_query, call.slots.grad_key}) {
+    if (Refusal no = rejects_rows(problem, slot)) return no;
+  }
   if (call.key_dim > kMostDim || call.value_dim > kMostDim)
     return "takes gradients of key and value dims up to " + std::to_string(kMostDim);
   if (Refusal no = kernel::rejects_nvidia_bytes(gradient_bytes(problem), profile)) return no;
@@ -79,35 +82,16 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   return delta_space(problem, profile, rejects);
 }
 
-// Forward: states before chunks, and changes.
+// Forth and back at the same time.
 Pass states_pass(const RecurrenceSlots& slots) {
   Pass pass;
   pass.name = "states";
-  pass.opencl = {.file = "recurrence/mma/delta_forward.cl", .entry = "recurrence_delta_mma"};
-  pass.bindings = {slots.query,         slots.key,  slots.value, slots.beta, slots.g,
-                   slots.initial_state, kNoOperand, kNoOperand,  kScratch};
-  pass.axes = [](const Problem& problem, const DeviceProfile& profile) {
-    std::vector<Define> axes = dtype_axes(problem, profile);
-    axes.push_back({"RECUR_OUTPUTS", 0U});
-    return axes;
-  };
-  pass.constants = delta_constants;
-  pass.groups = delta_groups;
-  pass.args = [](const Problem& problem, const Config&) {
-    abi::RecurArgs args = arguments_behind(problem);
-    args.features &= ~RECUR_FINAL;
-    return argument_bytes(args);
-  };
-  return pass;
-}
-
-Pass back_pass(const RecurrenceSlots& slots) {
-  Pass pass;
-  pass.name = "back";
-  pass.opencl = {.file = "recurrence/mma/delta_back.cl", .entry = "recurrence_delta_back"};
+  pass.opencl = {.file = "recurrence/mma/delta_states.cl", .entry = "recurrence_delta_states"};
   pass.bindings = {slots.query,
                    slots.key,
+                   slots.value,
                    slots.g,
+                   slots.initial_state,
                    slots.grad_output,
                    slots.grad_final_state,
                    slots.grad_value,
@@ -115,8 +99,14 @@ Pass back_pass(const RecurrenceSlots& slots) {
                    kScratch};
   pass.axes = dtype_axes;
   pass.constants = delta_constants;
-  pass.groups = delta_groups;
-  pass.args = arguments;
+  pass.groups = [](const Problem& problem, const Config& config) {
+    return groups_of(2 * delta_units(problem, config));
+  };
+  pass.args = [](const Problem& problem, const Config& config) {
+    abi::RecurArgs args = arguments_behind(problem);
+    args.tiles = static_cast<abi::u32>(delta_units(problem, config));
+    return argument_bytes(args);
+  };
   return pass;
 }
 
@@ -150,7 +140,7 @@ std::optional<Way> mma_delta_backward_way(const RecurrenceSlots& slots) {
   variant.tunables = delta_tunables();
   variant.rejects = rejects;
   variant.passes = {boundaries_pass(slots, scratch_bytes), delta_chunks_pass(slots, arguments),
-                    states_pass(slots), back_pass(slots), gradients_pass(slots)};
+                    states_pass(slots), gradients_pass(slots)};
   variant.scratch_bytes = [](const Problem& problem, const Config& config) {
     return scratch_bytes(problem, config) + boundaries_bytes(problem);
   };

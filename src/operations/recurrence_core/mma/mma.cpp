@@ -43,15 +43,6 @@ abi::RecurArgs span_arguments(const Problem& problem, const Config& config) {
   return args;
 }
 
-bool lies_by_chunks(const Problem& problem, std::size_t slot) {
-  if (!problem.has(slot)) return true;
-  const TensorSpec& spec = problem.spec(slot);
-  const std::int64_t chunk = 16 / static_cast<std::int64_t>(size_of(spec.dtype));
-  return spec.offset % chunk == 0 &&
-         std::all_of(spec.strides.begin(), spec.strides.end() - 1,
-                     [&](std::int64_t stride) { return stride % chunk == 0; });
-}
-
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
   if (Refusal no = rejects_mma_call(problem)) return no;
   if (Refusal no = rejects_mma_blocks(problem, config, profile, true)) return no;
@@ -105,6 +96,17 @@ Pass chunks_pass(const RecurrenceSlots& slots, bool outputs) {
 }
 
 }  // namespace
+
+Refusal rejects_rows(const Problem& problem, std::size_t slot) {
+  if (!problem.has(slot)) return std::nullopt;
+  const TensorSpec& spec = problem.spec(slot);
+  const std::int64_t chunk = 16 / static_cast<std::int64_t>(size_of(spec.dtype));
+  if (spec.offset % chunk == 0 &&
+      std::all_of(spec.strides.begin(), spec.strides.end() - 1,
+                  [&](std::int64_t stride) { return stride % chunk == 0; }))
+    return std::nullopt;
+  return "takes rows that lie at multiples of 16 bytes";
+}
 
 std::vector<Tunable> mma_tunables() {
   return {
@@ -177,7 +179,7 @@ Refusal rejects_mma_call(const Problem& problem) {
     return "takes one decay of key dims, and the call has two, g and gk";
   for (const std::size_t slot : {slots.query, slots.key, slots.value, slots.output,
                                  slots.grad_output, slots.grad_value, key_decays(problem)}) {
-    if (!lies_by_chunks(problem, slot)) return "takes rows that lie at multiples of 16 bytes";
+    if (Refusal no = rejects_rows(problem, slot)) return no;
   }
   return std::nullopt;
 }

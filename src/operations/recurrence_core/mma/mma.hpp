@@ -29,6 +29,7 @@ struct MmaCut {
 };
 Config mma_config(const Problem& problem, const DeviceProfile& profile, const MmaCut& cut);
 
+Refusal rejects_rows(const Problem& problem, std::size_t slot);
 // Dims, decays and rows that no configuration takes, and blocks that are none.
 Refusal rejects_mma_call(const Problem& problem);
 Refusal rejects_mma_blocks(const Problem& problem, const Config& config,
