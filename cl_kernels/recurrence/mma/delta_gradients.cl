@@ -163,9 +163,15 @@ INLINE void write_keys(global scalar* elements, const float* x, const struct Rec
   }
 }
 
+// In f32 or in the storage type.
 INLINE void store_number(const struct RecurArgs* args, global void* to, struct RecurRows rows, Place place, uint token,
                          uint type, float x) {
-  store_typed_steps((float4)(x), to, row_of(rows, place, token), 0, 1, args->types >> type & 3u);
+  const uint at = row_of(rows, place, token);
+  if ((args->types >> type & 3u) == DTYPE_F32) {
+    ((global float*)to)[at] = x;
+  } else {
+    store_scalar(x, (global scalar*)to, at);
+  }
 }
 
 // The gradients of decays, of sums over pairs: what is in row u behind column t, whatever token behind it. `ends` has for

@@ -149,6 +149,10 @@ void add_delta_chunks(Add add, bool backward) {
   add("chunks_of_heads_growing", "decays a little above 0 in chunks", hard, "growing");
   add("chunks_of_heads_not_finite", "NaN and infinity reach no earlier token of a chunk", hard,
       "not_finite");
+  Sizes large = hard;
+  large.tokens = 260;
+  add("chunks_large", "changes that f16 does not hold, in the first of some chunks", large,
+      "large");
   Sizes widest{.tokens = 70, .key_dim = 256, .value_dim = 144};
   widest.gate = widest.initial = widest.final = true;
   add("chunks_widest", "the largest key dim of matrix units, several tiles of columns", widest,

@@ -56,7 +56,10 @@ double made_up_number(const RecurrenceProblem& call, const std::string& data, st
   std::normal_distribution<double> normal;
   const double x = normal(generator);
   if (slot == call.slots.beta) return 1 / (1 + std::exp(-2 * x));
-  if (slot == call.slots.key && data == "large") return 30 * x;
+  const bool large = data == "large", is_delta = call.slots.delta();
+  if (large && !is_delta && slot == call.slots.key) return 30 * x;
+  if (large && is_delta && (slot == call.slots.grad_output || slot == call.slots.grad_final_state))
+    return x / 1024;
   const bool is_key = slot == call.slots.key && call.slots.delta();
   return is_key ? x / std::sqrt(static_cast<double>(call.key_dim)) : x;
 }
@@ -106,6 +109,16 @@ void spoil(const RecurrenceProblem& call, std::span<HostTensor> tensors, std::si
   tensors[slot].write(values);
 }
 
+// Values of the first tokens near the largest f16, so that what these change is larger.
+void enlarge(const RecurrenceProblem& call, std::span<HostTensor> tensors, std::size_t slot) {
+  constexpr std::size_t kTokens = 32;
+  std::vector<double> values = tensors[slot].read();
+  const std::size_t row = values.size() / static_cast<std::size_t>(call.batch * call.tokens);
+  for (std::size_t i = 0; i < std::min(kTokens * row, values.size()); ++i)
+    values[i] = std::copysign(6e4, values[i]);
+  tensors[slot].write(values);
+}
+
 // NaN in rows that belong to no sequence.
 void hide_rows(const RecurrenceProblem& call, std::span<HostTensor> tensors, std::size_t slot) {
   const std::vector<std::int64_t> boundaries = boundaries_of(call, tensors);
@@ -125,7 +138,8 @@ void hide_rows(const RecurrenceProblem& call, std::span<HostTensor> tensors, std
 // rows outside are NaN; "out_of_range", boundaries beyond the tokens; "decreasing", boundaries that
 // do not ascend; "strong", "reset" and "growing" decays; "opposed" ones, which cancel out; "burst",
 // large growth before there is a key; "leap", growth beyond a float of an empty state;
-// "not_finite", NaN and infinity in some tokens; "large", keys of another order than queries.
+// "not_finite", NaN and infinity in some tokens; "large", keys of another order than queries, or of
+// delta rules some values near the largest f16.
 void fill_recurrence(const Problem& problem, const Case& shape, std::span<HostTensor> tensors) {
   const auto& call = problem.as<RecurrenceProblem>();
   const RecurrenceSlots& slots = call.slots;
@@ -149,6 +163,7 @@ void fill_recurrence(const Problem& problem, const Case& shape, std::span<HostTe
     if (shape.data == "burst" && (slot == slots.key || slot == slots.g))
       grow_nothing(call, tensors, slot);
     if (shape.data == "leap" && (slot == slots.key || slot == slots.g)) leap(call, tensors, slot);
+    if (shape.data == "large" && slots.delta() && slot == slots.value) enlarge(call, tensors, slot);
     if (shape.data == "not_finite" && has_rows) spoil(call, tensors, slot);
   }
 }
