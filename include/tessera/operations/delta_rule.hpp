@@ -29,13 +29,16 @@
 // E behind the last token is grad_final_state, or 0. Gradients have the shapes and dtypes of what
 // they are of; those of tokens of no sequence are 0.
 //
-// Numerics: states and sums in float, one rounding to nearest even at the end. Forward of f16 and
-// bf16 the variant mma takes 64 tokens at once, whose equations for what each adds to the state it
-// solves in floats, but for precision = Precision::kHighest. Factors of what stays in the state are
-// kept to 2^-16 there, as sums of two numbers of 16 bits; for outputs the state that a query meets,
-// products of queries and keys, and what tokens add are rounded to the dtype of query. Chunks with
-// decays above 0, or with what is not finite, are taken token by token in float. Sums have one
-// order: the same library, driver, device, configuration and inputs give the same bits.
+// Numerics: states and sums in float, one rounding to nearest even at the end. Of f16 and bf16 the
+// variant mma takes 64 tokens at once, whose equations for what each adds to the state it solves in
+// floats, but for precision = Precision::kHighest. Factors of what stays in the state are kept to
+// 2^-16 there, as sums of two numbers of 16 bits; for outputs the state that a query meets, products
+// of queries and keys, and what tokens add are rounded to the dtype of query. So are, for gradients,
+// products of queries and keys that meet those of outputs, and for all but those of values and of
+// the first state what chunks begin with, their tokens' u and c, and products of those. Chunks with
+// decays above 0, or with what is not finite or too large for the dtype, are taken token by token,
+// and their gradients pair by pair, in float. Sums have one order: the same library, driver, device,
+// configuration and inputs give the same bits.
 //
 // Errors: InvalidArgument for shapes, dtypes and options that contradict this, Unsupported where no
 // variant of the device can, DataError as recurrent has it.

@@ -28,8 +28,8 @@ class DeltaGradientRounding {
   // Bounds of the errors of c, a row of columns for each token; `dstate` is the gradient of the
   // state behind the chunk.
   std::vector<std::vector<double>> slopes(const std::vector<double>& dstate) const;
-  // By how much columns of the gradient of the state are off before the chunk, as norms: what shares
-  // of queries and keys lose near 0, which are rounded when they have decayed.
+  // By how much columns of the gradient of the state are off before the chunk, as norms: what
+  // shares of queries and keys lose near 0, which are rounded when they have decayed.
   double lost() const;
 
   // Bounds of the errors of a chunk's gradients, of rounded states and changes.
