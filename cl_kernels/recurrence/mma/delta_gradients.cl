@@ -219,10 +219,8 @@ KERNEL void recurrence_delta_gradients(
   const struct RecurArgs* args = &arguments;
   local uchar memory[RECUR_DELTA_GRADIENT_BYTES] __attribute__((aligned(128)));
   const uint keys = LOCAL_ADDRESS(memory), queries = keys + RECUR_MMA_KEY_BYTES;
-  const uint given = keys + RECUR_DELTA_OPERAND_BYTES, changes = given + RECUR_DELTA_BLOCK_ROWS,
-             dchanges = changes + RECUR_DELTA_BLOCK_ROWS, state = dchanges + RECUR_DELTA_BLOCK_ROWS,
-             dstate = state + RECUR_DELTA_BLOCK_STATE;
-  const uint weights = given, spent = changes;  // squares, where rows were
+  const uint given = keys + RECUR_DELTA_OPERAND_BYTES;                   // rows, and behind them states
+  const uint weights = given, spent = given + RECUR_DELTA_BLOCK_ROWS;  // squares, where rows were
   local float* table = (local float*)(memory + RECUR_DELTA_TABLE);
   local float* numbers = (local float*)(memory + RECUR_DELTA_GRADIENT_NUMBERS);
   const Numbers at = {.tables = (local float*)(memory + RECUR_DELTA_OPERAND_BYTES),
@@ -291,6 +289,10 @@ KERNEL void recurrence_delta_gradients(
   if (flags[0] == 0) {
     ROLLED for (uint column = 0; column < value_dim; column += BLOCK) {
       const uint columns = min(value_dim - column, BLOCK);
+      // Not known to be the same each time, lest addresses of all steps are kept in registers.
+      const uint rows = (uint)uniform((int)given), own_changes = rows + RECUR_DELTA_BLOCK_ROWS,
+                 own_dchanges = own_changes + RECUR_DELTA_BLOCK_ROWS, state = own_dchanges + RECUR_DELTA_BLOCK_ROWS,
+                 dstate = state + RECUR_DELTA_BLOCK_STATE;
       if (column > 0) barrier(CLK_LOCAL_MEM_FENCE);
       // Loads come before stores, which the compiler keeps in order.
 #define OWN_ROW(i) ((item + (i)*WG_X) / (BLOCK / 4))
@@ -308,32 +310,37 @@ KERNEL void recurrence_delta_gradients(
       }
       UNROLL for (uint i = 0; i < OWN_FOURS; ++i) {
         of_value[i] += dot(c[i], value[i]);
-        odd = store_rounded(changes, OWN_ROW(i), OWN_FOUR, ROW_BYTES, u[i]) || odd;
-        odd = store_rounded(dchanges, OWN_ROW(i), OWN_FOUR, ROW_BYTES, c[i]) || odd;
-        store_words(given, OWN_ROW(i), OWN_FOUR, ROW_BYTES, words[i].s0, words[i].s1);
+        odd = store_rounded(own_changes, OWN_ROW(i), OWN_FOUR, ROW_BYTES, u[i]) || odd;
+        odd = store_rounded(own_dchanges, OWN_ROW(i), OWN_FOUR, ROW_BYTES, c[i]) || odd;
+        store_words(rows, OWN_ROW(i), OWN_FOUR, ROW_BYTES, words[i].s0, words[i].s1);
       }
 #define OWN_VALUE(i) ((item + (i)*WG_X) / (KEY_DIM / 4))
 #define OWN_KEYS(i) ((item + (i)*WG_X) % (KEY_DIM / 4) * 4)
-      float4 h[STATE_FOURS], e[STATE_FOURS];
-      UNROLL for (uint i = 0; i < STATE_FOURS; ++i) {
-        h[i] = e[i] = (float4)(0.0f);
-        if (OWN_VALUE(i) >= columns) continue;
-        h[i] = *(const global float4*)(kept.state + (column + OWN_VALUE(i)) * KEY_DIM + OWN_KEYS(i));
-        e[i] = *(const global float4*)(kept.dstate + (column + OWN_VALUE(i)) * KEY_DIM + OWN_KEYS(i));
-      }
-      UNROLL for (uint i = 0; i < STATE_FOURS; ++i) {
-        if (BLOCK * KEY_DIM / 4 % WG_X != 0 && OWN_VALUE(i) >= BLOCK) break;
-        whole += dot(h[i], e[i]);
-        odd = store_rounded(state, OWN_VALUE(i), OWN_KEYS(i), KEY_PITCH, h[i]) || odd;
-        odd = store_rounded(dstate, OWN_VALUE(i), OWN_KEYS(i), KEY_PITCH, e[i]) || odd;
+      // Fewer at once: sums take half of the registers.
+      UNROLL for (uint first_four = 0; first_four < STATE_FOURS; first_four += 2) {
+        float4 h[2], e[2];
+        UNROLL for (uint n = 0; n < 2; ++n) {
+          const uint i = first_four + n;
+          h[n] = e[n] = (float4)(0.0f);
+          if (OWN_VALUE(i) >= columns) continue;
+          h[n] = *(const global float4*)(kept.state + (column + OWN_VALUE(i)) * KEY_DIM + OWN_KEYS(i));
+          e[n] = *(const global float4*)(kept.dstate + (column + OWN_VALUE(i)) * KEY_DIM + OWN_KEYS(i));
+        }
+        UNROLL for (uint n = 0; n < 2; ++n) {
+          const uint i = first_four + n;
+          if (OWN_VALUE(i) >= BLOCK) break;
+          whole += dot(h[n], e[n]);
+          odd = store_rounded(state, OWN_VALUE(i), OWN_KEYS(i), KEY_PITCH, h[n]) || odd;
+          odd = store_rounded(dstate, OWN_VALUE(i), OWN_KEYS(i), KEY_PITCH, e[n]) || odd;
+        }
       }
       barrier(CLK_LOCAL_MEM_FENCE);
-      add_products(of_queries, given, state, sixteen, quarter, lane);
-      add_products(of_keys, dchanges, state, sixteen, quarter, lane);
-      add_products(of_changes, changes, dstate, sixteen, quarter, lane);
+      add_products(of_queries, rows, state, sixteen, quarter, lane);
+      add_products(of_keys, own_dchanges, state, sixteen, quarter, lane);
+      add_products(of_changes, own_changes, dstate, sixteen, quarter, lane);
       if (quarter <= sixteen) {
-        add_scores(p, given, changes, ROW_BYTES, BLOCK / 16, sixteen, quarter, lane);
-        add_scores(n, dchanges, changes, ROW_BYTES, BLOCK / 16, sixteen, quarter, lane);
+        add_scores(p, rows, own_changes, ROW_BYTES, BLOCK / 16, sixteen, quarter, lane);
+        add_scores(n, own_dchanges, own_changes, ROW_BYTES, BLOCK / 16, sixteen, quarter, lane);
       }
     }
     if (odd) flags[0] = 1;
