@@ -50,6 +50,10 @@ INLINE float sum_of_wholes(const local float* wholes) {
   return sum;
 }
 
+INLINE void prefetch_floats(const global float* from, uint count, uint item) {
+  for (uint i = 32 * item; i < count; i += 32 * WG_X) prefetch_line(from + i);
+}
+
 // What items of one token have of a sum, for all eight.
 INLINE float sum_of_parts(float x) {
   float other;
@@ -174,6 +178,25 @@ INLINE void store_number(const struct RecurArgs* args, global void* to, struct R
   }
 }
 
+// Products of the factors behind token s up to t, in row t and column s of a table; 0 where t is before s.
+INLINE void take_factors(local float* table, const local float2* decays, uint item) {
+  const uint s = item / PARTS, part = item % PARTS;
+  float products[8], before = 1.0f;
+  UNROLL for (uint i = 0; i < 8; ++i) {
+    const uint t = part * 8 + i;
+    const float2 decay = decays[t];
+    products[i] = (i > 0 ? products[i - 1] : 1.0f) * (t > s ? decay.s0 * decay.s1 : 1.0f);
+  }
+  UNROLL for (uint p = 0; p < PARTS; ++p) {
+    const float other = warp_take(products[7], item % 32 / PARTS * PARTS + p);
+    before *= p < part ? other : 1.0f;
+  }
+  UNROLL for (uint i = 0; i < 8; ++i) {
+    const uint t = part * 8 + i;
+    table[t * PAIR_PITCH + s] = t >= s ? before * products[i] : 0.0f;
+  }
+}
+
 // The gradients of decays, of sums over pairs: what is in row u behind column t, whatever token behind it. `ends` has for
 // each token what it adds to products with h, then to those with D, four parts of each; `whole` is of both.
 INLINE void take_decay_gradients(local float* table, const local float* ends, float whole, const Gradients* to,
@@ -274,11 +297,13 @@ KERNEL void recurrence_delta_gradients(
                      .dchanges = kept_rows(scratch, args, ARGS(dchanges), slot, place.head)};
   copy_keys(keys, key_elements, args, place, args->key, 0, KEY_DIM, first, count, item);
   copy_keys(queries, query_elements, args, place, args->query, 0, KEY_DIM, first, count, item);
+  prefetch_floats(kept.state, value_dim * KEY_DIM, item);
+  prefetch_floats(kept.dstate, value_dim * KEY_DIM, item);
+  prefetch_floats(kept.changes, count * value_dim, item);
+  prefetch_floats(kept.dchanges, count * value_dim, item);
   if (item < 3 * DELTA_CHUNK) numbers[item] = of_chunk[item];
   if (item < DELTA_CHUNK) at.decays[item] = decay_shares(shared_decay(&on, args, place, 0.0f, first + item, length));
   if (item == 0) flags[0] = ((const global int*)of_chunk)[DELTA_MARK];
-  mma_copy_wait();
-  barrier(CLK_LOCAL_MEM_FENCE);
 
   // Products with states, of a quarter of the key dims; of a square, of gradients of outputs and of c with u.
   float of_queries[8 * QUARTER_STEPS], of_keys[8 * QUARTER_STEPS], of_changes[8 * QUARTER_STEPS], p[8], n[8];
@@ -286,75 +311,69 @@ KERNEL void recurrence_delta_gradients(
   UNROLL for (uint i = 0; i < 8; ++i) p[i] = n[i] = 0.0f;
   float whole = 0.0f, of_value[2] = {0.0f, 0.0f};
   bool odd = false;
-  if (flags[0] == 0) {
-    ROLLED for (uint column = 0; column < value_dim; column += BLOCK) {
-      const uint columns = min(value_dim - column, BLOCK);
-      // Not known to be the same each time, lest addresses of all steps are kept in registers.
-      const uint rows = (uint)uniform((int)given), own_changes = rows + RECUR_DELTA_BLOCK_ROWS,
-                 own_dchanges = own_changes + RECUR_DELTA_BLOCK_ROWS, state = own_dchanges + RECUR_DELTA_BLOCK_ROWS,
-                 dstate = state + RECUR_DELTA_BLOCK_STATE;
-      if (column > 0) barrier(CLK_LOCAL_MEM_FENCE);
-      // Loads come before stores, which the compiler keeps in order.
+  ROLLED for (uint column = 0; column < value_dim; column += BLOCK) {
+    const uint columns = min(value_dim - column, BLOCK);
+    // Not known to be the same each time, lest addresses of all steps are kept in registers.
+    const uint rows = (uint)uniform((int)given), own_changes = rows + RECUR_DELTA_BLOCK_ROWS,
+               own_dchanges = own_changes + RECUR_DELTA_BLOCK_ROWS, state = own_dchanges + RECUR_DELTA_BLOCK_ROWS,
+               dstate = state + RECUR_DELTA_BLOCK_STATE;
+    if (column > 0) barrier(CLK_LOCAL_MEM_FENCE);
+    // Loads come before stores, which the compiler keeps in order.
 #define OWN_ROW(i) ((item + (i)*WG_X) / (BLOCK / 4))
 #define OWN_FOUR (item % (BLOCK / 4) * 4)
-      float4 u[OWN_FOURS], c[OWN_FOURS], value[OWN_FOURS];
-      uint2 words[OWN_FOURS];
-      UNROLL for (uint i = 0; i < OWN_FOURS; ++i) {
-        u[i] = c[i] = value[i] = (float4)(0.0f);
-        words[i] = (uint2)(0);
-        if (OWN_ROW(i) >= count || OWN_FOUR >= columns) continue;
-        u[i] = *(const global float4*)(kept.changes + OWN_ROW(i) * value_dim + column + OWN_FOUR);
-        c[i] = *(const global float4*)(kept.dchanges + OWN_ROW(i) * value_dim + column + OWN_FOUR);
-        words[i] = *(const global uint2*)(doutput_elements + ROW_AT(result, OWN_ROW(i)) + column + OWN_FOUR);
-        value[i] = load_scalar4(value_elements, ROW_AT(value, OWN_ROW(i)) + column + OWN_FOUR);
-      }
-      UNROLL for (uint i = 0; i < OWN_FOURS; ++i) {
-        of_value[i] += dot(c[i], value[i]);
-        odd = store_rounded(own_changes, OWN_ROW(i), OWN_FOUR, ROW_BYTES, u[i]) || odd;
-        odd = store_rounded(own_dchanges, OWN_ROW(i), OWN_FOUR, ROW_BYTES, c[i]) || odd;
-        store_words(rows, OWN_ROW(i), OWN_FOUR, ROW_BYTES, words[i].s0, words[i].s1);
-      }
+    float4 u[OWN_FOURS], c[OWN_FOURS], value[OWN_FOURS];
+    uint2 words[OWN_FOURS];
+    UNROLL for (uint i = 0; i < OWN_FOURS; ++i) {
+      u[i] = c[i] = value[i] = (float4)(0.0f);
+      words[i] = (uint2)(0);
+      if (OWN_ROW(i) >= count || OWN_FOUR >= columns) continue;
+      u[i] = *(const global float4*)(kept.changes + OWN_ROW(i) * value_dim + column + OWN_FOUR);
+      c[i] = *(const global float4*)(kept.dchanges + OWN_ROW(i) * value_dim + column + OWN_FOUR);
+      words[i] = *(const global uint2*)(doutput_elements + ROW_AT(result, OWN_ROW(i)) + column + OWN_FOUR);
+      value[i] = load_scalar4(value_elements, ROW_AT(value, OWN_ROW(i)) + column + OWN_FOUR);
+    }
+    UNROLL for (uint i = 0; i < OWN_FOURS; ++i) {
+      of_value[i] += dot(c[i], value[i]);
+      odd = store_rounded(own_changes, OWN_ROW(i), OWN_FOUR, ROW_BYTES, u[i]) || odd;
+      odd = store_rounded(own_dchanges, OWN_ROW(i), OWN_FOUR, ROW_BYTES, c[i]) || odd;
+      store_words(rows, OWN_ROW(i), OWN_FOUR, ROW_BYTES, words[i].s0, words[i].s1);
+    }
 #define OWN_VALUE(i) ((item + (i)*WG_X) / (KEY_DIM / 4))
 #define OWN_KEYS(i) ((item + (i)*WG_X) % (KEY_DIM / 4) * 4)
-      // Fewer at once: sums take half of the registers.
-      UNROLL for (uint first_four = 0; first_four < STATE_FOURS; first_four += 2) {
-        float4 h[2], e[2];
-        UNROLL for (uint n = 0; n < 2; ++n) {
-          const uint i = first_four + n;
-          h[n] = e[n] = (float4)(0.0f);
-          if (OWN_VALUE(i) >= columns) continue;
-          h[n] = *(const global float4*)(kept.state + (column + OWN_VALUE(i)) * KEY_DIM + OWN_KEYS(i));
-          e[n] = *(const global float4*)(kept.dstate + (column + OWN_VALUE(i)) * KEY_DIM + OWN_KEYS(i));
-        }
-        UNROLL for (uint n = 0; n < 2; ++n) {
-          const uint i = first_four + n;
-          if (OWN_VALUE(i) >= BLOCK) break;
-          whole += dot(h[n], e[n]);
-          odd = store_rounded(state, OWN_VALUE(i), OWN_KEYS(i), KEY_PITCH, h[n]) || odd;
-          odd = store_rounded(dstate, OWN_VALUE(i), OWN_KEYS(i), KEY_PITCH, e[n]) || odd;
-        }
+    // Fewer at once: sums take half of the registers.
+    UNROLL for (uint first_four = 0; first_four < STATE_FOURS; first_four += 2) {
+      float4 h[2], e[2];
+      UNROLL for (uint n = 0; n < 2; ++n) {
+        const uint i = first_four + n;
+        h[n] = e[n] = (float4)(0.0f);
+        if (OWN_VALUE(i) >= columns) continue;
+        h[n] = *(const global float4*)(kept.state + (column + OWN_VALUE(i)) * KEY_DIM + OWN_KEYS(i));
+        e[n] = *(const global float4*)(kept.dstate + (column + OWN_VALUE(i)) * KEY_DIM + OWN_KEYS(i));
       }
-      barrier(CLK_LOCAL_MEM_FENCE);
-      add_products(of_queries, rows, state, sixteen, quarter, lane);
-      add_products(of_keys, own_dchanges, state, sixteen, quarter, lane);
-      add_products(of_changes, own_changes, dstate, sixteen, quarter, lane);
-      if (quarter <= sixteen) {
-        add_scores(p, rows, own_changes, ROW_BYTES, BLOCK / 16, sixteen, quarter, lane);
-        add_scores(n, own_dchanges, own_changes, ROW_BYTES, BLOCK / 16, sixteen, quarter, lane);
+      UNROLL for (uint n = 0; n < 2; ++n) {
+        const uint i = first_four + n;
+        if (OWN_VALUE(i) >= BLOCK) break;
+        whole += dot(h[n], e[n]);
+        odd = store_rounded(state, OWN_VALUE(i), OWN_KEYS(i), KEY_PITCH, h[n]) || odd;
+        odd = store_rounded(dstate, OWN_VALUE(i), OWN_KEYS(i), KEY_PITCH, e[n]) || odd;
       }
     }
-    if (odd) flags[0] = 1;
     barrier(CLK_LOCAL_MEM_FENCE);
+    add_products(of_queries, rows, state, sixteen, quarter, lane);
+    add_products(of_keys, own_dchanges, state, sixteen, quarter, lane);
+    add_products(of_changes, own_changes, dstate, sixteen, quarter, lane);
+    if (quarter <= sixteen) {
+      add_scores(p, rows, own_changes, ROW_BYTES, BLOCK / 16, sixteen, quarter, lane);
+      add_scores(n, own_dchanges, own_changes, ROW_BYTES, BLOCK / 16, sixteen, quarter, lane);
+    }
   }
+  mma_copy_wait();
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (odd) flags[0] = 1;
+  barrier(CLK_LOCAL_MEM_FENCE);
   if (flags[0] == 0) {
     // Products of factors of pairs.
-    if (item < DELTA_CHUNK) {
-      float product = 1.0f;
-      ROLLED for (uint t = 0; t < DELTA_CHUNK; ++t) {
-        product *= t > item ? at.decays[t].s0 * at.decays[t].s1 : 1.0f;
-        table[t * PAIR_PITCH + item] = t >= item ? product : 0.0f;
-      }
-    }
+    take_factors(table, at.decays, item);
     float spent_sum[2] = {0.0f, 0.0f};
     UNROLL for (uint i = 0; i < 2; ++i) {
       float sum = of_value[i], other;
