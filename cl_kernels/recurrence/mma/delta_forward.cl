@@ -11,6 +11,8 @@
 // Assumes  sm_80, RECUR_DELTA_VALID; rows at multiples of 16 bytes; operands below 2^31 elements.
 #define RECUR_OUTPUTS 1
 #define DELTA_STAGES STAGES
+#define RECUR_DELTA_ITEMS WG_X
+#define SCAN_SYNC(number) barrier(CLK_LOCAL_MEM_FENCE)
 #include "recurrence/mma/delta_forth.clh"
 
 KERNEL void recurrence_delta_mma(const global scalar* restrict query_elements,

@@ -25,9 +25,9 @@ constexpr std::uint32_t kItems = 128;  // of recurrence/mma/delta_chunks
 
 const RecurrenceProblem& call_of(const Problem& problem) { return problem.as<RecurrenceProblem>(); }
 
-std::int64_t delta_columns(const Config& config) {
-  const std::uint32_t WG_X = config.group().x;
-  return RECUR_DELTA_COLUMNS;
+// That go over a sequence together.
+std::uint32_t items_of(const RecurrenceProblem& call, const Config& config) {
+  return call.slots.backward() ? RECUR_DELTA_STATES_ITEMS : config.group().x;
 }
 
 std::uint64_t chunk_bytes(const Problem& problem, const Config& /*config*/) {
@@ -39,10 +39,11 @@ std::uint32_t local_bytes(const Problem& problem, const Config& config) {
 #include "kernel/tunable_locals.inc"
 #include "operations/recurrence_core/mma/delta.def"
   const std::uint32_t TOKENS = RECUR_DELTA_CHUNK,
-                      KEY_DIM = static_cast<std::uint32_t>(call_of(problem).key_dim);
+                      KEY_DIM = static_cast<std::uint32_t>(call_of(problem).key_dim),
+                      RECUR_DELTA_ITEMS = items_of(call_of(problem), config);
   if (!RECUR_DELTA_VALID) return 0;
   const std::uint32_t scan = call_of(problem).slots.backward()
-                                 ? RECUR_DELTA_BOTH_BYTES
+                                 ? RECUR_DELTA_STATES_BYTES
                                  : RECUR_DELTA_LOCAL_BYTES(STAGES, 1U);
   return std::max(scan, RECUR_DELTA_SOLVE_BYTES);
 }
@@ -95,7 +96,8 @@ std::uint64_t delta_chunk_bytes(const Problem& problem) {
 }
 
 std::int64_t delta_units(const Problem& problem, const Config& config) {
-  return units_of(call_of(problem), delta_columns(config));
+  const std::uint32_t RECUR_DELTA_ITEMS = items_of(call_of(problem), config);
+  return units_of(call_of(problem), RECUR_DELTA_COLUMNS);
 }
 
 Refusal rejects_delta(const Problem& problem, const Config& config, const DeviceProfile& profile) {
@@ -106,15 +108,14 @@ Refusal rejects_delta(const Problem& problem, const Config& config, const Device
   return kernel::rejects_nvidia_bytes(bytes, profile);
 }
 
-// Thirty-two columns take half as many copies of keys as sixteen, and leave half as many
-// work-groups: back there are those of states and those of their gradients, and those that wait for
-// others cost more than copies.
+// Forward, thirty-two columns take half as many copies of keys as sixteen, and leave half as many
+// work-groups.
 std::vector<Config> delta_space(const Problem& problem, const DeviceProfile& profile,
                                 DeltaRejects rejects) {
   const RecurrenceProblem& call = call_of(problem);
   const std::int64_t units = units_of(call, 16), together = kernel::compute_units_of(profile);
   const bool many =
-      (call.slots.backward() ? 2 * units > together : units > 2 * together) && call.value_dim > 16;
+      (call.slots.backward() ? 2 * units > together : units > 2 * together && call.value_dim > 16);
   std::vector<Config> list;
   for (const std::uint32_t items : {many ? 512U : 256U, many ? 256U : 512U}) {
     for (const std::uint32_t stages : {2U, 1U}) {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Delta rules by chunks of 64 tokens: what the first pass leaves in scratch, and local memory in
-// bytes, from WG_X and the names of delta.def. Read by C++ and OpenCL C.
+// bytes, from WG_X and the names of delta.def. RECUR_DELTA_ITEMS are those that go over a sequence
+// together: of delta_forward all WG_X. Read by C++ and OpenCL C.
 #ifndef TESSERA_OPERATIONS_RECURRENCE_CORE_MMA_DELTA_H
 #define TESSERA_OPERATIONS_RECURRENCE_CORE_MMA_DELTA_H
 #include "operations/recurrence_core/args.h"
 #include "operations/recurrence_core/mma/geometry.h"
 
-#define RECUR_DELTA_WARPS 8u                                   // that share sixteen columns
-#define RECUR_DELTA_COLUMNS (WG_X / (2u * RECUR_DELTA_WARPS))  // of a state
+#define RECUR_DELTA_WARPS 8u  // that share sixteen columns
+#define RECUR_DELTA_COLUMNS (RECUR_DELTA_ITEMS / (2u * RECUR_DELTA_WARPS))  // of a state
 
 // Of all chunks of all sequences, one behind the other with a chunk to spare for each, the first of
 // a sequence whose first token is `at` of those of all batch entries.
@@ -41,7 +42,7 @@
   (RECUR_DELTA_SQUARES(queries) + (2u + (queries)) * RECUR_DELTA_SQUARE)
 #define RECUR_DELTA_STAGE_BYTES(queries) \
   ((RECUR_DELTA_STAGE_NUMBERS(queries) + RECUR_DELTA_NUMBER_BYTES + 127u) / 128u * 128u)
-#define RECUR_DELTA_TEAMS (WG_X / (32u * RECUR_DELTA_WARPS))
+#define RECUR_DELTA_TEAMS (RECUR_DELTA_ITEMS / (32u * RECUR_DELTA_WARPS))
 #define RECUR_DELTA_STATE_BYTES (16u * RECUR_MMA_KEY_PITCH)
 #define RECUR_DELTA_ROW_PITCH (128u * RECUR_DELTA_TEAMS)
 #define RECUR_DELTA_ROW_BYTES (RECUR_DELTA_CHUNK * RECUR_DELTA_ROW_PITCH)
@@ -51,11 +52,17 @@
 #define RECUR_DELTA_FLAGS (RECUR_DELTA_SHARES + 128u * RECUR_DELTA_WARPS * RECUR_DELTA_TEAMS)
 #define RECUR_DELTA_LOCAL_BYTES(stages, queries) \
   ((stages)*RECUR_DELTA_STAGE_BYTES(queries) + RECUR_DELTA_FLAGS + 16u)
-// Backward, states go forth without queries, two chunks at a time, beside gradients that go back.
-#define RECUR_DELTA_BOTH_BYTES                                           \
-  (RECUR_DELTA_LOCAL_BYTES(2u, 0u) > RECUR_DELTA_LOCAL_BYTES(STAGES, 1u) \
-       ? RECUR_DELTA_LOCAL_BYTES(2u, 0u)                                 \
-       : RECUR_DELTA_LOCAL_BYTES(STAGES, 1u))
+// recurrence/mma/delta_states: 256 items go forth, without queries, and 256 back, in a work-group
+// of 512 side by side.
+#define RECUR_DELTA_STATES_ITEMS 256u
+#define RECUR_DELTA_BESIDE (WG_X == 2u * RECUR_DELTA_STATES_ITEMS)
+#define RECUR_DELTA_BACK_BYTES ((RECUR_DELTA_LOCAL_BYTES(STAGES, 1u) + 127u) / 128u * 128u)
+#define RECUR_DELTA_FORTH_STAGES (RECUR_DELTA_BESIDE ? 1u : 2u)
+#define RECUR_DELTA_FORTH_BYTES RECUR_DELTA_LOCAL_BYTES(RECUR_DELTA_FORTH_STAGES, 0u)
+#define RECUR_DELTA_STATES_BYTES                                               \
+  (RECUR_DELTA_BESIDE ? RECUR_DELTA_BACK_BYTES + RECUR_DELTA_FORTH_BYTES       \
+   : RECUR_DELTA_BACK_BYTES > RECUR_DELTA_FORTH_BYTES ? RECUR_DELTA_BACK_BYTES \
+                                                      : RECUR_DELTA_FORTH_BYTES)
 
 // recurrence/mma/delta_gradients: keys and queries; of so many value dims at a time rows of
 // gradients of outputs, of changes and of their gradients, and states, a row for each value dim,

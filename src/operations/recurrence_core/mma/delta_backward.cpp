@@ -100,7 +100,8 @@ Pass states_pass(const RecurrenceSlots& slots) {
   pass.axes = dtype_axes;
   pass.constants = delta_constants;
   pass.groups = [](const Problem& problem, const Config& config) {
-    return groups_of(2 * delta_units(problem, config));
+    const std::uint32_t WG_X = config.group().x;
+    return groups_of(delta_units(problem, config) * (RECUR_DELTA_BESIDE ? 1 : 2));
   };
   pass.args = [](const Problem& problem, const Config& config) {
     abi::RecurArgs args = arguments_behind(problem);
