@@ -32,13 +32,13 @@
 // Numerics: states and sums in float, one rounding to nearest even at the end. Of f16 and bf16 the
 // variant mma takes 64 tokens at once, whose equations for what each adds to the state it solves in
 // floats, but for precision = Precision::kHighest. Factors of what stays in the state are kept to
-// 2^-16 there, as sums of two numbers of 16 bits; for outputs the state that a query meets, products
-// of queries and keys, and what tokens add are rounded to the dtype of query. So are, for gradients,
-// products of queries and keys that meet those of outputs, and for all but those of values and of
-// the first state what chunks begin with, their tokens' u and c, and products of those. Chunks with
-// decays above 0, or with what is not finite or too large for the dtype, are taken token by token,
-// and their gradients pair by pair, in float. Sums have one order: the same library, driver, device,
-// configuration and inputs give the same bits.
+// 2^-16 there, as sums of two numbers of 16 bits; for outputs the state that a query meets,
+// products of queries and keys, and what tokens add are rounded to the dtype of query. So are, for
+// gradients, products of queries and keys that meet those of outputs, and for all but those of
+// values and of the first state what chunks begin with, their tokens' u and c, and products of
+// those. Chunks with decays above 0, or with what is not finite or too large for the dtype, are
+// taken token by token, and their gradients pair by pair, in float. Sums have one order: the same
+// library, driver, device, configuration and inputs give the same bits.
 //
 // Errors: InvalidArgument for shapes, dtypes and options that contradict this, Unsupported where no
 // variant of the device can, DataError as recurrent has it.
