@@ -50,10 +50,6 @@ INLINE float sum_of_wholes(const local float* wholes) {
   return sum;
 }
 
-INLINE void prefetch_floats(const global float* from, uint count, uint item) {
-  for (uint i = 32 * item; i < count; i += 32 * WG_X) prefetch_line(from + i);
-}
-
 // What items of one token have of a sum, for all eight.
 INLINE float sum_of_parts(float x) {
   float other;
@@ -297,10 +293,6 @@ KERNEL void recurrence_delta_gradients(
                      .dchanges = kept_rows(scratch, args, ARGS(dchanges), slot, place.head)};
   copy_keys(keys, key_elements, args, place, args->key, 0, KEY_DIM, first, count, item);
   copy_keys(queries, query_elements, args, place, args->query, 0, KEY_DIM, first, count, item);
-  prefetch_floats(kept.state, value_dim * KEY_DIM, item);
-  prefetch_floats(kept.dstate, value_dim * KEY_DIM, item);
-  prefetch_floats(kept.changes, count * value_dim, item);
-  prefetch_floats(kept.dchanges, count * value_dim, item);
   if (item < 3 * DELTA_CHUNK) numbers[item] = of_chunk[item];
   if (item < DELTA_CHUNK) at.decays[item] = decay_shares(shared_decay(&on, args, place, 0.0f, first + item, length));
   if (item == 0) flags[0] = ((const global int*)of_chunk)[DELTA_MARK];
