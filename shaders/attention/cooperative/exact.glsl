@@ -1,14 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Part of attention/cooperative/forward: rows of a sub-group without matrices, for those whose outputs
-// met a number that is not finite: a hidden key's weight is 0, and 0 times NaN is NaN. Here only keys
-// that the row sees are ever looked at, and what is not finite reaches what the definition says.
+// Rows of a sub-group without matrices, for those whose outputs met a number that is not finite: a hidden
+// key's weight is 0, and 0 times NaN is NaN. Here only keys that the row sees are ever looked at, and what
+// is not finite reaches what the definition says.
 //
-// A lane has one of LANES keys while they get their weights, then columns lane + LANES c of values.
+// A lane has one of LANES keys while they get their weights, then columns lane + LANES c of values. The shader
+// has declared operands, `lane`, where keys and values of the kv head begin, and factors of a score.
 #ifndef TESSERA_ATTENTION_COOPERATIVE_EXACT_GLSL
 #define TESSERA_ATTENTION_COOPERATIVE_EXACT_GLSL
-#include "attention/cooperative/tiles.glsl"
+#include "attention/core/key_rows.glsl"
 
-#define EXACT_COLUMNS ATTN_MATRICES(VALUE_DIM, LANES)
+#define EXACT_COLUMNS ((VALUE_DIM + LANES - 1u) / LANES)
+float exact_sums[EXACT_COLUMNS];  // of a row's output
+
+#if CODES
+#define EXACT_SCALAR(codes, at) \
+  from_storage(CODE_TYPE, CODE_TYPE == DTYPE_I4 ? LOAD_HALF_BYTE(codes, at) : LOAD_BYTE(codes, at))
+#else
+#define EXACT_SCALAR(elements, at) load_scalar(elements[at])
+#endif
 
 // A visible key's weight in units of the largest: above 0 wherever double has it, so that small ones
 // still take infinities along.
@@ -18,13 +27,13 @@ float exact_weight(float score, float most) {
   return weight < kLeastWeight && score - most > kLeastExponent ? kLeastWeight : weight;
 }
 
-// In base 2.
-float exact_dot(int row, int key) {
-  const uint q_at = q_base + uint(row) * CALL.q_stride_row;
+float exact_dot(uint q_at, int key) {
   const uint k_at = k_base + key_at(uint(key), CALL.k_stride_row, CALL.k_stride_batch);
   float x = 0.0;
-  [[dont_unroll]] for (uint d = 0u; d < HEAD_DIM; ++d) x +=
-      load_scalar(q[q_at + d]) * load_scalar(k[k_at + d]);
+  [[dont_unroll]] for (uint d = 0u; d < HEAD_DIM; ++d) x += load_scalar(q[q_at + d]) * EXACT_SCALAR(k, k_at + d);
+#if CODES
+  x *= SCALE_AT(key_scale, args.key_scales, uint(key));
+#endif
   return x;
 }
 
@@ -37,16 +46,13 @@ float all_lanes(float x, bool is_sum) {
   return x;
 }
 
-void store_exact_row(int row) {
+// {largest score, sum of weights} of a row of `of_head` whose query lies at q_at, over the keys [begin, end) that it sees.
+vec2 exact_row(uint of_head, uint row, uint q_at, int begin, int end) {
 #if POLICY
-  const RowPolicy policy = policy_row(batch, head, uint(row));
-  const int begin = policy.first, end = policy.end;
-#else
-  const int begin = max(row + args.band_low, 0);
-  const int end = min(row + args.band_high + 1, int(args.kv_len));
+  const RowPolicy policy = policy_row(batch, of_head, row);
 #endif
-  float most = LOWEST_MAXIMUM, sum = 0.0, output_sum[EXACT_COLUMNS];
-  [[unroll]] for (uint c = 0u; c < EXACT_COLUMNS; ++c) output_sum[c] = 0.0;
+  float most = LOWEST_MAXIMUM, sum = 0.0;
+  [[unroll]] for (uint c = 0u; c < EXACT_COLUMNS; ++c) exact_sums[c] = 0.0;
   for (int first = begin; first < end; first += int(LANES)) {
     const int key = first + int(lane);
 #if POLICY
@@ -56,7 +62,7 @@ void store_exact_row(int row) {
 #endif
     float score = MASKED_SCORE;
     if (visible) {
-      score = exact_dot(row, key);
+      score = exact_dot(q_at, key);
 #if POLICY
       score = policy_score(policy, key, score * CALL.scale).x;
 #else
@@ -74,33 +80,21 @@ void store_exact_row(int row) {
     if (visible && (args.policy.features & POLICY_DROPOUT) != 0u)
       factor *= policy_keep(policy, key);
 #endif
-    [[unroll]] for (uint c = 0u; c < EXACT_COLUMNS; ++c) output_sum[c] *= shrink;
+    [[unroll]] for (uint c = 0u; c < EXACT_COLUMNS; ++c) exact_sums[c] *= shrink;
     [[dont_unroll]] for (uint n = 0u; n < LANES; ++n) {
-      const float of_key = subgroupShuffle(factor, n);
+      float of_key = subgroupShuffle(factor, n);
       if (of_key < 0.0) continue;
+#if CODES
+      of_key *= SCALE_AT(value_scale, args.value_scales, uint(first) + n);
+#endif
       const uint v_at = v_base + key_at(uint(first + int(n)), CALL.v_stride_row, CALL.v_stride_batch);
       [[unroll]] for (uint c = 0u; c < EXACT_COLUMNS; ++c) {
         const uint column = lane + LANES * c;
-        if (column < VALUE_DIM) output_sum[c] += of_key * load_scalar(v[v_at + column]);
+        if (column < VALUE_DIM) exact_sums[c] += of_key * EXACT_SCALAR(v, v_at + column);
       }
     }
   }
-  sum = all_lanes(sum, true);
-#if POLICY
-  const vec2 all = policy_sinks(head, most, sum);
-  const float shrink = exp2(most - all.x);
-  const float norm = all.y == 0.0                                         ? 0.0
-                     : (args.policy.features & POLICY_UNNORMALIZED) != 0u ? shrink
-                                                                          : shrink / all.y;
-#else
-  const float norm = sum == 0.0 ? 0.0 : 1.0 / sum;
-#endif
-  const uint to = CALL.o_offset + batch * CALL.o_stride_batch + head * CALL.o_stride_head +
-                  uint(row) * CALL.o_stride_row;
-  [[unroll]] for (uint c = 0u; c < EXACT_COLUMNS; ++c) {
-    const uint column = lane + LANES * c;
-    if (column < VALUE_DIM) o[to + column] = store_scalar(output_sum[c] * norm);
-  }
+  return vec2(most, all_lanes(sum, true));
 }
 
 #endif  // TESSERA_ATTENTION_COOPERATIVE_EXACT_GLSL

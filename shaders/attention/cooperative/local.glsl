@@ -5,18 +5,13 @@
 #ifndef TESSERA_ATTENTION_COOPERATIVE_LOCAL_GLSL
 #define TESSERA_ATTENTION_COOPERATIVE_LOCAL_GLSL
 #include "attention/cooperative/products.glsl"
+#include "attention/cooperative/weights.glsl"
 
 shared float factors[ATTN_BLOCK_Q];  // one number per row, on its way to a matrix
 
 // Rows row_at + LANES i of the sub-group, keys 8 (part + ATTN_PARTS g) + 0..7 of the step.
 uint row_at, part;
 float row_max[ATTN_ITEM_ROWS], row_sum[ATTN_ITEM_ROWS];
-
-#if DTYPE == DTYPE_F16
-uint narrow_weights(vec2 x) { return packFloat2x16(f16vec2(x)); }
-#else
-uint narrow_weights(vec2 x) { return narrow(x.x) | narrow(x.y) << 16; }
-#endif
 
 #if POLICY
 // What the map of tiles says about the tile at key `first`.

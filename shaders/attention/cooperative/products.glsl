@@ -3,6 +3,7 @@
 // between matrices and buffers.
 #ifndef TESSERA_ATTENTION_COOPERATIVE_PRODUCTS_GLSL
 #define TESSERA_ATTENTION_COOPERATIVE_PRODUCTS_GLSL
+#include "attention/cooperative/tiles.glsl"
 #include "attention/cooperative/exact.glsl"
 
 COOPERATIVE_LEFT query[ATTN_ROW_TILES * ATTN_HEAD_STEPS];
@@ -74,6 +75,30 @@ uint write_outputs(uint first_column) {
     }
   }
   return odd;
+}
+
+void store_exact_row(int row) {
+  const uint at = uint(row);
+#if POLICY
+  const ivec2 keys = ROW_ENTRY(RULE(rows) + batch * CORE(q_len) + at).xy;
+#else
+  const ivec2 keys = ivec2(max(row + CALL.band_low, 0), min(row + CALL.band_high + 1, int(CALL.kv_len)));
+#endif
+  const vec2 row_sum = exact_row(head, at, q_base + at * CALL.q_stride_row, keys.x, keys.y);
+#if POLICY
+  const vec2 all = policy_sinks(head, row_sum.x, row_sum.y);
+  const float shrink = exp2(row_sum.x - all.x);
+  const float norm = all.y == 0.0                                         ? 0.0
+                     : (args.policy.features & POLICY_UNNORMALIZED) != 0u ? shrink
+                                                                          : shrink / all.y;
+#else
+  const float norm = row_sum.y == 0.0 ? 0.0 : 1.0 / row_sum.y;
+#endif
+  const uint to = CALL.o_offset + batch * CALL.o_stride_batch + head * CALL.o_stride_head + at * CALL.o_stride_row;
+  [[unroll]] for (uint c = 0u; c < EXACT_COLUMNS; ++c) {
+    const uint column = lane + LANES * c;
+    if (column < VALUE_DIM) o[to + column] = store_scalar(exact_sums[c] * norm);
+  }
 }
 
 // By way of local memory, BLOCK_K columns at a time: only there is known which element is where.

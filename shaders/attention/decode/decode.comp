@@ -35,7 +35,6 @@ AttentionPages call_pages;
 #define PAGES(name) (call_pages.name)
 #endif
 #include "attention/core/forward_call.glsl"
-#include "operations/attention_core/core/combine.h"
 #include "operations/attention_core/decode/decode.h"
 
 layout(std430, binding = 0) readonly buffer Queries { scalar q[]; };
@@ -58,13 +57,8 @@ layout(std430, binding = SCRATCH_BINDING) writeonly buffer Partials { float part
 
 shared float memory[4u * ATTN_DECODE_VECTORS];
 
-uint batch, kv_head;
-uint tile_first, tile_end;  // rows of the kv head
-
+#include "attention/core/few_rows.glsl"
 #include "attention/core/key_rows.glsl"
-#if POLICY
-#include "attention/core/work.glsl"
-#endif
 #include "attention/decode/parts.glsl"
 
 #if CODES
@@ -79,68 +73,6 @@ LOAD_FLOATS(load_value, v, v_halves, v_parts)
 #endif
 
 #define UNPACK_KEYS(x, part) [[unroll]] for (uint i = 0u; i < ATTN_PART; ++i) x[i] = key_float(part, i);
-
-// Keys [first, end) are seen by some row, [common_first, common_end) by all of them.
-struct Interval {
-  int first, end, common_first, common_end;
-};
-
-// What a score depends on beside its key.
-#if POLICY
-#define ScoredRow RowPolicy
-#else
-struct ScoredRow {
-  int first, end;
-};
-#endif
-
-uint query_row(uint row) { return row / CALL.pack; }
-uint query_head(uint row) { return kv_head * CALL.group + row % CALL.pack; }
-
-// Rows past the last one see nothing.
-ScoredRow scored_row(uint row) {
-  const uint at = min(row, tile_end - 1u);
-#if POLICY
-  ScoredRow scored = policy_row(batch, query_head(at), query_row(at));
-#else
-  ScoredRow scored = ScoredRow(max(int(query_row(at)) + CALL.band_low, 0),
-                               min(int(query_row(at)) + 1 + CALL.band_high, int(CALL.kv_len)));
-#endif
-  if (row >= tile_end) scored.end = scored.first;
-  return scored;
-}
-
-Interval interval_of_rows() {
-  Interval at = Interval(INDEX_MAX, 0, 0, INDEX_MAX);
-  for (uint row = query_row(tile_first); row <= query_row(tile_end - 1u); ++row) {
-#if POLICY
-    const ivec4 entry = ROW_ENTRY(RULE(rows) + batch * CORE(q_len) + row);
-    const int first = entry.x, end = entry.y;
-#else
-    const int first = max(int(row) + CALL.band_low, 0), end = min(int(row) + 1 + CALL.band_high, int(CALL.kv_len));
-#endif
-    at.common_first = max(at.common_first, first);
-    at.common_end = min(at.common_end, end);
-#if PAGED
-    if (PAGED_HIDES(entry.w)) at.common_end = 0;
-#endif
-    if (first >= end) continue;
-    at.first = min(at.first, first);
-    at.end = max(at.end, end);
-  }
-  at.first = min(at.first, at.end);
-  return at;
-}
-
-// The keys of one split: whole steps, but for the last. Depends on nothing but the rows and the number of splits.
-Interval share_of(Interval at, uint split, uint splits) {
-  const uint steps = (uint(at.end - at.first) + BLOCK_K - 1u) / BLOCK_K;
-  const uint share = steps / splits, longer = steps % splits;  // so many splits have a step more
-  const int begin = at.first;
-  at.first = begin + int((split * share + min(split, longer)) * BLOCK_K);
-  at.end = min(at.end, begin + int(((split + 1u) * share + min(split + 1u, longer)) * BLOCK_K));
-  return at;
-}
 
 float score_of(ScoredRow row, int key, float product) {
 #if POLICY
@@ -226,34 +158,12 @@ void main() {
   const uint products = stream * ATTN_PRODUCTS;
   const uint scores = ATTN_STREAMS * ATTN_PRODUCTS + stream * ATTN_SCORES;
   const uint weights = ATTN_DECODE_SHARED_FLOATS + stream * ATTN_WEIGHTS;
-  uint slot = gl_WorkGroupID.x;
-  kv_head = gl_WorkGroupID.y;
-  batch = gl_WorkGroupID.z;
-  const uint tiles = gl_NumWorkGroups.x / CALL.splits;
 #if POLICY
   const bool hides = (CALL_FEATURES & (POLICY_HIDES | POLICY_BIAS)) != 0u;
-  // All heads of a sequence before the next one: they lie side by side in memory.
-  const bool listed = (CALL_FEATURES & POLICY_WORK) != 0u;
-  if (listed) {
-    const uint number = kv_head * gl_NumWorkGroups.x + slot;
-    slot = number / gl_NumWorkGroups.y;
-    kv_head = number % gl_NumWorkGroups.y;
-  }
 #else
   const bool hides = false;
 #endif
-  const uint split = slot / tiles;
-  tile_first = slot % tiles * ROWS;
-  tile_end = min(tile_first + ROWS, CALL.q_len * CALL.pack);
-  uint sequence = batch;
-#if POLICY
-  if (listed) {
-    const Tile tile = listed_tile(RULE(map), slot % tiles);
-    tile_first = tile.first;
-    tile_end = tile.end;
-    sequence = tile.sequence;
-  }
-#endif
+  if (!take_tile(ROWS)) return;
   soft_cap = CALL.soft_cap;
   scale = CALL.scale;
   k_stride_row = CALL.k_stride_row;
@@ -267,8 +177,8 @@ void main() {
   key_sequence = sequence;
   call_pages = args.pages;
 #endif
-  if (tile_first >= tile_end) return;  // beyond the work list
-  const Interval at = share_of(interval_of_rows(), split, CALL.splits);
+  Interval at = interval_of_rows();
+  at = share_of(at, at.first, BLOCK_K);
   const int last = at.end - 1;
 
   const uint k_base = CALL.k_offset + KEYS_OF(batch) * CALL.k_stride_batch + kv_head * CALL.k_stride_head;
@@ -290,8 +200,7 @@ void main() {
   float query[ROWS * ATTN_HEAD_PARTS * ATTN_PART], sum[ROWS * ATTN_VALUE_PARTS * ATTN_PART];
   [[unroll]] for (uint r = 0u; r < ROWS; ++r) {
     const uint row = min(tile_first + r, tile_end - 1u);
-    const uint from = CALL.q_offset + batch * CALL.q_stride_batch + query_head(row) * CALL.q_stride_head +
-                      query_row(row) * CALL.q_stride_row;
+    const uint from = query_at(row);
     [[unroll]] for (uint n = 0u; n < ATTN_HEAD_PARTS; ++n) {
       const uint to = (r * ATTN_HEAD_PARTS + n) * ATTN_PART, feature = (n * LANES + lane) * ATTN_PART;
 #if CODES
@@ -393,7 +302,6 @@ void main() {
             sum[(r * ATTN_VALUE_PARTS + n) * ATTN_PART + i];
   barrier();
 
-  const uint lines = gl_NumWorkGroups.z * CALL.heads * CALL.q_len;
   for (uint n = item; n < ROWS * ATTN_VALUE_SPAN; n += WG_X) {
     const uint r = n / ATTN_VALUE_SPAN, column = n % ATTN_VALUE_SPAN;
     if (tile_first + r >= tile_end || column >= VALUE_DIM) continue;
@@ -408,28 +316,6 @@ void main() {
       all = fma(part, factor, all);
       result = fma(memory[(s * ROWS + r) * ATTN_VALUE_SPAN + column], factor, result);
     }
-    const uint row = query_row(tile_first + r), head = query_head(tile_first + r);
-    if (CALL.splits > 1u) {
-      const uint line = split * lines + (batch * CALL.heads + head) * CALL.q_len + row;
-      partials[CALL.partials + line * VALUE_DIM + column] = result;
-      const uint statistics = CALL.partials + CALL.splits * lines * VALUE_DIM + 2u * line;
-      if (column == 0u) {
-        partials[statistics] = largest;
-        partials[statistics + 1u] = all;
-      }
-      continue;
-    }
-    vec2 end = vec2(largest, all);
-    bool normalize = true, far = false;
-#if POLICY
-    end = policy_sinks(head, end.x, end.y);
-    normalize = (CALL_FEATURES & POLICY_UNNORMALIZED) == 0u;
-    far = (CALL_FEATURES & POLICY_FAR) != 0u;
-#endif
-    const vec2 closed = row_result(largest, end.x, end.y, normalize, far, uintBitsToFloat(0xff800000u));
-    const uint to = CALL.o_offset + batch * CALL.o_stride_batch + head * CALL.o_stride_head + row * CALL.o_stride_row;
-    o[to + column] = store_scalar(result * closed.x);
-    if (CALL.write_lse != 0u && column == 0u)
-      log_sum_exp[CALL.lse_offset + batch * CALL.lse_stride_batch + head * CALL.lse_stride_head + row] = closed.y;
+    store_result(tile_first + r, column, result, largest, all);
   }
 }

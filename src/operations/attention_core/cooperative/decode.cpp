@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// attention/cooperative/decode: few query rows by matrix units through Vulkan.
+#include "operations/attention_core/cooperative/decode.h"
+
+#include <algorithm>
+
+#include "abi/storage.h"
+#include "base/vendor_ids.hpp"
+#include "kernel/gpu.hpp"
+#include "kernel/tunable_list.hpp"
+#include "operations/attention_core/launch.hpp"
+
+namespace tessera::operations::attention {
+namespace {
+
+std::vector<Tunable> tunables() {
+  return {
+#include "operations/attention_core/cooperative/decode.def"
+      kSplits,
+  };
+}
+
+constexpr std::int64_t kMostRows = 64;  // of a sequence
+constexpr std::int64_t kFewRows = 16;   // below which it is the untuned choice
+// Query rows of a kv head from which on matrices pay, where keys are no codes.
+constexpr std::int64_t kLeastShared = 4;
+
+struct FewRowsGeometry {
+  bool valid = false;
+  std::uint32_t local_bytes = 0;
+  std::uint32_t part = 0;  // elements that an item reads at once
+};
+
+// decode.h's macros read the locals here.
+FewRowsGeometry geometry_of(const Problem& problem, const Config& config) {
+  using Number = std::uint32_t;
+#include "kernel/tunable_locals.inc"
+#include "operations/attention_core/cooperative/decode.def"
+  const AttentionProblem& call = call_of(problem);
+  const auto ATTN_KEY_BITS =
+      static_cast<std::uint32_t>(bits_of(call.has_codes() ? call.stored : problem.dtype));
+  const std::uint32_t HEAD_DIM = head_dim(problem);
+  const std::uint32_t VALUE_DIM = value_dim(problem);
+  constexpr std::uint32_t kMost = 4096;  // keeps every product below in 32 bits
+  for (const std::uint32_t value : {WG_X, KEYS, LANES, MATRIX_M, MATRIX_N, MATRIX_K}) {
+    if (value > kMost) return {};
+  }
+  if (!(ATTN_FEW_DIVISORS) || !(ATTN_FEW_VALID)) return {};
+  return {.valid = true, .local_bytes = ATTN_FEW_LOCAL_BYTES, .part = ATTN_FEW_PART};
+}
+
+AttentionTiling tiling(const Problem& problem, const Config& config) {
+  return {.pack = narrow(call_of(problem).group()),
+          .splits = splits_of(config),
+          .maps = false,
+          .listed = call_of(problem).packed ? config.at("MATRIX_N") : 0};
+}
+
+std::int64_t packed_rows(const Problem& problem) {  // of a kv head and a sequence
+  return call_of(problem).group() * rows_of_sequence(problem);
+}
+
+Dim3 groups(const Problem& problem, const Config& config) {
+  const AttentionProblem& call = call_of(problem);
+  const AttentionTiling cut = tiling(problem, config);
+  return {cut.listed > 0 ? listed_items(problem, cut)
+                         : ceil_div(packed_rows(problem), config.at("MATRIX_N")),
+          narrow(call.kv_heads), narrow(call.batch)};
+}
+
+std::vector<Define> constants(const Problem& problem, const Config& config) {
+  const AttentionProblem& call = call_of(problem);
+  return {{"HEAD_DIM", head_dim(problem)},
+          {"VALUE_DIM", value_dim(problem)},
+          {"CAPPED", call.soft_cap > 0 ? 1U : 0U},
+          {"WHOLE_PAGES", call.paged.size % config.at("KEYS") == 0 ? 1U : 0U},
+          {"CODE_TYPE", code_type(problem)}};
+}
+
+MatrixShape shape_of(const Problem& problem, const Config& config) {
+  return {.input = problem.dtype,
+          .m = config.at("MATRIX_M"),
+          .n = config.at("MATRIX_N"),
+          .k = config.at("MATRIX_K")};
+}
+
+// The device's shapes for this call: first those whose columns the rows fill best, then those of
+// which an instruction does most.
+std::vector<MatrixShape> shapes(const Problem& problem, const DeviceProfile& profile) {
+  std::vector<MatrixShape> found;
+  for (const MatrixShape& shape : profile.matrix_shapes) {
+    if (shape.input == problem.dtype) found.push_back(shape);
+  }
+  const std::int64_t rows = packed_rows(problem);
+  std::ranges::stable_sort(found, {}, [rows](const MatrixShape& s) {
+    return std::pair{ceil_div(rows, s.n) * s.n, -std::int64_t{s.m} * s.k};
+  });
+  return found;
+}
+
+std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
+  const std::int64_t pinned = call_of(problem).splits;
+  std::vector<Config> configs;
+  for (const MatrixShape& shape : shapes(problem, profile)) {
+    for (const std::uint32_t keys : {16U, 32U, 8U}) {
+      for (const std::uint32_t subgroups : {4U, 2U, 8U}) {
+        Config config{{"WG_X", subgroups * profile.subgroup_size},
+                      {"KEYS", keys},
+                      {"LANES", profile.subgroup_size},
+                      {"MATRIX_M", shape.m},
+                      {"MATRIX_N", shape.n},
+                      {"MATRIX_K", shape.k}};
+        const FewRowsGeometry geometry = geometry_of(problem, config);
+        if (!geometry.valid || geometry.local_bytes > profile.local_memory ||
+            config.group().x > profile.max_group_size)
+          continue;
+        config.set("SPLITS", pinned > 0
+                                 ? static_cast<std::uint32_t>(pinned)
+                                 : splits_of_few_rows(problem, profile, groups(problem, config)));
+        configs.push_back(std::move(config));
+      }
+    }
+  }
+  return configs;
+}
+
+Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
+  const AttentionProblem& call = call_of(problem);
+  if ((call.features & POLICY_PAIRS) != 0) {
+    return "takes no masks, biases, slopes, segments, positions and dropout; variant decode does";
+  }
+  if (rows_of_sequence(problem) > kMostRows) {
+    return "is for few query rows, " + std::to_string(kMostRows) +
+           " at most; variants cooperative and tile are for more";
+  }
+  const MatrixShape shape = shape_of(problem, config);
+  if (std::ranges::find(profile.matrix_shapes, shape) == profile.matrix_shapes.end()) {
+    return "multiplies matrices of " + to_string(shape) + ", and the device does not";
+  }
+  if (config.at("LANES") != profile.subgroup_size) {
+    return "LANES is " + std::to_string(config.at("LANES")) +
+           ", and the device's sub-groups have " + std::to_string(profile.subgroup_size);
+  }
+  const FewRowsGeometry geometry = geometry_of(problem, config);
+  if (!geometry.valid) return "has no such parts (operations/attention_core/cooperative/decode.h)";
+  if (!is_aligned(problem, geometry.part)) {
+    return "reads " + std::to_string(geometry.part) +
+           " elements at once, of which some dim, offset or stride is no multiple";
+  }
+  if (const Refusal no = rejects_far_keys(problem)) return no;
+  if (const Refusal no = rejects_splits(problem, config)) return no;
+  if (Refusal no = rejects_list(problem, tiling(problem, config), profile)) return no;
+  return rejects_long_offsets(problem, profile, scratch_of(problem, tiling(problem, config)).end);
+}
+
+Variant cooperative_decode_variant(const AttentionSlots& slots) {
+  Variant variant = forward_variant(
+      slots, "cooperative_decode",
+      "cooperative matrices for the query rows of a group; keys, values and codes cross local "
+      "memory; split keys",
+      tunables(),
+      {.vulkan = "attention/cooperative/decode.comp",
+       .tiling = tiling,
+       .axes = dtype_axes,
+       .groups = groups,
+       .constants = constants,
+       .takes_list = true,
+       .takes_codes = true});
+  variant.needs = {.backends = {Backend::kVulkan},
+                   .features = Feature::kStorage16 | Feature::kFp16Arithmetic |
+                               Feature::kSubgroupArithmetic | Feature::kCooperativeMatrix};
+  variant.dtypes = {DType::kF16, DType::kBF16};
+  variant.rounds_factors = true;
+  variant.space = space;
+  variant.local_bytes = [](const Problem& problem, const Config& config) -> std::uint64_t {
+    return geometry_of(problem, config).local_bytes;
+  };
+  variant.rejects = rejects;
+  return variant;
+}
+
+// On NVIDIA's GPUs, where it was measured.
+bool prefers_cooperative_decode(const Problem& problem, const DeviceProfile& profile) {
+  if (profile.backend != Backend::kVulkan || profile.vendor_id != kVendorNvidia) return false;
+  return rows_of_sequence(problem) < kFewRows &&
+         (packed_rows(problem) >= kLeastShared || call_of(problem).has_codes()) &&
+         !space(problem, profile).empty();
+}
+
+Config default_cooperative_decode_config(const Problem& problem, const DeviceProfile& profile) {
+  return space(problem, profile).front();
+}
+
+}  // namespace
+
+Way cooperative_decode(const AttentionSlots& slots) {
+  return {.variant = cooperative_decode_variant(slots),
+          .rule = {.why = "few query rows that share keys, which the matrix unit reads once",
+                   .when = prefers_cooperative_decode,
+                   .config = default_cooperative_decode_config}};
+}
+
+}  // namespace tessera::operations::attention
