@@ -24,11 +24,13 @@ constexpr std::int64_t kMostRows = 64;  // of a sequence
 constexpr std::int64_t kFewRows = 16;   // below which it is the untuned choice
 // Query rows of a kv head from which on matrices pay, where keys are no codes.
 constexpr std::int64_t kLeastShared = 4;
+constexpr std::uint32_t kMostRegisters = 176;  // by the geometry's estimate, on GPUs
 
 struct FewRowsGeometry {
   bool valid = false;
   std::uint32_t local_bytes = 0;
-  std::uint32_t part = 0;  // elements that an item reads at once
+  std::uint32_t part = 0;       // elements that an item reads at once
+  std::uint32_t registers = 0;  // of an item, about
 };
 
 // decode.h's macros read the locals here.
@@ -46,7 +48,10 @@ FewRowsGeometry geometry_of(const Problem& problem, const Config& config) {
     if (value > kMost) return {};
   }
   if (!(ATTN_FEW_DIVISORS) || !(ATTN_FEW_VALID)) return {};
-  return {.valid = true, .local_bytes = ATTN_FEW_LOCAL_BYTES, .part = ATTN_FEW_PART};
+  return {.valid = true,
+          .local_bytes = ATTN_FEW_LOCAL_BYTES,
+          .part = ATTN_FEW_PART,
+          .registers = ATTN_FEW_REGISTERS};
 }
 
 AttentionTiling tiling(const Problem& problem, const Config& config) {
@@ -112,7 +117,8 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
                       {"MATRIX_K", shape.k}};
         const FewRowsGeometry geometry = geometry_of(problem, config);
         if (!geometry.valid || geometry.local_bytes > profile.local_memory ||
-            config.group().x > profile.max_group_size)
+            config.group().x > profile.max_group_size ||
+            (is_gpu(profile) && geometry.registers > kMostRegisters))
           continue;
         config.set("SPLITS", pinned > 0
                                  ? static_cast<std::uint32_t>(pinned)

@@ -57,7 +57,6 @@
 #define ATTN_FEW_REGISTERS                              \
   (4u * (ATTN_FEW_KEY_COPIES + ATTN_FEW_VALUE_COPIES) + \
    (ATTN_FEW_HEAD_STEPS * MATRIX_K / 2u + ATTN_FEW_VALUE_TILES * MATRIX_M) * MATRIX_N / LANES)
-#define ATTN_FEW_MOST_REGISTERS 176u
 
 #define ATTN_FEW_POWER_OF_2(n) ((n) > 0u && ((n) & ((n)-1u)) == 0u)
 // What the kernel takes for granted. Evaluate ATTN_FEW_DIVISORS first: the rest divides by them.
@@ -68,6 +67,6 @@
 #define ATTN_FEW_VALID                                                                      \
   (WG_X % LANES == 0u && KEYS <= LANES && KEYS % MATRIX_M == 0u && KEYS % MATRIX_K == 0u && \
    KEYS % (4u * ATTN_FEW_ROW_LANES) == 0u && HEAD_DIM % ATTN_FEW_PART == 0u &&              \
-   VALUE_DIM % ATTN_FEW_PART == 0u && ATTN_FEW_REGISTERS <= ATTN_FEW_MOST_REGISTERS)
+   VALUE_DIM % ATTN_FEW_PART == 0u)
 
 #endif  // TESSERA_OPERATIONS_ATTENTION_COOPERATIVE_DECODE_H
