@@ -10,7 +10,8 @@
 //          aligned; no policies of pairs; operands below 2^32 elements.
 //
 // A sub-group takes KEYS keys of a step and asks no other before the last one. Who holds which element of a matrix is the
-// driver's secret, so keys, then values, cross the sub-group's place in local memory, where codes become elements:
+// driver's secret, so keys, then values, cross the sub-group's place in local memory, where codes become elements. Loops over
+// arrays of matrices have one level, as drivers move arrays to memory that they can't unroll.
 //
 //   [keys][features] x [features][rows]  ->  scores, softmax, rounded  ->  [columns][keys] x [keys][rows]
 //
@@ -217,29 +218,26 @@ void load_queries() {
 
 void multiply_keys() {
   [[unroll]] for (uint n = 0u; n < ATTN_FEW_KEY_TILES; ++n) product[n] = COOPERATIVE_SUM(0.0);
-  [[unroll]] for (uint d = 0u; d < ATTN_FEW_HEAD_STEPS; ++d) {
-    [[unroll]] for (uint n = 0u; n < ATTN_FEW_KEY_TILES; ++n) {
-      COOPERATIVE_LEFT keys;
-      coopMatLoad(keys, memory, own + n * MATRIX_M * ATTN_FEW_KEY_STRIDE + d * MATRIX_K / 8u, ATTN_FEW_KEY_STRIDE,
-                  kRowMajor);
-      product[n] = coopMatMulAdd(keys, query[d], product[n]);
-    }
+  [[unroll]] for (uint i = 0u; i < ATTN_FEW_HEAD_STEPS * ATTN_FEW_KEY_TILES; ++i) {
+    const uint d = i / ATTN_FEW_KEY_TILES, n = i % ATTN_FEW_KEY_TILES;
+    COOPERATIVE_LEFT keys;
+    coopMatLoad(keys, memory, own + n * MATRIX_M * ATTN_FEW_KEY_STRIDE + d * MATRIX_K / 8u, ATTN_FEW_KEY_STRIDE, kRowMajor);
+    product[n] = coopMatMulAdd(keys, query[d], product[n]);
   }
   [[unroll]] for (uint n = 0u; n < ATTN_FEW_KEY_TILES; ++n)
     coopMatStore(product[n], memory, own + ATTN_FEW_TILE + n * MATRIX_M / 4u, ATTN_FEW_SCORE_STRIDE, kColumnMajor);
 }
 
 void add_values() {
-  [[unroll]] for (uint n = 0u; n < ATTN_FEW_KEY_STEPS; ++n) {
-    COOPERATIVE_RIGHT weight;
-    coopMatLoad(weight, weight_fours, subgroup * ATTN_FEW_WEIGHTS + n * MATRIX_K / 4u, ATTN_FEW_WEIGHT_STRIDE,
+  COOPERATIVE_RIGHT weight[ATTN_FEW_KEY_STEPS];
+  [[unroll]] for (uint n = 0u; n < ATTN_FEW_KEY_STEPS; ++n)
+    coopMatLoad(weight[n], weight_fours, subgroup * ATTN_FEW_WEIGHTS + n * MATRIX_K / 4u, ATTN_FEW_WEIGHT_STRIDE, kColumnMajor);
+  [[unroll]] for (uint i = 0u; i < ATTN_FEW_KEY_STEPS * ATTN_FEW_VALUE_TILES; ++i) {
+    const uint n = i / ATTN_FEW_VALUE_TILES, t = i % ATTN_FEW_VALUE_TILES;
+    COOPERATIVE_LEFT values;
+    coopMatLoad(values, memory, own + n * MATRIX_K * ATTN_FEW_VALUE_STRIDE + t * MATRIX_M / 8u, ATTN_FEW_VALUE_STRIDE,
                 kColumnMajor);
-    [[unroll]] for (uint t = 0u; t < ATTN_FEW_VALUE_TILES; ++t) {
-      COOPERATIVE_LEFT values;
-      coopMatLoad(values, memory, own + n * MATRIX_K * ATTN_FEW_VALUE_STRIDE + t * MATRIX_M / 8u,
-                  ATTN_FEW_VALUE_STRIDE, kColumnMajor);
-      total[t] = coopMatMulAdd(values, weight, total[t]);
-    }
+    total[t] = coopMatMulAdd(values, weight[n], total[t]);
   }
 }
 
@@ -362,8 +360,16 @@ vec2 row_statistics(uint row) {
   return all;
 }
 
+// A column of a row's sums, in units of its largest score.
+float sum_of_column(uint row, uint column, float largest) {
+  float all = 0.0;
+  [[unroll]] for (uint s = 0u; s < ATTN_FEW_SUBGROUPS; ++s)
+    all = fma(uintBitsToFloat(memory[s * ATTN_FEW_OWN + row * ATTN_FEW_SUM_STRIDE + column / 4u][column % 4u]),
+              exp2(statistics[s * MATRIX_N + row].y - largest), all);
+  return all;
+}
+
 // Every sub-group leaves its sums, maxima and totals; then the items merge them, a column at a time.
-#define RESULTS ATTN_FEW_CEIL_DIV(MATRIX_N* ATTN_FEW_VALUE_COLUMNS, WG_X)
 void store_rows() {
   [[unroll]] for (uint t = 0u; t < ATTN_FEW_VALUE_TILES; ++t)
     coopMatStore(total[t], memory, own + t * MATRIX_M / 4u, ATTN_FEW_SUM_STRIDE, kColumnMajor);
@@ -374,29 +380,24 @@ void store_rows() {
 #if CODES
   if ((odd_code & 0x80808080u) != 0u) atomicOr(odd_rows, ~0u);
 #endif
-  const uint rows = min(tile_end - tile_first, MATRIX_N);
-  float result[RESULTS];
-  [[unroll]] for (uint i = 0u; i < RESULTS; ++i) {
-    const uint n = subgroup * LANES + lane + i * WG_X, row = n / ATTN_FEW_VALUE_COLUMNS, column = n % ATTN_FEW_VALUE_COLUMNS;
-    result[i] = 0.0;
-    if (row >= rows) continue;
+  const uint rows = min(tile_end - tile_first, MATRIX_N), item = subgroup * LANES + lane;
+  [[dont_unroll]] for (uint n = item; n < rows * ATTN_FEW_VALUE_COLUMNS; n += WG_X) {
+    const uint row = n / ATTN_FEW_VALUE_COLUMNS, exponents = 0x7f800000u;  // all of them: not finite
     const vec2 all = row_statistics(row);
-    [[unroll]] for (uint s = 0u; s < ATTN_FEW_SUBGROUPS; ++s)
-      result[i] = fma(uintBitsToFloat(memory[s * ATTN_FEW_OWN + row * ATTN_FEW_SUM_STRIDE + column / 4u][column % 4u]),
-                      exp2(statistics[s * MATRIX_N + row].y - all.x), result[i]);
-    const uint exponents = 0x7f800000u;  // all ones: not finite
-    if ((floatBitsToUint(result[i]) & exponents) == exponents && !isnan(all.y)) atomicOr(odd_rows, 1u << row);
+    const float result = sum_of_column(row, n % ATTN_FEW_VALUE_COLUMNS, all.x);
+    if ((floatBitsToUint(result) & exponents) == exponents && !isnan(all.y)) atomicOr(odd_rows, 1u << row);
   }
   barrier();
   const uint odd = odd_rows;
-  [[unroll]] for (uint i = 0u; i < RESULTS; ++i) {
-    const uint n = subgroup * LANES + lane + i * WG_X, row = n / ATTN_FEW_VALUE_COLUMNS, column = n % ATTN_FEW_VALUE_COLUMNS;
+  [[dont_unroll]] for (uint n = item; n < rows * ATTN_FEW_VALUE_COLUMNS; n += WG_X) {
+    const uint row = n / ATTN_FEW_VALUE_COLUMNS, column = n % ATTN_FEW_VALUE_COLUMNS;
     const uint feature = FEATURE_AT(column / 8u, column % 8u, ATTN_FEW_VALUE_PARTS, ATTN_FEW_PART);
-    if (row >= rows || feature >= VALUE_DIM || (odd >> row & 1u) != 0u) continue;
+    if (feature >= VALUE_DIM || (odd >> row & 1u) != 0u) continue;
     const vec2 all = row_statistics(row);
-    store_result(tile_first + row, feature, result[i], all.x, all.y);
+    store_result(tile_first + row, feature, sum_of_column(row, column, all.x), all.x, all.y);
   }
   if (odd == 0u) return;
+  barrier();  // the sub-group's place is its own again
   [[dont_unroll]] for (uint n = subgroup; n < rows; n += ATTN_FEW_SUBGROUPS) {
     if ((odd >> n & 1u) == 0u) continue;
     const uint row = tile_first + n;
@@ -404,7 +405,9 @@ void store_rows() {
     const vec2 all = exact_row(query_head(row), query_row(row), query_at(row), max(seen.first, begin_key),
                                min(seen.end, end_key));
     [[unroll]] for (uint c = 0u; c < EXACT_COLUMNS; ++c)
-      if (lane + LANES * c < VALUE_DIM) store_result(row, lane + LANES * c, exact_sums[c], all.x, all.y);
+      memory[own + lane + LANES * (c / 4u)][c % 4u] = floatBitsToUint(exact_sums[c]);
+    [[dont_unroll]] for (uint c = 0u; lane + LANES * c < VALUE_DIM; ++c)
+      store_result(row, lane + LANES * c, uintBitsToFloat(memory[own + lane + LANES * (c / 4u)][c % 4u]), all.x, all.y);
   }
 }
 
