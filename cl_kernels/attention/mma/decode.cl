@@ -41,6 +41,8 @@
 #define VALUE_TILES ATTN_FEW_VALUE_TILES
 #define KEY_REGISTERS (ATTN_FEW_KEY_PARTS * ATTN_FEW_KEY_WORDS)
 #define VALUE_REGISTERS (ATTN_FEW_VALUE_PARTS * ATTN_FEW_VALUE_WORDS)
+// Codes take half the registers or less, so there is room for those of two steps.
+#define TURNS (CODES ? 2 : 1)
 
 // What a group works on: rows of a kv head.
 typedef struct {
@@ -148,36 +150,39 @@ KERNEL void attention_mma_decode(const global scalar* restrict q, const global k
 #else
 #define LOOK_UP(to, first)
 #endif
-  uint key[2 * KEY_REGISTERS], value[4 * VALUE_REGISTERS];
+  uint key[TURNS][2 * KEY_REGISTERS], value[TURNS][4 * VALUE_REGISTERS];
 #if CODES
   const KeyScales all_key_scales = KEY_SCALES(key_scale, call.key_scales, batch, kv_head, tile.sequence);
   const KeyScales all_value_scales = KEY_SCALES(value_scale, call.value_scales, batch, kv_head, tile.sequence);
   const global float *key_scales = all_key_scales.data, *value_scales = all_value_scales.data;
-  float score_scale[4], weight_scale[4];
+  float score_scale[TURNS][4], weight_scale[TURNS][4];
   uint odd_code = 0;
 #define FETCH_SCALES(to, data, args, place, first) \
   UNROLL for (uint i = 0; i < 4; ++i)              \
     to[i] = read_scale(data, args, STEP_KEY(place, SCORE_COLUMN(i), first, begin, end));
-#define FETCH_KEY_SCALES(place, first) FETCH_SCALES(score_scale, key_scales, call.key_scales, place, first)
-#define FETCH_VALUE_SCALES(place, first) FETCH_SCALES(weight_scale, value_scales, call.value_scales, place, first)
+#define FETCH_KEY_SCALES(turn, place, first) FETCH_SCALES(score_scale[turn], key_scales, call.key_scales, place, first)
+#define FETCH_VALUE_SCALES(turn, place, first) FETCH_SCALES(weight_scale[turn], value_scales, call.value_scales, place, first)
 #else
-#define FETCH_KEY_SCALES(place, first)
-#define FETCH_VALUE_SCALES(place, first)
+#define FETCH_KEY_SCALES(turn, place, first)
+#define FETCH_VALUE_SCALES(turn, place, first)
 #endif
-#define FETCH_KEYS(place, first)                                                                             \
+#define FETCH_KEYS(turn, place, first)                                                                             \
   UNROLL for (uint n = 0; n < 2; ++n)                                                                        \
-    read_row(key + n * KEY_REGISTERS, keys, STEP_KEY(place, lane / 4 + 8 * n, first, begin, end), lane % 4, 4, \
+    read_row(key[turn] + n * KEY_REGISTERS, keys, STEP_KEY(place, lane / 4 + 8 * n, first, begin, end), lane % 4, 4, \
              ATTN_FEW_KEY_PARTS, ATTN_FEW_KEY_PART, ATTN_FEW_KEY_WORDS, HEAD_DIM);                           \
-  FETCH_KEY_SCALES(place, first)
-#define FETCH_VALUES(place, first)                                                                           \
+  FETCH_KEY_SCALES(turn, place, first)
+#define FETCH_VALUES(turn, place, first)                                                                           \
   UNROLL for (uint n = 0; n < 4; ++n)                                                                        \
-    read_row(value + n * VALUE_REGISTERS, values, STEP_KEY(place, SCORE_COLUMN(n), first, begin, end), lane / 4, 8, \
+    read_row(value[turn] + n * VALUE_REGISTERS, values, STEP_KEY(place, SCORE_COLUMN(n), first, begin, end), lane / 4, 8, \
              ATTN_FEW_VALUE_PARTS, ATTN_FEW_VALUE_PART, ATTN_FEW_VALUE_WORDS, VALUE_DIM);                    \
-  FETCH_VALUE_SCALES(place, first)
+  FETCH_VALUE_SCALES(turn, place, first)
 
   if (step < end) {
     LOOK_UP(place, step)
-    FETCH_KEYS(place, step)
+    FETCH_KEYS(0, place, step)
+#if CODES
+    FETCH_VALUES(0, place, step)
+#endif
     LOOK_UP(next_place, step + (int)ATTN_FEW_STEP)
   }
 
@@ -204,13 +209,23 @@ KERNEL void attention_mma_decode(const global scalar* restrict q, const global k
   }
   UNROLL for (uint i = 0; i < ROW_TILES * VALUE_TILES * 4; ++i) sum[i] = 0.0f;
 
-  while (step < end) {
+  const float scale = a.scale * CODE_FACTOR;
+  while (step < end) UNROLL for (uint turn = 0; turn < TURNS; ++turn) {
+    if (turn > 0 && step >= end) break;
     const int next = step + (int)ATTN_FEW_STEP;
-    FETCH_VALUES(place, step)
+#if !CODES
+    FETCH_VALUES(0, place, step)
+#endif
 #if PAGED
     place = next_place;
 #endif
     LOOK_UP(next_place, next + (int)ATTN_FEW_STEP)
+#if CODES
+    if (next < end) {
+      FETCH_KEYS(1 - turn, place, next)
+      FETCH_VALUES(1 - turn, place, next)
+    }
+#endif
 
     float product[2][4];
     UNROLL for (uint n = 0; n < 2; ++n) {
@@ -221,7 +236,7 @@ KERNEL void attention_mma_decode(const global scalar* restrict q, const global k
           const uint* rows8 = rows + 2 * ATTN_FEW_HEAD_STEPS;
           const uint left[4] = {rows[0], ROW_TILES > 1 ? rows8[0] : 0, rows[1], ROW_TILES > 1 ? rows8[1] : 0};
           uint right[2];
-          key_factors(right, key + n * KEY_REGISTERS + p * ATTN_FEW_KEY_WORDS, s);
+          key_factors(right, key[turn] + n * KEY_REGISTERS + p * ATTN_FEW_KEY_WORDS, s);
           mma_multiply_add(product[n], product[n] + 2, left, right[0], right[1]);
         }
     }
@@ -229,19 +244,21 @@ KERNEL void attention_mma_decode(const global scalar* restrict q, const global k
     UNROLL for (uint r = 0; r < ROW_TILES; ++r)
       UNROLL for (uint i = 0; i < 4; ++i) score[r][i] = product[i / 2][2 * r + i % 2];
 #if CODES
-    UNROLL for (uint i = 0; i < 2 * KEY_REGISTERS; ++i) odd_code |= odd_codes(key[i]);
+    UNROLL for (uint i = 0; i < 2 * KEY_REGISTERS; ++i) odd_code |= odd_codes(key[turn][i]);
     UNROLL for (uint r = 0; r < ROW_TILES; ++r)
-      UNROLL for (uint i = 0; i < 4; ++i) score[r][i] *= score_scale[i];
+      UNROLL for (uint i = 0; i < 4; ++i) score[r][i] *= score_scale[turn][i];
 #endif
+#if !CODES
     if (next < end) {
-      FETCH_KEYS(place, next)
+      FETCH_KEYS(0, place, next)
     }
+#endif
     UNROLL for (uint r = 0; r < ROW_TILES; ++r) {
       if (a.soft_cap > 0.0f) {
         UNROLL for (uint i = 0; i < 4; ++i)
-          score[r][i] = a.soft_cap * LOG2_E * saturating_tanh(score[r][i] * (a.scale / a.soft_cap));
+          score[r][i] = a.soft_cap * LOG2_E * saturating_tanh(score[r][i] * (scale / a.soft_cap));
       } else {
-        UNROLL for (uint i = 0; i < 4; ++i) score[r][i] *= a.scale * LOG2_E;
+        UNROLL for (uint i = 0; i < 4; ++i) score[r][i] *= scale * LOG2_E;
       }
     }
     if (step < at.common_first || step + (int)ATTN_FEW_KEYS > min(end, at.common_end)) {
@@ -270,7 +287,7 @@ KERNEL void attention_mma_decode(const global scalar* restrict q, const global k
       total[r] = fma(total[r], shrink[r], (score[r][0] + score[r][1]) + (score[r][2] + score[r][3]));
       least = fmin(least, shrink[r]);
 #if CODES
-      UNROLL for (uint i = 0; i < 4; ++i) score[r][i] *= weight_scale[i];
+      UNROLL for (uint i = 0; i < 4; ++i) score[r][i] *= weight_scale[turn][i];
       UNROLL for (uint i = 0; i < 2; ++i) {
         weight[r][i] = pack_bf16(score[r][2 * i], score[r][2 * i + 1]);
         weight_rest[r][i] = pack_bf16(score[r][2 * i] - as_float(weight[r][i] << 16),
@@ -287,11 +304,11 @@ KERNEL void attention_mma_decode(const global scalar* restrict q, const global k
       }
     }
 #if CODES
-    UNROLL for (uint i = 0; i < 4 * VALUE_REGISTERS; ++i) odd_code |= odd_codes(value[i]);
+    UNROLL for (uint i = 0; i < 4 * VALUE_REGISTERS; ++i) odd_code |= odd_codes(value[turn][i]);
 #endif
     UNROLL for (uint p = 0; p < ATTN_FEW_VALUE_PARTS; ++p)
       UNROLL for (uint t = 0; t < ATTN_FEW_VALUE_PART / 2; ++t) {
-        const uint* part = value + p * ATTN_FEW_VALUE_WORDS;
+        const uint* part = value[turn] + p * ATTN_FEW_VALUE_WORDS;
         uint left[4];
         value_factors(&left[0], &left[1], part, part + VALUE_REGISTERS, t);
         value_factors(&left[2], &left[3], part + 2 * VALUE_REGISTERS, part + 3 * VALUE_REGISTERS, t);
