@@ -109,11 +109,8 @@ std::uint32_t most_loads(const Problem& problem, const DeviceProfile& profile) {
   std::uint32_t loads = profile.vendor_id == kVendorIntel ? 4 : 8;
   if (profile.backend != Backend::kVulkan) return loads;
   if (profile.vendor_id == kVendorIntel || vector_elements(problem) == 1) loads /= 2;
-  const AttentionProblem& call = call_of(problem);
-  if (!call.has_codes()) return loads;
-  // NVK spills 51 registers of twice as many codes of floats, none of integers.
-  const bool integers = call.stored == DType::kI8 || call.stored == DType::kI4;
-  return is_nvidia_vulkan(profile) && integers ? loads / 2 : loads / 4;
+  if (!call_of(problem).has_codes()) return loads;
+  return is_nvidia_vulkan(profile) ? loads / 2 : loads / 4;
 }
 
 // Rows of an item, loads under way, and scores that a lane adds up in a step: what 255 registers
