@@ -65,14 +65,12 @@ float float_of_part(uvec4 part, uint i) {
     return part;                                                                                \
   }
 
-// A code of such a part. 2^23 and an integer below it are a float without a fraction; the exponents of halves are 8 more
-// than those of e4m3fn, which shifts its numbers into their range of subnormals, too.
+// A code of such a part. The exponents of halves are 8 more than those of e4m3fn, which shifts its numbers into their range of
+// subnormals, too. Integers are converted: as floats of 2^23 and more, less that, they took an H200 10 % longer.
 float key_float(uvec4 part, uint i) {
-  if (CODE_TYPE == DTYPE_I4)
-    return uintBitsToFloat((part.x ^ 0x88888888u) >> i * 4u & 0xfu | 0x4b000000u) - 8388616.0;
-  if (CODE_TYPE == DTYPE_I8)
-    return uintBitsToFloat((part[i / 4u] ^ 0x80808080u) >> i % 4u * 8u & 0xffu | 0x4b000000u) - 8388736.0;
+  if (CODE_TYPE == DTYPE_I4) return from_storage(CODE_TYPE, part.x >> i * 4u & 0xfu);
   const uint code = part[i / 4u] >> i % 4u * 8u & 0xffu;
+  if (CODE_TYPE == DTYPE_I8) return from_storage(CODE_TYPE, code);
   if (CODE_TYPE == DTYPE_E5M2) return unpackHalf2x16(code << 8).x;  // the upper half of a half
   const float value = unpackHalf2x16((code & 0x80u) << 8 | (code & 0x7fu) << 7).x * 256.0;
   return (code & 0x7fu) == 0x7fu ? uintBitsToFloat(0x7fc00000u) : value;
