@@ -49,7 +49,7 @@ class Rooms:
     """The families of CMakeLists.txt, and what their rooms may use."""
 
     # A sub-room of a core uses the core itself and these sub-rooms.
-    BELOW = {"cases": {"oracle"}, "hopper": {"mma"}}
+    BELOW = {"cases": {"oracle"}, "hopper": {"mma"}, "cooperative": {"tile"}}
 
     def __init__(self, root):
         self.families, self.cores, self.lines = {}, {}, {}

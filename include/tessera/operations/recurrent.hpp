@@ -47,14 +47,15 @@
 // starts it anew; plus infinity and NaN reach what comes after their token and nothing before it.
 //
 // Numerics: states and sums in float, one rounding to nearest even at the end. Forward of f16 and
-// bf16 the variant mma also rounds factors of its products to that type, but for precision =
-// Precision::kHighest: queries and keys (or values) times their factors, weights of values, and the
-// state where a query meets it; the state that is carried on stays in float. So do gradients of
-// bf16: there it is also the gradient of the state, and the state, wherever either meets a row or
-// the other. Tokens beside decays above 0, or with what is not finite, are taken in float,
-// gradients from rounded states on. Products of decays are formed of factors, never as quotients,
-// so that decays of -80 a step lose nothing but what is too small for a float. Sums have one order:
-// the same library, driver, device, configuration and inputs give the same bits.
+// bf16 the variants mma and cooperative also round factors of their products to that type, but for
+// precision = Precision::kHighest: queries and keys (or values) times their factors, weights of
+// values, and the state where a query meets it; the state that is carried on stays in float. So do
+// gradients of bf16: there it is also the gradient of the state, and the state, wherever either
+// meets a row or the other. Tokens beside decays above 0, or with what is not finite, are taken in
+// float (by cooperative all of their sequence in the head), gradients from rounded states on.
+// Products of decays are formed of factors, never as quotients, so that decays of -80 a step lose
+// nothing but what is too small for a float. Sums have one order: the same library, driver, device,
+// configuration and inputs give the same bits.
 //
 // Errors: InvalidArgument for shapes, dtypes and options that contradict this, Unsupported where no
 // variant of the device can.

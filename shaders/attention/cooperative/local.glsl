@@ -124,8 +124,8 @@ void weigh(int first, bool all_visible) {
         }
       }
 #endif
-      memory[line + part + ATTN_PARTS * g] = uvec4(narrow_weights(low.xy), narrow_weights(low.zw),
-                                              narrow_weights(high.xy), narrow_weights(high.zw));
+      memory[line + part + ATTN_PARTS * g] = uvec4(narrow_pair(low.xy), narrow_pair(low.zw),
+                                              narrow_pair(high.xy), narrow_pair(high.zw));
     }
   }
   subgroupBarrier();

@@ -6,6 +6,7 @@
 #include "lib/prelude.glsl"
 #include "operations/attention_core/cooperative/forward.def"
 #include "operations/attention_core/cooperative/forward.h"
+#include "lib/cooperative/elements.glsl"
 #include "lib/cooperative/products.glsl"
 #include "attention/core/forward_call.glsl"
 
@@ -46,16 +47,6 @@ COOPERATIVE_LOAD_EIGHT(load_key, k, k8)
 COOPERATIVE_LOAD_EIGHT(load_value, v, v8)
 
 #if POLICY
-// One of eight elements is infinite or NaN: one step above the largest exponent is the sign bit.
-bool has_nonfinite(uvec4 x) {
-#if DTYPE == DTYPE_BF16
-  const uint exponents = 0x7f807f80u, one = 0x00800080u;
-#else
-  const uint exponents = 0x7c007c00u, one = 0x04000400u;
-#endif
-  return any(notEqual(((x & exponents) + one) & 0x80008000u, uvec4(0u)));
-}
-
 // A part of a value; zeros if it is not finite and no row of the group sees its key: else rows would be
 // computed again for the sake of padding.
 uvec4 without_unseen(uvec4 x, int key) {

@@ -88,7 +88,7 @@ bool is_gated_delta(const RecurrenceSlots& slots) { return slots.delta() && slot
 
 // Dims that matrix units take, and more tokens than they take at once.
 template <class Add>
-void add_chunks(Add add) {
+void add_chunks(Add add, bool forward) {
   Sizes keys{.batch = 2, .tokens = 150, .heads = 2, .key_dim = 48, .value_dim = 80};
   keys.gk = keys.gate = keys.gamma = keys.initial = keys.final = true;
   add("chunks", "whole and broken chunks of tokens, key dims that decay", keys, "normal");
@@ -113,6 +113,14 @@ void add_chunks(Add add) {
   add("chunks_of_heads_strong", "decays of 0 and of -80 a step of all key dims", hard, "strong");
   add("chunks_of_heads_not_finite", "NaN and infinity where key dims decay alike", hard,
       "not_finite");
+  if (forward) {
+    Sizes in_place{.tokens = 90, .heads = 2, .key_dim = 32, .value_dim = 32, .in_place = true};
+    in_place.key_gate = true;
+    add("chunks_in_place", "a state that changes in place, from chunk to chunk", in_place,
+        "normal");
+    add("chunks_in_place_growing", "the same where matrices can't be used for all heads", in_place,
+        "growing");
+  }
   Sizes spans{.tokens = 1500, .key_dim = 16, .value_dim = 16};
   spans.key_gate = spans.initial = spans.final = true;
   add("chunks_spans", "as many tokens as work-groups share", spans, "normal");
@@ -299,7 +307,7 @@ std::vector<Case> conformance_cases(const RecurrenceSlots& slots, DType dtype) {
     in_place.sequences = 6;
     add("packed_in_place", "the state of a sequence of length 0 stays", in_place, "gap");
   }
-  if (is_recurrent(slots)) add_chunks(add);
+  if (is_recurrent(slots)) add_chunks(add, !slots.backward());
   if (is_gated_delta(slots)) add_delta_chunks(add, slots.backward());
   return table;
 }

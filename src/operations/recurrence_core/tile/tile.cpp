@@ -183,11 +183,6 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   return list;
 }
 
-Config first_config(const Problem& problem, const DeviceProfile& profile) {
-  const std::vector<Config> list = space(problem, profile);
-  return list.empty() ? make_config(problem, {16, 4, 1, 64}) : list.front();
-}
-
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
   const std::uint32_t rows = config.at("ROWS");
   const Dim3 group = config.group();
@@ -256,7 +251,21 @@ std::vector<Step> steps(const Problem& problem, const Config& config) {
   return list;
 }
 
-Pass forward_pass(const RecurrenceSlots& slots) {
+}  // namespace
+
+std::int64_t columns_of(const Config& config) { return std::int64_t{4} * config.group().x; }
+
+std::vector<Define> tile_axes(const Problem& problem, const DeviceProfile& profile) {
+  if (profile.backend != Backend::kVulkan) return {};
+  return storage_axes(problem, profile);
+}
+
+Config first_tile_config(const Problem& problem, const DeviceProfile& profile) {
+  const std::vector<Config> list = space(problem, profile);
+  return list.empty() ? make_config(problem, {16, 4, 1, 64}) : list.front();
+}
+
+Pass tile_forward_pass(const RecurrenceSlots& slots) {
   Pass pass;
   pass.name = "forward";
   pass.opencl = {.file = "recurrence/tile/forward.cl", .entry = "recurrence_forward"};
@@ -272,15 +281,6 @@ Pass forward_pass(const RecurrenceSlots& slots) {
     return argument_bytes(arguments_of(problem));
   };
   return pass;
-}
-
-}  // namespace
-
-std::int64_t columns_of(const Config& config) { return std::int64_t{4} * config.group().x; }
-
-std::vector<Define> tile_axes(const Problem& problem, const DeviceProfile& profile) {
-  if (profile.backend != Backend::kVulkan) return {};
-  return storage_axes(problem, profile);
 }
 
 std::optional<Way> tile_way(const RecurrenceSlots& slots) {
@@ -309,13 +309,13 @@ std::optional<Way> tile_way(const RecurrenceSlots& slots) {
     };
     if (!slots.delta()) variant.passes = span_passes(slots);
     variant.passes.push_back(boundaries_pass(slots, carried_bytes));
-    variant.passes.push_back(forward_pass(slots));
+    variant.passes.push_back(tile_forward_pass(slots));
     variant.steps = steps;
   }
   return Way{.variant = std::move(variant),
              .rule = {.why = "runs everywhere; GPUs take spans of long sequences at once",
                       .when = [](const Problem&, const DeviceProfile&) { return true; },
-                      .config = first_config}};
+                      .config = first_tile_config}};
 }
 
 }  // namespace tessera::operations::recurrence

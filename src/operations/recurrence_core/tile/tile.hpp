@@ -14,6 +14,10 @@ namespace tessera::operations::recurrence {
 std::int64_t columns_of(const Config& config);  // of a work-group
 std::vector<Define> tile_axes(const Problem& problem, const DeviceProfile& profile);
 
+// The pass that takes all steps forward, and what it begins with where nothing is tuned.
+Pass tile_forward_pass(const RecurrenceSlots& slots);
+Config first_tile_config(const Problem& problem, const DeviceProfile& profile);
+
 // Spans of each sequence that are taken at once, and the passes that do so: "spans" says what each
 // makes of nothing, "carry" puts them together.
 std::int64_t spans_of(const Problem& problem, const Config& config);

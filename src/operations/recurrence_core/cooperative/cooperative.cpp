@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix units through Vulkan, of any vendor: what chunks make of an empty state, the states before
+// them, and their outputs, each of all chunks at once. What matrices can't take goes step by step.
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/vendor_ids.hpp"
+#include "kernel/tunable_list.hpp"
+#include "operations/common/launch.hpp"
+#include "operations/recurrence_core/cooperative/geometry.h"
+#include "operations/recurrence_core/launch.hpp"
+#include "operations/recurrence_core/tile/tile.hpp"
+
+namespace tessera::operations::recurrence {
+namespace {
+
+constexpr std::int64_t kLeastTokens = 64, kMostDim = 256;
+constexpr std::uint32_t kCarryItems = 64;
+
+const RecurrenceProblem& call_of(const Problem& problem) { return problem.as<RecurrenceProblem>(); }
+
+// STEP_…: what tile's kernel takes sequences with that are marked.
+std::vector<Tunable> tunables() {
+  return {
+#include "operations/recurrence_core/cooperative/cooperative.def"
+      {.id = 3, .name = "STEP_ROWS", .fallback = 8},
+      {.id = 4, .name = "STEP_TOKENS", .fallback = 4},
+      {.id = 30, .name = "STEP_X", .fallback = 8, .launch_only = true},
+      {.id = 31, .name = "STEP_Y", .fallback = 16, .launch_only = true},
+  };
+}
+
+// The operand that has a decay for each key dim, if any.
+std::size_t key_decays(const Problem& problem) {
+  const RecurrenceProblem& call = call_of(problem);
+  if (problem.has(call.slots.gk)) return call.slots.gk;
+  return call.key_gate ? call.slots.g : kNoOperand;
+}
+
+std::vector<Define> constants(const Problem& problem, const Config& /*config*/) {
+  const std::size_t decays = key_decays(problem);
+  const bool wide = decays != kNoOperand && problem.spec(decays).dtype == DType::kF32;
+  return {{"KEY_DIM", static_cast<std::uint32_t>(call_of(problem).key_dim)},
+          {"VALUE_DIM", static_cast<std::uint32_t>(call_of(problem).value_dim)},
+          {"KEY_DECAYS", decays != kNoOperand ? 1U : 0U},
+          {"WIDE_DECAYS", wide ? 1U : 0U}};
+}
+
+// Of a work-group; 0 where the kernels have no such geometry.
+std::uint64_t local_bytes_of(const Problem& problem, const Config& config) {
+  using Number = std::uint32_t;
+#include "kernel/tunable_locals.inc"
+#include "operations/recurrence_core/cooperative/cooperative.def"
+  const auto KEY_DIM = static_cast<Number>(call_of(problem).key_dim),
+             VALUE_DIM = static_cast<Number>(call_of(problem).value_dim),
+             KEY_DECAYS = key_decays(problem) != kNoOperand ? 1U : 0U;
+  if (!(RECUR_COOP_DIVISORS) || !(RECUR_COOP_VALID)) return 0;
+  return std::max<std::uint64_t>(RECUR_COOP_STATES_BYTES, RECUR_COOP_OUTPUTS_BYTES);
+}
+
+// Where things begin in scratch, in bytes.
+struct Scratch {
+  std::int64_t chunks = 0;
+  std::uint64_t states = 0, kept = 0, factors = 0, last = 0, chunk_marks = 0, marks = 0, end = 0;
+};
+
+Scratch scratch_of(const Problem& problem, const Config& config) {
+  const RecurrenceProblem& call = call_of(problem);
+  Scratch scratch;
+  scratch.chunks = call.batch * call.tokens / config.at("TOKENS") + call.sequences;
+  const std::int64_t state = call.key_dim * call.value_dim, units = call.sequences * call.heads;
+  const auto add = [&](std::int64_t bytes) {
+    const std::uint64_t begin = scratch.end;
+    scratch.end += (static_cast<std::uint64_t>(bytes) + 15) / 16 * 16;
+    return begin;
+  };
+  scratch.states = add(4 * scratch.chunks * call.heads * state);
+  scratch.kept = add(2 * scratch.chunks * call.heads * state);
+  scratch.factors = add(4 * scratch.chunks * call.heads * call.key_dim);
+  scratch.last = add(4 * units * state);
+  scratch.chunk_marks = add(4 * scratch.chunks * call.heads);
+  scratch.marks = add(4 * units);
+  return scratch;
+}
+
+std::uint64_t bytes_before_boundaries(const Problem& problem, const Config& config) {
+  return scratch_of(problem, config).end;
+}
+
+abi::RecurArgs arguments(const Problem& problem, const Config& config) {
+  const Scratch scratch = scratch_of(problem, config);
+  const auto narrow = [](std::uint64_t number) { return static_cast<abi::u32>(number); };
+  abi::RecurArgs args = arguments_of(problem);
+  args.segment = narrow(static_cast<std::uint64_t>(scratch.chunks));
+  args.span_states = narrow(scratch.states / 16);
+  args.kept = narrow(scratch.kept / 16);
+  args.span_factors = narrow(scratch.factors / 4);
+  args.tiles = narrow(scratch.last / 16);
+  args.inner = narrow(scratch.chunk_marks / 4);
+  args.marks = narrow(scratch.marks / 4);
+  args.boundaries = narrow(scratch.end / 4);
+  return args;
+}
+
+bool lies_by_eights(const Problem& problem, std::size_t slot) {
+  if (!problem.has(slot)) return true;
+  const auto by_eights = [](std::int64_t number) { return number % 8 == 0; };
+  const TensorSpec& spec = problem.spec(slot);
+  return by_eights(spec.offset) &&
+         std::all_of(spec.strides.begin(), spec.strides.end() - 1, by_eights);
+}
+
+Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
+  const RecurrenceProblem& call = call_of(problem);
+  const RecurrenceSlots& slots = call.slots;
+  const auto fits = [](std::int64_t dim) { return dim % 16 == 0 && dim <= kMostDim; };
+  if (!fits(call.key_dim) || !fits(call.value_dim))
+    return "takes key and value dims that are multiples of 16, up to 256, not " +
+           std::to_string(call.key_dim) + " and " + std::to_string(call.value_dim);
+  if (problem.has(slots.gv)) return "takes no decays of value dims";
+  if (call.key_gate && problem.has(slots.gk))
+    return "takes one decay of key dims, and the call has two, g and gk";
+  for (const std::size_t slot :
+       {slots.query, slots.key, slots.value, slots.output, key_decays(problem)}) {
+    if (!lies_by_eights(problem, slot)) return "takes rows that lie at multiples of eight elements";
+  }
+  const MatrixShape shape{.input = problem.dtype,
+                          .m = config.at("MATRIX_M"),
+                          .n = config.at("MATRIX_N"),
+                          .k = config.at("MATRIX_K")};
+  if (std::ranges::find(profile.matrix_shapes, shape) == profile.matrix_shapes.end())
+    return "multiplies matrices of " + to_string(shape) + ", and the device does not";
+  if (config.at("LANES") != profile.subgroup_size)
+    return "LANES is " + std::to_string(config.at("LANES")) +
+           ", and the device's sub-groups have " + std::to_string(profile.subgroup_size);
+  if (local_bytes_of(problem, config) == 0)
+    return "has a work-group that does not divide into matrices "
+           "(operations/recurrence_core/cooperative/geometry.h)";
+  if (scratch_of(problem, config).end >= std::uint64_t{1} << 33)
+    return "counts scratch memory to 2^33 bytes, and the call takes more";
+  if (Refusal no = rejects_rounds(call.tokens * 24, profile)) return no;
+  return rejects_recurrence(problem, profile);
+}
+
+// Long chunks first: of each there is a state in scratch.
+std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
+  std::vector<Config> list;
+  const std::uint32_t lanes = profile.subgroup_size;
+  if (lanes == 0) return list;
+  const Config step = first_tile_config(problem, profile);
+  for (const std::uint32_t tokens : {64U, 32U, 16U}) {
+    for (const MatrixShape& shape : profile.matrix_shapes) {
+      // An item for eight key dims of four tokens, and two sub-groups for sixteen of outputs.
+      const std::int64_t items = call_of(problem).key_dim / 8 * (tokens / 4);
+      const std::uint32_t groups = std::max(ceil_div(items, lanes), 2 * (tokens / 16));
+      const Config config{{"TOKENS", tokens},
+                          {"LANES", lanes},
+                          {"MATRIX_M", shape.m},
+                          {"MATRIX_N", shape.n},
+                          {"MATRIX_K", shape.k},
+                          {"WG_X", groups * lanes},
+                          {"STEP_ROWS", step.at("ROWS")},
+                          {"STEP_TOKENS", step.at("TOKENS")},
+                          {"STEP_X", step.group().x},
+                          {"STEP_Y", step.group().y}};
+      if (config.group().x <= profile.max_group_size && !rejects(problem, config, profile) &&
+          local_bytes_of(problem, config) <= profile.local_memory)
+        list.push_back(config);
+    }
+  }
+  return list;
+}
+
+Pass new_pass(const RecurrenceSlots& slots, const std::string& name) {
+  Pass pass;
+  pass.name = name;
+  pass.vulkan = {.file = "recurrence/cooperative/" + name + ".comp", .entry = "main"};
+  pass.bindings = {slots.query, slots.key,           slots.value,  slots.g,           slots.gamma,
+                   slots.gk,    slots.initial_state, slots.output, slots.final_state, kScratch};
+  pass.axes = dtype_axes;
+  pass.specialized_on =
+      std::vector<std::string>{"TOKENS",  "LANES",     "MATRIX_M",   "MATRIX_N",   "MATRIX_K",
+                               "KEY_DIM", "VALUE_DIM", "KEY_DECAYS", "WIDE_DECAYS"};
+  pass.constants = constants;
+  pass.groups = [](const Problem& problem, const Config& config) {
+    return groups_of(scratch_of(problem, config).chunks * call_of(problem).heads);
+  };
+  pass.args = [](const Problem& problem, const Config& config) {
+    return argument_bytes(arguments(problem, config));
+  };
+  return pass;
+}
+
+// A pass over states of sequences, an item for `elements` of them.
+Pass states_pass(const RecurrenceSlots& slots, const std::string& name, std::int64_t elements) {
+  Pass pass = new_pass(slots, name);
+  pass.specialized_on = std::vector<std::string>{"TOKENS", "KEY_DIM", "VALUE_DIM"};
+  pass.group_size = [](const Config&) { return Dim3{kCarryItems}; };
+  pass.groups = [elements](const Problem& problem, const Config&) {
+    const RecurrenceProblem& call = call_of(problem);
+    return groups_of(call.sequences * call.heads *
+                     ceil_div(call.key_dim * call.value_dim, elements * kCarryItems));
+  };
+  return pass;
+}
+
+Pass steps_pass(const RecurrenceSlots& slots) {
+  Pass pass = tile_forward_pass(slots);
+  pass.name = "steps";
+  pass.opencl = {};
+  pass.specialized_on = std::vector<std::string>{"STEP_ROWS", "STEP_TOKENS"};
+  pass.group_size = [](const Config& config) {
+    return Dim3{config.at("STEP_X"), config.at("STEP_Y")};
+  };
+  pass.groups = [](const Problem& problem, const Config& config) {
+    return groups_of(units_of(call_of(problem), std::int64_t{4} * config.at("STEP_X")));
+  };
+  pass.args = [](const Problem& problem, const Config& config) {
+    abi::RecurArgs args = arguments(problem, config);
+    args.features |= RECUR_MARKED;
+    return argument_bytes(args);
+  };
+  return pass;
+}
+
+// By Mesa's compiler for Intel a part of a chunk is more than an item's registers hold.
+bool prefers(const Problem& problem, const DeviceProfile& profile) {
+  const RecurrenceProblem& call = call_of(problem);
+  const std::int64_t sequences = std::max<std::int64_t>(call.packed ? call.sequences : 1, 1);
+  return profile.backend == Backend::kVulkan && is_gpu(profile) &&
+         profile.vendor_id != kVendorIntel && call.tokens / sequences >= kLeastTokens &&
+         !space(problem, profile).empty();
+}
+
+}  // namespace
+
+std::optional<Way> cooperative_way(const RecurrenceSlots& slots) {
+  if (slots.delta() || slots.backward()) return std::nullopt;
+  Variant variant;
+  variant.name = "cooperative";
+  variant.idea = "states and outputs of all chunks at once by cooperative matrices";
+  variant.needs = {.backends = {Backend::kVulkan},
+                   .features = Feature::kStorage16 | Feature::kFp16Arithmetic |
+                               Feature::kSubgroupArithmetic | Feature::kCooperativeMatrix};
+  variant.dtypes = {DType::kF16, DType::kBF16};
+  variant.rounds_factors = true;
+  variant.tunables = tunables();
+  variant.space = space;
+  variant.rejects = rejects;
+  variant.local_bytes = local_bytes_of;
+  variant.scratch_bytes = [](const Problem& problem, const Config& config) {
+    return bytes_before_boundaries(problem, config) + boundaries_bytes(problem);
+  };
+  Pass final = states_pass(slots, "final", 1);
+  final.axes = {};
+  variant.passes = {boundaries_pass(slots, bytes_before_boundaries), new_pass(slots, "states"),
+                    states_pass(slots, "carry", 4), new_pass(slots, "outputs"), steps_pass(slots)};
+  final.groups = [groups = final.groups](const Problem& problem, const Config& config) {
+    return problem.has(call_of(problem).slots.final_state) ? groups(problem, config)
+                                                           : Dim3{0, 0, 0};
+  };
+  variant.passes.push_back(std::move(final));
+  return Way{.variant = std::move(variant),
+             .rule = {.why = "the device's matrix unit, for chunks of tokens",
+                      .when = prefers,
+                      .config = [](const Problem& problem, const DeviceProfile& profile) {
+                        return space(problem, profile).front();
+                      }}};
+}
+
+}  // namespace tessera::operations::recurrence
