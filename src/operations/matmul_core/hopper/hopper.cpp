@@ -319,13 +319,14 @@ bool prefers_hopper(const Problem& problem, const DeviceProfile& profile) {
          call.columns >= kLeastColumns && call.k >= kLeastColumns;
 }
 
-// Splitting b pays where its parts meet rows enough. The smallest products that were measured, on
-// an H200: 256 x 4096 x 4096 and 1024^3, which take half as long as by `mma`.
+// Splitting b pays where its parts meet rows enough. On an H200 `mma` is faster with 64 rows and at
+// 512^3, slower with 128 rows, with 64 terms and at 1024 x 256 x 1024.
 bool prefers_hopper_f32(const Problem& problem, const DeviceProfile& profile) {
-  constexpr std::int64_t kLeast = 256, kLeastProducts = std::int64_t{1} << 30;
+  constexpr std::int64_t kLeast = 128, kLeastTerms = 64;
+  constexpr std::int64_t kLeastProducts = std::int64_t{1} << 28;
   return has(profile.features, Feature::kWgmma) &&
          std::ranges::all_of(multiplied(problem), [](const Product& product) {
-           return product.m >= kLeast && product.n >= kLeast && product.k >= kLeast &&
+           return product.m >= kLeast && product.n >= kLeast && product.k >= kLeastTerms &&
                   saturating_mul(saturating_mul(product.m, product.n),
                                  saturating_mul(product.k, product.batches())) >= kLeastProducts;
          });
