@@ -102,11 +102,12 @@ KERNEL void matmul_hopper(const global uchar* a, const global uchar* b, global f
   }
   PTX("//@ setmaxnreg.inc.sync.aligned.u32 " MULTIPLYING_REGISTERS ";");
   const int warpgroup = uniform(item / 128), t = item % 128, lane = item % 32, warp = t / 32;
-  const ulong a_tiles = wgmma_matrix(memory + warpgroup * HOPPER_BLOCK_BYTES, HOPPER_BLOCK_BYTES);
   const ulong b_tiles = wgmma_matrix(memory + HOPPER_A_BYTES, HOPPER_BLOCK_BYTES);
   const uint own = memory + HOPPER_RESULTS_START + warpgroup * 2 * HOPPER_BUFFER_BYTES;
 #if FLOATS
   const uint rows = memory + warpgroup * HOPPER_BLOCK_BYTES + place_of_rows((uint)lane, (uint)warp);
+#else
+  const ulong a_tiles = wgmma_matrix(memory + warpgroup * HOPPER_BLOCK_BYTES, HOPPER_BLOCK_BYTES);
 #endif
   SUM sum[BLOCK_N / 2];
   int stage = 0;
