@@ -4,8 +4,8 @@
 //          dense matrix, so that few bytes of blocks meet many of rows.
 // Memory   As matmul/hopper/product, with maps of its own for each group; blocks are read where they are stored.
 // Numerics Products of f16 or bf16, sums in float, blocks in the order of the list, terms in order; one rounding.
-// Assumes  sm_90a (ptx_promotion.hpp); the list of matmul/sparse/list, whose second word, a counter of tiles, is 0. Blocks of
-//          multiples of 128 columns and 64 terms, counted as the product counts them.
+// Assumes  sm_90a (ptx_promotion.hpp); the list of matmul/hopper/sparse_list or matmul/sparse/list, whose second word, a counter of
+//          tiles, is 0. Blocks of multiples of 128 columns and 64 terms, counted as the product counts them.
 #include "lib/prelude.clh"
 #include "abi/storage.h"
 #include "matmul/hopper/multiply.clh"
@@ -43,13 +43,13 @@ INLINE Tile tile_of(const struct SparseHopperArgs* call, const global uint4* lis
   const uint band = number / (BAND * tiles_n), in_band = number % (BAND * tiles_n);
   const uint height = there ? min(tiles_m - BAND * band, (uint)BAND) : 1, tile_row = BAND * band + in_band % height;
   Tile tile;
-  tile.result = there ? tile_row / each : NO_GROUP;
+  tile.result = NO_GROUP;
   tile.row = tile_row % each * HOPPER_ROWS;
   tile.column = in_band / height * BLOCK_N;
   tile.first = tile.end = 0;
   if (there) {
-    const uint4 range = list[1 + tile.result];
-    tile.first = range.s1, tile.end = range.s2;
+    const uint4 range = list[1 + tile_row / each];
+    tile.result = range.s0, tile.first = range.s1, tile.end = range.s2;
   }
   return tile;
 }

@@ -5,20 +5,8 @@
 //
 //   Blocks are counted, then placed behind each other as they are stored: sums have one order.
 #include "operations/grouped_core/scan.h"
+#include "operations/sparse_core/block.h"
 
-#define SPARSE_STEPS(place) \
-  (TO_U32(row) * ARGS(place).row + TO_U32(column) * ARGS(place).column + e * ARGS(place).block)
-// Names where block e is and whether it counts.
-#define SPARSE_BLOCK(e)                                                            \
-  const u32 index = ARGS(index_offset) + (e)*ARGS(index_step);                     \
-  const i32 row = INDEX(index), column = INDEX(index + ARGS(index_side));          \
-  const bool row_inside = row >= 0 && TO_U32(row) < ARGS(rows);                    \
-  const bool inside = row_inside && column >= 0 && TO_U32(column) < ARGS(columns); \
-  bool counts = inside;                                                            \
-  if (inside && ARGS(masked) != 0u) counts = MASK(ARGS(mask_offset) + SPARSE_STEPS(mask)) != 0u;
-// The result that block e is of.
-#define SPARSE_RESULT(e) \
-  (by == SPARSE_BY_ROW ? TO_U32(row) : by == SPARSE_BY_COLUMN ? TO_U32(column) : (e))
 #define SPARSE_COUNTER(result) (ARGS(words) + (result))
 #define SPARSE_NO_RESULT 0xffffffffu
 

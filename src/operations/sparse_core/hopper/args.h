@@ -4,6 +4,9 @@
 #define TESSERA_OPERATIONS_SPARSE_CORE_HOPPER_ARGS_H
 #include "operations/grouped_core/args.h"
 #include "operations/matmul_core/core/args.h"
+#include "operations/sparse_core/args.h"
+
+#define SPARSE_MOST_SORTED 2048  // results, whose counters are in local memory
 
 TESSERA_ABI_BEGIN
 

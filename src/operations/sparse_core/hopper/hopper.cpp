@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint32_t kColumns = 128, kTerms = 64;  // of a tile, of a step
 constexpr std::uint32_t kRows = 256;                  // of the dense matrix in a tile
 constexpr std::uint32_t kItems = 384, kStages = 3, kBand = 16;
-constexpr std::uint32_t kListItems = 512;
+constexpr std::uint32_t kListItems = 512, kSortItems = 256;
 constexpr std::uint32_t kMostGroups = 256;    // that stay
 constexpr std::uint64_t kMapFloats = 4 * 32;  // of a work-group
 
@@ -108,9 +108,31 @@ Pass product_pass(const SparseStage& stage) {
   return pass;
 }
 
-// The list counts blocks, and terms of the dense matrix, in few rounds: the product waits for it.
-Pass counting(Pass list, const SparseStage& stage) {
-  list.group_size = [](const Config&) { return Dim3{kListItems}; };
+// Groups of the list that sorts, one for each result: each looks at all blocks, and where that is
+// too much one group lists them, unsorted.
+std::uint32_t sorting_groups(const SparseProduct& product) {
+  constexpr std::uint64_t kMostLooks = std::uint64_t{1} << 24;
+  const auto results = static_cast<std::uint64_t>(product.results);
+  return results <= SPARSE_MOST_SORTED && results * product.list.blocks <= kMostLooks
+             ? static_cast<std::uint32_t>(results)
+             : 0;
+}
+
+// A list that counts blocks, and terms of the dense matrix.
+Pass counting(Pass list, const SparseStage& stage, bool sorts) {
+  if (sorts) {
+    list.name = "sorted " + list.name;
+    list.opencl = {.file = "matmul/hopper/sparse_list.cl", .entry = "sparse_hopper_list"};
+    list.vulkan = {};
+  }
+  list.group_size = [sorts](const Config&) { return Dim3{sorts ? kSortItems : kListItems}; };
+  list.groups = [stage, sorts](const Problem& problem, const Config&) {
+    const auto product = sparse_product(problem, stage);
+    if (!product) return Dim3{0, 0, 0};
+    const std::uint32_t groups = sorting_groups(*product);
+    if (sorts) return groups != 0 ? Dim3{groups} : Dim3{0, 0, 0};
+    return groups != 0 ? Dim3{0, 0, 0} : Dim3{1};
+  };
   list.args = [stage](const Problem& problem, const Config&) {
     const auto product = sparse_product(problem, stage);
     abi::SparseListArgs args = product ? product->list : abi::SparseListArgs{};
@@ -178,7 +200,9 @@ Way sparse_hopper_way(const SparseSlots& slots) {
     return 4 * (maps_start(problem) + kMapFloats * config.at("GROUPS"));
   };
   variant.passes = sparse_passes(slots, product_pass);
-  variant.passes.front() = counting(variant.passes.front(), stage);
+  const Pass list = variant.passes.front();
+  variant.passes.front() = counting(list, stage, false);
+  variant.passes.insert(variant.passes.begin(), counting(list, stage, true));
   return {.variant = std::move(variant),
           .rule = {.why = "Hopper's matrix unit",
                    .when =
