@@ -91,11 +91,7 @@ INLINE void copy_tiles(const struct MatmulArgs* args, const global uchar* maps, 
     // An empty group of terms has a step of zeros, from behind all terms.
     const uint first = !OVER_TERMS ? 0 : end != start ? start : args->k;
     const uint steps = OVER_TERMS ? max(STEPS(end - start), 1u) : STEPS(args->k);
-    barrier_wait(FREE_TILE(slot), tile_parity);
-    store_local4(TILE(slot), (uint4)((uint)work.row, (uint)work.column, there ? group : NO_GROUP, OVER_TERMS ? steps : end));
-    barrier_arrive(FULL_TILE(slot));
-    slot ^= 1;
-    if (slot == 0) tile_parity ^= 1;
+    HAND_TILE((uint4)((uint)work.row, (uint)work.column, there ? group : NO_GROUP, OVER_TERMS ? steps : end));
     if (!there) break;
     number = atomic_inc(counter) + (uint)get_num_groups(0);
     if (OVER_TERMS) {
@@ -181,17 +177,7 @@ KERNEL void grouped_hopper(const global uchar* a, const global uchar* b, global 
   const global uchar* maps = (const global uchar*)(scratch + args.maps);
   const uint memory = LOCAL_ADDRESS(local_memory), barriers = memory + HOPPER_BARRIERS_START, held = args.batches;
   const int item = (int)get_local_id(0);
-  if (item == 0) {
-    UNROLL for (int i = 0; i < STAGES; ++i) {
-      barrier_init(FULL(i), 1);
-      barrier_init(FREE(i), 8);
-    }
-    UNROLL for (int i = 0; i < 2; ++i) {
-      barrier_init(FULL_TILE(i), 1);
-      barrier_init(FREE_TILE(i), 8);
-    }
-    FENCE_LOCAL();
-  }
+  if (item == 0) init_barriers_of_tiles(memory, barriers);
   for (uint g = (uint)item; g < held; g += WG_X) {
     const uint4 range = list[1 + g];
     if (g == 0) store_local(memory + GROUPED_ENDS_START, range.s1);
@@ -213,12 +199,8 @@ KERNEL void grouped_hopper(const global uchar* a, const global uchar* b, global 
   uint parity = 0, slot = 0, tile_parity = 0;
   finish_others(&args, addend, result, memory, (uint)item);
   for (;;) {
-    barrier_wait(FULL_TILE(slot), tile_parity);
-    const uint4 tile = load_local4(TILE(slot));
-    WARP_SYNC();
-    if (lane == 0) barrier_arrive(FREE_TILE(slot));
-    slot ^= 1;
-    if (slot == 0) tile_parity ^= 1;
+    uint4 tile;
+    TAKE_TILE(tile);
     if (tile.s2 == NO_GROUP) break;
     Work work;
     work.row = (int)tile.s0;
@@ -236,13 +218,7 @@ KERNEL void grouped_hopper(const global uchar* a, const global uchar* b, global 
       }
       continue;
     }
-    barrier_wait(FULL(stage), parity);
-    ISSUE("0", OUT);
-    for (int step = 1; step < steps; ++step) {
-      barrier_wait(FULL(stage), parity);
-      ISSUE("1", IN);
-    }
-    WAIT_FOR_SUMS(BLOCK_N, sum);
+    MULTIPLY_STAGES(steps);
     STORE_TILE();
   }
 #if RESULT != HOPPER_ANY_RESULT

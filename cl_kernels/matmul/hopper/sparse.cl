@@ -67,11 +67,7 @@ INLINE void copy_tiles(const struct SparseHopperArgs* call, const global uint4* 
     uint2 next = (uint2)(call->product.k, call->blocks);
     if (!is_empty) next = table[tile.first];
     const uint blocks = is_empty ? 1 : tile.end - tile.first, terms = is_empty ? TERMS : call->terms;
-    barrier_wait(FREE_TILE(slot), tile_parity);
-    store_local4(TILE(slot), (uint4)(tile.result * call->rows + tile.row, tile.column, tile.result, blocks * (terms / TERMS)));
-    barrier_arrive(FULL_TILE(slot));
-    slot ^= 1;
-    if (slot == 0) tile_parity ^= 1;
+    HAND_TILE((uint4)(tile.result * call->rows + tile.row, tile.column, tile.result, blocks * (terms / TERMS)));
     if (!there) break;
     uint number = 0;
     Tile after = tile;
@@ -135,17 +131,7 @@ KERNEL void sparse_hopper(const global uchar* a, const global uchar* b, global f
   const global uchar* maps = (const global uchar*)own_maps;
   const uint memory = LOCAL_ADDRESS(local_memory), barriers = memory + HOPPER_BARRIERS_START;
   const int item = (int)get_local_id(0);
-  if (item == 0) {
-    UNROLL for (int i = 0; i < STAGES; ++i) {
-      barrier_init(FULL(i), 1);
-      barrier_init(FREE(i), 8);
-    }
-    UNROLL for (int i = 0; i < 2; ++i) {
-      barrier_init(FULL_TILE(i), 1);
-      barrier_init(FREE_TILE(i), 8);
-    }
-    FENCE_LOCAL();
-  }
+  if (item == 0) init_barriers_of_tiles(memory, barriers);
   if (item >= 256 && item < 256 + 3) {
     const uint number = (uint)item - 256;
     const TensorMap map = map_to_make(number, a, b, result, &args);
@@ -172,25 +158,15 @@ KERNEL void sparse_hopper(const global uchar* a, const global uchar* b, global f
   uint parity = 0, slot = 0, tile_parity = 0;
   if (t == 0) take_tensor_map(maps + 2 * TENSOR_MAP_BYTES);
   for (;;) {
-    barrier_wait(FULL_TILE(slot), tile_parity);
-    const uint4 tile = load_local4(TILE(slot));
-    WARP_SYNC();
-    if (lane == 0) barrier_arrive(FREE_TILE(slot));
-    slot ^= 1;
-    if (slot == 0) tile_parity ^= 1;
+    uint4 tile;
+    TAKE_TILE(tile);
     if (tile.s2 == NO_GROUP) break;
     Work work;
     work.row = (int)tile.s0;
     work.column = (int)tile.s1;
     work.inner = work.outer = 0;
     const int row0 = work.row + warpgroup * 64, steps = (int)tile.s3;
-    barrier_wait(FULL(stage), parity);
-    ISSUE("0", OUT);
-    for (int step = 1; step < steps; ++step) {
-      barrier_wait(FULL(stage), parity);
-      ISSUE("1", IN);
-    }
-    WAIT_FOR_SUMS(BLOCK_N, sum);
+    MULTIPLY_STAGES(steps);
     STORE_RESULT();
   }
   if (t == 0) BULK_WAIT();
