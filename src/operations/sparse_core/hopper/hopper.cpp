@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint32_t kColumns = 128, kTerms = 64;  // of a tile, of a step
 constexpr std::uint32_t kRows = 256;                  // of the dense matrix in a tile
-constexpr std::uint32_t kItems = 384, kStages = 3, kBand = 16;
+constexpr std::uint32_t kItems = 384, kStages = 3, kBand = 32;
 constexpr std::uint32_t kListItems = 512, kSortItems = 256;
 constexpr std::uint32_t kMostGroups = 256;    // that stay
 constexpr std::uint64_t kMapFloats = 4 * 32;  // of a work-group
