@@ -21,7 +21,7 @@ BUFFER_ARGS(RecurArgs, 10);
 #define CHUNK_FACTORS(chunk) (args.span_factors + (chunk) * KEY_DIM)
 #define CHUNK_MARK(chunk) scratch_words[args.inner + (chunk)]
 #define LAST_STATE(unit) (4u * args.tiles + (unit) * STATE_SIZE)
-#define UNIT_MARK(unit) scratch_words[args.marks + (unit)]
+#define UNIT_MARK(unit) scratch_words[RECUR_MARK_PLACE(unit)]
 
 uint sequence, head;
 uint batch, begin, end;  // tokens [begin, end) of the batch entry are the sequence's

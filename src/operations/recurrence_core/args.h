@@ -30,6 +30,8 @@
 #define RECUR_GRAD_BETA 2097152u
 #define RECUR_BACK 4194304u    // spans of the gradient of the state, the last one first
 #define RECUR_MARKED 8388608u  // sequences that are marked in scratch, one head at a time
+// Marks lie before the boundaries of sequences, the last one first.
+#define RECUR_MARK_PLACE(unit) (args.boundaries - 1u - (unit))
 // Those that need the state before each token.
 #define RECUR_GRAD_DECAY (RECUR_GRAD_G | RECUR_GRAD_GAMMA | RECUR_GRAD_GK | RECUR_GRAD_GV)
 
@@ -94,7 +96,6 @@ struct RecurArgs {
   u32 span_states;
   u32 span_factors;
   u32 boundaries;  // where those of sequences begin in scratch, in entries of 4 bytes
-  u32 marks;       // likewise, those of sequences' heads
   f32 scale;
   f32 slope;  // head times this joins the log decay
   u32 gamma_offset;

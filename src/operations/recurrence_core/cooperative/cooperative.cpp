@@ -64,7 +64,7 @@ std::uint64_t local_bytes_of(const Problem& problem, const Config& config) {
 // Where things begin in scratch, in bytes.
 struct Scratch {
   std::int64_t chunks = 0;
-  std::uint64_t states = 0, kept = 0, factors = 0, last = 0, chunk_marks = 0, marks = 0, end = 0;
+  std::uint64_t states = 0, kept = 0, factors = 0, last = 0, chunk_marks = 0, end = 0;
 };
 
 Scratch scratch_of(const Problem& problem, const Config& config) {
@@ -82,7 +82,7 @@ Scratch scratch_of(const Problem& problem, const Config& config) {
   scratch.factors = add(4 * scratch.chunks * call.heads * call.key_dim);
   scratch.last = add(4 * units * state);
   scratch.chunk_marks = add(4 * scratch.chunks * call.heads);
-  scratch.marks = add(4 * units);
+  add(4 * units);  // RECUR_MARK_PLACE
   return scratch;
 }
 
@@ -100,7 +100,6 @@ abi::RecurArgs arguments(const Problem& problem, const Config& config) {
   args.span_factors = narrow(scratch.factors / 4);
   args.tiles = narrow(scratch.last / 16);
   args.inner = narrow(scratch.chunk_marks / 4);
-  args.marks = narrow(scratch.marks / 4);
   args.boundaries = narrow(scratch.end / 4);
   return args;
 }
