@@ -44,7 +44,7 @@ using Call = std::function<void(const std::function<void()>& start)>;
 void expect_errors(const std::string& name, const Call& call) {
   bool failed = true;
   // Most calls are through after fewer; of long ones some are left out.
-  for (long n = 0; failed && n < 100000; n += 1 + n / 40) {
+  for (long n = 0; failed && n < 200000; n += 1 + n / 40) {
     failed = false;
     try {
       call([&] { allocations_left = n; });
