@@ -197,7 +197,7 @@ TEST_F(ShippedDatabaseTest, TheRealFilesNameVariantsAndTunables) {
 TEST(ShippedDatabase, AnswersOnAnH200) {
   const auto database = selection::shipped_database(load_profile("h200_opencl"));
   const auto entry = database->find(
-      "flash_attention|dtype=f16;d=128;dv=128;q=16384;k=16384;bh=16;group=1;band=causal;cap=0");
+      "flash_attention|dtype=f16;d=128;dv=128;q=2048;k=2048;bh=8;group=1;band=causal;cap=0");
   ASSERT_TRUE(entry);
   EXPECT_EQ(entry->variant, "hopper");
   EXPECT_EQ(entry->origin, Tier::kShipped);
