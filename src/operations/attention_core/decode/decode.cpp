@@ -109,7 +109,11 @@ std::uint32_t most_loads(const Problem& problem, const DeviceProfile& profile) {
   std::uint32_t loads = profile.vendor_id == kVendorIntel ? 4 : 8;
   if (profile.backend != Backend::kVulkan) return loads;
   if (profile.vendor_id == kVendorIntel || vector_elements(problem) == 1) loads /= 2;
-  if (!call_of(problem).has_codes()) return loads;
+  if (!call_of(problem).has_codes()) {
+    // RADV holds the places of keys in pages beside them: of 8, GCN's cores have one wave.
+    const bool places = profile.vendor_id == kVendorAmd && call_of(problem).is_paged();
+    return places ? std::min(loads, 4U) : loads;
+  }
   return is_nvidia_vulkan(profile) ? loads / 2 : loads / 4;
 }
 
