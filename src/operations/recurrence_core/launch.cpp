@@ -152,6 +152,25 @@ std::vector<std::size_t> forward_bindings(const RecurrenceSlots& slots) {
           slots.gv,    slots.initial_state, slots.output, slots.final_state, kScratch};
 }
 
+std::size_t key_decays(const Problem& problem) {
+  const auto& call = problem.as<RecurrenceProblem>();
+  if (problem.has(call.slots.gk)) return call.slots.gk;
+  return call.key_gate ? call.slots.g : kNoOperand;
+}
+
+Refusal rejects_chunks_by_matrices(const Problem& problem) {
+  constexpr std::int64_t kMostDim = 256;
+  const auto& call = problem.as<RecurrenceProblem>();
+  const auto fits = [](std::int64_t dim) { return dim % 16 == 0 && dim <= kMostDim; };
+  if (!fits(call.key_dim) || !fits(call.value_dim))
+    return "takes key and value dims that are multiples of 16, up to 256, not " +
+           std::to_string(call.key_dim) + " and " + std::to_string(call.value_dim);
+  if (problem.has(call.slots.gv)) return "takes no decays of value dims";
+  if (call.key_gate && problem.has(call.slots.gk))
+    return "takes one decay of key dims, and the call has two, g and gk";
+  return std::nullopt;
+}
+
 Pass boundaries_pass(const RecurrenceSlots& slots, ScratchBytes before) {
   return operations::boundaries_pass(
       slots.cu_seqlens, kNoOperand,

@@ -25,6 +25,10 @@ Dim3 groups_of(std::int64_t units);
 
 // Why no kernel can run the call.
 Refusal rejects_recurrence(const Problem& problem, const DeviceProfile& profile);
+// The operand that has a decay for each key dim, if any.
+std::size_t key_decays(const Problem& problem);
+// Why matrix units can't take chunks of its tokens.
+Refusal rejects_chunks_by_matrices(const Problem& problem);
 
 // The pass that leaves the boundaries of packed sequences in scratch, behind what else is there.
 using ScratchBytes = std::uint64_t (*)(const Problem&, const Config&);

@@ -7,8 +7,9 @@
 #include "abi/storage.h"
 #include "base/vendor_ids.hpp"
 #include "kernel/gpu.hpp"
+#include "kernel/matrices.hpp"
 #include "kernel/tunable_list.hpp"
-#include "operations/attention_core/launch.hpp"
+#include "operations/attention_core/few_rows.hpp"
 
 namespace tessera::operations::attention {
 namespace {
@@ -20,8 +21,6 @@ std::vector<Tunable> tunables() {
   };
 }
 
-constexpr std::int64_t kMostRows = 64;  // of a sequence
-constexpr std::int64_t kFewRows = 16;   // below which it is the untuned choice
 // Query rows of a kv head from which on matrices pay, where keys are no codes.
 constexpr std::int64_t kLeastShared = 4;
 constexpr std::uint32_t kMostRegisters = 176;  // by the geometry's estimate, on GPUs
@@ -55,22 +54,11 @@ FewRowsGeometry geometry_of(const Problem& problem, const Config& config) {
 }
 
 AttentionTiling tiling(const Problem& problem, const Config& config) {
-  return {.pack = narrow(call_of(problem).group()),
-          .splits = splits_of(config),
-          .maps = false,
-          .listed = call_of(problem).packed ? config.at("MATRIX_N") : 0};
-}
-
-std::int64_t packed_rows(const Problem& problem) {  // of a kv head and a sequence
-  return call_of(problem).group() * rows_of_sequence(problem);
+  return few_rows_tiling(problem, config, config.at("MATRIX_N"));
 }
 
 Dim3 groups(const Problem& problem, const Config& config) {
-  const AttentionProblem& call = call_of(problem);
-  const AttentionTiling cut = tiling(problem, config);
-  return {cut.listed > 0 ? listed_items(problem, cut)
-                         : ceil_div(packed_rows(problem), config.at("MATRIX_N")),
-          narrow(call.kv_heads), narrow(call.batch)};
+  return few_rows_groups(problem, config, config.at("MATRIX_N"));
 }
 
 std::vector<Define> constants(const Problem& problem, const Config& config) {
@@ -80,13 +68,6 @@ std::vector<Define> constants(const Problem& problem, const Config& config) {
           {"CAPPED", call.soft_cap > 0 ? 1U : 0U},
           {"WHOLE_PAGES", call.paged.size % config.at("KEYS") == 0 ? 1U : 0U},
           {"CODE_TYPE", code_type(problem)}};
-}
-
-MatrixShape shape_of(const Problem& problem, const Config& config) {
-  return {.input = problem.dtype,
-          .m = config.at("MATRIX_M"),
-          .n = config.at("MATRIX_N"),
-          .k = config.at("MATRIX_K")};
 }
 
 // The device's shapes for this call: first those whose columns the rows fill best, then those of
@@ -138,18 +119,8 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   if ((call.features & POLICY_PAIRS) != 0) {
     return "takes no masks, biases, slopes, segments, positions and dropout; variant decode does";
   }
-  if (rows_of_sequence(problem) > kMostRows) {
-    return "is for few query rows, " + std::to_string(kMostRows) +
-           " at most; variants cooperative and tile are for more";
-  }
-  const MatrixShape shape = shape_of(problem, config);
-  if (std::ranges::find(profile.matrix_shapes, shape) == profile.matrix_shapes.end()) {
-    return "multiplies matrices of " + to_string(shape) + ", and the device does not";
-  }
-  if (config.at("LANES") != profile.subgroup_size) {
-    return "LANES is " + std::to_string(config.at("LANES")) +
-           ", and the device's sub-groups have " + std::to_string(profile.subgroup_size);
-  }
+  if (Refusal no = rejects_many_rows(problem, "variants cooperative and tile are")) return no;
+  if (Refusal no = kernel::rejects_matrices(problem, config, profile)) return no;
   const FewRowsGeometry geometry = geometry_of(problem, config);
   if (!geometry.valid) return "has no such parts (operations/attention_core/cooperative/decode.h)";
   if (!is_aligned(problem, geometry.part)) {

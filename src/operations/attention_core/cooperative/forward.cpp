@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "kernel/gpu.hpp"
+#include "kernel/matrices.hpp"
 #include "kernel/tunable_list.hpp"
 #include "operations/attention_core/launch.hpp"
 
@@ -70,13 +71,6 @@ std::vector<Define> constants(const Problem& problem, const Config& /*config*/) 
           {"VALUE_DIM", value_dim(problem)},
           {"ALIGNED", is_aligned(problem, 8) ? 1U : 0U},
           {"CAPPED", call_of(problem).soft_cap > 0 ? 1U : 0U}};
-}
-
-MatrixShape shape_of(const Problem& problem, const Config& config) {
-  return {.input = problem.dtype,
-          .m = config.at("MATRIX_M"),
-          .n = config.at("MATRIX_N"),
-          .k = config.at("MATRIX_K")};
 }
 
 // The device's shapes for this call, largest first: an instruction of them does most.
@@ -174,14 +168,7 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
     return "takes dims up to 256, not " + std::to_string(head_dim(problem)) + " and " +
            std::to_string(value_dim(problem));
   }
-  const MatrixShape shape = shape_of(problem, config);
-  if (std::ranges::find(profile.matrix_shapes, shape) == profile.matrix_shapes.end()) {
-    return "multiplies matrices of " + to_string(shape) + ", and the device does not";
-  }
-  if (config.at("LANES") != profile.subgroup_size) {
-    return "LANES is " + std::to_string(config.at("LANES")) +
-           ", and the device's sub-groups have " + std::to_string(profile.subgroup_size);
-  }
+  if (Refusal no = kernel::rejects_matrices(problem, config, profile)) return no;
   if (!geometry_of(problem, config, registers).valid) {
     return "has a work-group that does not divide into matrices "
            "(operations/attention_core/cooperative/forward.h)";

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "kernel/tunable_list.hpp"
-#include "operations/attention_core/launch.hpp"
+#include "operations/attention_core/few_rows.hpp"
 
 namespace tessera::operations::attention {
 namespace {
@@ -18,8 +18,6 @@ std::vector<Tunable> tunables() {
 }
 
 constexpr std::uint64_t kManyPrivateBytes = std::uint64_t{256} << 10;  // stays in a second cache
-
-constexpr std::int64_t kMostRows = 64;
 
 struct DecodeGeometry {
   bool valid = false;
@@ -124,10 +122,7 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   if (!geometry.valid)
     return "has blocks that are not whole tiles (operations/attention_core/cpu/decode.h)";
   if (const Refusal no = rejects_private_bytes(geometry.private_bytes)) return no;
-  if (rows_of_sequence(problem) > kMostRows) {
-    return "is for few query rows, " + std::to_string(kMostRows) +
-           " at most; variant cpu is for more";
-  }
+  if (Refusal no = rejects_many_rows(problem, "variant cpu is")) return no;
   if (const Refusal no = rejects_splits(problem, config)) return no;
   return rejects_long_offsets(problem, profile, scratch_of(problem, tiling(problem, config)).end);
 }

@@ -10,7 +10,7 @@
 #include "kernel/gpu.hpp"
 #include "kernel/option_access.hpp"
 #include "kernel/tunable_list.hpp"
-#include "operations/attention_core/launch.hpp"
+#include "operations/attention_core/few_rows.hpp"
 
 namespace tessera::operations::attention {
 namespace {
@@ -21,10 +21,6 @@ std::vector<Tunable> tunables() {
       kSplits,
   };
 }
-
-constexpr std::int64_t kMostRows = 64;
-// Rows below which it is the untuned choice.
-constexpr std::int64_t kFewRows = 16;
 
 struct DecodeGeometry {
   bool valid = false;
@@ -62,24 +58,12 @@ std::vector<Define> axes(const Problem& problem, const DeviceProfile& profile) {
   return axes;
 }
 
-// Of a kv head and a sequence.
-std::uint32_t packed_rows(const Problem& problem) {
-  return narrow(call_of(problem).group() * rows_of_sequence(problem));
-}
-
 AttentionTiling tiling(const Problem& problem, const Config& config) {
-  return {.pack = narrow(call_of(problem).group()),
-          .splits = splits_of(config),
-          .maps = false,
-          .listed = call_of(problem).packed ? config.at("ROWS") : 0};
+  return few_rows_tiling(problem, config, config.at("ROWS"));
 }
 
 Dim3 groups(const Problem& problem, const Config& config) {
-  const AttentionProblem& call = call_of(problem);
-  const AttentionTiling cut = tiling(problem, config);
-  return {cut.listed > 0 ? listed_items(problem, cut)
-                         : ceil_div(packed_rows(problem), config.at("ROWS")),
-          narrow(call.kv_heads), narrow(call.batch)};
+  return few_rows_groups(problem, config, config.at("ROWS"));
 }
 
 bool fits(const Problem& problem, const Config& config, const DeviceProfile& profile) {
@@ -144,8 +128,8 @@ Config make_config(const Problem& problem, std::uint32_t items, const ItemShare&
   const auto lanes = static_cast<std::uint32_t>(
       std::clamp<std::uint64_t>(kernel::next_power_of_two((dim + part - 1) / part), 4, 32));
   const std::uint32_t parts = ceil_div(dim, lanes * part);
-  const auto all_rows =
-      static_cast<std::uint32_t>(kernel::next_power_of_two(std::max(packed_rows(problem), 1U)));
+  const auto all_rows = static_cast<std::uint32_t>(
+      kernel::next_power_of_two(std::max<std::int64_t>(packed_rows(problem), 1)));
   const std::uint32_t rows =
       std::min({all_rows, share.rows, std::max(kFeatures / (parts * part), 1U)});
   const std::uint32_t scores = std::min(share.lane_scores * lanes, kMostScores);
@@ -216,10 +200,7 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   const DecodeGeometry geometry = decode_geometry(config, problem);
   if (!geometry.valid)
     return "has items that do not divide into streams (operations/attention_core/decode/decode.h)";
-  if (rows_of_sequence(problem) > kMostRows) {
-    return "is for few query rows, " + std::to_string(kMostRows) +
-           " at most; variant tile is for more";
-  }
+  if (Refusal no = rejects_many_rows(problem, "variant tile is")) return no;
   if (const Refusal no = rejects_far_keys(problem)) return no;
   if (const Refusal no = rejects_splits(problem, config)) return no;
   if (const Refusal no = rejects_rounds(rounds_of(problem, config), profile)) return no;

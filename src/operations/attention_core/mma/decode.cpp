@@ -7,7 +7,7 @@
 #include "abi/storage.h"
 #include "kernel/gpu.hpp"
 #include "kernel/tunable_list.hpp"
-#include "operations/attention_core/launch.hpp"
+#include "operations/attention_core/few_rows.hpp"
 #include "operations/attention_core/mma/decode.hpp"
 #include "operations/attention_core/mma/forward.h"
 
@@ -21,8 +21,6 @@ std::vector<Tunable> tunables() {
   };
 }
 
-constexpr std::int64_t kMostRows = 64;  // of a sequence
-constexpr std::int64_t kFewRows = 16;   // below which it is the untuned choice
 // Query rows of a kv head from which on a product's eight columns pay.
 constexpr std::int64_t kLeastShared = 4;
 
@@ -52,22 +50,11 @@ FewRowsGeometry geometry_of(const Problem& problem, const Config& config) {
 }
 
 AttentionTiling tiling(const Problem& problem, const Config& config) {
-  return {.pack = narrow(call_of(problem).group()),
-          .splits = splits_of(config),
-          .maps = false,
-          .listed = call_of(problem).packed ? config.at("ROWS") : 0};
-}
-
-std::int64_t packed_rows(const Problem& problem) {  // of a kv head and a sequence
-  return call_of(problem).group() * rows_of_sequence(problem);
+  return few_rows_tiling(problem, config, config.at("ROWS"));
 }
 
 Dim3 groups(const Problem& problem, const Config& config) {
-  const AttentionProblem& call = call_of(problem);
-  const AttentionTiling cut = tiling(problem, config);
-  return {cut.listed > 0 ? listed_items(problem, cut)
-                         : ceil_div(packed_rows(problem), config.at("ROWS")),
-          narrow(call.kv_heads), narrow(call.batch)};
+  return few_rows_groups(problem, config, config.at("ROWS"));
 }
 
 // Whether a step's keys are in one page.
@@ -108,10 +95,7 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   if ((call.features & POLICY_PAIRS) != 0) {
     return "takes no masks, biases, slopes, segments, positions and dropout; variant decode does";
   }
-  if (rows_of_sequence(problem) > kMostRows) {
-    return "is for few query rows, " + std::to_string(kMostRows) +
-           " at most; variants mma and tile are for more";
-  }
+  if (Refusal no = rejects_many_rows(problem, "variants mma and tile are")) return no;
   const FewRowsGeometry geometry = geometry_of(problem, config);
   if (!geometry.valid) return "has no such parts (operations/attention_core/mma/decode.h)";
   if (!is_aligned(problem, geometry.part)) {

@@ -5,6 +5,7 @@
 
 #include "base/vendor_ids.hpp"
 #include "kernel/gpu.hpp"
+#include "kernel/matrices.hpp"
 #include "kernel/tunable_list.hpp"
 #include "operations/common/launch.hpp"
 #include "operations/matmul_core/arguments.hpp"
@@ -48,13 +49,6 @@ CooperativeGeometry geometry_of(const Config& config) {
       geometry.local_bytes = std::max(geometry.local_bytes, std::uint64_t{16} * (COOPERATIVE_AREA));
   }
   return geometry;
-}
-
-MatrixShape shape_of(const Problem& problem, const Config& config) {
-  return {.input = problem.dtype,
-          .m = config.at("MATRIX_M"),
-          .n = config.at("MATRIX_N"),
-          .k = config.at("MATRIX_K")};
 }
 
 std::vector<Pass> passes_of(const Stage& stage) {
@@ -142,12 +136,7 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
 }
 
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
-  const MatrixShape shape = shape_of(problem, config);
-  if (std::ranges::find(profile.matrix_shapes, shape) == profile.matrix_shapes.end())
-    return "multiplies matrices of " + to_string(shape) + ", and the device does not";
-  if (config.at("LANES") != profile.subgroup_size)
-    return "LANES is " + std::to_string(config.at("LANES")) +
-           ", and the device's sub-groups have " + std::to_string(profile.subgroup_size);
+  if (Refusal no = kernel::rejects_matrices(problem, config, profile)) return no;
   if (!geometry_of(config).valid)
     return "has a work-group that does not divide into matrices "
            "(operations/matmul_core/cooperative/geometry.h)";

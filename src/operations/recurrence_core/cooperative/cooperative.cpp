@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/vendor_ids.hpp"
+#include "kernel/matrices.hpp"
 #include "kernel/tunable_list.hpp"
 #include "operations/common/launch.hpp"
 #include "operations/recurrence_core/cooperative/geometry.h"
@@ -17,7 +18,7 @@
 namespace tessera::operations::recurrence {
 namespace {
 
-constexpr std::int64_t kLeastTokens = 64, kMostDim = 256;
+constexpr std::int64_t kLeastTokens = 64;
 constexpr std::uint32_t kCarryItems = 64;
 
 const RecurrenceProblem& call_of(const Problem& problem) { return problem.as<RecurrenceProblem>(); }
@@ -31,13 +32,6 @@ std::vector<Tunable> tunables() {
       {.id = 30, .name = "STEP_X", .fallback = 8, .launch_only = true},
       {.id = 31, .name = "STEP_Y", .fallback = 16, .launch_only = true},
   };
-}
-
-// The operand that has a decay for each key dim, if any.
-std::size_t key_decays(const Problem& problem) {
-  const RecurrenceProblem& call = call_of(problem);
-  if (problem.has(call.slots.gk)) return call.slots.gk;
-  return call.key_gate ? call.slots.g : kNoOperand;
 }
 
 std::vector<Define> constants(const Problem& problem, const Config& /*config*/) {
@@ -115,26 +109,12 @@ bool lies_by_eights(const Problem& problem, std::size_t slot) {
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
   const RecurrenceProblem& call = call_of(problem);
   const RecurrenceSlots& slots = call.slots;
-  const auto fits = [](std::int64_t dim) { return dim % 16 == 0 && dim <= kMostDim; };
-  if (!fits(call.key_dim) || !fits(call.value_dim))
-    return "takes key and value dims that are multiples of 16, up to 256, not " +
-           std::to_string(call.key_dim) + " and " + std::to_string(call.value_dim);
-  if (problem.has(slots.gv)) return "takes no decays of value dims";
-  if (call.key_gate && problem.has(slots.gk))
-    return "takes one decay of key dims, and the call has two, g and gk";
+  if (Refusal no = rejects_chunks_by_matrices(problem)) return no;
   for (const std::size_t slot :
        {slots.query, slots.key, slots.value, slots.output, key_decays(problem)}) {
     if (!lies_by_eights(problem, slot)) return "takes rows that lie at multiples of eight elements";
   }
-  const MatrixShape shape{.input = problem.dtype,
-                          .m = config.at("MATRIX_M"),
-                          .n = config.at("MATRIX_N"),
-                          .k = config.at("MATRIX_K")};
-  if (std::ranges::find(profile.matrix_shapes, shape) == profile.matrix_shapes.end())
-    return "multiplies matrices of " + to_string(shape) + ", and the device does not";
-  if (config.at("LANES") != profile.subgroup_size)
-    return "LANES is " + std::to_string(config.at("LANES")) +
-           ", and the device's sub-groups have " + std::to_string(profile.subgroup_size);
+  if (Refusal no = kernel::rejects_matrices(problem, config, profile)) return no;
   if (local_bytes_of(problem, config) == 0)
     return "has a work-group that does not divide into matrices "
            "(operations/recurrence_core/cooperative/geometry.h)";

@@ -18,16 +18,9 @@
 namespace tessera::operations::recurrence {
 namespace {
 
-constexpr std::int64_t kMostDim = 256, kLeastTokens = 32, kMostSpans = 64;
+constexpr std::int64_t kLeastTokens = 32, kMostSpans = 64;
 
 const RecurrenceProblem& call_of(const Problem& problem) { return problem.as<RecurrenceProblem>(); }
-
-// The operand that has a decay for each key dim, if any.
-std::size_t key_decays(const Problem& problem) {
-  const RecurrenceProblem& call = call_of(problem);
-  if (problem.has(call.slots.gk)) return call.slots.gk;
-  return call.key_gate ? call.slots.g : kNoOperand;
-}
 
 // States of spans, in floats; then there are factors.
 std::uint64_t span_states(const Problem& problem, const Config& config) {
@@ -170,13 +163,7 @@ Refusal rejects_mma_blocks(const Problem& problem, const Config& config,
 Refusal rejects_mma_call(const Problem& problem) {
   const RecurrenceProblem& call = call_of(problem);
   const RecurrenceSlots& slots = call.slots;
-  const auto fits = [](std::int64_t dim) { return dim % 16 == 0 && dim <= kMostDim; };
-  if (!fits(call.key_dim) || !fits(call.value_dim))
-    return "takes key and value dims that are multiples of 16, up to 256, not " +
-           std::to_string(call.key_dim) + " and " + std::to_string(call.value_dim);
-  if (problem.has(slots.gv)) return "takes no decays of value dims";
-  if (call.key_gate && problem.has(slots.gk))
-    return "takes one decay of key dims, and the call has two, g and gk";
+  if (Refusal no = rejects_chunks_by_matrices(problem)) return no;
   for (const std::size_t slot : {slots.query, slots.key, slots.value, slots.output,
                                  slots.grad_output, slots.grad_value, key_decays(problem)}) {
     if (Refusal no = rejects_rows(problem, slot)) return no;
