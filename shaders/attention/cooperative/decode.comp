@@ -54,7 +54,7 @@ AttentionScales key_scales, value_scales;
 #include "operations/attention_core/cooperative/decode.h"
 #include "lib/cooperative/products.glsl"
 #include "attention/cooperative/codes.glsl"
-#include "attention/cooperative/weights.glsl"
+#include "lib/cooperative/elements.glsl"
 
 layout(std430, binding = 0) readonly buffer Queries { scalar q[]; };
 #if CODES
@@ -302,7 +302,7 @@ bool weigh(int first, bool all_visible) {
     const vec4 weight = exp2(score[i] - most), scaled_weight = exp2(scaled[i] - most_scaled);
     sum += (weight.x + weight.y) + (weight.z + weight.w);
     weight_fours[subgroup * ATTN_FEW_WEIGHTS + row * ATTN_FEW_WEIGHT_STRIDE + four] =
-        uvec2(narrow_weights(scaled_weight.xy), narrow_weights(scaled_weight.zw));
+        uvec2(narrow_pair(scaled_weight.xy), narrow_pair(scaled_weight.zw));
   }
   if (lane % ATTN_FEW_ROW_LANES == 0u) factors[subgroup * MATRIX_N + row] = factor;
   return factor != 1.0;

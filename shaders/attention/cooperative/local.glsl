@@ -5,7 +5,7 @@
 #ifndef TESSERA_ATTENTION_COOPERATIVE_LOCAL_GLSL
 #define TESSERA_ATTENTION_COOPERATIVE_LOCAL_GLSL
 #include "attention/cooperative/products.glsl"
-#include "attention/cooperative/weights.glsl"
+#include "lib/cooperative/elements.glsl"
 
 shared float factors[ATTN_BLOCK_Q];  // one number per row, on its way to a matrix
 
