@@ -87,6 +87,19 @@ INLINE void add_scores(float* x, uint a, uint b, uint pitch, uint steps, uint si
 #define PAIR_ROW(i) (sixteen * 16 + lane / 4 + (i) / 4 * 8)
 #define PAIR_COLUMN(i) (quarter * 16 + lane % 4 * 2 + (i) % 2 + (i) / 2 % 2 * 8)
 
+// A block of 16 tokens by 16 terms times 16 rows of key dims: sixteens of those, `quarter` and each fourth one behind it.
+INLINE void add_key_dims(float* x, const uint* left, uint rows, uint quarter, uint lane) {
+  UNROLL for (uint n = 0; n < QUARTER_STEPS; ++n) {
+    const uint step = quarter + 4 * n;
+    if (step >= STEPS) continue;
+    uint right[4];
+    const uint at = rows + mma_place_of_a(lane, KEY_PITCH);
+    mma_load_blocks_transposed(right, (at ^ 2 * step % 8 * 16) + 2 * step / 8 * 128);
+    mma_multiply_add(x + 8 * n, x + 8 * n + 4, left, right[0], right[1]);
+    mma_multiply_add(x + 8 * n + 2, x + 8 * n + 6, left, right[2], right[3]);
+  }
+}
+
 // Of the warp's tokens, rows of tile `a` of value dims times a state's for them: sixteens of key dims `quarter` and each
 // fourth one behind it.
 INLINE void add_products(float* x, uint a, uint state, uint sixteen, uint quarter, uint lane) {
@@ -94,15 +107,7 @@ INLINE void add_products(float* x, uint a, uint state, uint sixteen, uint quarte
   UNROLL for (uint v = 0; v < BLOCK / 16; ++v) {
     uint its[4];
     mma_load_blocks(its, MMA_CHUNK(row, 2 * v));
-    UNROLL for (uint n = 0; n < QUARTER_STEPS; ++n) {
-      const uint step = quarter + 4 * n;
-      if (step >= STEPS) continue;
-      uint h[4];
-      const uint at = state + v * 16 * KEY_PITCH + mma_place_of_a(lane, KEY_PITCH);
-      mma_load_blocks_transposed(h, (at ^ 2 * step % 8 * 16) + 2 * step / 8 * 128);
-      mma_multiply_add(x + 8 * n, x + 8 * n + 4, its, h[0], h[1]);
-      mma_multiply_add(x + 8 * n + 2, x + 8 * n + 6, its, h[2], h[3]);
-    }
+    add_key_dims(x, its, state + v * 16 * KEY_PITCH, quarter, lane);
   }
 }
 
@@ -116,15 +121,7 @@ INLINE void add_weighed_rows(float* x, uint square, uint rows, bool transposed, 
     } else {
       mma_load_blocks(weight, MMA_CHUNK(square + sixteen * 16 * 128 + mma_place_of_a(lane, 128), 2 * k));
     }
-    UNROLL for (uint n = 0; n < QUARTER_STEPS; ++n) {
-      const uint step = quarter + 4 * n;
-      if (step >= STEPS) continue;
-      uint row[4];
-      const uint at = rows + k * 16 * KEY_PITCH + mma_place_of_a(lane, KEY_PITCH);
-      mma_load_blocks_transposed(row, (at ^ 2 * step % 8 * 16) + 2 * step / 8 * 128);
-      mma_multiply_add(x + 8 * n, x + 8 * n + 4, weight, row[0], row[1]);
-      mma_multiply_add(x + 8 * n + 2, x + 8 * n + 6, weight, row[2], row[3]);
-    }
+    add_key_dims(x, weight, rows + k * 16 * KEY_PITCH, quarter, lane);
   }
 }
 
