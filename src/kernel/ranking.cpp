@@ -9,7 +9,7 @@
 namespace tessera::kernel {
 namespace {
 
-// In multiply-adds. Fitted to 46 times of the tile kernels on an H200 (docs/performance.md,
+// In multiply-adds. Fitted to 46 times of the tile kernels on an H200 (docs/performance/method.md,
 // tests/operations/attention/h200_times.json).
 constexpr double kLoad = 4, kCopy = 8, kOther = 1, kStep = 40;
 // Cycles that pass unused, as a share of what one resident item for each lane takes.

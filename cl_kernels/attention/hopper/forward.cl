@@ -24,8 +24,8 @@
 // By default no warpgroup overlaps its exponentials with its own products: two drift into taking
 // turns, one beside the other. That was fastest with 128 columns; with 64, where exponentials take
 // as long as products, three that take turns explicitly were (TURNS), under a causal mask with
-// OWN_OVERLAP. With 256 columns, rescaling late gained 13 % (docs/performance.md). Issuing the first
-// scores of the next work beside the last outputs of this one gained nothing.
+// OWN_OVERLAP. With 256 columns, rescaling late gained 13 %. Issuing the first scores of the next
+// work beside the last outputs of this one gained nothing (docs/performance/attention_versions.md).
 //
 // Barriers FULL_... are completed by the bytes of copies, FREE_... by one arrival of every
 // multiplying warp. Only `stage` and `parity` are carried around the loop of tiles: with a second

@@ -35,7 +35,7 @@ struct Row {
   const char* config;
 };
 
-// Measured there (docs/performance.md), and not to change with what suits others.
+// Measured there (docs/performance/method.md), and not to change with what suits others.
 TEST(AttentionOnGpus, H200BeginsWithWhatWasMeasured) {
   const Row rows[] = {
       {"h200_vulkan", "flash_attention", DType::kF32, 64, "tile_subgroup",
