@@ -37,15 +37,14 @@ FUNCTION float widen_magnitude(u32 magnitude, u32 drop, u32 bias) {
 }
 
 // The magnitude of a float that is no NaN in such a format, rounded; as if its exponents had no
-// end.
+// end. Below the normal ones, a power of two is added whose last bit is the smallest subnormal.
 FUNCTION u32 narrow_magnitude(u32 magnitude, u32 drop, u32 bias) {
-  const u32 exponent = magnitude >> 23;
-  const bool normal = exponent > 127u - bias;
-  // Low bits that the format has no room for: all of them, from the smallest subnormal's half on.
-  const u32 lost = normal ? drop : min(drop + 128u - bias - exponent, 25u);
-  const u32 exact =
-      normal ? magnitude - ((127u - bias) << 23) : (magnitude & 0x7fffffu) | 0x800000u;
-  return (exact + (1u << (lost - 1u)) - 1u + ((exact >> lost) & 1u)) >> lost;
+  const u32 exact = magnitude - ((127u - bias) << 23);
+  const u32 normal = (exact + (1u << (drop - 1u)) - 1u + ((exact >> drop) & 1u)) >> drop;
+  const u32 power = (128u - bias + drop) << 23;
+  const u32 small =
+      BITS_OF_FLOAT(FLOAT_OF_BITS(magnitude) + FLOAT_OF_BITS(power)) - power;
+  return (magnitude >> 23) > 127u - bias ? normal : small;
 }
 
 FUNCTION float from_e4m3fn(u32 bits) {

@@ -2,25 +2,43 @@
 // What     Rows of floats to codes, at the slots that a list in scratch says: code = float / scale. Scales are given, or
 //          each row makes its own, or the rows' largest magnitudes are all that is wanted.
 // Who      LANES items own a row at a time, an item every LANES-th chunk of it.
-// Memory   Floats once from memory, and once from a cache where the row makes its scale; codes by words where ALIGNED.
+// Memory   Floats once from memory, 16 bytes at a time where ALIGNED, and once from a cache where the row makes its
+//          scale; codes by 8 bytes there.
 // Numerics Float; scale = largest magnitude / largest code, 1 below the smallest normal number; a NaN is no largest. One
-//          division and one rounding to nearest even.
+//          quotient and one rounding to nearest even.
 // Assumes  No two rows have one target. Fewer than 2^31 rows; offsets and strides below 2^32.
 #include "kv_cache/rows/codes.clh"
+#include "lib/chunks.clh"
+#include "lib/codes.clh"
 #include "lib/lines.clh"
 
 #define LIST(i) list[i]
 #define SCALE(i) scales[i]
 #define STORE_SCALE(value, i) scales[i] = (value)
 #define STORE_PEAK(value, i) peaks[i] = (value)
-#define CODE(x) cache_code(type, (x) / scale, largest)
 
 #if ALIGNED
-#define LOAD_CHUNK(at, left) const float4 low = load_scalar4(floats, at), high = load_scalar4(floats, (at) + 4)
-#define PEAK_OF_CHUNK(peak)                                                                      \
+#if DTYPE == DTYPE_F32
+#define CACHE_LOAD(at, left) const float4 low = load_column(floats, at, 4), high = load_column(floats, (at) + 4, 4)
+#else
+#define CACHE_LOAD(at, left)                        \
+  const uint4 chunk = load_chunk(floats, at, 8);    \
+  const float4 low = chunk_vector(chunk, 0), high = chunk_vector(chunk, 1)
+#endif
+#define CACHE_PEAK(peak)                                                                      \
   const float4 most = fmax(fabs(low), fabs(high));                                               \
   peak = fmax(peak, fmax(fmax(most.s0, most.s1), fmax(most.s2, most.s3)))
-#define STORE_CHUNK(at, left) store_codes(codes, at, type, low / scale, high / scale, largest)
+#define CACHE_STORE(at, left) \
+  store_codes(codes, at, cache_quotient(low, scale, inverse), cache_quotient(high, scale, inverse), largest)
+
+// `inverse` is 0 where a division has to do.
+INLINE float4 cache_quotient(float4 x, float scale, float inverse) {
+  if (inverse == 0.0f) return x / scale;
+  const float4 quotient = x * inverse;
+  const float4 whole = fma(fma(-quotient, (float4)(scale), x), (float4)(inverse), quotient);
+  return select(quotient, whole, fabs(quotient) < INFINITY);
+}
+
 // As to_integer(), four at a time.
 INLINE uint4 integer_codes(float4 x, float most, uint mask) {
   const int4 number = (as_uint4(x) & 0x7fffffffu) <= 0x7f800000u;
@@ -28,32 +46,30 @@ INLINE uint4 integer_codes(float4 x, float most, uint mask) {
   const float magic = 12582912.0f;
   return (as_uint4(bounded + magic) - as_uint(magic)) & mask;
 }
-INLINE void store_codes(global uchar* codes, size_t at, u32 type, float4 low, float4 high, float largest) {
-  uint4 even, odd;
-  if (type == DTYPE_I8 || type == DTYPE_I4) {
-    const uint mask = type == DTYPE_I4 ? 0xfu : 0xffu;
-    even = integer_codes(low, largest, mask);
-    odd = integer_codes(high, largest, mask);
+INLINE uint byte_codes(float4 x, float largest) {
+#if SM80
+  if (CODES == DTYPE_I8) return pack_symmetric_bytes(x);
+#endif
+  return CODES == DTYPE_I8 ? word_of_codes(integer_codes(x, largest, 0xffu)) : code_word(x, CODES);
+}
+INLINE uint half_byte_codes(float4 x, float largest) {
+  const uint4 codes = integer_codes(x, largest, 0xfu);
+  return codes.s0 | codes.s1 << 4 | codes.s2 << 8 | codes.s3 << 12;
+}
+INLINE void store_codes(global uchar* codes, size_t at, float4 low, float4 high, float largest) {
+  if (CODES == DTYPE_I4) {
+    *(global uint*)(codes + at / 2) = half_byte_codes(low, largest) | half_byte_codes(high, largest) << 16;
   } else {
-    even = (uint4)(cache_code(type, low.s0, largest), cache_code(type, low.s1, largest),
-                   cache_code(type, low.s2, largest), cache_code(type, low.s3, largest));
-    odd = (uint4)(cache_code(type, high.s0, largest), cache_code(type, high.s1, largest),
-                  cache_code(type, high.s2, largest), cache_code(type, high.s3, largest));
-  }
-  if (type == DTYPE_I4) {
-    *(global uint*)(codes + at / 2) = even.s0 | even.s1 << 4 | even.s2 << 8 | even.s3 << 12 | odd.s0 << 16 |
-                                      odd.s1 << 20 | odd.s2 << 24 | odd.s3 << 28;
-  } else {
-    *(global uint*)(codes + at) = even.s0 | even.s1 << 8 | even.s2 << 16 | even.s3 << 24;
-    *(global uint*)(codes + at + 4) = odd.s0 | odd.s1 << 8 | odd.s2 << 16 | odd.s3 << 24;
+    *(global uint2*)(codes + at) = (uint2)(byte_codes(low, largest), byte_codes(high, largest));
   }
 }
 #else
-#define LOAD_CHUNK(at, left) \
+#define CODE(x) cache_code(CODES, (x) / scale, largest)
+#define CACHE_LOAD(at, left) \
   const float x0 = load_scalar(floats, at), x1 = (left) > 1 ? load_scalar(floats, (at) + 1) : 0.0f
-#define PEAK_OF_CHUNK(peak) peak = fmax(peak, fmax(fabs(x0), fabs(x1)))
-#define STORE_CHUNK(at, left)                              \
-  if (type == DTYPE_I4) {                                  \
+#define CACHE_PEAK(peak) peak = fmax(peak, fmax(fabs(x0), fabs(x1)))
+#define CACHE_STORE(at, left)                              \
+  if (CODES == DTYPE_I4) {                                 \
     store_half_bytes(CODE(x0), CODE(x1), codes, at);       \
   } else {                                                 \
     store_byte(CODE(x0), codes, at);                       \

@@ -8,10 +8,7 @@
 //          to nearest even. A NaN is no largest.
 // Assumes  Rows below 2^31, operands below 2^32 elements, ALIGNED is true where it is 1.
 #include "norms/core/operands.clh"
-#include "lib/bytes.clh"
-#if SM80
-#include "lib/mma/bytes.clh"
-#endif
+#include "lib/codes.clh"
 #include "operations/norms/quantised/args.h"
 #define NORM_SUMS 1u
 
@@ -30,19 +27,6 @@ typedef struct {
 #else
 #define NORM_WARP_LARGEST(x) (x)
 #endif
-
-// Four codes in a word.
-INLINE uint code_word(float4 x, u32 type) {
-#if SM80
-  if (type == DTYPE_I8) return pack_bytes(x);
-#endif
-#if SM90
-  if (type == DTYPE_E4M3FN) return pack_e4m3fn(x);
-  if (type == DTYPE_E5M2) return pack_e5m2(x);
-#endif
-  return to_storage(type, x.s0) | to_storage(type, x.s1) << 8 | to_storage(type, x.s2) << 16 |
-         to_storage(type, x.s3) << 24;
-}
 
 INLINE void store_codes(float4 x, u32 type, global uchar* y, size_t at, uint left) {
   const uint word = code_word(x, type);

@@ -3,47 +3,48 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "kv_cache/rows/codes.glsl"
+#include "lib/chunks.glsl"
+#include "lib/codes.glsl"
 
 layout(std430, binding = 0) readonly buffer Codes { uint code_words[]; };
+layout(std430, binding = 0) readonly buffer CodePairs { uvec2 code_pairs[]; };
 layout(std430, binding = 1) readonly buffer Scales { float scales[]; };
 layout(std430, binding = 2) writeonly buffer Floats { scalar float_elements[]; };
 layout(std430, binding = 2) writeonly buffer Fours { scalar4 float_fours[]; };
+layout(std430, binding = 2) writeonly buffer Chunks { uvec4 float_chunks[]; };
 PUSH_ARGS(CacheCodesArgs);
+STORE_COLUMN(store_floats, float_elements, float_fours)
+STORE_CHUNK(store_float_chunk, store_floats, float_chunks)
 
-vec4 widen_word(uint word, uint type) {
-  return vec4(from_storage(type, word & 0xffu), from_storage(type, (word >> 8) & 0xffu),
-              from_storage(type, (word >> 16) & 0xffu), from_storage(type, word >> 24));
-}
-vec4 widen_half_word(uint word) {
-  return vec4(from_i4(word & 0xfu), from_i4((word >> 4) & 0xfu), from_i4((word >> 8) & 0xfu),
-              from_i4((word >> 12) & 0xfu));
-}
-float widen_code(uint at, uint type) {
-  if (type == DTYPE_I4) return from_storage(type, LOAD_HALF_BYTE(code_words, at));
-  return from_storage(type, LOAD_BYTE(code_words, at));
+float widen_code(uint at) {
+  if (CODES == DTYPE_I4) return from_storage(CODES, LOAD_HALF_BYTE(code_words, at));
+  return from_storage(CODES, LOAD_BYTE(code_words, at));
 }
 
-void widen_chunk(uint from, uint to, uint left, uint type, float scale) {
+void widen_chunk(uint from, uint to, uint left, float scale) {
   if (ALIGNED != 0u) {
     vec4 low, high;
-    if (type == DTYPE_I4) {
+    if (CODES == DTYPE_I4) {
       const uint word = code_words[from / 8u];
-      low = widen_half_word(word);
-      high = widen_half_word(word >> 16);
+      low = floats_of_half_bytes(word) * scale;
+      high = floats_of_half_bytes(word >> 16) * scale;
     } else {
-      low = widen_word(code_words[from / 4u], type);
-      high = widen_word(code_words[from / 4u + 1u], type);
+      const uvec2 words = code_pairs[from / 8u];
+      low = floats_of_bytes(words.x, CODES) * scale;
+      high = floats_of_bytes(words.y, CODES) * scale;
     }
-    float_fours[to / 4u] = store_scalar4(low * scale);
-    float_fours[to / 4u + 1u] = store_scalar4(high * scale);
+    store_float_chunk(low, high, to, 8u);
+#if DTYPE == DTYPE_F32
+    store_floats(high, to + 4u, 4u);
+#endif
     return;
   }
-  float_elements[to] = store_scalar(widen_code(from, type) * scale);
-  if (left > 1u) float_elements[to + 1u] = store_scalar(widen_code(from + 1u, type) * scale);
+  float_elements[to] = store_scalar(widen_code(from) * scale);
+  if (left > 1u) float_elements[to + 1u] = store_scalar(widen_code(from + 1u) * scale);
 }
 
 #define SCALE(i) scales[i]
-#define WIDEN_CHUNK(from, to, left) widen_chunk(from, to, left, type, scale)
+#define WIDEN_CHUNK(from, to, left) widen_chunk(from, to, left, scale)
 
 void main() {
 #include "operations/kv_cache/rows/dequantise.h"

@@ -3,14 +3,20 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "kv_cache/rows/codes.glsl"
+#include "lib/chunks.glsl"
+#include "lib/codes.glsl"
 
 layout(std430, binding = 0) readonly buffer Floats { scalar float_elements[]; };
 layout(std430, binding = 0) readonly buffer Fours { scalar4 float_fours[]; };
+layout(std430, binding = 0) readonly buffer Chunks { uvec4 float_chunks[]; };
 layout(std430, binding = 1) buffer Codes { uint code_words[]; };
+layout(std430, binding = 1) writeonly buffer CodePairs { uvec2 code_pairs[]; };
 layout(std430, binding = 2) buffer Scales { float scales[]; };
 layout(std430, binding = 3) readonly buffer Scratch { int list[]; };
 layout(std430, binding = 4) writeonly buffer Peaks { float peaks[]; };
 PUSH_ARGS(CacheCodesArgs);
+LOAD_COLUMN(load_floats, float_elements, float_fours)
+LOAD_CHUNK(load_float_chunk, load_floats, float_chunks)
 
 #define LIST(i) list[i]
 #define SCALE(i) scales[i]
@@ -18,18 +24,21 @@ PUSH_ARGS(CacheCodesArgs);
 #define STORE_PEAK(value, i) peaks[i] = (value)
 
 // Two elements are in low.xy.
-#define LOAD_CHUNK(at, left) \
+#define CACHE_LOAD(at, left) \
   vec4 low, high;            \
-  load_chunk(at, left, low, high)
-void load_chunk(uint at, uint left, out vec4 low, out vec4 high) {
-  low = vec4(0.0);
+  load_eight(at, left, low, high)
+void load_eight(uint at, uint left, out vec4 low, out vec4 high) {
   high = vec4(0.0);
   if (ALIGNED != 0u) {
-    low = load_scalar4(float_fours[at / 4u]);
-    high = load_scalar4(float_fours[at / 4u + 1u]);
+    const uvec4 chunk = load_float_chunk(at, 8u);
+    low = chunk_vector(chunk, 0u);
+#if DTYPE == DTYPE_F32
+    high = load_floats(at + 4u, 4u);
+#else
+    high = chunk_vector(chunk, 1u);
+#endif
   } else {
-    low.x = load_scalar(float_elements[at]);
-    if (left > 1u) low.y = load_scalar(float_elements[at + 1u]);
+    low = load_floats(at, min(left, 2u));
   }
 }
 
@@ -39,25 +48,32 @@ float peak_of(vec4 x) {
   const vec4 m = abs(x);
   return larger(larger(larger(larger(0.0, m.x), m.y), m.z), m.w);
 }
-#define PEAK_OF_CHUNK(peak) peak = larger(peak, larger(peak_of(low), peak_of(high)))
+#define CACHE_PEAK(peak) peak = larger(peak, larger(peak_of(low), peak_of(high)))
 
-#define STORE_CHUNK(at, left) store_chunk(at, left, type, low / scale, high / scale, largest)
-uint codes_of(vec4 x, uint type, float most, uint bits) {
-  return cache_code(type, x.x, most) | cache_code(type, x.y, most) << bits |
-         cache_code(type, x.z, most) << (2u * bits) | cache_code(type, x.w, most) << (3u * bits);
+// `inverse` is 0 where a division has to do.
+vec4 cache_quotient(vec4 x, float scale, float inverse) {
+  if (inverse == 0.0) return x / scale;
+  const vec4 quotient = x * inverse;
+  precise vec4 whole = fma(fma(-quotient, vec4(scale), x), vec4(inverse), quotient);
+  return mix(quotient, whole, lessThan(abs(quotient), vec4(3.0e38)));
 }
-void store_chunk(uint at, uint left, uint type, vec4 low, vec4 high, float most) {
+uint codes_of(vec4 x, float most, uint bits) {
+  return cache_code(CODES, x.x, most) | cache_code(CODES, x.y, most) << bits |
+         cache_code(CODES, x.z, most) << (2u * bits) | cache_code(CODES, x.w, most) << (3u * bits);
+}
+#define CACHE_STORE(at, left) \
+  store_eight(at, left, cache_quotient(low, scale, inverse), cache_quotient(high, scale, inverse), largest)
+void store_eight(uint at, uint left, vec4 low, vec4 high, float most) {
   if (ALIGNED != 0u) {
-    if (type == DTYPE_I4) {
-      code_words[at / 8u] = codes_of(low, type, most, 4u) | codes_of(high, type, most, 4u) << 16;
+    if (CODES == DTYPE_I4) {
+      code_words[at / 8u] = codes_of(low, most, 4u) | codes_of(high, most, 4u) << 16;
     } else {
-      code_words[at / 4u] = codes_of(low, type, most, 8u);
-      code_words[at / 4u + 1u] = codes_of(high, type, most, 8u);
+      code_pairs[at / 8u] = uvec2(codes_of(low, most, 8u), codes_of(high, most, 8u));
     }
     return;
   }
-  const uint even = cache_code(type, low.x, most), odd = cache_code(type, low.y, most);
-  if (type == DTYPE_I4) {
+  const uint even = cache_code(CODES, low.x, most), odd = cache_code(CODES, low.y, most);
+  if (CODES == DTYPE_I4) {
     STORE_BYTE(even | odd << 4, code_words, at / 2u)
   } else {
     STORE_BYTE(even, code_words, at)

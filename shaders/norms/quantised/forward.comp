@@ -3,7 +3,7 @@
 // Assumes  Rows and operands below 2^31 elements, ALIGNED is true where it is 1.
 #version 450
 #extension GL_GOOGLE_include_directive : require
-#include "lib/bytes.glsl"
+#include "lib/codes.glsl"
 #include "operations/norms/quantised/args.h"
 #include "operations/norms/quantised/tunables.def"
 
@@ -48,11 +48,6 @@ LOAD_CHUNK(LOAD_WEIGHT_CHUNK, LOAD_WEIGHT, weight_chunks)
 LOAD_CHUNK(LOAD_BIAS_CHUNK, LOAD_BIAS, bias_chunks)
 STORE_CHUNK(STORE_SUM_CHUNK, STORE_SUM, sum_chunks)
 
-// Four codes in a word.
-uint code_word(vec4 x, uint type) {
-  return to_storage(type, x.x) | to_storage(type, x.y) << 8 | to_storage(type, x.z) << 16 |
-         to_storage(type, x.w) << 24;
-}
 void STORE_CODES(vec4 x, uint type, uint at, uint left) {
   const uint word = code_word(x, type);
   if (ALIGNED != 0u) {

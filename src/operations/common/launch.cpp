@@ -67,6 +67,21 @@ Refusal rejects_storage16(const Problem& problem, const DeviceProfile& profile) 
   return "needs storage16 for operands of 16 bits, which this device lacks";
 }
 
+void set_conversions(Config& config, const DeviceProfile& profile) {
+  config.set("SM80", has(profile.features, Feature::kMmaSync) ? 1U : 0U);
+  config.set("SM90", has(profile.features, Feature::kWgmma) ? 1U : 0U);
+}
+
+Refusal rejects_conversions(const Config& config, const DeviceProfile& profile) {
+  const bool bytes = config.get("SM80", 0) != 0, floats = config.get("SM90", 0) != 0;
+  if (bytes && !has(profile.features, Feature::kMmaSync))
+    return "converts elements by instructions of sm_80, which this device lacks";
+  if (floats && !has(profile.features, Feature::kWgmma))
+    return "converts 8-bit floats by instructions of sm_90, which this device lacks";
+  if (floats && !bytes) return "takes the instructions of sm_90 with those of sm_80, and SM80 is 0";
+  return std::nullopt;
+}
+
 bool loses_rounds(const DeviceProfile& profile) {
   return profile.backend == Backend::kVulkan && is_cpu(profile);
 }

@@ -24,6 +24,11 @@ std::vector<Define> dtype_axes(const Problem& problem, const DeviceProfile& prof
 std::vector<Define> storage_axes(const Problem& problem, const DeviceProfile& profile);
 Refusal rejects_storage16(const Problem& problem, const DeviceProfile& profile);
 
+// The tunables SM80 and SM90 of kernels that convert elements by NVIDIA's instructions: 1 where a
+// device has them, and why it can't take those of a configuration.
+void set_conversions(Config& config, const DeviceProfile& profile);
+Refusal rejects_conversions(const Config& config, const DeviceProfile& profile);
+
 // Work-groups that share a sum; 1 where a variant has no such tunable.
 inline std::uint32_t splits_of(const Config& config) {
   return std::max(config.get("SPLITS", 1), 1U);

@@ -50,7 +50,6 @@ struct CacheCodesArgs {
   u32 heads;
   u32 dim;
   u32 to_list;
-  u32 type;     // of the codes: DTYPE_I8, DTYPE_I4, DTYPE_E4M3FN or DTYPE_E5M2
   f32 largest;  // code
   STRUCT(CacheRows) floats;
   STRUCT(CacheRows) codes;

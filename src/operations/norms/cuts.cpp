@@ -168,8 +168,7 @@ Refusal rejects_lines(const Config& config, const DeviceProfile& profile) {
   if (vectors == 0 || vectors > kMostVectors)
     return "keeps 1 to " + std::to_string(kMostVectors) + " vectors an item, and VECTORS is " +
            std::to_string(vectors);
-  if (config.at("SM80") != 0 && !has(profile.features, Feature::kMmaSync))
-    return "converts elements by instructions of sm_80, which this device lacks";
+  if (Refusal no = rejects_conversions(config, profile)) return no;
   if (!std::has_single_bit(config.get("WG_X", 1)))
     return "takes lines of a power of two of items, and WG_X is " +
            std::to_string(config.get("WG_X", 1));

@@ -27,12 +27,12 @@ struct Coding {
 using Coded = std::optional<Coding> (*)(const Problem&);
 
 bool is_aligned(const Coding& coding) {
-  const std::int64_t word = 32 / static_cast<std::int64_t>(bits_of(coding.codes));
+  const std::int64_t vector = 128 / static_cast<std::int64_t>(bits_of(coding.dtype));
   const auto fits = [](const RowStrides& rows, std::int64_t step) {
     return rows.offset % step == 0 && rows.outer % step == 0 && rows.inner % step == 0 &&
            rows.axis0 % step == 0;
   };
-  return coding.pool.dim % 8 == 0 && fits(coding.floats, 4) && fits(coding.to, word);
+  return coding.pool.dim % 8 == 0 && fits(coding.floats, vector) && fits(coding.to, 8);
 }
 
 Pass coding_pass(std::string name, const std::string& file, std::vector<std::size_t> bindings,
@@ -46,7 +46,9 @@ Pass coding_pass(std::string name, const std::string& file, std::vector<std::siz
   pass.constants = [coded](const Problem& problem, const Config&) -> std::vector<Define> {
     const auto coding = coded(problem);
     return {{"ALIGNED", coding && is_aligned(*coding) ? 1U : 0U},
-            {"MODE", coding ? coding->mode : 0U}};
+            {"MODE", coding ? coding->mode : 0U},
+            {"CODES", coding ? dtype_axis(coding->codes) : 0U},
+            {"LISTED", coding && coding->to_list != CACHE_NO_LIST ? 1U : 0U}};
   };
   pass.groups = [coded](const Problem& problem, const Config& config) {
     const auto coding = coded(problem);
@@ -60,7 +62,6 @@ Pass coding_pass(std::string name, const std::string& file, std::vector<std::siz
         .heads = static_cast<abi::u32>(std::max<std::int64_t>(coding->pool.heads, 1)),
         .dim = static_cast<abi::u32>(coding->pool.dim),
         .to_list = coding->to_list,
-        .type = dtype_axis(coding->codes),
         .largest = static_cast<float>(largest_code(coding->codes)),
         .floats = narrowed(coding->floats),
         .codes = narrowed(coding->to),
@@ -168,6 +169,9 @@ Pass scales_pass() {
   return pass;
 }
 
+// Two chunks an item, or four, and the rows' addresses for each of them.
+constexpr LaneCut kCuts[] = {{256, 2, 32}, {256, 4, 32}, {128, 2, 64}, {256, 1, 32}};
+
 Way coding_way(std::string name, std::string idea, Coded main) {
   Variant variant;
   variant.name = std::move(name);
@@ -177,7 +181,10 @@ Way coding_way(std::string name, std::string idea, Coded main) {
       {.id = 31, .name = "GROUPS", .fallback = 1, .launch_only = true}};
   const auto space = [main](const Problem& problem, const DeviceProfile& profile) {
     const Coding coding = *main(problem);
-    return row_space(coding.rows(), coding.pool.dim / (is_aligned(coding) ? 8 : 2), profile);
+    const std::int64_t chunks = coding.pool.dim / (is_aligned(coding) ? 8 : 2);
+    std::vector<Config> configs = lane_space(coding.rows(), chunks, 32, kCuts, profile);
+    for (Config& config : configs) set_conversions(config, profile);
+    return configs;
   };
   variant.space = space;
   variant.local_bytes = [](const Problem&, const Config& config) {
@@ -186,6 +193,7 @@ Way coding_way(std::string name, std::string idea, Coded main) {
   variant.rejects = [main](const Problem& problem, const Config& config,
                            const DeviceProfile& profile) -> Refusal {
     if (Refusal no = rejects_storage16(problem, profile)) return no;
+    if (Refusal no = rejects_conversions(config, profile)) return no;
     return rejects_rows(problem, main(problem)->rows(), config, profile);
   };
   return {.variant = std::move(variant),

@@ -55,10 +55,6 @@ Variant quantised_variant(const std::vector<StorageTypes>& types) {
   variant.rejects = [](const Problem& problem, const Config& config,
                        const DeviceProfile& profile) -> Refusal {
     if (Refusal no = rejects_lines(config, profile)) return no;
-    if (config.at("SM90") != 0 && !has(profile.features, Feature::kWgmma))
-      return "rounds to 8-bit floats by instructions of sm_90, which this device lacks";
-    if (config.at("SM90") != 0 && config.at("SM80") == 0)
-      return "takes the instructions of sm_90 with those of sm_80, and SM80 is 0";
     return rejects_norm(problem, profile);
   };
   return variant;
