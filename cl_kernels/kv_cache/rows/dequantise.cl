@@ -7,6 +7,7 @@
 #include "kv_cache/rows/codes.clh"
 #include "lib/chunks.clh"
 #include "lib/codes.clh"
+#include "operations/kv_cache/rows/lines.h"
 
 #define SCALE(i) scales[i]
 #if ALIGNED

@@ -11,6 +11,7 @@
 #include "lib/chunks.clh"
 #include "lib/codes.clh"
 #include "lib/lines.clh"
+#include "operations/kv_cache/rows/lines.h"
 
 #define LIST(i) list[i]
 #define SCALE(i) scales[i]

@@ -5,6 +5,7 @@
 #include "kv_cache/rows/codes.glsl"
 #include "lib/chunks.glsl"
 #include "lib/codes.glsl"
+#include "operations/kv_cache/rows/lines.h"
 
 layout(std430, binding = 0) readonly buffer Codes { uint code_words[]; };
 layout(std430, binding = 0) readonly buffer CodePairs { uvec2 code_pairs[]; };

@@ -7,4 +7,5 @@ tessera_add_kernels(
          "kv_cache/tables/pairs.cl|WG_X=64|DTYPE=0" "kv_cache/tables/few.cl|WG_X=128|DTYPE=0"
          "kv_cache/rows/copy.cl|rows/copy.def|WG_X=64|DTYPE=0"
          "kv_cache/rows/quantise.cl|rows/codes.def|WG_X=64" "kv_cache/rows/dequantise.cl|rows/codes.def|WG_X=64"
+         "kv_cache/cpu/quantise.cl|cpu/codes.def" "kv_cache/cpu/dequantise.cl|cpu/codes.def"
          "kv_cache/rows/scales.cl|rows/codes.def|WG_X=64|DTYPE=0")

@@ -134,6 +134,10 @@ std::vector<Config> row_space(std::int64_t rows, std::int64_t chunks,
 Refusal rejects_rows(const Problem& problem, std::int64_t rows, const Config& config,
                      const DeviceProfile& profile) {
   if (Refusal no = rejects_lanes(config)) return no;
+  return rejects_row_count(problem, rows, profile);
+}
+
+Refusal rejects_row_count(const Problem& problem, std::int64_t rows, const DeviceProfile& profile) {
   if (rows >= std::int64_t{1} << 31)
     return "counts rows to 2^31, and these are " + std::to_string(rows);
   return rejects_long_operands(problem, profile);

@@ -45,5 +45,6 @@ abi::CachePairsArgs pairs_arguments(const Problem& problem, abi::u32 round);
 std::vector<Config> row_space(std::int64_t rows, std::int64_t chunks, const DeviceProfile& profile);
 Refusal rejects_rows(const Problem& problem, std::int64_t rows, const Config& config,
                      const DeviceProfile& profile);
+Refusal rejects_row_count(const Problem& problem, std::int64_t rows, const DeviceProfile& profile);
 
 }  // namespace tessera::operations::kv_cache

@@ -103,7 +103,7 @@ Operation append_to_cache() {
   operation.validate = validate_append;
   operation.reference = reference_append;
   operation.writes = written_by_append;
-  add_ways(operation, {append_way(), append_codes_way()});
+  add_ways(operation, {append_way(), append_codes_cpu_way(), append_codes_way()});
   operation.workload = append_workload();
   return operation;
 }
@@ -194,7 +194,7 @@ Operation quantise_cache() {
   operation.types = quantise_types();
   operation.validate = validate_quantise;
   operation.reference = reference_quantise;
-  add_ways(operation, {quantise_way()});
+  add_ways(operation, {quantise_cpu_way(), quantise_way()});
   operation.workload = quantise_workload();
   return operation;
 }
@@ -217,7 +217,7 @@ Operation dequantise_cache() {
   operation.types = dequantise_types();
   operation.validate = validate_dequantise;
   operation.reference = reference_dequantise;
-  add_ways(operation, {dequantise_way()});
+  add_ways(operation, {dequantise_cpu_way(), dequantise_way()});
   operation.workload = dequantise_workload();
   return operation;
 }

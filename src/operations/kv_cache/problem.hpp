@@ -105,9 +105,12 @@ std::vector<std::size_t> written_by_copy(const Problem& problem, std::span<HostT
 
 Way append_way();
 Way append_codes_way();
+Way append_codes_cpu_way();
 Way append_backward_way();
 Way copy_pages_way();
 Way quantise_way();
+Way quantise_cpu_way();
 Way dequantise_way();
+Way dequantise_cpu_way();
 
 }  // namespace tessera::operations::kv_cache
