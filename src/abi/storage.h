@@ -89,6 +89,18 @@ FUNCTION u32 to_u8(float x) { return TO_U32(to_integer(x, 0.0f, 255.0f)); }
 FUNCTION u32 to_i4(float x) { return TO_U32(to_integer(x, -8.0f, 7.0f)) & 0xfu; }
 FUNCTION u32 to_u4(float x) { return TO_U32(to_integer(x, 0.0f, 15.0f)); }
 
+// The inverse of a scale by which quotients come: what a product with it lacks is added to that,
+// which rounds as a division does while nothing is subnormal. Else 0, and divisions have to do.
+FUNCTION float inverse_of_scale(float scale) {
+  return scale > 8.2718061e-25f && scale < 1.2089258e24f ? 1.0f / scale : 0.0f;  // 2^-80, 2^80
+}
+FUNCTION float quotient_by_scale(float x, float scale, float inverse) {
+  if (inverse == 0.0f) return x / scale;
+  const float quotient = x * inverse;
+  const float whole = fma(fma(-quotient, scale, x), inverse, quotient);
+  return (BITS_OF_FLOAT(quotient) & 0x7fffffffu) < 0x7f800000u ? whole : quotient;
+}
+
 // By a storage type, which is known when the kernel is built.
 FUNCTION float from_storage(u32 dtype, u32 bits) {
   if (dtype == DTYPE_E4M3FN) return from_e4m3fn(bits);

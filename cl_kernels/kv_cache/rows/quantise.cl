@@ -30,14 +30,11 @@
   const float4 most = fmax(fabs(low), fabs(high));                                               \
   peak = fmax(peak, fmax(fmax(most.s0, most.s1), fmax(most.s2, most.s3)))
 #define CACHE_STORE(at, left) \
-  store_codes(codes, at, cache_quotient(low, scale, inverse), cache_quotient(high, scale, inverse), largest)
+  store_codes(codes, at, quotients(low, scale, inverse), quotients(high, scale, inverse), largest)
 
-// `inverse` is 0 where a division has to do.
-INLINE float4 cache_quotient(float4 x, float scale, float inverse) {
-  if (inverse == 0.0f) return x / scale;
-  const float4 quotient = x * inverse;
-  const float4 whole = fma(fma(-quotient, (float4)(scale), x), (float4)(inverse), quotient);
-  return select(quotient, whole, fabs(quotient) < INFINITY);
+INLINE float4 quotients(float4 x, float scale, float inverse) {
+  return (float4)(quotient_by_scale(x.s0, scale, inverse), quotient_by_scale(x.s1, scale, inverse),
+                  quotient_by_scale(x.s2, scale, inverse), quotient_by_scale(x.s3, scale, inverse));
 }
 
 // As to_integer(), four at a time.

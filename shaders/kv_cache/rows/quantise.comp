@@ -51,19 +51,16 @@ float peak_of(vec4 x) {
 }
 #define CACHE_PEAK(peak) peak = larger(peak, larger(peak_of(low), peak_of(high)))
 
-// `inverse` is 0 where a division has to do.
-vec4 cache_quotient(vec4 x, float scale, float inverse) {
-  if (inverse == 0.0) return x / scale;
-  const vec4 quotient = x * inverse;
-  precise vec4 whole = fma(fma(-quotient, vec4(scale), x), vec4(inverse), quotient);
-  return mix(quotient, whole, lessThan(abs(quotient), vec4(3.0e38)));
+vec4 quotients(vec4 x, float scale, float inverse) {
+  return vec4(quotient_by_scale(x.x, scale, inverse), quotient_by_scale(x.y, scale, inverse),
+              quotient_by_scale(x.z, scale, inverse), quotient_by_scale(x.w, scale, inverse));
 }
 uint codes_of(vec4 x, float most, uint bits) {
   return cache_code(CODES, x.x, most) | cache_code(CODES, x.y, most) << bits |
          cache_code(CODES, x.z, most) << (2u * bits) | cache_code(CODES, x.w, most) << (3u * bits);
 }
 #define CACHE_STORE(at, left) \
-  store_eight(at, left, cache_quotient(low, scale, inverse), cache_quotient(high, scale, inverse), largest)
+  store_eight(at, left, quotients(low, scale, inverse), quotients(high, scale, inverse), largest)
 void store_eight(uint at, uint left, vec4 low, vec4 high, float most) {
   if (ALIGNED != 0u) {
     if (CODES == DTYPE_I4) {

@@ -9,6 +9,7 @@
 #define CODES_ZEROS 2u       // a zero point for each scale
 #define CODES_DYNAMIC 4u     // scales are what floats are multiplied by
 #define CODES_HALF_BYTES 8u  // of GGUF's blocks: those of q4_0
+#define CODES_FLAT 16u       // blocks are parts of one row
 
 TESSERA_ABI_BEGIN
 

@@ -34,11 +34,11 @@ for (u32 i = lane; i < steps; i += TO_U32(LANES)) {
   const FLOAT4 low = CODES_WIDEN(WORD(0)), high = CODES_WIDEN(WORD(1));
   const u32 to = CODES_AT(floats, row, column);
   if (aligned && left == 8u) {
-    STORE_FLOATS_VECTOR(low, to, ARGS(floats_type));
-    STORE_FLOATS_VECTOR(high, to + 4u, ARGS(floats_type));
+    STORE_FLOATS_VECTOR(low, to, floats_type);
+    STORE_FLOATS_VECTOR(high, to + 4u, floats_type);
   } else {
-    STORE_FLOATS_STEPS(low, to, 1u, min(left, 4u), ARGS(floats_type));
-    if (left > 4u) STORE_FLOATS_STEPS(high, to + 4u, 1u, left - 4u, ARGS(floats_type));
+    STORE_FLOATS_STEPS(low, to, 1u, min(left, 4u), floats_type);
+    if (left > 4u) STORE_FLOATS_STEPS(high, to + 4u, 1u, left - 4u, floats_type);
   }
 }
 }

@@ -8,11 +8,11 @@
   const u32 from = CODES_AT(floats, row, column);                                         \
   FLOAT4 low = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f), high = low;                           \
   if (aligned && left == 8u) {                                                            \
-    low = LOAD_FLOATS_VECTOR(from, ARGS(floats_type));                                    \
-    high = LOAD_FLOATS_VECTOR(from + 4u, ARGS(floats_type));                              \
+    low = LOAD_FLOATS_VECTOR(from, floats_type);                                    \
+    high = LOAD_FLOATS_VECTOR(from + 4u, floats_type);                              \
   } else {                                                                                \
-    low = LOAD_FLOATS_STEPS(from, 1u, min(left, 4u), ARGS(floats_type));                  \
-    if (left > 4u) high = LOAD_FLOATS_STEPS(from + 4u, 1u, left - 4u, ARGS(floats_type)); \
+    low = LOAD_FLOATS_STEPS(from, 1u, min(left, 4u), floats_type);                  \
+    if (left > 4u) high = LOAD_FLOATS_STEPS(from + 4u, 1u, left - 4u, floats_type); \
   }                                                                                       \
   FLOATS(0) = low.x;                                                                      \
   FLOATS(1) = low.y;                                                                      \
@@ -49,11 +49,13 @@ if (counts && lane == 0u) {
     }
   }
 }
+const float inverse = is_dynamic ? 0.0f : inverse_of_scale(scale);
 for (u32 i = lane; i < steps; i += TO_U32(LANES)) {
   CODES_EIGHT(i)
   CODES_LOAD_FLOATS()
   UNROLL for (u32 j = 0u; j < 8u; ++j) {
-    const float x = is_dynamic ? FLOATS(j) * scale : FLOATS(j) / scale;
+    const float x =
+        is_dynamic ? FLOATS(j) * scale : quotient_by_scale(FLOATS(j), scale, inverse);
     CODE(j) = code_of_quotient(type, x, zero, ARGS(largest));
   }
   const u32 to = CODES_AT(codes, row, column);

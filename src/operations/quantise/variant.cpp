@@ -74,6 +74,7 @@ abi::CodesArgs codes_arguments(const Problem& problem) {
   if (problem.has(slots.zero)) args.features |= CODES_ZEROS;
   if (call.is_dynamic) args.features |= CODES_DYNAMIC;
   if (call.layout == Layout::kQ4_0) args.features |= CODES_HALF_BYTES;
+  if (call.group_rows == 1) args.features |= CODES_FLAT;
   return args;
 }
 
@@ -101,9 +102,16 @@ Refusal rejects_matrices(const Problem& problem, const DeviceProfile& profile) {
 namespace {
 
 std::vector<Config> codes_space(const Problem& problem, const DeviceProfile& profile) {
-  constexpr LaneCut kCuts[] = {{256, 1, 32}, {256, 2, 32}, {128, 4, 64}};
+  constexpr LaneCut kCuts[] = {{256, 2, 32}, {256, 4, 32}, {128, 2, 64}, {256, 1, 32}};
+  constexpr std::int64_t kManyElements = std::int64_t{1} << 18;
   const auto& call = problem.as<CodesProblem>();
-  return lane_space(call.blocks(), call.group_rows * call.group / 8, 256, kCuts, profile);
+  std::vector<Config> configs =
+      lane_space(call.blocks(), call.group_rows * call.group / 8, 256, kCuts, profile);
+  // Processors that check a kernel build one program for all calls.
+  const bool per_call =
+      !is_cpu(profile) || call.blocks() * call.group_rows * call.group >= kManyElements;
+  for (Config& config : configs) config.set("PER_CALL", per_call ? 1U : 0U);
+  return configs;
 }
 
 Refusal rejects_codes(const Problem& problem, const Config& config, const DeviceProfile& profile) {
@@ -120,6 +128,11 @@ Way codes_way(const std::string& name, std::vector<std::size_t> bindings) {
   pass.vulkan = {.file = "quantised/codes/" + name + ".comp", .entry = "main"};
   pass.bindings = std::move(bindings);
   pass.axes = storage_axes;
+  pass.constants = [](const Problem& problem, const Config& config) -> std::vector<Define> {
+    if (config.at("PER_CALL") == 0) return {{"TYPE", 0}, {"FLOATS_TYPE", 0}, {"FEATURES", 0}};
+    const abi::CodesArgs args = codes_arguments(problem);
+    return {{"TYPE", args.type}, {"FLOATS_TYPE", args.floats_type}, {"FEATURES", args.features}};
+  };
   pass.groups = [](const Problem& problem, const Config& config) {
     return lane_groups(problem.as<CodesProblem>().blocks(), config);
   };

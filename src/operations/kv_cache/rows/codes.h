@@ -18,12 +18,6 @@ FUNCTION u32 cache_code(u32 type, float x, float largest) {
   return bits & (type == TO_U32(DTYPE_I4) ? 0xfu : 0xffu);
 }
 
-// The inverse of a scale by which quotients come: what a product with it lacks is added to that,
-// which rounds as a division does while nothing is subnormal. Else 0, and divisions have to do.
-FUNCTION float cache_inverse(float scale) {
-  return scale > 8.2718061e-25f && scale < 1.2089258e24f ? 1.0f / scale : 0.0f;  // 2^-80, 2^80
-}
-
 // Where row (page, slot, a) of `at` begins.
 FUNCTION INDEX cache_row(STRUCT(CacheRows) at, u32 page, u32 slot, u32 a) {
   return TO_INDEX(at.offset) + TO_INDEX(page) * at.outer + TO_INDEX(slot) * at.inner +

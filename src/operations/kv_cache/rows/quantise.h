@@ -43,7 +43,7 @@ for (u32 first = CACHE_FIRST; first < CACHE_END; first += CACHE_STEP) {
     }
   }
   if (counts && TO_U32(MODE) != TO_U32(CACHE_SCALE_PEAK)) {
-    const float inverse = cache_inverse(scale);
+    const float inverse = inverse_of_scale(scale);
     for (u32 i = CACHE_LANE * CACHE_WIDTH; i < ARGS(dim); i += CACHE_LANES * CACHE_WIDTH) {
       CACHE_LOAD(from + i, ARGS(dim) - i);
       CACHE_STORE(to + i, ARGS(dim) - i);
