@@ -16,11 +16,13 @@ for (u32 row = GROUP_ID * lines + line; row < ARGS(rows); row += GROUP_COUNT * l
   float second = 0.0f;
   if (all_parts > 1u) second = state_weight(LOG_SUM(1u), largest) * factor;
   for (u32 i = lane * 4u; i < dim; i += TO_U32(LANES) * 4u) {
-    FLOAT4 result = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
-    for (u32 p = 0u; p < all_parts; ++p) {
-      const float weight = p == 0u   ? first
-                           : p == 1u ? second
-                                     : state_weight(LOG_SUM(p), largest) * factor;
+    const FLOAT4 nothing = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
+    FLOAT4 result = nothing, next = nothing;
+    if (first != 0.0f) result = LOAD_PART(0u, i);
+    if (second != 0.0f) next = LOAD_PART(1u, i);
+    result = first * result + second * next;
+    for (u32 p = 2u; p < all_parts; ++p) {
+      const float weight = state_weight(LOG_SUM(p), largest) * factor;
       if (weight != 0.0f) result += weight * LOAD_PART(p, i);
     }
     STORE_OUTPUT(result, i);

@@ -64,7 +64,7 @@ bool is_aligned(const Problem& problem) {
 }
 
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
-  constexpr LaneCut kCuts[] = {{256, 1, 32}, {256, 2, 32}};
+  constexpr LaneCut kCuts[] = {{256, 4, 32}, {256, 2, 32}, {256, 1, 32}};
   const auto& call = problem.as<StatesProblem>();
   return lane_space(call.rows(), (call.dim + 3) / 4, 32, kCuts, profile);
 }
