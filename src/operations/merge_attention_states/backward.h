@@ -22,13 +22,13 @@ for (u32 first = GROUP_ID * lines; first < rows; first += GROUP_COUNT * lines) {
   STATE_SUMS(largest, sum, factor)
   float mean = 0.0f;
   for (u32 p = 0u; p < all_parts; ++p) {
-    const float weight = state_weight(LOG_SUM(p), largest) * factor;
+    const float weight = STATE_WEIGHT(p);
     DOT_OF_PART(product, p, weight)
     mean += weight * product;
   }
   const float merged = ARGS(has_merged) != 0u ? GRAD_MERGED : 0.0f;
   for (u32 p = 0u; p < all_parts; ++p) {
-    const float weight = state_weight(LOG_SUM(p), largest) * factor;
+    const float weight = STATE_WEIGHT(p);
     DOT_OF_PART(product, p, weight)
     const bool is_part = weight != 0.0f;
     const float slope = is_part ? weight * (product - mean + merged) : 0.0f;

@@ -11,10 +11,7 @@ for (u32 row = GROUP_ID * lines + line; row < ARGS(rows); row += GROUP_COUNT * l
   if (lane == 0u && ARGS(has_merged) != 0u) {
     STORE_MERGED(sum == 0.0f ? STATE_NOTHING : largest + log(sum));
   }
-  // Mostly there are two parts: exponentials for each row, not for each vector.
-  const float first = state_weight(LOG_SUM(0u), largest) * factor;
-  float second = 0.0f;
-  if (all_parts > 1u) second = state_weight(LOG_SUM(1u), largest) * factor;
+  const float first = STATE_WEIGHT(0u), second = STATE_WEIGHT(1u);
   for (u32 i = lane * 4u; i < dim; i += TO_U32(LANES) * 4u) {
     const FLOAT4 nothing = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
     FLOAT4 result = nothing, next = nothing;
@@ -22,7 +19,7 @@ for (u32 row = GROUP_ID * lines + line; row < ARGS(rows); row += GROUP_COUNT * l
     if (second != 0.0f) next = LOAD_PART(1u, i);
     result = first * result + second * next;
     for (u32 p = 2u; p < all_parts; ++p) {
-      const float weight = state_weight(LOG_SUM(p), largest) * factor;
+      const float weight = STATE_WEIGHT(p);
       if (weight != 0.0f) result += weight * LOAD_PART(p, i);
     }
     STORE_OUTPUT(result, i);
