@@ -50,13 +50,18 @@ INLINE uint byte_codes(float4 x, float largest) {
 #endif
   return CODES == DTYPE_I8 ? word_of_codes(integer_codes(x, largest, 0xffu)) : code_word(x, CODES);
 }
-INLINE uint half_byte_codes(float4 x, float largest) {
-  const uint4 codes = integer_codes(x, largest, 0xfu);
-  return codes.s0 | codes.s1 << 4 | codes.s2 << 8 | codes.s3 << 12;
+INLINE uint half_byte_codes(float4 low, float4 high, float largest) {
+#if SM80
+  return pack_symmetric_half_bytes(low, high);
+#else
+  const uint4 even = integer_codes(low, largest, 0xfu), odd = integer_codes(high, largest, 0xfu);
+  return even.s0 | even.s1 << 4 | even.s2 << 8 | even.s3 << 12 | odd.s0 << 16 | odd.s1 << 20 | odd.s2 << 24 |
+         odd.s3 << 28;
+#endif
 }
 INLINE void store_codes(global uchar* codes, size_t at, float4 low, float4 high, float largest) {
   if (CODES == DTYPE_I4) {
-    *(global uint*)(codes + at / 2) = half_byte_codes(low, largest) | half_byte_codes(high, largest) << 16;
+    *(global uint*)(codes + at / 2) = half_byte_codes(low, high, largest);
   } else {
     *(global uint2*)(codes + at) = (uint2)(byte_codes(low, largest), byte_codes(high, largest));
   }

@@ -104,26 +104,27 @@ std::optional<Coding> peaks(const Problem& problem) {
   return coding;
 }
 
-// Rows are numbered (page, slot, head).
+// Rows are numbered (page, head, slot).
 abi::CacheScalesArgs scales_arguments(const Problem& problem) {
   const auto& call = problem.as<CodesProblem>();
   const TensorSpec& scale = problem.spec(kScale);
   const std::int64_t rows = call.pool.slots() * call.pool.heads;
   const std::int64_t page = call.pool.page_size * call.pool.heads;
   abi::CacheScalesArgs args{.count = static_cast<abi::u32>(rows),
-                            .step = 1,
+                            .run = static_cast<abi::u32>(rows),
+                            .step = 0,
                             .first_step = 0,
                             .largest = static_cast<float>(largest_code(problem.spec(kCodes).dtype)),
                             .offset = static_cast<abi::u32>(scale.offset),
                             .stride = 0};
   if (call.scale_of == ScaleOf::kPage) {
-    args.count = args.first_step = static_cast<abi::u32>(page);
+    args.count = args.run = args.first_step = static_cast<abi::u32>(page);
     args.stride = static_cast<abi::u32>(scale.strides[0]);
   }
   if (call.scale_of == ScaleOf::kHead) {
     args.count = static_cast<abi::u32>(call.pool.slots());
-    args.step = static_cast<abi::u32>(call.pool.heads);
-    args.first_step = 1;
+    args.run = args.first_step = static_cast<abi::u32>(call.pool.page_size);
+    args.step = static_cast<abi::u32>(page);
     args.stride = static_cast<abi::u32>(scale.strides[1]);
   }
   return args;
@@ -136,7 +137,7 @@ Pass scales_pass() {
   pass.vulkan = {.file = "kv_cache/rows/scales.comp", .entry = "main"};
   pass.bindings = {kScratch, kScale};
   pass.specialized_on = std::vector<std::string>{};
-  pass.group_size = [](const Config&) { return Dim3{64}; };
+  pass.group_size = [](const Config& config) { return Dim3{std::max(64U, config.group().x)}; };
   pass.groups = [](const Problem& problem, const Config&) {
     if (problem.as<CodesProblem>().scale_of == ScaleOf::kTokenHead) return Dim3{0, 0, 0};
     return Dim3{static_cast<std::uint32_t>(problem.spec(kScale).elements())};

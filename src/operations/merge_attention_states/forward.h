@@ -12,16 +12,23 @@ for (u32 row = GROUP_ID * lines + line; row < ARGS(rows); row += GROUP_COUNT * l
     STORE_MERGED(sum == 0.0f ? STATE_NOTHING : largest + log(sum));
   }
   const float first = STATE_WEIGHT(0u), second = STATE_WEIGHT(1u);
-  for (u32 i = lane * 4u; i < dim; i += TO_U32(LANES) * 4u) {
-    const FLOAT4 nothing = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
-    FLOAT4 result = nothing, next = nothing;
-    if (first != 0.0f) result = LOAD_PART(0u, i);
-    if (second != 0.0f) next = LOAD_PART(1u, i);
-    result = first * result + second * next;
+  const FLOAT4 nothing = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
+  for (u32 i = lane * 8u; i < dim; i += TO_U32(LANES) * 8u) {
+    const bool is_whole = i + 4u < dim;
+    FLOAT4 low = nothing, high = nothing, next_low = nothing, next_high = nothing;
+    if (first != 0.0f) low = LOAD_PART(0u, i);
+    if (first != 0.0f && is_whole) high = LOAD_PART(0u, i + 4u);
+    if (second != 0.0f) next_low = LOAD_PART(1u, i);
+    if (second != 0.0f && is_whole) next_high = LOAD_PART(1u, i + 4u);
+    low = first * low + second * next_low;
+    high = first * high + second * next_high;
     for (u32 p = 2u; p < all_parts; ++p) {
       const float weight = STATE_WEIGHT(p);
-      if (weight != 0.0f) result += weight * LOAD_PART(p, i);
+      if (weight == 0.0f) continue;
+      low += weight * LOAD_PART(p, i);
+      if (is_whole) high += weight * LOAD_PART(p, i + 4u);
     }
-    STORE_OUTPUT(result, i);
+    STORE_OUTPUT(low, i);
+    if (is_whole) STORE_OUTPUT(high, i + 4u);
   }
 }

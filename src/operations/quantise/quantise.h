@@ -24,20 +24,23 @@
   FLOATS(7) = high.w;
 
 #include "operations/quantise/block.h"
+const bool is_unsigned = codes_are_unsigned(type);
 float least = 0.0f, most = 0.0f;
 for (u32 i = lane; i < steps; i += TO_U32(LANES)) {
   CODES_EIGHT(i)
   CODES_LOAD_FLOATS()
-  // A NaN is neither.
+  // A NaN is none of them. Codes with a sign want magnitudes.
   UNROLL for (u32 j = 0u; j < 8u; ++j) {
-    least = FLOATS(j) < least ? FLOATS(j) : least;
-    most = FLOATS(j) > most ? FLOATS(j) : most;
+    const float x = FLOATS(j);
+    const float y = is_unsigned ? x : FLOAT_OF_BITS(BITS_OF_FLOAT(x) & 0x7fffffffu);
+    if (is_unsigned) least = x < least ? x : least;
+    most = y > most ? y : most;
   }
 }
-least = -LARGEST_LINE(-least);
+if (is_unsigned) least = -LARGEST_LINE(-least);
 most = LARGEST_LINE(most);
 const float scale = scale_of_codes(type, is_dynamic, least, most, ARGS(largest));
-const i32 zero = codes_are_unsigned(type) ? to_integer(-least / scale, 0.0f, ARGS(largest)) : 0;
+const i32 zero = is_unsigned ? to_integer(-least / scale, 0.0f, ARGS(largest)) : 0;
 if (counts && lane == 0u) {
   STORE_SCALE(scale, CODES_AT(scale, tall, group));
   if (has_zeros) {

@@ -110,12 +110,16 @@ std::vector<Config> codes_space(const Problem& problem, const DeviceProfile& pro
   // Processors that check a kernel build one program for all calls.
   const bool per_call =
       !is_cpu(profile) || call.blocks() * call.group_rows * call.group >= kManyElements;
-  for (Config& config : configs) config.set("PER_CALL", per_call ? 1U : 0U);
+  for (Config& config : configs) {
+    config.set("PER_CALL", per_call ? 1U : 0U);
+    config.set("SM80", has(profile.features, Feature::kMmaSync) ? 1U : 0U);
+  }
   return configs;
 }
 
 Refusal rejects_codes(const Problem& problem, const Config& config, const DeviceProfile& profile) {
   if (Refusal no = rejects_lanes(config)) return no;
+  if (Refusal no = rejects_conversions(config, profile)) return no;
   if (problem.as<CodesProblem>().layout != Layout::kPlain)
     return "takes codes whose scales lie beside them";
   return rejects_matrices(problem, profile);

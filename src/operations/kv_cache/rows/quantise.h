@@ -36,7 +36,7 @@ for (u32 first = CACHE_FIRST; first < CACHE_END; first += CACHE_STEP) {
     scale = cache_scale(peak, largest);
     if (counts && CACHE_LANE == 0u) {
       if (TO_U32(MODE) == TO_U32(CACHE_SCALE_PEAK)) {
-        STORE_PEAK(peak, (page * ARGS(codes.split) + slot) * ARGS(heads) + head);
+        STORE_PEAK(peak, row);
       } else {
         STORE_SCALE(scale, at);
       }
