@@ -10,7 +10,7 @@
 #define WIDEN_CHUNK(from, to, left)                                                                 \
   {                                                                                                 \
     PREFETCH(codes + (CODES == DTYPE_I4 ? (from) / 2 : (from)) + CACHE_AHEAD);                       \
-    const ucharv some = load_codes_part(codes, from, (int)(left), CODES);                           \
+    const ucharv some = load_codes_part(codes, from, (int)(left), CODES == DTYPE_I4);                           \
     store_part(floats_of_codes(some, CODES) * scale, floats + (to), (int)(left));                   \
   }
 

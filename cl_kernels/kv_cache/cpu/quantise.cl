@@ -18,7 +18,7 @@
 #define CACHE_PEAK(peak) peak = fabs(x) > peak ? fabs(x) : peak
 #define CACHE_LARGEST(peak) largest_of_lanes(peak)
 #define CACHE_STORE(at, left) \
-  store_codes_part(codes_of_vector(x / scale, CODES, largest), codes, at, (int)(left), CODES)
+  store_codes_part(codes_of_vector(x / scale, CODES, largest), codes, at, (int)(left), CODES == DTYPE_I4)
 
 KERNEL void cache_quantise_cpu(const global scalar* restrict floats, global uchar* restrict codes,
                                global float* restrict scales, const global int* restrict list,

@@ -61,6 +61,10 @@ std::vector<double> floats_of_blocks(const CodesProblem& call, const std::vector
 // What kernels are given, and what all of them refuse.
 abi::CodesArgs codes_arguments(const Problem& problem);
 Refusal rejects_matrices(const Problem& problem, const DeviceProfile& profile);
+// Of a configuration with PER_CALL: what its programs are built for. They are worth it for calls
+// that are large.
+std::vector<Define> codes_constants(const Problem& problem, const Config& config);
+bool is_large(const Problem& problem);
 
 void reference_quantise(const Problem& problem, std::span<HostTensor> tensors);
 void reference_dequantise(const Problem& problem, std::span<HostTensor> tensors);
@@ -68,7 +72,9 @@ Workload quantise_workload();
 Workload dequantise_workload();
 
 Way quantise_way();
+Way quantise_cpu_way();
 Way dequantise_way();
+Way dequantise_cpu_way();
 Way gguf_quantise_way();
 Way gguf_dequantise_way();
 

@@ -78,6 +78,17 @@ abi::CodesArgs codes_arguments(const Problem& problem) {
   return args;
 }
 
+std::vector<Define> codes_constants(const Problem& problem, const Config& config) {
+  if (config.at("PER_CALL") == 0) return {{"TYPE", 0}, {"FLOATS_TYPE", 0}, {"FEATURES", 0}};
+  const abi::CodesArgs args = codes_arguments(problem);
+  return {{"TYPE", args.type}, {"FLOATS_TYPE", args.floats_type}, {"FEATURES", args.features}};
+}
+
+bool is_large(const Problem& problem) {
+  const auto& call = problem.as<CodesProblem>();
+  return call.blocks() * call.group_rows * call.group >= std::int64_t{1} << 18;
+}
+
 Refusal rejects_matrices(const Problem& problem, const DeviceProfile& profile) {
   if (Refusal no = rejects_storage16(problem, profile)) return no;
   if (Refusal no = rejects_long_operands(problem, profile, {})) return no;
@@ -103,13 +114,11 @@ namespace {
 
 std::vector<Config> codes_space(const Problem& problem, const DeviceProfile& profile) {
   constexpr LaneCut kCuts[] = {{256, 2, 32}, {256, 4, 32}, {128, 2, 64}, {256, 1, 32}};
-  constexpr std::int64_t kManyElements = std::int64_t{1} << 18;
   const auto& call = problem.as<CodesProblem>();
   std::vector<Config> configs =
       lane_space(call.blocks(), call.group_rows * call.group / 8, 256, kCuts, profile);
   // Processors that check a kernel build one program for all calls.
-  const bool per_call =
-      !is_cpu(profile) || call.blocks() * call.group_rows * call.group >= kManyElements;
+  const bool per_call = !is_cpu(profile) || is_large(problem);
   for (Config& config : configs) {
     config.set("PER_CALL", per_call ? 1U : 0U);
     config.set("SM80", has(profile.features, Feature::kMmaSync) ? 1U : 0U);
@@ -132,11 +141,7 @@ Way codes_way(const std::string& name, std::vector<std::size_t> bindings) {
   pass.vulkan = {.file = "quantised/codes/" + name + ".comp", .entry = "main"};
   pass.bindings = std::move(bindings);
   pass.axes = storage_axes;
-  pass.constants = [](const Problem& problem, const Config& config) -> std::vector<Define> {
-    if (config.at("PER_CALL") == 0) return {{"TYPE", 0}, {"FLOATS_TYPE", 0}, {"FEATURES", 0}};
-    const abi::CodesArgs args = codes_arguments(problem);
-    return {{"TYPE", args.type}, {"FLOATS_TYPE", args.floats_type}, {"FEATURES", args.features}};
-  };
+  pass.constants = codes_constants;
   pass.groups = [](const Problem& problem, const Config& config) {
     return lane_groups(problem.as<CodesProblem>().blocks(), config);
   };
