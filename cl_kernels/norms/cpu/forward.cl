@@ -22,31 +22,17 @@ KERNEL void norm_forward_cpu(const global scalar* restrict x, const global scala
         norm_row(x, a.x, residual, a.residual, features, a.rows1, a.rows2, min(n + 1, a.rows - 1), dim);
     const float mean = (features & NORM_CENTERED) != 0 ? row_mean(row, a.mean_factor) : 0.0f;
 
-    floatv squares[CHAINS];
-    UNROLL for (int i = 0; i < CHAINS; ++i) squares[i] = 0.0f;
-    int d = 0;
-    for (; d + STEP <= dim; d += STEP) {
-      UNROLL for (int i = 0; i < STEP; i += PAIR_WIDTH) ask_for_row(row, d + NORM_AHEAD + i);
-      UNROLL for (int i = 0; i < CHAINS; i += 2) {
-        const FloatPair x = row_pair(row, d + i * VECTOR_WIDTH);
-        squares[i] = fma(x.a - mean, x.a - mean, squares[i]);
-        squares[i + 1] = fma(x.b - mean, x.b - mean, squares[i + 1]);
-      }
-    }
-    for (; d < dim; d += VECTOR_WIDTH) {
-      const floatv c = part_of(row_part(row, d) - mean, dim - d);
-      squares[0] = fma(c, c, squares[0]);
-    }
-    const float scale =
-        rsqrt(lanes_sum((squares[0] + squares[1]) + (squares[2] + squares[3])) * a.mean_factor + a.epsilon);
+    const float scale = row_scale(row, mean, a.mean_factor, a.epsilon);
 
     if ((features & NORM_SUM) != 0) {
       global scalar* to = sum + row_place(a.sum, a.rows1, a.rows2, n);
-      for (d = 0; d + PAIR_WIDTH <= dim; d += PAIR_WIDTH) store_output_pair(row_pair(row, d), to + d, stream);
+      int d = 0;
+      for (; d + PAIR_WIDTH <= dim; d += PAIR_WIDTH) store_output_pair(row_pair(row, d), to + d, stream);
       for (; d < dim; d += VECTOR_WIDTH) store_output(row_part(row, d), to + d, dim - d, stream);
     }
     global scalar* to = y + row_place(a.y, a.rows1, a.rows2, n);
-    for (d = 0; d + PAIR_WIDTH <= dim; d += PAIR_WIDTH) {
+    int d = 0;
+    for (; d + PAIR_WIDTH <= dim; d += PAIR_WIDTH) {
       ask_early_for_row(next, d);
       FloatPair x = row_pair(row, d);
       x.a = (x.a - mean) * scale;
@@ -63,11 +49,7 @@ KERNEL void norm_forward_cpu(const global scalar* restrict x, const global scala
       }
       store_output_pair(x, to + d, stream);
     }
-    for (; d < dim; d += VECTOR_WIDTH) {
-      floatv value = (row_part(row, d) - mean) * scale;
-      if ((features & NORM_WEIGHT) != 0) value *= load_any_part(weight, a.weight_offset + d, dim - d, wide_weight);
-      if ((features & NORM_BIAS) != 0) value += load_any_part(bias, a.bias_offset + d, dim - d, wide_bias);
-      store_output(value, to + d, dim - d, stream);
-    }
+    for (; d < dim; d += VECTOR_WIDTH)
+      store_output(weighed_part((row_part(row, d) - mean) * scale, weight, bias, &a, d), to + d, dim - d, stream);
   }
 }

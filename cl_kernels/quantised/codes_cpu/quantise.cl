@@ -6,13 +6,6 @@
 // Assumes  Operands below 2^31 elements; a block is a part of one row.
 #include "quantised/codes_cpu/blocks.clh"
 
-INLINE float largest_of_lanes(floatv x) {
-  float part[VECTOR_WIDTH], largest = 0.0f;
-  vstorev(x, 0, part);
-  for (int i = 0; i < VECTOR_WIDTH; ++i) largest = part[i] > largest ? part[i] : largest;
-  return largest;
-}
-
 KERNEL void codes_quantise_cpu(const global void* restrict floats, global uchar* restrict codes,
                                global float* restrict scales, global uchar* restrict zeros,
                                const struct CodesArgs args) {

@@ -62,6 +62,7 @@ inline constexpr double kLeastLargest = 0x1p-100;
 std::vector<Way> norm_ways(bool backward);
 Way cpu_way(bool backward);
 Way rows_way(bool backward);
+Way quantised_cpu_way();
 Way quantised_way();
 
 }  // namespace tessera::operations::norms

@@ -38,7 +38,10 @@ double largest_code(DType output) {
 
 std::vector<Way> norm_ways(bool backward) {
   std::vector<Way> ways{cpu_way(backward), rows_way(backward)};
-  if (!backward) ways.push_back(quantised_way());
+  if (!backward) {
+    ways.push_back(quantised_cpu_way());
+    ways.push_back(quantised_way());
+  }
   return ways;
 }
 
