@@ -42,8 +42,7 @@ FUNCTION u32 narrow_magnitude(u32 magnitude, u32 drop, u32 bias) {
   const u32 exact = magnitude - ((127u - bias) << 23);
   const u32 normal = (exact + (1u << (drop - 1u)) - 1u + ((exact >> drop) & 1u)) >> drop;
   const u32 power = (128u - bias + drop) << 23;
-  const u32 small =
-      BITS_OF_FLOAT(FLOAT_OF_BITS(magnitude) + FLOAT_OF_BITS(power)) - power;
+  const u32 small = BITS_OF_FLOAT(FLOAT_OF_BITS(magnitude) + FLOAT_OF_BITS(power)) - power;
   return (magnitude >> 23) > 127u - bias ? normal : small;
 }
 

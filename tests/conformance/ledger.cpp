@@ -38,8 +38,13 @@ const std::map<std::pair<std::string, Backend>, std::size_t>& larger_budgets() {
       // processors take gradients by chunks.
       {{"recurrence", Backend::kOpenCL}, 31},
       {{"recurrence", Backend::kVulkan}, 26},
-      // Six operations; tables of few tokens are looked up in one launch, too.
-      {{"kv_cache", Backend::kVulkan}, 17},
+      // Six operations; tables of few tokens are looked up in one launch, too, and types of codes
+      // are
+      // compiled in. CPUs take rows of codes by kernels of their own.
+      {{"kv_cache", Backend::kOpenCL}, 26},
+      {{"kv_cache", Backend::kVulkan}, 18},
+      // CPUs have a kernel of their own for outputs in 8 bits, too.
+      {{"norms", Backend::kOpenCL}, 25},
       // Six operations of three kinds of cells, which are compiled in.
       {{"cells", Backend::kVulkan}, 17},
       // Seven operations of seventeen small kernels; alignment, rows that are whole words and which
@@ -47,7 +52,8 @@ const std::map<std::pair<std::string, Backend>, std::size_t>& larger_budgets() {
       {{"moe", Backend::kOpenCL}, 38},
       {{"moe", Backend::kVulkan}, 33},
       // Four operations; the format of weights, rows and types of input are compiled in. Few rows
-      // of plain layouts have a kernel of their own.
+      // of plain layouts have a kernel of their own, and so have blocks of codes on CPUs.
+      {{"quantised", Backend::kOpenCL}, 25},
       {{"quantised", Backend::kVulkan}, 24},
   };
   return budgets;

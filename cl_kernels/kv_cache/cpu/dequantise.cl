@@ -16,5 +16,5 @@
 
 KERNEL void cache_dequantise_cpu(const global uchar* restrict codes, const global float* restrict scales,
                                  global scalar* restrict floats, const struct CacheCodesArgs args) {
-#include "operations/kv_cache/rows/dequantise.h"
+#include "operations/kv_cache/dequantise.h"
 }

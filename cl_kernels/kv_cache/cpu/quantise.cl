@@ -23,5 +23,5 @@
 KERNEL void cache_quantise_cpu(const global scalar* restrict floats, global uchar* restrict codes,
                                global float* restrict scales, const global int* restrict list,
                                global float* restrict peaks, const struct CacheCodesArgs args) {
-#include "operations/kv_cache/rows/quantise.h"
+#include "operations/kv_cache/quantise.h"
 }

@@ -4,7 +4,7 @@
 // Memory   Codes once, 8 bytes at a time where ALIGNED; floats once, by 16 bytes there.
 // Numerics One product in float, rounded to the storage type.
 // Assumes  Fewer than 2^31 rows; offsets and strides below 2^32.
-#include "kv_cache/rows/codes.clh"
+#include "kv_cache/core/codes.clh"
 #include "lib/chunks.clh"
 #include "lib/codes.clh"
 #include "operations/kv_cache/rows/lines.h"
@@ -39,5 +39,5 @@ INLINE void widen_chunk(const global uchar* codes, size_t from, global scalar* f
 
 KERNEL void cache_dequantise(const global uchar* restrict codes, const global float* restrict scales,
                              global scalar* restrict floats, const struct CacheCodesArgs args) {
-#include "operations/kv_cache/rows/dequantise.h"
+#include "operations/kv_cache/dequantise.h"
 }

@@ -7,7 +7,7 @@
 // Numerics Float; scale = largest magnitude / largest code, 1 below the smallest normal number; a NaN is no largest. One
 //          quotient and one rounding to nearest even.
 // Assumes  No two rows have one target. Fewer than 2^31 rows; offsets and strides below 2^32.
-#include "kv_cache/rows/codes.clh"
+#include "kv_cache/core/codes.clh"
 #include "lib/chunks.clh"
 #include "lib/codes.clh"
 #include "lib/lines.clh"
@@ -86,5 +86,5 @@ KERNEL void cache_quantise(const global scalar* restrict floats, global uchar* r
 #if LANES > 1
   local float space[WG_X];
 #endif
-#include "operations/kv_cache/rows/quantise.h"
+#include "operations/kv_cache/quantise.h"
 }

@@ -4,7 +4,7 @@
 // Memory   A float for each row.
 // Numerics Float; 1 where the scale is below the smallest normal number.
 // Assumes  Fewer than 2^31 rows; WG_X is a power of 2.
-#include "kv_cache/rows/codes.clh"
+#include "kv_cache/core/codes.clh"
 
 #define PEAK(row) peaks[row]
 #define SCALE(i) scales[i]

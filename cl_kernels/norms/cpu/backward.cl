@@ -5,7 +5,7 @@
 // Memory   x, residual, grad_output once from memory, again from caches; the sums of weights stay in the second cache.
 // Numerics Float; every sum has one order. With c = s - mean and r = 1 / sqrt(mean(c^2) + epsilon), mean(g n) = r mean(g c).
 // Assumes  Rows below 2^31, operands below 2^32 elements; no item without rows.
-#include "norms/cpu/rows.clh"
+#include "norms/core/rows_cpu.clh"
 
 // Adds to `count` floats, or begins with them.
 INLINE void add_part(floatv x, global float* sums, bool begin) {

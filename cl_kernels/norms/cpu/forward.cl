@@ -4,7 +4,7 @@
 // Memory   x and residual once from memory, again from the first caches; outputs past the caches with NORM_STREAM.
 // Numerics Float; the mean comes off before squares are summed. Four sums, then lanes, in one order.
 // Assumes  Rows below 2^31, operands below 2^32 elements.
-#include "norms/cpu/rows.clh"
+#include "norms/core/rows_cpu.clh"
 
 KERNEL void norm_forward_cpu(const global scalar* restrict x, const global scalar* restrict weight,
                              const global scalar* restrict bias,

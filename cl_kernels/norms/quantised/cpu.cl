@@ -4,7 +4,7 @@
 // Memory   x and residual once from memory, and twice or three times from the first caches.
 // Numerics As norms/quantised/forward.cl; sums as norms/cpu/forward.cl.
 // Assumes  Rows below 2^31, operands below 2^32 elements.
-#include "norms/cpu/rows.clh"
+#include "norms/core/rows_cpu.clh"
 #include "lib/cpu/codes.clh"
 #include "operations/norms/quantised/args.h"
 

@@ -2,7 +2,7 @@
 // As cl_kernels/kv_cache/rows/dequantise.cl.
 #version 450
 #extension GL_GOOGLE_include_directive : require
-#include "kv_cache/rows/codes.glsl"
+#include "kv_cache/core/codes.glsl"
 #include "lib/chunks.glsl"
 #include "lib/codes.glsl"
 #include "operations/kv_cache/rows/lines.h"
@@ -48,5 +48,5 @@ void widen_chunk(uint from, uint to, uint left, float scale) {
 #define WIDEN_CHUNK(from, to, left) widen_chunk(from, to, left, scale)
 
 void main() {
-#include "operations/kv_cache/rows/dequantise.h"
+#include "operations/kv_cache/dequantise.h"
 }

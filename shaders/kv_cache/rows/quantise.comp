@@ -2,7 +2,7 @@
 // As cl_kernels/kv_cache/rows/quantise.cl.
 #version 450
 #extension GL_GOOGLE_include_directive : require
-#include "kv_cache/rows/codes.glsl"
+#include "kv_cache/core/codes.glsl"
 #include "lib/chunks.glsl"
 #include "lib/codes.glsl"
 #include "operations/kv_cache/rows/lines.h"
@@ -95,5 +95,5 @@ float LARGEST_LINE(float x) {
 }
 
 void main() {
-#include "operations/kv_cache/rows/quantise.h"
+#include "operations/kv_cache/quantise.h"
 }

@@ -2,7 +2,7 @@
 // As cl_kernels/kv_cache/rows/scales.cl.
 #version 450
 #extension GL_GOOGLE_include_directive : require
-#include "kv_cache/rows/codes.glsl"
+#include "kv_cache/core/codes.glsl"
 
 layout(std430, binding = 0) readonly buffer Peaks { float peaks[]; };
 layout(std430, binding = 1) writeonly buffer Scales { float scales[]; };

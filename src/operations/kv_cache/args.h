@@ -56,12 +56,12 @@ struct CacheCodesArgs {
   STRUCT(CacheRows) scale;
 };
 
-// Scale e is made of `count` rows, runs of neighbours: row i of them is first(e) + i / run * step + i
-// % run. Rows are numbered (page, head, slot).
+// Scale e is made of `count` rows, runs of neighbours: row i of them is first(e) + i / run * step +
+// i % run. Rows are numbered (page, head, slot).
 struct CacheScalesArgs {
   u32 count;
   u32 run;
-  u32 step;  // from one run to the next
+  u32 step;        // from one run to the next
   u32 first_step;  // first(e) = e * first_step
   f32 largest;     // code
   u32 offset;

@@ -3,8 +3,8 @@
 // OpenCL C and GLSL. LANES items own a block at a time and take its floats by eights along rows.
 
 // Names row and column of eight `i`, and how many elements are left from there.
-#define CODES_EIGHT(i)                                               \
-  const u32 below = is_flat ? 0u : (i) / eights;                       \
+#define CODES_EIGHT(i)                                                \
+  const u32 below = is_flat ? 0u : (i) / eights;                      \
   const u32 row = row0 + below, in_block = ((i)-below * eights) * 8u; \
   const u32 column = column0 + in_block, left = min(width - in_block, 8u);
 

@@ -4,23 +4,23 @@
 // registers.
 
 // An eight of floats, 0 behind `left`.
-#define CODES_LOAD_FLOATS()                                                               \
-  const u32 from = CODES_AT(floats, row, column);                                         \
-  FLOAT4 low = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f), high = low;                           \
-  if (aligned && left == 8u) {                                                            \
+#define CODES_LOAD_FLOATS()                                                         \
+  const u32 from = CODES_AT(floats, row, column);                                   \
+  FLOAT4 low = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f), high = low;                     \
+  if (aligned && left == 8u) {                                                      \
     low = LOAD_FLOATS_VECTOR(from, floats_type);                                    \
     high = LOAD_FLOATS_VECTOR(from + 4u, floats_type);                              \
-  } else {                                                                                \
+  } else {                                                                          \
     low = LOAD_FLOATS_STEPS(from, 1u, min(left, 4u), floats_type);                  \
     if (left > 4u) high = LOAD_FLOATS_STEPS(from + 4u, 1u, left - 4u, floats_type); \
-  }                                                                                       \
-  FLOATS(0) = low.x;                                                                      \
-  FLOATS(1) = low.y;                                                                      \
-  FLOATS(2) = low.z;                                                                      \
-  FLOATS(3) = low.w;                                                                      \
-  FLOATS(4) = high.x;                                                                     \
-  FLOATS(5) = high.y;                                                                     \
-  FLOATS(6) = high.z;                                                                     \
+  }                                                                                 \
+  FLOATS(0) = low.x;                                                                \
+  FLOATS(1) = low.y;                                                                \
+  FLOATS(2) = low.z;                                                                \
+  FLOATS(3) = low.w;                                                                \
+  FLOATS(4) = high.x;                                                               \
+  FLOATS(5) = high.y;                                                               \
+  FLOATS(6) = high.z;                                                               \
   FLOATS(7) = high.w;
 
 #include "operations/quantise/block.h"
@@ -57,8 +57,7 @@ for (u32 i = lane; i < steps; i += TO_U32(LANES)) {
   CODES_EIGHT(i)
   CODES_LOAD_FLOATS()
   UNROLL for (u32 j = 0u; j < 8u; ++j) {
-    const float x =
-        is_dynamic ? FLOATS(j) * scale : quotient_by_scale(FLOATS(j), scale, inverse);
+    const float x = is_dynamic ? FLOATS(j) * scale : quotient_by_scale(FLOATS(j), scale, inverse);
     CODE(j) = code_of_quotient(type, x, zero, ARGS(largest));
   }
   const u32 to = CODES_AT(codes, row, column);

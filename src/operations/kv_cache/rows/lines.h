@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LANES items of a work-group share a row, and work-groups take rows in turns. Text for OpenCL C and
-// GLSL.
+// LANES items of a work-group share a row, and work-groups take rows in turns. Text for OpenCL C
+// and GLSL.
 #ifndef TESSERA_OPERATIONS_KV_CACHE_LINES_H
 #define TESSERA_OPERATIONS_KV_CACHE_LINES_H
 

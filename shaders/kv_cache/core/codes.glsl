@@ -12,6 +12,6 @@
 #define GROUP_ID gl_WorkGroupID.x
 #define GROUP_COUNT gl_NumWorkGroups.x
 #define ARGS(name) (args.name)
-#include "operations/kv_cache/rows/codes.h"
+#include "operations/kv_cache/codes.h"
 
 #endif  // TESSERA_KV_CACHE_CODES_GLSL

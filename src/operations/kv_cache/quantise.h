@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The body of the kernels "quantise" of kv_cache. Text for OpenCL C and GLSL. A chunk is CACHE_WIDTH
-// elements: CACHE_LOAD makes one, 0 beyond the row, CACHE_PEAK takes its magnitudes into peaks, and
-// CACHE_STORE its codes. LARGEST_LINE(x) is of the items of a row.
+// The body of the kernels "quantise" of kv_cache. Text for OpenCL C and GLSL. A chunk is
+// CACHE_WIDTH elements: CACHE_LOAD makes one, 0 beyond the row, CACHE_PEAK takes its magnitudes
+// into peaks, and CACHE_STORE its codes. LARGEST_LINE(x) is of the items of a row.
 
 const float largest = ARGS(largest);
 for (u32 first = CACHE_FIRST; first < CACHE_END; first += CACHE_STEP) {
