@@ -17,6 +17,7 @@
   const floatv x = load_part(floats + (at), (int)(left))
 #define CACHE_PEAK(peak) peak = fabs(x) > peak ? fabs(x) : peak
 #define CACHE_LARGEST(peak) largest_of_lanes(peak)
+#define CACHE_DIVIDE_BY(scale)
 #define CACHE_STORE(at, left) \
   store_codes_part(codes_of_vector(x / scale, CODES, largest), codes, at, (int)(left), CODES == DTYPE_I4)
 

@@ -67,7 +67,7 @@ INLINE void store_codes(global uchar* codes, size_t at, float4 low, float4 high,
   }
 }
 #else
-#define CODE(x) cache_code(CODES, (x) / scale, largest)
+#define CODE(x) cache_code(CODES, quotient_by_scale(x, scale, inverse), largest)
 #define CACHE_LOAD(at, left) \
   const float x0 = load_scalar(floats, at), x1 = (left) > 1 ? load_scalar(floats, (at) + 1) : 0.0f
 #define CACHE_PEAK(peak) peak = fmax(peak, fmax(fabs(x0), fabs(x1)))

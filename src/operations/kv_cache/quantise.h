@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The body of the kernels "quantise" of kv_cache. Text for OpenCL C and GLSL. A chunk is
 // CACHE_WIDTH elements: CACHE_LOAD makes one, 0 beyond the row, CACHE_PEAK takes its magnitudes
-// into peaks, and CACHE_STORE its codes. LARGEST_LINE(x) is of the items of a row.
+// into peaks, and CACHE_STORE its codes, after CACHE_DIVIDE_BY(scale). LARGEST_LINE(x) is of the
+// items of a row.
 
 const float largest = ARGS(largest);
 for (u32 first = CACHE_FIRST; first < CACHE_END; first += CACHE_STEP) {
@@ -43,7 +44,7 @@ for (u32 first = CACHE_FIRST; first < CACHE_END; first += CACHE_STEP) {
     }
   }
   if (counts && TO_U32(MODE) != TO_U32(CACHE_SCALE_PEAK)) {
-    const float inverse = inverse_of_scale(scale);
+    CACHE_DIVIDE_BY(scale)
     for (u32 i = CACHE_LANE * CACHE_WIDTH; i < ARGS(dim); i += CACHE_LANES * CACHE_WIDTH) {
       CACHE_LOAD(from + i, ARGS(dim) - i);
       CACHE_STORE(to + i, ARGS(dim) - i);

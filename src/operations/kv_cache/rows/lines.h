@@ -15,5 +15,6 @@
 #define CACHE_PEAKS float
 #define CACHE_NO_PEAK 0.0f
 #define CACHE_LARGEST(peak) (peak)
+#define CACHE_DIVIDE_BY(scale) const float inverse = inverse_of_scale(scale);
 
 #endif  // TESSERA_OPERATIONS_KV_CACHE_LINES_H
