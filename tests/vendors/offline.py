@@ -76,6 +76,15 @@ def without_stub(module, entry):
     return module.replace(f'define dso_local void @__clang_ocl_kern_imp_{entry}(', f'define dso_local ptx_kernel void @{entry}(')
 
 
+def with_work_group(module, entry):
+    """The size that OpenCL C requires of a work-group, for LLVM's backend, which has a word of its own for it: without
+    .reqntid in PTX, ptxas knows no limit but 255 registers, where an item of 512 has 128."""
+    head = re.search(rf'^define dso_local ptx_kernel void @{entry}\(.*?!reqd_work_group_size !(\d+)', module, flags=re.M)
+    items = re.findall(r'i32 (\d+)', re.search(rf'^!{head[1]} = !\{{(.*)\}}', module, flags=re.M)[1])
+    said = head[0].replace(' !', f' "nvvm.reqntid"="{",".join(items)}" !', 1)
+    return module[:head.start()] + said + module[head.end():]
+
+
 def promoted(ptx):
     """As device/opencl/ptx_promotion does: uncovers what plain sm_90 does not know, and says that one group fits."""
     return re.sub(r'^(\s*\.reqntid [^\n]*)$', r'\1\n.minnctapersm 1', ptx.replace('//@', '   '), flags=re.M)
@@ -94,7 +103,7 @@ def nvidia(tool, path, line, cpu, work):
                     ['-Xclang', '-finclude-default-header', '-emit-llvm', '-o', module, path])
     if code == 0:
         with open(module) as file:
-            text = without_stub(file.read(), line['entry'])
+            text = with_work_group(without_stub(file.read(), line['entry']), line['entry'])
         with open(module, 'w') as file:
             file.write(text)
         code, log = run(tool + ['-x', 'ir', '-Xclang', '-disable-llvm-passes'] + cpu_of + ['-o', ptx, module])
