@@ -88,17 +88,16 @@ bool is_nvidia_vulkan(const DeviceProfile& profile) {
 
 // Loads of 16 bytes under way, of an item with one row. Mesa's compilers take more registers beside
 // them on Intel's GPUs, and everywhere for rows that are not aligned, which they gather, and for
-// codes, which they widen all at once.
+// codes, which they widen all at once. AMD's hold the places of keys in pages beside them: of 8,
+// GCN's cores have one wave by RADV, and scalars spill to scratch memory on gfx90a by LLVM.
 std::uint32_t most_loads(const Problem& problem, const DeviceProfile& profile) {
   std::uint32_t loads = profile.vendor_id == kVendorIntel ? 4 : 8;
-  if (profile.backend != Backend::kVulkan) return loads;
-  if (profile.vendor_id == kVendorIntel || vector_elements(problem) == 1) loads /= 2;
-  if (!call_of(problem).has_codes()) {
-    // RADV holds the places of keys in pages beside them: of 8, GCN's cores have one wave.
-    const bool places = profile.vendor_id == kVendorAmd && call_of(problem).is_paged();
-    return places ? std::min(loads, 4U) : loads;
-  }
-  return is_nvidia_vulkan(profile) ? loads / 2 : loads / 4;
+  const bool vulkan = profile.backend == Backend::kVulkan;
+  if (vulkan && (profile.vendor_id == kVendorIntel || vector_elements(problem) == 1)) loads /= 2;
+  if (vulkan && call_of(problem).has_codes())
+    return is_nvidia_vulkan(profile) ? loads / 2 : loads / 4;
+  const bool places = profile.vendor_id == kVendorAmd && call_of(problem).is_paged();
+  return places ? std::min(loads, 4U) : loads;
 }
 
 // Rows of an item, loads under way, and scores that a lane adds up in a step: what 255 registers

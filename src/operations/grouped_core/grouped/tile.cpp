@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/large_registers.hpp"
 #include "base/vendor_ids.hpp"
 #include "kernel/gpu.hpp"
 #include "kernel/tunable_list.hpp"
@@ -147,6 +148,13 @@ Pass product_pass(const GroupedStage& stage) {
 // Those first whose tiles are no wider than a block.
 std::vector<Config> sparse_space(const Problem& problem, const DeviceProfile& profile) {
   std::vector<Config> list = cuts_of(profile);
+  // By ocloc one register of Xe-LP's spills beside 16 terms.
+  if (profile.vendor_id == kVendorIntel && profile.backend == Backend::kOpenCL &&
+      !has_large_registers(profile)) {
+    for (Config& config : list) {
+      if (config.at("COLUMNS") == 8 && config.group().x == 256) config.set("BLOCK_K", 8);
+    }
+  }
   const auto& call = problem.as<SparseProblem>();
   std::ranges::stable_partition(list, [&](const Config& config) {
     const std::int64_t columns = std::int64_t{config.at("COLUMNS")} *
