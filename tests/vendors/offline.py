@@ -85,9 +85,45 @@ def with_work_group(module, entry):
     return module[:head.start()] + said + module[head.end():]
 
 
+def one_group_fits(ptx):
+    return re.sub(r'^(\s*\.reqntid [^\n]*)$', r'\1\n.minnctapersm 1', ptx, flags=re.M)
+
+
 def promoted(ptx):
     """As device/opencl/ptx_promotion does: uncovers what plain sm_90 does not know, and says that one group fits."""
-    return re.sub(r'^(\s*\.reqntid [^\n]*)$', r'\1\n.minnctapersm 1', ptx.replace('//@', '   '), flags=re.M)
+    return one_group_fits(ptx.replace('//@', '   '))
+
+
+def assembled(ptx, entry, cpu, work):
+    """What ptxas says."""
+    arrays = re.findall(r'^\s*\.shared \.align \d+ \.b8 (\S+)\[(\d+)\];', ptx, re.M)
+    shared = sum(int(size) for _, size in arrays)
+    if shared > SHARED_OF_A_MODULE:
+        ptx = re.sub(r'^\s*\.shared \.align \d+ \.b8 \S+\[\d+\];', '', ptx, flags=re.M)
+        declared = ''.join(f'.extern .shared .align 16 .b8 {name}[];\n' for name, _ in arrays)
+        ptx = ptx.replace('.address_size 64\n', '.address_size 64\n' + declared, 1)
+    with open(f'{work}/out.ptx', 'w') as file:
+        file.write(ptx)
+    code, log = run(['ptxas', f'-arch={cpu}', '-v', '-O3', f'{work}/out.ptx', '-o', f'{work}/out.cubin'])
+    said = re.search(rf"Compiling entry function '{entry}'(.*?Used \d+ registers.*?\n)", log, re.S)
+    if code != 0 or not said:
+        return {'error': log[:1500]}
+    return {'registers': number(r'Used (\d+) registers', said.group(1)),
+            'spills': number(r'(\d+) bytes spill stores', said.group(1)) // 4,
+            'scratch': number(r'(\d+) bytes stack frame', said.group(1)),
+            'local': shared or number(r'(\d+) bytes smem', said.group(1)), 'subgroup': 32}
+
+
+def as_launched(ptx, entry, cpu, work):
+    """By its own count of cycles ptxas may spill a few registers so that one more group shares a multiprocessor. Told that
+    one is enough, it spills what an item can't have; what it does by itself stands beside it, with no part in the seconds."""
+    result = assembled(ptx, entry, cpu, work)
+    if not result.get('spills') or '.minnctapersm' in ptx:
+        return result
+    start = children_seconds()
+    alone = assembled(one_group_fits(ptx), entry, cpu, work)
+    return {**alone, 'by_choice': {key: result[key] for key in ('registers', 'spills', 'scratch')},
+            'beside': children_seconds() - start}
 
 
 def nvidia(tool, path, line, cpu, work):
@@ -109,27 +145,9 @@ def nvidia(tool, path, line, cpu, work):
         code, log = run(tool + ['-x', 'ir', '-Xclang', '-disable-llvm-passes'] + cpu_of + ['-o', ptx, module])
     if code != 0:
         return {'error': log[:1500]}
-    text = open(ptx).read()
-    if cpu.endswith('a'):
-        text = promoted(text)
-        with open(ptx, 'w') as file:
-            file.write(text)
-    arrays = re.findall(r'^\s*\.shared \.align \d+ \.b8 (\S+)\[(\d+)\];', text, re.M)
-    shared = sum(int(size) for _, size in arrays)
-    if shared > SHARED_OF_A_MODULE:
-        text = re.sub(r'^\s*\.shared \.align \d+ \.b8 \S+\[\d+\];', '', text, flags=re.M)
-        declared = ''.join(f'.extern .shared .align 16 .b8 {name}[];\n' for name, _ in arrays)
-        text = text.replace('.address_size 64\n', '.address_size 64\n' + declared, 1)
-        with open(ptx, 'w') as file:
-            file.write(text)
-    code, log = run(['ptxas', f'-arch={cpu}', '-v', '-O3', ptx, '-o', f'{work}/out.cubin'])
-    said = re.search(rf"Compiling entry function '{line['entry']}'(.*?Used \d+ registers.*?\n)", log, re.S)
-    if code != 0 or not said:
-        return {'error': log[:1500]}
-    return {'registers': number(r'Used (\d+) registers', said.group(1)),
-            'spills': number(r'(\d+) bytes spill stores', said.group(1)) // 4,
-            'scratch': number(r'(\d+) bytes stack frame', said.group(1)),
-            'local': shared or number(r'(\d+) bytes smem', said.group(1)), 'subgroup': 32}
+    with open(ptx) as file:
+        text = file.read()
+    return as_launched(promoted(text) if line.get('ptx_target') else text, line['entry'], cpu, work)
 
 
 COMPILERS = {'amd': amd, 'intel': intel, 'nvidia': nvidia}
@@ -146,4 +164,5 @@ def compile_one(tool, compiler, folder, line, cpu):
     start = children_seconds()
     with tempfile.TemporaryDirectory() as work:
         result = COMPILERS[compiler](tool, f'{folder}/{line["file"]}', line, cpu, work)
-    return {**line, 'target': cpu, 'seconds': round(children_seconds() - start, 2), **result}
+    seconds = children_seconds() - start - result.pop('beside', 0)
+    return {**line, 'target': cpu, 'seconds': round(seconds, 2), **result}

@@ -14,7 +14,8 @@ def allowances():
 
 
 def dim_of(line):
-    return max(line['defines'].get('HEAD_DIM', 0), line['defines'].get('VALUE_DIM', 0))
+    """Of rows that a program knows the width of; 0 where it takes all."""
+    return max(line['defines'].get(name, 0) for name in ('HEAD_DIM', 'VALUE_DIM', 'KEY_DIM', 'DIM'))
 
 
 def waves_of(target, line):

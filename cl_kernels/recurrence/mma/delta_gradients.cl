@@ -302,14 +302,14 @@ KERNEL void recurrence_delta_gradients(
   bool odd = false;
   ROLLED for (uint column = 0; column < value_dim; column += BLOCK) {
     const uint columns = min(value_dim - column, BLOCK);
-    // Not known to be the same each time, lest addresses of all steps are kept in registers.
-    const uint rows = (uint)uniform((int)given), own_changes = rows + RECUR_DELTA_BLOCK_ROWS,
+    // Not known to be the same each time, lest addresses of all steps are kept in registers; nor is `own`, the item.
+    const uint rows = (uint)uniform((int)given), own = item + (rows - given), own_changes = rows + RECUR_DELTA_BLOCK_ROWS,
                own_dchanges = own_changes + RECUR_DELTA_BLOCK_ROWS, state = own_dchanges + RECUR_DELTA_BLOCK_ROWS,
                dstate = state + RECUR_DELTA_BLOCK_STATE;
     if (column > 0) barrier(CLK_LOCAL_MEM_FENCE);
     // Loads come before stores, which the compiler keeps in order.
-#define OWN_ROW(i) ((item + (i)*WG_X) / (BLOCK / 4))
-#define OWN_FOUR (item % (BLOCK / 4) * 4)
+#define OWN_ROW(i) ((own + (i)*WG_X) / (BLOCK / 4))
+#define OWN_FOUR (own % (BLOCK / 4) * 4)
     float4 u[OWN_FOURS], c[OWN_FOURS], value[OWN_FOURS];
     uint2 words[OWN_FOURS];
     UNROLL for (uint i = 0; i < OWN_FOURS; ++i) {
@@ -327,8 +327,8 @@ KERNEL void recurrence_delta_gradients(
       odd = store_rounded(own_dchanges, OWN_ROW(i), OWN_FOUR, ROW_BYTES, c[i]) || odd;
       store_words(rows, OWN_ROW(i), OWN_FOUR, ROW_BYTES, words[i].s0, words[i].s1);
     }
-#define OWN_VALUE(i) ((item + (i)*WG_X) / (KEY_DIM / 4))
-#define OWN_KEYS(i) ((item + (i)*WG_X) % (KEY_DIM / 4) * 4)
+#define OWN_VALUE(i) ((own + (i)*WG_X) / (KEY_DIM / 4))
+#define OWN_KEYS(i) ((own + (i)*WG_X) % (KEY_DIM / 4) * 4)
     // Fewer at once: sums take half of the registers.
     UNROLL for (uint first_four = 0; first_four < STATE_FOURS; first_four += 2) {
       float4 h[2], e[2];
