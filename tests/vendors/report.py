@@ -114,6 +114,20 @@ def overview(target, lines, everything):
             f"{f'{min(waves):g}' if waves else '–'} | {max(line['seconds'] for line in built):.1f} |")
 
 
+def by_choice(found):
+    """A sentence of what ptxas spills although an item could have the registers."""
+    parts = []
+    for target, lines in found:
+        chosen = [line['by_choice']['spills'] for line in programs(lines or [])
+                  if line.get('by_choice', {}).get('spills', 0) > line['spills']]
+        if chosen:
+            parts.append(f"{target['name']} {len(chosen)} (most {max(chosen)})")
+    if not parts:
+        return ''
+    return ('\nSpills are of what an item can\'t have: NVIDIA\'s count with one work-group to a multiprocessor. By its own count of '
+            'cycles\nptxas spills more, so that one group more shares it; programs that it does that to: ' + ', '.join(parts) + '.')
+
+
 def short_config(defines):
     skip = ('DTYPE', 'POLICY', 'SUBGROUP', 'HEAD_DIM', 'VALUE_DIM', 'ALIGNED', 'CAPPED', 'WG_Y', 'WG_Z', 'VECTOR', 'PTX',
             'KEEP_Q', 'FEATURES', 'BAND', 'REGISTERS')
@@ -170,6 +184,8 @@ def main():
     for target, lines in found:
         if lines:
             print(overview(target, lines, everything))
+    if chosen := by_choice(found):
+        print(chosen)
     missing = [target['name'] for target, lines in found if not lines]
     if missing:
         print(f"\nNot compiled for this page: {', '.join(missing)}.")
