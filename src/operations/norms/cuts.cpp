@@ -115,23 +115,24 @@ std::vector<Config> line_space(const Problem& problem, const DeviceProfile& prof
   if (is_cpu(profile)) return {processor_config(problem)};
   // On an H200, rows of 4096: 256 items with 4 vectors each are ahead. Backward, 16-bit rows are
   // asked for ahead; of floats that takes so many registers that one group is on a unit, not two.
+  const NormProblem& call = problem.as<NormProblem>();
+  const bool backward = call.backward, halves = problem.dtype != DType::kF32;
   std::vector<Cut> cuts{{256, 4}, {128, 8}, {256, 8}, {512, 8}, {1024, 8}};
-  if (problem.as<NormProblem>().backward) {
-    const bool ahead = problem.dtype != DType::kF32;
-    cuts = {{256, 4, ahead, 512}, {256, 4, !ahead, 512}, {128, 8, false, 512},
-            {512, 4, ahead, 512}, {256, 8, false, 256},  {1024, 4, false, 1024}};
-    // Rows that no group holds, with a mean: on an H200 2048 of 20480 took 0.235 ms with 2 vectors,
-    // and 0.314 with 4, of whose registers 1024 items spill 210.
-    constexpr std::int64_t kHeld = 4 * 4 * 1024;
-    if (ahead && problem.as<NormProblem>().centered && problem.as<NormProblem>().dim > kHeld) {
-      cuts.pop_back();
-      cuts.insert(cuts.begin(), {1024, 2, false, 1024});
-    }
+  if (backward) {
+    cuts = {{256, 4, halves, 512}, {256, 4, !halves, 512}, {128, 8, false, 512},
+            {512, 4, halves, 512}, {256, 8, false, 256},   {1024, 4, false, 1024}};
+  }
+  // Of rows that no group holds, with a mean, fewer vectors than spill of an item's 64 registers:
+  // on an H200 2048 rows of 20480 took 0.235 ms backward with 2, and 0.314 with 4; 1024 rows of
+  // 65536 took 0.264 forward with 6, and 0.265 with 8.
+  const Cut largest = cuts.back();
+  if (halves && call.centered && call.dim > std::int64_t{4} * largest.vectors * largest.items) {
+    cuts.pop_back();
+    cuts.insert(cuts.begin(), {largest.items, backward ? 2U : 6U, false, largest.resident});
   }
   // Other compilers spill of rows that are asked for ahead and of 8 vectors backward, Mesa's for
   // NVIDIA of larger groups, AMD's of 4 vectors of long rows or with a mean, and Intel's of 2, with
   // 128 registers to an item.
-  const bool backward = problem.as<NormProblem>().backward;
   if (profile.vendor_id == kVendorNvidia) {
     if (profile.backend == Backend::kVulkan)
       std::erase_if(cuts, [&](const Cut& cut) {
@@ -141,7 +142,7 @@ std::vector<Config> line_space(const Problem& problem, const DeviceProfile& prof
     cuts = {{256, 1}, {512, 2}, {512, 1}};
     // By ocloc 2 vectors are 14 registers too many for Xe2's 16 lanes, and 26 with a mean.
     constexpr unsigned kXe2 = 20;
-    const bool wide = problem.as<NormProblem>().centered || intel_ip_version(profile).first >= kXe2;
+    const bool wide = call.centered || intel_ip_version(profile).first >= kXe2;
     if (profile.backend == Backend::kOpenCL && wide) cuts = {{256, 1}, {512, 1}};
   } else if (backward && profile.vendor_id == kVendorAmd) {
     cuts = {{256, 2}, {512, 2}, {128, 2}};
@@ -155,15 +156,13 @@ std::vector<Config> line_space(const Problem& problem, const DeviceProfile& prof
     cut.items = kernel::most_items(profile, cut.items);
     Config config = config_of(problem, profile, cut);
     // With a mean, 8 vectors of rows that end within are 4 of Intel's 128 registers too many.
-    const NormProblem& call = problem.as<NormProblem>();
     if (profile.vendor_id == kVendorIntel && call.centered && config.at("VECTORS") == 8 &&
         !fills(call, config))
       continue;
     if (std::ranges::find(result, config) == result.end()) result.push_back(std::move(config));
   }
   // Groups that hold a row are first, then the larger ones.
-  const std::int64_t dim = problem.as<NormProblem>().dim;
-  std::ranges::stable_sort(result, {}, [dim](const Config& config) {
+  std::ranges::stable_sort(result, {}, [dim = call.dim](const Config& config) {
     const std::int64_t held = std::int64_t{4} * config.at("VECTORS") * config.at("WG_X");
     return held >= dim ? std::int64_t{0} : dim - held;
   });
