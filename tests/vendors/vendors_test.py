@@ -6,6 +6,7 @@ import unittest
 import unittest.mock
 
 import kept
+import offline
 import report
 import rules
 import sample
@@ -102,6 +103,34 @@ class Seconds(unittest.TestCase):
 
     def test_no_machine_is_quicker_than_the_yardstick(self):
         self.assertGreaterEqual(yardstick.slowness(), 1.0)
+
+
+class Ptx(unittest.TestCase):
+    def test_a_work_group_of_512_is_told(self):
+        module = ('define dso_local ptx_kernel void @other() #1 !reqd_work_group_size !3 {\n}\n'
+                  'define dso_local ptx_kernel void @mma(ptr %0) local_unnamed_addr #3 !kernel_arg_type !2 !reqd_work_group_size !4 {\n'
+                  '}\n!3 = !{i32 64, i32 1, i32 1}\n!4 = !{i32 8, i32 64, i32 1}\n')
+        told = offline.with_work_group(module, 'mma')
+        self.assertIn('#3 "nvvm.reqntid"="8,64,1" !kernel_arg_type !2', told)
+        self.assertEqual(told.count('nvvm.reqntid'), 1)
+
+    def spills(self, by_itself, alone, ptx='.reqntid 128, 1, 1\n{'):
+        def assembled(ptx, *_):
+            return {'registers': 168, 'scratch': 8, 'spills': alone if '.minnctapersm 1' in ptx else by_itself}
+        with unittest.mock.patch('offline.assembled', assembled):
+            return offline.as_launched(ptx, 'mma', 'sm_86', '')
+
+    def test_what_ptxas_chooses_to_spill_stands_beside(self):
+        found = self.spills(5, 0)
+        self.assertEqual((found['spills'], found['by_choice']['spills']), (0, 5))
+        line = {**program(), 'seconds': 1, **found}
+        self.assertIn('sm_86 1 (most 5)', report.by_choice([(TARGET, [line])]))
+        self.assertEqual(report.by_choice([(TARGET, [{**line, 'spills': 5}])]), '')
+
+    def test_what_an_item_cannot_have_spills(self):
+        self.assertEqual(self.spills(5, 5)['spills'], 5)
+        self.assertNotIn('by_choice', self.spills(0, 0))
+        self.assertNotIn('by_choice', self.spills(0, 7, offline.promoted('.reqntid 384, 1, 1\n{')))
 
 
 class Families(unittest.TestCase):
