@@ -7,6 +7,7 @@
 // has declared operands, `lane`, where keys and values of the kv head begin, and factors of a score.
 #ifndef TESSERA_ATTENTION_COOPERATIVE_EXACT_GLSL
 #define TESSERA_ATTENTION_COOPERATIVE_EXACT_GLSL
+#include "attention/core/exact_weight.glsl"
 #include "attention/core/key_rows.glsl"
 
 #define EXACT_COLUMNS ((VALUE_DIM + LANES - 1u) / LANES)
@@ -18,14 +19,6 @@ float exact_sums[EXACT_COLUMNS];  // of a row's output
 #else
 #define EXACT_SCALAR(elements, at) load_scalar(elements[at])
 #endif
-
-// A visible key's weight in units of the largest: above 0 wherever double has it, so that small ones
-// still take infinities along.
-const float kLeastWeight = 1.1754944e-38, kLeastExponent = -1075.0;
-float exact_weight(float score, float most) {
-  const float weight = exp2(score - most);
-  return weight < kLeastWeight && score - most > kLeastExponent ? kLeastWeight : weight;
-}
 
 float exact_dot(uint q_at, int key) {
   const uint k_at = k_base + key_at(uint(key), CALL.k_stride_row, CALL.k_stride_batch);

@@ -31,36 +31,6 @@ ADD_ROWS(add_head_rows, key_sum, ATTN_ITEM_HEADS, ATTN_HEAD_STRIDE, load_query, 
 STORE_ROWS(store_keys, dk, dk4, key_sum, ATTN_ITEM_HEADS, HEAD_DIM)
 STORE_ROWS(store_values, dv, dv4, value_sum, ATTN_ITEM_VALUES, VALUE_DIM)
 
-// The query rows that may see keys [first_key, end_key).
-#if POLICY
-void find_rows(int first_key) {
-  clear_range();
-  const int q_len = int(args.core.q_len);
-  const uint rows = args.policy.rows + batch * args.core.q_len;
-  int first = INDEX_MAX, end = 0;
-  for (int row = int(item); row < q_len; row += int(WG_X)) {
-    const ivec4 entry = policy_rows[rows + uint(row)];
-    if (entry.x < end_key && entry.y > first_key) {
-      first = min(first, row);
-      end = row + 1;
-    }
-  }
-  if (end > 0) {
-    atomicMin(range[0], first);
-    atomicMax(range[1], end);
-  }
-  barrier();
-}
-#else
-void find_rows(int first_key) {
-  if (item == 0u) {
-    range[0] = max(first_key - args.core.band_high, 0);
-    range[1] = min(end_key - args.core.band_low, int(args.core.q_len));
-  }
-  barrier();
-}
-#endif
-
 // In place: q.k to the weights of do, and do.v to the gradients of the logits, those of q.
 void differentiate(int first_key, int first_row) {
   float w[PAIRS], g[PAIRS];

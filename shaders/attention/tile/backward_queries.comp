@@ -26,30 +26,6 @@ STORE_WEIGHTS(store_gradients, gradient)
 ADD_ROWS(add_head_rows, query_sum, ATTN_ITEM_HEADS, ATTN_HEAD_STRIDE, load_key, end_key)
 STORE_ROWS(store_queries, dq, dq4, query_sum, ATTN_ITEM_HEADS, HEAD_DIM)
 
-// The keys that rows [first_row, end_row) may see.
-#if POLICY
-void find_keys(int first_row) {
-  clear_range();
-  const uint rows = args.policy.rows + batch * args.core.q_len;
-  for (int row = first_row + int(item); row < end_row; row += int(WG_X)) {
-    const ivec4 entry = policy_rows[rows + uint(row)];
-    if (entry.x < entry.y) {
-      atomicMin(range[0], entry.x);
-      atomicMax(range[1], entry.y);
-    }
-  }
-  barrier();
-}
-#else
-void find_keys(int first_row) {
-  if (item == 0u) {
-    range[0] = max(first_row + args.core.band_low, 0);
-    range[1] = min(end_row + args.core.band_high, int(args.core.kv_len));
-  }
-  barrier();
-}
-#endif
-
 #if POLICY
 // Bias gradients of keys [first_key, last_key), which no row of the group sees.
 void clear_ds(uint ds, int first_row, int first_key, int last_key) {

@@ -3,21 +3,19 @@
 #include "operations/attention_core/cooperative/forward.h"
 
 #include <algorithm>
-#include <limits>
 #include <span>
 #include <utility>
 
 #include "kernel/gpu.hpp"
 #include "kernel/matrices.hpp"
 #include "kernel/tunable_list.hpp"
+#include "operations/attention_core/cooperative/cuts.hpp"
 #include "operations/attention_core/launch.hpp"
 
 namespace tessera::operations::attention {
 namespace {
 
 constexpr std::uint32_t kMostColumns = 256;
-// By the estimate: tiles that need 264 by it compiled to 251 on an H200.
-constexpr std::uint32_t kMostRegisters = 264;
 constexpr std::int64_t kFewestRows = 32;  // below, most rows of a tile would be empty
 
 std::vector<Tunable> tunables() {
@@ -73,21 +71,6 @@ std::vector<Define> constants(const Problem& problem, const Config& /*config*/) 
           {"CAPPED", call_of(problem).soft_cap > 0 ? 1U : 0U}};
 }
 
-// The device's shapes for this call, largest first: an instruction of them does most.
-std::vector<MatrixShape> shapes(const Problem& problem, const DeviceProfile& profile,
-                                bool registers) {
-  std::vector<MatrixShape> found;
-  for (const MatrixShape& shape : profile.matrix_shapes) {
-    if (shape.input == problem.dtype && shape.n % 8 == 0 && shape.k % 8 == 0 &&
-        (!registers || shape.n == shape.k)) {
-      found.push_back(shape);
-    }
-  }
-  std::ranges::stable_sort(found, std::ranges::greater{},
-                           [](const MatrixShape& s) { return s.m * s.n * s.k; });
-  return found;
-}
-
 bool fits(const Problem& problem, const Config& config, const DeviceProfile& profile,
           bool registers) {
   const CooperativeGeometry geometry = geometry_of(problem, config, registers);
@@ -95,22 +78,11 @@ bool fits(const Problem& problem, const Config& config, const DeviceProfile& pro
          geometry.registers <= kMostRegisters && config.group().x <= profile.max_group_size;
 }
 
-// 0 for a cut that suits the registers and the local memory of the GPU's cores, kSpills for one
-// that does not fit; between them the registers, where few groups share a core.
-constexpr std::uint32_t kSpills = std::numeric_limits<std::uint32_t>::max();
 std::uint32_t strain(const Problem& problem, const Config& config, const DeviceProfile& profile,
                      bool registers) {
-  const kernel::GroupBudget budget = kernel::group_budget(profile);
   const CooperativeGeometry geometry =
       geometry_of(problem, config, registers, kernel::lanes_of_a_matrix(profile));
-  // Operands of policies, and the row that they belong to.
-  constexpr std::uint32_t kPolicyRegisters = 16;
-  const std::uint32_t taken =
-      geometry.registers + (call_of(problem).policies ? kPolicyRegisters : 0);
-  if (taken > budget.spills_from) return kSpills;
-  const std::uint64_t local_bytes = std::uint64_t{128} * geometry.local_bytes / config.group().x;
-  const bool well = taken <= budget.registers && local_bytes <= budget.local_bytes;
-  return well ? 0 : taken;
+  return strain_of(problem, profile, geometry.registers, geometry.local_bytes, config.group().x);
 }
 
 struct Cut {
@@ -136,7 +108,7 @@ std::span<const Cut> cuts(const DeviceProfile& profile, bool registers) {
 
 std::vector<Config> space_of(const Problem& problem, const DeviceProfile& profile, bool registers) {
   std::vector<Config> configs;
-  for (const MatrixShape& shape : shapes(problem, profile, registers)) {
+  for (const MatrixShape& shape : matrices_for(problem, profile, registers)) {
     for (const Cut& cut : cuts(profile, registers)) {
       const Config config{{"WG_X", cut.subgroups * profile.subgroup_size},
                           {"ROWS", cut.rows},

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+// attention/cooperative/backward: gradients by matrix units through Vulkan, of any vendor.
+#include "operations/attention_core/cooperative/backward.h"
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "kernel/gpu.hpp"
+#include "kernel/matrices.hpp"
+#include "kernel/tunable_list.hpp"
+#include "operations/attention_core/backward_launch.hpp"
+#include "operations/attention_core/cooperative/cuts.hpp"
+
+namespace tessera::operations::attention {
+namespace {
+
+constexpr std::uint32_t kMostColumns = 256;
+constexpr std::int64_t kFewestRows = 32;  // below, most rows of a tile would be empty
+
+std::vector<Tunable> tunables() {
+  return {
+#include "operations/attention_core/cooperative/backward.def"
+  };
+}
+
+// Of one of the two kernels.
+struct Half {
+  bool valid = false;
+  std::uint32_t own = 0;  // rows of a work-group
+  std::uint32_t local_bytes = 0;
+  std::uint32_t registers = 0;  // of one item, about
+};
+
+Half half_of(const Problem& problem, const Config& config, bool registers, bool owns_keys,
+             std::uint32_t matrix_lanes = 0) {
+  // backward.h's macros read these locals.
+  using Number = std::uint32_t;
+#include "kernel/tunable_locals.inc"
+#include "operations/attention_core/cooperative/backward.def"
+  const std::uint32_t REGISTERS = registers ? 1 : 0, OWN_KEYS = owns_keys ? 1 : 0;
+  const std::uint32_t ROWS = owns_keys ? KEY_ROWS : QUERY_ROWS;
+  const std::uint32_t STEP = owns_keys ? KEY_STEP : QUERY_STEP;
+  const std::uint32_t HELD = owns_keys ? KEYS_HELD : ROWS_HELD;
+  const std::uint32_t MATRIX_LANES = matrix_lanes != 0 ? matrix_lanes : LANES;
+  const std::uint32_t HEAD_DIM = head_dim(problem);
+  const std::uint32_t VALUE_DIM = value_dim(problem);
+  constexpr std::uint32_t kMost = 4096;  // keeps every product below in 32 bits
+  for (const std::uint32_t value : {WG_X, ROWS, STEP, LANES, MATRIX_M, MATRIX_N, MATRIX_K}) {
+    if (value > kMost) return {};
+  }
+  if (!(ATTN_BACK_DIVISORS) || !(ATTN_BACK_VALID)) return {};
+  return {.valid = true,
+          .own = ATTN_BACK_OWN,
+          .local_bytes = ATTN_BACK_LOCAL_BYTES,
+          .registers = ATTN_BACK_REGISTERS};
+}
+
+struct BackwardGeometry {
+  bool valid = false;
+  std::uint32_t own_keys = 0, own_rows = 0;
+  std::uint32_t local_bytes = 0, registers = 0;  // of the kernel that takes more
+};
+
+BackwardGeometry geometry_of(const Problem& problem, const Config& config, bool registers,
+                             std::uint32_t matrix_lanes = 0) {
+  const Half keys = half_of(problem, config, registers, true, matrix_lanes);
+  const Half queries = half_of(problem, config, registers, false, matrix_lanes);
+  return {.valid = keys.valid && queries.valid,
+          .own_keys = keys.own,
+          .own_rows = queries.own,
+          .local_bytes = std::max(keys.local_bytes, queries.local_bytes),
+          .registers = std::max(keys.registers, queries.registers)};
+}
+
+// No map: groups look at the rows' intervals instead.
+BackwardTiling tiling(const Problem& /*problem*/, const Config& /*config*/) {
+  return {.map = {.maps = false}};
+}
+
+std::vector<Define> constants(const Problem& problem, const Config& /*config*/) {
+  return {{"HEAD_DIM", head_dim(problem)},
+          {"VALUE_DIM", value_dim(problem)},
+          {"ALIGNED", is_aligned(problem, 8) ? 1U : 0U},
+          {"CAPPED", call_of(problem).soft_cap > 0 ? 1U : 0U}};
+}
+
+bool fits(const Problem& problem, const Config& config, const DeviceProfile& profile,
+          bool registers) {
+  const BackwardGeometry geometry = geometry_of(problem, config, registers);
+  return geometry.valid && geometry.local_bytes <= profile.local_memory &&
+         geometry.registers <= kMostRegisters && config.group().x <= profile.max_group_size;
+}
+
+std::uint32_t strain(const Problem& problem, const Config& config, const DeviceProfile& profile,
+                     bool registers) {
+  const BackwardGeometry geometry =
+      geometry_of(problem, config, registers, kernel::lanes_of_a_matrix(profile));
+  return strain_of(problem, profile, geometry.registers, geometry.local_bytes, config.group().x);
+}
+
+struct Cut {
+  std::uint32_t subgroups;
+  std::uint32_t key_rows, key_step, keys_held;
+  std::uint32_t query_rows, query_step, rows_held;
+  std::uint32_t buffers, prefetch;
+};
+constexpr Cut kCuts[] = {{4, 16, 32, 1, 16, 32, 1, 1, 1},
+                         {4, 16, 32, 0, 16, 32, 1, 1, 1},
+                         {4, 16, 16, 1, 16, 16, 1, 1, 0},
+                         {2, 16, 16, 0, 16, 16, 0, 1, 0}};
+constexpr Cut kRegisterCuts[] = {{4, 16, 32, 1, 16, 32, 1, 2, 1},
+                                 {4, 16, 32, 1, 16, 32, 1, 1, 1},
+                                 {4, 16, 16, 1, 16, 16, 1, 1, 1},
+                                 {2, 16, 32, 0, 16, 32, 0, 1, 1},
+                                 {2, 16, 16, 0, 16, 16, 0, 1, 0}};
+// A CPU's compiler takes seconds for long rows of matrices.
+constexpr Cut kCpuCuts[] = {{4, 8, 16, 1, 8, 16, 0, 1, 0}, {2, 8, 16, 0, 8, 8, 1, 2, 1}};
+
+std::span<const Cut> cuts(const DeviceProfile& profile, bool registers) {
+  if (is_cpu(profile)) return kCpuCuts;
+  if (registers) return kRegisterCuts;
+  return kCuts;
+}
+
+std::vector<Config> space_of(const Problem& problem, const DeviceProfile& profile, bool registers) {
+  std::vector<Config> configs;
+  for (const MatrixShape& shape : matrices_for(problem, profile, registers)) {
+    for (const Cut& cut : cuts(profile, registers)) {
+      const Config config{{"WG_X", cut.subgroups * profile.subgroup_size},
+                          {"KEY_ROWS", cut.key_rows},
+                          {"KEY_STEP", cut.key_step},
+                          {"QUERY_ROWS", cut.query_rows},
+                          {"QUERY_STEP", cut.query_step},
+                          {"LANES", profile.subgroup_size},
+                          {"MATRIX_M", shape.m},
+                          {"MATRIX_N", shape.n},
+                          {"MATRIX_K", shape.k},
+                          {"KEYS_HELD", cut.keys_held},
+                          {"ROWS_HELD", cut.rows_held},
+                          {"BUFFERS", cut.buffers},
+                          {"PREFETCH", cut.prefetch}};
+      if (fits(problem, config, profile, registers)) configs.push_back(config);
+    }
+  }
+  if (is_gpu(profile)) {
+    std::ranges::stable_sort(configs, {}, [&](const Config& config) {
+      return strain(problem, config, profile, registers);
+    });
+  }
+  return configs;
+}
+
+Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile,
+                bool registers) {
+  const AttentionProblem& call = call_of(problem);
+  if (problem.has(call.slots.bias_gradient)) return "leaves no gradients of a bias";
+  if ((call.features & POLICY_UNNORMALIZED) != 0)
+    return "takes outputs that are divided by the sum of their weights";
+  if (registers && (call.policies || call.features != 0))
+    return "takes causal masks, windows and a soft cap, and no other policy";
+  if (head_dim(problem) > kMostColumns || value_dim(problem) > kMostColumns) {
+    return "takes dims up to 256, not " + std::to_string(head_dim(problem)) + " and " +
+           std::to_string(value_dim(problem));
+  }
+  if (Refusal no = kernel::rejects_matrices(problem, config, profile)) return no;
+  if (!geometry_of(problem, config, registers).valid) {
+    return "has a work-group that does not divide into matrices "
+           "(operations/attention_core/cooperative/backward.h)";
+  }
+  return rejects_long_offsets(problem, profile,
+                              backward_scratch_bytes(problem, tiling(problem, config)));
+}
+
+Pass kernel_pass(const AttentionSlots& slots, bool registers, bool owns_keys, bool policies) {
+  Pass pass = backward_pass(owns_keys ? "keys" : "queries", tiling, policies);
+  pass.vulkan = {.file = "attention/cooperative/backward.comp", .entry = "main"};
+  pass.axes = [registers, owns_keys, policies](const Problem& problem,
+                                               const DeviceProfile&) -> std::vector<Define> {
+    return {{"DTYPE", dtype_axis(problem.dtype)},
+            {"OWN_KEYS", owns_keys ? 1U : 0U},
+            {"POLICY", policies ? 1U : 0U},
+            {"REGISTERS", registers ? 1U : 0U}};
+  };
+  pass.constants = constants;
+  std::vector<std::string> names{"LANES",    "MATRIX_M",  "MATRIX_N", "MATRIX_K", "BUFFERS",
+                                 "PREFETCH", "HEAD_DIM", "VALUE_DIM", "ALIGNED",  "CAPPED"};
+  const auto own = owns_keys ? std::vector<std::string>{"KEY_ROWS", "KEY_STEP", "KEYS_HELD"}
+                             : std::vector<std::string>{"QUERY_ROWS", "QUERY_STEP", "ROWS_HELD"};
+  names.insert(names.end(), own.begin(), own.end());
+  pass.specialized_on = std::move(names);
+  pass.bindings = {slots.query, slots.key, slots.value, slots.output_gradient, slots.log_sum_exp};
+  if (owns_keys) {
+    pass.bindings.push_back(slots.key_gradient);
+    pass.bindings.push_back(slots.value_gradient);
+  } else {
+    pass.bindings.push_back(slots.query_gradient);
+  }
+  std::vector<std::size_t> behind{kScratch};
+  if (policies) behind = policy_bindings(slots);  // the scratch buffer, and the operands of the policies
+  pass.bindings.insert(pass.bindings.end(), behind.begin(), behind.end());
+  pass.groups = [registers, owns_keys, policies](const Problem& problem, const Config& config) {
+    const AttentionProblem& call = call_of(problem);
+    const BackwardGeometry geometry = geometry_of(problem, config, registers);
+    if (!is_for(problem, policies)) return Dim3{0, 1, 1};
+    if (!owns_keys) return row_groups(problem, geometry.own_rows);
+    return Dim3{ceil_div(call.kv_len, geometry.own_keys),
+                static_cast<std::uint32_t>(call.kv_heads), static_cast<std::uint32_t>(call.batch)};
+  };
+  return pass;
+}
+
+Variant variant_of(const AttentionSlots& slots, bool registers) {
+  Variant variant;
+  variant.name = registers ? "cooperative_registers" : "cooperative";
+  variant.idea = std::string("cooperative matrices; dk and dv by a group per tile of keys, dq by one per tile of "
+                             "queries; pairs are made in ") +
+                 (registers ? "registers" : "local memory");
+  variant.needs = {.backends = {Backend::kVulkan},
+                   .features = Feature::kStorage16 | Feature::kFp16Arithmetic |
+                               Feature::kSubgroupArithmetic | Feature::kCooperativeMatrix};
+  if (registers) variant.needs.features = variant.needs.features | Feature::kMatrixRegisters;
+  variant.dtypes = {DType::kF16, DType::kBF16};
+  variant.rounds_factors = true;
+  variant.tunables = tunables();
+  variant.passes = {rows_pass(slots), delta_pass(slots, tiling), peaks_pass(slots, tiling),
+                    kernel_pass(slots, registers, true, false), kernel_pass(slots, registers, false, false)};
+  if (!registers) {
+    variant.passes.push_back(kernel_pass(slots, registers, true, true));
+    variant.passes.push_back(kernel_pass(slots, registers, false, true));
+    for (Pass& pass : policy_gradient_passes(slots, tiling)) variant.passes.push_back(std::move(pass));
+  }
+  variant.space = [registers](const Problem& problem, const DeviceProfile& profile) {
+    return space_of(problem, profile, registers);
+  };
+  variant.local_bytes = [registers](const Problem& problem, const Config& config) -> std::uint64_t {
+    return geometry_of(problem, config, registers).local_bytes;
+  };
+  variant.scratch_bytes = [](const Problem& problem, const Config& config) {
+    return backward_scratch_bytes(problem, tiling(problem, config));
+  };
+  variant.rejects = [registers](const Problem& problem, const Config& config,
+                                const DeviceProfile& profile) {
+    return rejects(problem, config, profile, registers);
+  };
+  return variant;
+}
+
+// Where every cut spills, the tile kernels take fewer cycles by the compilers' estimate.
+bool prefers(const Problem& problem, const DeviceProfile& profile, bool registers) {
+  if (profile.backend != Backend::kVulkan || is_cpu(profile) || call_of(problem).q_len < kFewestRows)
+    return false;
+  if (registers && !has(profile.features, Feature::kMatrixRegisters)) return false;
+  const std::vector<Config> configs = space_of(problem, profile, registers);
+  return !configs.empty() && strain(problem, configs.front(), profile, registers) != kSpills;
+}
+
+Way way_of(const AttentionSlots& slots, bool registers, std::string why) {
+  return {.variant = variant_of(slots, registers),
+          .rule = {.why = std::move(why),
+                   .when = [registers](const Problem& problem, const DeviceProfile& profile) {
+                     return prefers(problem, profile, registers);
+                   },
+                   .config = [registers](const Problem& problem, const DeviceProfile& profile) {
+                     return space_of(problem, profile, registers).front();
+                   }}};
+}
+
+}  // namespace
+
+Way cooperative_registers_backward(const AttentionSlots& slots) {
+  return way_of(slots, true, "the device's matrix unit, pairs stay in its registers");
+}
+
+Way cooperative_backward(const AttentionSlots& slots) {
+  return way_of(slots, false, "the device's matrix unit");
+}
+
+}  // namespace tessera::operations::attention
