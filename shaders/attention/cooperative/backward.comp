@@ -60,6 +60,7 @@
 #else
 #include "attention/cooperative/backward_local.glsl"
 #endif
+#include "attention/core/group_range.glsl"
 
 // The rows of the other kind from `begin` on.
 void walk(int begin) {

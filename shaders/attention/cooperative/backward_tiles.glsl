@@ -8,6 +8,8 @@
 #include "operations/attention_core/cooperative/backward.h"
 #include "lib/cooperative/elements.glsl"
 #include "lib/cooperative/products.glsl"
+#include "attention/core/exact_weight.glsl"
+#define PAIR_WEIGHT(exponent) exact_weight(exponent, 0.0)
 #include "attention/core/gradients.glsl"
 
 layout(std430, binding = 0) readonly buffer QueryVectors { uvec4 q8[]; };

@@ -31,8 +31,8 @@ uint key_at(int key) { return k_base + uint(key) * args.core.k_stride_row; }
 uint gradient_at(int row) { return g_base + uint(row) * args.gradient.do_stride_row; }
 
 Pair exact_pair(int row, int key) {
-  return make_pair(load_row(row), key, exact_score(query_at(row), key_at(key)),
-                   exact_gradient(gradient_at(row), v_base + uint(key) * args.core.v_stride_row), true);
+  return pair_of(load_row(row), key, exact_score(query_at(row), key_at(key)),
+                 exact_gradient(gradient_at(row), v_base + uint(key) * args.core.v_stride_row));
 }
 
 // sums += factor times a row.

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the backward kernels of all ways share: the arguments and operands of a call, which rows and keys a group has to
-// do with, and what a (row, key) pair adds to the gradients. The including shader has defined SCRATCH_BINDING, after
+// What the backward kernels of all ways share: the arguments and operands of a call, and what a (row, key) pair adds to the gradients. The including shader has defined SCRATCH_BINDING, after
 // which follow the policies (POLICY=1), then the arguments, and has WG_X items to a group.
 #ifndef TESSERA_ATTENTION_CORE_GRADIENTS_GLSL
 #define TESSERA_ATTENTION_CORE_GRADIENTS_GLSL
 #include "lib/prelude.glsl"
 #include "operations/attention_core/core/backward_args.h"
 #include "operations/attention_core/core/score.h"
-#include "attention/core/exact_weight.glsl"
+#ifndef PAIR_WEIGHT
+#define PAIR_WEIGHT(exponent) exp2(exponent)
+#endif
 #if POLICY
 BUFFER_ARGS(AttentionBackwardCall, SCRATCH_BINDING + 7);
 #include "attention/core/policy.glsl"
@@ -86,8 +87,8 @@ struct Pair {
   float weight, logit, bias;
 };
 
-// q_dot_k, weight_gradient = do.v. Exact: weights are 0 only where double has none.
-Pair make_pair(Row row, int key, float q_dot_k, float weight_gradient, bool exact) {
+// q_dot_k, weight_gradient = do.v
+Pair pair_of(Row row, int key, float q_dot_k, float weight_gradient) {
   Pair pair = Pair(false, 0.0, 0.0, 0.0);
   const float scale = args.core.scale;
 #if POLICY
@@ -105,11 +106,10 @@ Pair make_pair(Row row, int key, float q_dot_k, float weight_gradient, bool exac
   }
 #endif
 #if POLICY
-  const float exponent = policy_weight_exponent(score.x, row.shift, row.less);
+  const float p = PAIR_WEIGHT(policy_weight_exponent(score.x, row.shift, row.less));
 #else
-  const float exponent = score.x - row.shift;
+  const float p = PAIR_WEIGHT(score.x - row.shift);
 #endif
-  const float p = exact ? exact_weight(exponent, 0.0) : exp2(exponent);
   float gradient_here = p * (keep * weight_gradient - row.delta);
 #if POLICY
   if (key == row.peak) gradient_here -= row.peak_delta;
@@ -122,9 +122,6 @@ Pair make_pair(Row row, int key, float q_dot_k, float weight_gradient, bool exac
   if ((args.policy.features & POLICY_BIAS_AFTER_CAP) != 0u) pair.bias = gradient_here;
 #endif
   return pair;
-}
-Pair pair_of(Row row, int key, float q_dot_k, float weight_gradient) {
-  return make_pair(row, key, q_dot_k, weight_gradient, false);
 }
 
 // Where the rows of a query head, and of its keys and values, begin.
@@ -142,69 +139,5 @@ void enter_head(uint query_head) {
   v_base =
       args.core.v_offset + batch * args.core.v_stride_batch + kv_head * args.core.v_stride_head;
 }
-
-shared int range[2];
-// Rows or keys [range[0], range[1]) are all that this group has to do with; empty at first.
-void clear_range() {
-  if (item == 0u) {
-    range[0] = INDEX_MAX;
-    range[1] = 0;
-  }
-  barrier();
-}
-
-// The query rows that may see keys [first_key, end_key).
-#if POLICY
-void find_rows(int first_key) {
-  clear_range();
-  const int q_len = int(args.core.q_len);
-  const uint rows = args.policy.rows + batch * args.core.q_len;
-  int first = INDEX_MAX, end = 0;
-  for (int row = int(item); row < q_len; row += int(WG_X)) {
-    const ivec4 entry = policy_rows[rows + uint(row)];
-    if (entry.x < end_key && entry.y > first_key) {
-      first = min(first, row);
-      end = row + 1;
-    }
-  }
-  if (end > 0) {
-    atomicMin(range[0], first);
-    atomicMax(range[1], end);
-  }
-  barrier();
-}
-#else
-void find_rows(int first_key) {
-  if (item == 0u) {
-    range[0] = max(first_key - args.core.band_high, 0);
-    range[1] = min(end_key - args.core.band_low, int(args.core.q_len));
-  }
-  barrier();
-}
-#endif
-
-// The keys that rows [first_row, end_row) may see.
-#if POLICY
-void find_keys(int first_row) {
-  clear_range();
-  const uint rows = args.policy.rows + batch * args.core.q_len;
-  for (int row = first_row + int(item); row < end_row; row += int(WG_X)) {
-    const ivec4 entry = policy_rows[rows + uint(row)];
-    if (entry.x < entry.y) {
-      atomicMin(range[0], entry.x);
-      atomicMax(range[1], entry.y);
-    }
-  }
-  barrier();
-}
-#else
-void find_keys(int first_row) {
-  if (item == 0u) {
-    range[0] = max(first_row + args.core.band_low, 0);
-    range[1] = min(end_row + args.core.band_high, int(args.core.kv_len));
-  }
-  barrier();
-}
-#endif
 
 #endif  // TESSERA_ATTENTION_CORE_GRADIENTS_GLSL

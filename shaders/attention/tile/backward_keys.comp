@@ -31,6 +31,8 @@ ADD_ROWS(add_head_rows, key_sum, ATTN_ITEM_HEADS, ATTN_HEAD_STRIDE, load_query, 
 STORE_ROWS(store_keys, dk, dk4, key_sum, ATTN_ITEM_HEADS, HEAD_DIM)
 STORE_ROWS(store_values, dv, dv4, value_sum, ATTN_ITEM_VALUES, VALUE_DIM)
 
+#include "attention/core/group_range.glsl"
+
 // In place: q.k to the weights of do, and do.v to the gradients of the logits, those of q.
 void differentiate(int first_key, int first_row) {
   float w[PAIRS], g[PAIRS];

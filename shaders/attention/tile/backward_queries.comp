@@ -26,6 +26,8 @@ STORE_WEIGHTS(store_gradients, gradient)
 ADD_ROWS(add_head_rows, query_sum, ATTN_ITEM_HEADS, ATTN_HEAD_STRIDE, load_key, end_key)
 STORE_ROWS(store_queries, dq, dq4, query_sum, ATTN_ITEM_HEADS, HEAD_DIM)
 
+#include "attention/core/group_range.glsl"
+
 #if POLICY
 // Bias gradients of keys [first_key, last_key), which no row of the group sees.
 void clear_ds(uint ds, int first_row, int first_key, int last_key) {

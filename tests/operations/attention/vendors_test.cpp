@@ -56,10 +56,12 @@ TEST(AttentionOnGpus, H200BeginsWithWhatWasMeasured) {
       {"h200_vulkan", "flash_attention", DType::kF16, 256, "cooperative_registers",
        "BLOCK_K=32,BUFFERS=1,LANES=32,MATRIX_K=16,MATRIX_M=16,MATRIX_N=16,PREFETCH=0,ROWS=16,WG_X="
        "128"},
-      {"h200_vulkan", "flash_attention_backward", DType::kF16, 64, "tile",
-       "BLOCK_K=64,BLOCK_Q=64,ITEM_ROWS=4,SLICE_D=16,SLICE_STEP=8,WG_X=256"},
-      {"h200_vulkan", "flash_attention_backward", DType::kF16, 128, "tile",
-       "BLOCK_K=64,BLOCK_Q=64,ITEM_ROWS=4,SLICE_D=16,SLICE_STEP=8,WG_X=256"},
+      {"h200_vulkan", "flash_attention_backward", DType::kF16, 64, "cooperative_registers",
+       "BUFFERS=2,KEYS_HELD=1,KEY_ROWS=16,KEY_STEP=32,LANES=32,MATRIX_K=16,MATRIX_M=16,MATRIX_N=16,"
+       "PREFETCH=1,QUERY_ROWS=16,QUERY_STEP=32,ROWS_HELD=1,WG_X=256"},
+      {"h200_vulkan", "flash_attention_backward", DType::kF16, 128, "cooperative_registers",
+       "BUFFERS=1,KEYS_HELD=0,KEY_ROWS=16,KEY_STEP=16,LANES=32,MATRIX_K=16,MATRIX_M=16,MATRIX_N=16,"
+       "PREFETCH=1,QUERY_ROWS=16,QUERY_STEP=32,ROWS_HELD=1,WG_X=128"},
       {"h200_vulkan", "flash_attention_backward", DType::kF32, 256, "tile",
        "BLOCK_K=64,BLOCK_Q=64,ITEM_ROWS=4,SLICE_D=32,SLICE_STEP=8,WG_X=256"},
       {"h200_opencl", "flash_attention", DType::kF16, 64, "hopper",
