@@ -191,6 +191,15 @@ if(TESSERA_HAVE_VULKAN AND TARGET tessera_tool AND "attention" IN_LIST families)
     tessera_check_cooperative(${variant}.${case} "attention/cooperative/forward.comp[DTYPE=1,POLICY=0,REGISTERS=0]"
                               flash_attention --dtype f16 --variant ${variant} --only ${case})
   endforeach()
+  foreach(run "cooperative|alibi_causal" "cooperative|some_nan_mask" "cooperative|hidden_nan_packed"
+              "cooperative_registers|window_diagonal")
+    string(REPLACE "|" ";" run "${run}")
+    list(GET run 0 variant)
+    list(GET run 1 case)
+    tessera_check_cooperative(${variant}_backward.${case}
+                              "attention/cooperative/backward.comp[DTYPE=1,OWN_KEYS=0,POLICY=0,REGISTERS=0]"
+                              flash_attention_backward --dtype f16 --variant ${variant} --only ${case})
+  endforeach()
   tessera_check_cooperative(cooperative.ragged_page_attention
                             "attention/cooperative/forward.comp[DTYPE=1,PAGED=1,POLICY=1,REGISTERS=0]"
                             ragged_page_attention --dtype f16 --variant cooperative --only hostile)

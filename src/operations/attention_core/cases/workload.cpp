@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace tessera::operations::attention {
 namespace {
@@ -53,13 +54,16 @@ std::vector<Case> to_cases(const Fits& fits, DType dtype, std::vector<AttentionC
 
 std::vector<Case> edges(const Fits& fits, DType dtype, const Config& config) {
   std::vector<AttentionCaseShape> shapes;
-  for (const std::string tile : {"BLOCK_Q", "BLOCK_K"}) {
+  // Whose lengths are in query rows, whose in keys: the steps are those of groups of the other.
+  const std::pair<std::string, bool> tiles[] = {
+      {"BLOCK_Q", true}, {"BLOCK_K", false}, {"KEY_STEP", true}, {"QUERY_STEP", false}};
+  for (const auto& [tile, of_rows] : tiles) {
     const std::uint32_t size = config.get(tile, 0);
     if (size == 0) continue;
     for (const int step : {-1, 0, 1}) {
       const std::int64_t length = std::max<std::int64_t>(1, static_cast<std::int64_t>(size) + step);
       AttentionSizes sizes{.q_len = 23, .kv_len = 29, .heads = 2, .kv_heads = 1};
-      (tile == "BLOCK_Q" ? sizes.q_len : sizes.kv_len) = length;
+      (of_rows ? sizes.q_len : sizes.kv_len) = length;
       shapes.push_back({.name = tile + (step < 0   ? "-1"
                                         : step > 0 ? "+1"
                                                    : ""),

@@ -107,14 +107,14 @@ struct Cut {
   std::uint32_t query_rows, query_step, rows_held;
   std::uint32_t buffers, prefetch;
 };
-constexpr Cut kCuts[] = {
-    {8, 16, 32, 1, 16, 32, 1, 1, 1}, {4, 16, 32, 1, 16, 32, 1, 1, 1}, {4, 16, 16, 1, 16, 16, 1, 1, 1},
-    {4, 16, 16, 1, 16, 16, 1, 1, 0}, {4, 16, 32, 0, 16, 32, 1, 1, 1}, {4, 16, 16, 0, 16, 32, 1, 1, 1},
-    {2, 16, 16, 0, 16, 16, 0, 1, 0}};
+constexpr Cut kCuts[] = {{8, 16, 32, 1, 16, 32, 1, 1, 1}, {4, 16, 32, 1, 16, 32, 1, 1, 1},
+                         {4, 16, 16, 1, 16, 16, 1, 1, 1}, {4, 16, 16, 1, 16, 16, 1, 1, 0},
+                         {4, 16, 32, 0, 16, 32, 1, 1, 1}, {4, 16, 16, 0, 16, 32, 1, 1, 1},
+                         {2, 16, 16, 0, 16, 16, 0, 1, 0}};
 // Fastest first on an H200, f16, 64 columns, 2048 rows: 180, 162, 160 TFLOP/s.
-constexpr Cut kRegisterCuts[] = {
-    {8, 16, 32, 1, 16, 32, 1, 2, 1}, {8, 16, 32, 1, 16, 32, 1, 1, 1}, {4, 16, 32, 1, 16, 32, 1, 2, 1},
-    {4, 16, 32, 1, 16, 32, 1, 1, 1}, {4, 16, 16, 0, 16, 32, 1, 1, 1}, {2, 16, 16, 0, 16, 16, 0, 1, 0}};
+constexpr Cut kRegisterCuts[] = {{8, 16, 32, 1, 16, 32, 1, 2, 1}, {8, 16, 32, 1, 16, 32, 1, 1, 1},
+                                 {4, 16, 32, 1, 16, 32, 1, 2, 1}, {4, 16, 32, 1, 16, 32, 1, 1, 1},
+                                 {4, 16, 16, 0, 16, 32, 1, 1, 1}, {2, 16, 16, 0, 16, 16, 0, 1, 0}};
 // A CPU's compiler takes seconds for long rows of matrices.
 constexpr Cut kCpuCuts[] = {{4, 8, 16, 1, 8, 16, 0, 1, 0}, {2, 8, 16, 0, 8, 8, 1, 2, 1}};
 
@@ -184,7 +184,7 @@ Pass kernel_pass(const AttentionSlots& slots, bool registers, bool owns_keys, bo
             {"REGISTERS", registers ? 1U : 0U}};
   };
   pass.constants = constants;
-  std::vector<std::string> names{"LANES",    "MATRIX_M",  "MATRIX_N", "MATRIX_K", "BUFFERS",
+  std::vector<std::string> names{"LANES",    "MATRIX_M", "MATRIX_N",  "MATRIX_K", "BUFFERS",
                                  "PREFETCH", "HEAD_DIM", "VALUE_DIM", "ALIGNED",  "CAPPED"};
   const auto own = owns_keys ? std::vector<std::string>{"KEY_ROWS", "KEY_STEP", "KEYS_HELD"}
                              : std::vector<std::string>{"QUERY_ROWS", "QUERY_STEP", "ROWS_HELD"};
@@ -198,15 +198,16 @@ Pass kernel_pass(const AttentionSlots& slots, bool registers, bool owns_keys, bo
     pass.bindings.push_back(slots.query_gradient);
   }
   std::vector<std::size_t> behind{kScratch};
-  if (policies) behind = policy_bindings(slots);  // the scratch buffer, and the operands of the policies
+  if (policies)
+    behind = policy_bindings(slots);  // the scratch buffer, and the operands of the policies
   pass.bindings.insert(pass.bindings.end(), behind.begin(), behind.end());
   pass.groups = [registers, owns_keys, policies](const Problem& problem, const Config& config) {
     const AttentionProblem& call = call_of(problem);
     const BackwardGeometry geometry = geometry_of(problem, config, registers);
     if (!is_for(problem, policies)) return Dim3{0, 1, 1};
     if (!owns_keys) return row_groups(problem, geometry.own_rows);
-    return Dim3{ceil_div(call.kv_len, geometry.own_keys),
-                static_cast<std::uint32_t>(call.kv_heads), static_cast<std::uint32_t>(call.batch)};
+    return Dim3{ceil_div(call.kv_len, geometry.own_keys), static_cast<std::uint32_t>(call.kv_heads),
+                static_cast<std::uint32_t>(call.batch)};
   };
   return pass;
 }
@@ -214,9 +215,11 @@ Pass kernel_pass(const AttentionSlots& slots, bool registers, bool owns_keys, bo
 Variant variant_of(const AttentionSlots& slots, bool registers) {
   Variant variant;
   variant.name = registers ? "cooperative_registers" : "cooperative";
-  variant.idea = std::string("cooperative matrices; dk and dv by a group per tile of keys, dq by one per tile of "
-                             "queries; pairs are made in ") +
-                 (registers ? "registers" : "local memory");
+  variant.idea =
+      std::string(
+          "cooperative matrices; dk and dv by a group per tile of keys, dq by one per tile of "
+          "queries; pairs are made in ") +
+      (registers ? "registers" : "local memory");
   variant.needs = {.backends = {Backend::kVulkan},
                    .features = Feature::kStorage16 | Feature::kFp16Arithmetic |
                                Feature::kSubgroupArithmetic | Feature::kCooperativeMatrix};
@@ -225,11 +228,13 @@ Variant variant_of(const AttentionSlots& slots, bool registers) {
   variant.rounds_factors = true;
   variant.tunables = tunables();
   variant.passes = {rows_pass(slots), delta_pass(slots, tiling), peaks_pass(slots, tiling),
-                    kernel_pass(slots, registers, true, false), kernel_pass(slots, registers, false, false)};
+                    kernel_pass(slots, registers, true, false),
+                    kernel_pass(slots, registers, false, false)};
   if (!registers) {
     variant.passes.push_back(kernel_pass(slots, registers, true, true));
     variant.passes.push_back(kernel_pass(slots, registers, false, true));
-    for (Pass& pass : policy_gradient_passes(slots, tiling)) variant.passes.push_back(std::move(pass));
+    for (Pass& pass : policy_gradient_passes(slots, tiling))
+      variant.passes.push_back(std::move(pass));
   }
   variant.space = [registers](const Problem& problem, const DeviceProfile& profile) {
     return space_of(problem, profile, registers);
@@ -247,8 +252,8 @@ Variant variant_of(const AttentionSlots& slots, bool registers) {
   return variant;
 }
 
-// Where a cut leaves a core few groups, nobody has measured that it gains. Mesa's compiler for NVIDIA's GPUs, which has no
-// matrices in registers, spills up to 394 registers.
+// Where a cut leaves a core few groups, nobody has measured that it gains. Mesa's compiler for
+// NVIDIA's GPUs, which has no matrices in registers, spills up to 394 registers.
 bool prefers(const Problem& problem, const DeviceProfile& profile, bool registers) {
   if (!is_gpu(profile) || profile.backend != Backend::kVulkan ||
       call_of(problem).q_len < kFewestRows) {
@@ -263,12 +268,14 @@ bool prefers(const Problem& problem, const DeviceProfile& profile, bool register
 Way way_of(const AttentionSlots& slots, bool registers, std::string why) {
   return {.variant = variant_of(slots, registers),
           .rule = {.why = std::move(why),
-                   .when = [registers](const Problem& problem, const DeviceProfile& profile) {
-                     return prefers(problem, profile, registers);
-                   },
-                   .config = [registers](const Problem& problem, const DeviceProfile& profile) {
-                     return space_of(problem, profile, registers).front();
-                   }}};
+                   .when =
+                       [registers](const Problem& problem, const DeviceProfile& profile) {
+                         return prefers(problem, profile, registers);
+                       },
+                   .config =
+                       [registers](const Problem& problem, const DeviceProfile& profile) {
+                         return space_of(problem, profile, registers).front();
+                       }}};
 }
 
 }  // namespace
