@@ -77,7 +77,8 @@ void differentiate(int first, uint stage) {
 #else
   const bool by_intervals = true;
 #endif
-  uvec2 weight[ATTN_BACK_ITEM_ROWS * ATTN_BACK_ITEM_GROUPS * 2u], logit[ATTN_BACK_ITEM_ROWS * ATTN_BACK_ITEM_GROUPS * 2u];
+  uvec2 weight[ATTN_BACK_ITEM_ROWS * ATTN_BACK_ITEM_GROUPS * 2u];
+  uvec2 logit[ATTN_BACK_ITEM_ROWS * ATTN_BACK_ITEM_GROUPS * 2u];
   [[unroll]] for (uint i = 0u; i < ATTN_BACK_ITEM_ROWS; ++i) {
     [[unroll]] for (uint n = 0u; n < ATTN_BACK_ITEM_GROUPS * 2u; ++n) {
       const uint column = ITEM_COLUMN(n / 2u) + n % 2u * 4u;

@@ -109,11 +109,6 @@ void load_own() {
   [[unroll]] for (uint i = 0u; i < ATTN_BACK_ROW_TILES * ATTN_BACK_HEAD_TILES; ++i) head_sum[i] = COOPERATIVE_SUM(0.0);
 }
 
-bool is_odd(uvec4 floats) {
-  const uint exponents = 0x7f800000u;
-  return any(equal(floats & exponents, uvec4(exponents)));
-}
-
 // name(to, ...): factor times the sums as the sub-group's rows of a gradient, by way of local memory, STEP columns at a
 // time: only there is known which element is where. Bit n of the result: of row n, this lane wrote something that is
 // not finite.
@@ -125,7 +120,7 @@ bool is_odd(uvec4 floats) {
       const int row = own_row + int(line);                                                                        \
       const uint column = first_column + group * 8u, from = place + line * ATTN_BACK_PLACE_STRIDE + group * 2u;   \
       if (row >= own_end || column >= features) continue;                                                         \
-      if (is_odd(memory[from]) || is_odd(memory[from + 1u])) odd |= 1u << line;                                   \
+      if (has_nonfinite_float(memory[from]) || has_nonfinite_float(memory[from + 1u])) odd |= 1u << line;                                   \
       const vec4 low = uintBitsToFloat(memory[from]) * factor, high = uintBitsToFloat(memory[from + 1u]) * factor; \
       const uint begin = to + uint(row) * stride + column;                                                        \
       if (ALIGNED != 0u) {                                                                                        \

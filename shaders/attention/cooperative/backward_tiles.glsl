@@ -33,15 +33,16 @@ shared float numbers[2u * ATTN_BACK_NUMBERS];
 shared int intervals[2u * ATTN_BACK_NUMBERS];
 #endif
 
-uint lane, place;                   // place: this sub-group's own in memory
-int own_first, own_row, own_end;    // of the group, of the sub-group, behind the group's last
-int step_end;                       // behind the last row of the other kind
-uint head_stride, value_stride;     // of rows of the other kind
+uint lane, place;                 // place: this sub-group's own in memory
+int own_first, own_row, own_end;  // of the group, of the sub-group, behind the group's last
+int step_end;                     // behind the last row of the other kind
+// Of the arguments, what each step asks for: from their buffer it comes too late.
+uint head_stride, value_stride;  // of rows of the other kind
 int q_len, kv_len, band_low, band_high;
 #if POLICY
-uint rows_base;                     // of the table of rows
+uint rows_base;  // of the table of rows
 #endif
-float inner, outer;                 // a score in base 2 is inner x, or outer tanh(inner x) where it is capped
+float inner, outer;  // a score in base 2 is inner x, or outer tanh(inner x) where it is capped
 uvec4 copies[ATTN_BACK_HEAD_COPIES + ATTN_BACK_VALUE_COPIES];  // this item's share of the step on its way
 // Where an item's share of a step lies behind the step's first vector, of aligned operands.
 uint places[ATTN_BACK_HEAD_COPIES + ATTN_BACK_VALUE_COPIES];
@@ -106,12 +107,12 @@ uvec4 without_unseen(uvec4 x, int at) {
 #define without_unseen(x, at) (x)
 #endif
 
-#define FIND_PLACES(name, VECTORS, COPIES, to)                               \
-  void name(uint stride) {                                                   \
-    [[unroll]] for (uint n = 0u; n < COPIES; ++n) {                          \
-      const uint at = item + n * WG_X;                                       \
-      places[to + n] = at / VECTORS * (stride / 8u) + at % VECTORS;          \
-    }                                                                        \
+#define FIND_PLACES(name, VECTORS, COPIES, to)                      \
+  void name(uint stride) {                                          \
+    [[unroll]] for (uint n = 0u; n < COPIES; ++n) {                 \
+      const uint at = item + n * WG_X;                              \
+      places[to + n] = at / VECTORS * (stride / 8u) + at % VECTORS; \
+    }                                                               \
   }
 // fetch: this item's share of the rows from `first` on, to registers; zeros from row `left` of them on, which is STEP
 // for most.

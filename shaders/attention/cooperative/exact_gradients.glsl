@@ -17,11 +17,12 @@ void clear_exact() {
   [[unroll]] for (uint c = 0u; c < EXACT_VALUES; ++c) exact_values[c] = 0.0;
 }
 
-#define EXACT_DOT(name, a, b, features)                                                                    \
-  float name(uint a_at, uint b_at) {                                                                       \
-    float x = 0.0;                                                                                         \
-    [[dont_unroll]] for (uint d = 0u; d < features; ++d) x = fma(load_scalar(a[a_at + d]), load_scalar(b[b_at + d]), x); \
-    return x;                                                                                              \
+#define EXACT_DOT(name, a, b, features)                                  \
+  float name(uint a_at, uint b_at) {                                     \
+    float x = 0.0;                                                       \
+    [[dont_unroll]] for (uint d = 0u; d < features; ++d)                 \
+      x = fma(load_scalar(a[a_at + d]), load_scalar(b[b_at + d]), x);    \
+    return x;                                                            \
   }
 EXACT_DOT(exact_score, q, k, HEAD_DIM)
 EXACT_DOT(exact_gradient, g, v, VALUE_DIM)

@@ -45,11 +45,6 @@ COOPERATIVE_ADD_PRODUCTS(add_weighted, memory, weights, total, ATTN_ROW_TILES, A
                          ATTN_V_STRIDE)
 void add_values(uint buffer_at) { add_weighted(buffer_at + ATTN_K_AREA); }
 
-bool is_odd(uvec4 floats) {
-  const uint exponents = 0x7f800000u;
-  return any(equal(floats & exponents, uvec4(exponents)));
-}
-
 // BLOCK_K columns of the sub-group's output, from its own place. Bit n of the result: of row n, this
 // lane wrote something that is not finite.
 uint write_outputs(uint first_column) {
@@ -63,7 +58,7 @@ uint write_outputs(uint first_column) {
     if (row >= end_row || column >= VALUE_DIM) continue;
     const uint from = own + line * ATTN_S_STRIDE + group * 2u;
     const vec4 low = uintBitsToFloat(memory[from]), high = uintBitsToFloat(memory[from + 1u]);
-    if (is_odd(memory[from]) || is_odd(memory[from + 1u])) odd |= 1u << line;
+    if (has_nonfinite_float(memory[from]) || has_nonfinite_float(memory[from + 1u])) odd |= 1u << line;
     const uint to = base + uint(row) * CALL.o_stride_row + column;
     if (ALIGNED != 0u) {
       o8[to / 8u] = uvec4(store_scalar4(low), store_scalar4(high));

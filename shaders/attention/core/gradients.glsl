@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the backward kernels of all ways share: the arguments and operands of a call, and what a (row, key) pair adds to the gradients. The including shader has defined SCRATCH_BINDING, after
-// which follow the policies (POLICY=1), then the arguments, and has WG_X items to a group.
+// What the backward kernels of all ways share: the arguments and operands of a call, and what a (row, key) pair adds to
+// the gradients. The including shader has defined SCRATCH_BINDING, after which follow the policies (POLICY=1), then the
+// arguments, and where exp2 will not do PAIR_WEIGHT, the weight of an exponent.
 #ifndef TESSERA_ATTENTION_CORE_GRADIENTS_GLSL
 #define TESSERA_ATTENTION_CORE_GRADIENTS_GLSL
 #include "lib/prelude.glsl"

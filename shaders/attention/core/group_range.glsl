@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which query rows a group of a backward kernel has to do with that owns keys, and which keys one that owns rows. Included
-// behind what reads the tiles: compilers lay shared memory out in the order in which it is asked for, and of what lies at
-// address 0 addresses are a register shorter.
+// Which query rows a group of a backward kernel has to do with that owns keys, and which keys one that owns rows.
+// Included behind what reads the tiles: compilers lay shared memory out in the order in which it is asked for, and an
+// address in what lies first is a register shorter (by ACO, of tile's kernels).
 #ifndef TESSERA_ATTENTION_CORE_GROUP_RANGE_GLSL
 #define TESSERA_ATTENTION_CORE_GROUP_RANGE_GLSL
 #include "attention/core/gradients.glsl"

@@ -21,4 +21,10 @@ bool has_nonfinite(uvec4 x) {
   return any(notEqual(((x & exponents) + one) & 0x80008000u, uvec4(0u)));
 }
 
+// The same of four floats, as bits.
+bool has_nonfinite_float(uvec4 x) {
+  const uint exponents = 0x7f800000u;
+  return any(equal(x & exponents, uvec4(exponents)));
+}
+
 #endif  // TESSERA_LIB_COOPERATIVE_ELEMENTS_GLSL
