@@ -214,6 +214,13 @@ if(TESSERA_HAVE_VULKAN AND TARGET tessera_tool AND "attention" IN_LIST families)
     tessera_check_cooperative(cooperative.${operation} "matmul/cooperative/product.comp[DTYPE=1]"
                               ${operation} --dtype f16 --variant cooperative --only tn)
   endforeach()
+  foreach(run "grouped_matmul|unit_share" "transposed_grouped_matmul|unit_hostile")
+    string(REPLACE "|" ";" run "${run}")
+    list(GET run 0 operation)
+    list(GET run 1 case)
+    tessera_check_cooperative(cooperative.${operation} "matmul/cooperative/grouped.comp[DTYPE=1]"
+                              ${operation} --dtype f16 --variant cooperative --only ${case})
+  endforeach()
   foreach(case chunks_packed chunks_in_place)
     tessera_check_cooperative(cooperative.recurrent.${case} "recurrence/cooperative/states.comp[DTYPE=1]"
                               recurrent --dtype f16 --variant cooperative --only ${case})

@@ -370,7 +370,8 @@ std::vector<Case> grouped_cases(const GroupedSlots& slots, DType dtype) {
 
 std::vector<Case> grouped_edges(const GroupedSlots& slots, DType dtype, const Config& config) {
   // Variants are told by the tunables that only they have; the reference has none.
-  if (config.get("STAGES", 0) != 0) return grouped_unit_edges(slots, dtype, config);
+  if (config.get("STAGES", 0) != 0 || config.get("MATRIX_M", 0) != 0)
+    return grouped_unit_edges(slots, dtype, config);
   std::int64_t rows = 8, columns = 32;
   if (const std::uint32_t width = config.get("VECTOR_WIDTH", 0); width != 0) {
     rows = config.at("BLOCK_M");

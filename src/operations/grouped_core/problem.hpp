@@ -73,6 +73,7 @@ std::vector<double> hostile_sizes(std::size_t groups, std::int64_t rows,
 void fill_grouped(const Problem& problem, const Case& shape, std::span<HostTensor> tensors);
 
 Way grouped_hopper_way(const GroupedSlots& slots);
+Way grouped_cooperative_way(const GroupedSlots& slots);
 Way grouped_tile_way(const GroupedSlots& slots);
 Way grouped_cpu_way(const GroupedSlots& slots);
 

@@ -9,7 +9,7 @@ namespace tessera::operations::matmul {
 
 std::vector<Case> grouped_unit_edges(const GroupedSlots& slots, DType dtype, const Config& config) {
   const std::int64_t rows = config.get("BLOCK_M", 128), columns = config.at("BLOCK_N");
-  const std::int64_t terms = size_of(dtype) == 4 ? 32 : 64;
+  const std::int64_t terms = config.get("BLOCK_K", size_of(dtype) == 4 ? 32 : 64);
   std::vector<GroupedCase> table;
   for (const int step : {-1, 0, 1})
     table.push_back({.name = step < 0   ? "edge-1"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiles of matmul/cooperative/product in local memory, from WG_X and the names of cooperative.def:
+// Tiles of cooperative matrices in local memory, from WG_X and the names of cooperative_tiles.def:
 // read by C++ and GLSL. A vector is 16 bytes: eight elements or four sums. A line is what is
 // contiguous in memory, an odd number of vectors long, so that neighbours lie in different banks.
-#ifndef TESSERA_OPERATIONS_MATMUL_CORE_COOPERATIVE_GEOMETRY_H
-#define TESSERA_OPERATIONS_MATMUL_CORE_COOPERATIVE_GEOMETRY_H
+#ifndef TESSERA_OPERATIONS_COMMON_COOPERATIVE_TILES_H
+#define TESSERA_OPERATIONS_COMMON_COOPERATIVE_TILES_H
 
 #define COOPERATIVE_A_VECTORS ((A_BY_TERMS != 0u ? BLOCK_K : BLOCK_M) / 8u)
 #define COOPERATIVE_B_VECTORS ((B_BY_TERMS != 0u ? BLOCK_K : BLOCK_N) / 8u)
@@ -39,4 +39,4 @@
    WG_X == LANES * (BLOCK_M / GROUP_M) * (BLOCK_N / GROUP_N) && BLOCK_M > 0u && BLOCK_N > 0u && \
    BLOCK_K > 0u)
 
-#endif  // TESSERA_OPERATIONS_MATMUL_CORE_COOPERATIVE_GEOMETRY_H
+#endif  // TESSERA_OPERATIONS_COMMON_COOPERATIVE_TILES_H
