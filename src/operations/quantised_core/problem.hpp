@@ -74,6 +74,7 @@ Way mma_way();
 Way hopper_way();
 Way stream_way();
 Way lanes_way();
+Way cooperative_way();
 Way rows_way();
 Way cpu_way();
 Way weights_way(bool backward);

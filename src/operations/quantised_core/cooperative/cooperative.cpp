@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix units through Vulkan, of any vendor: weights become numbers of the type of input on their
+// way to local memory.
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "kernel/gpu.hpp"
+#include "kernel/tunable_list.hpp"
+#include "operations/common/cooperative_tiles.hpp"
+#include "operations/common/launch.hpp"
+#include "operations/quantised_core/problem.hpp"
+
+namespace tessera::operations::quantised {
+namespace {
+
+constexpr std::int64_t kLeastRows = 5;  // below, lanes reads weights at the speed of memory
+
+std::vector<Tunable> tunables() {
+  std::vector<Tunable> list = cooperative_tunables();
+  const std::vector<Tunable> more{
+#include "operations/quantised_core/cooperative/cooperative.def"
+  };
+  list.insert(list.end(), more.begin(), more.end());
+  return list;
+}
+
+std::uint32_t rows_of(const Problem& problem) {
+  const std::int64_t m = problem.as<QuantisedProblem>().m;
+  return m <= 16 ? 16 : m <= 32 ? 32 : 64;
+}
+
+std::uint64_t local_bytes_of(const Config& config) {
+  return cooperative_local_bytes(config) + std::uint64_t{4} * config.at("BLOCK_N");  // scales
+}
+
+// Sums of the terms of a scale are whole steps. Blocks with scales of their own are refused.
+bool divides_groups(const Problem& problem, std::uint32_t terms) {
+  if (rejects_blocks_and_codes(problem)) return true;
+  return terms % QUANT_CHUNK == 0 && group_of(problem) * QUANT_CHUNK % terms == 0;
+}
+
+// Steps of many terms first: more of the weights are on their way.
+std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
+  const std::uint32_t rows = rows_of(problem);
+  std::vector<CooperativeCut> cuts;
+  for (const std::uint32_t terms : {128U, 64U, 32U}) {
+    if (!divides_groups(problem, terms)) continue;
+    if (rows == 64) {
+      cuts.push_back({64, 128, terms, 32, 64});
+      cuts.push_back({64, 64, terms, 32, 32});
+    } else {
+      cuts.push_back({rows, 64, terms, rows, 32});
+      cuts.push_back({rows, 32, terms, rows, 32});
+      cuts.push_back({rows, 128, terms, rows, 32});
+    }
+  }
+  if (is_cpu(profile)) cuts = {{16, 32, 32, 16, 16}};  // they only check this kernel
+  std::vector<Config> list = cooperative_configs(problem, profile, cuts);
+  std::erase_if(
+      list, [&](const Config& config) { return local_bytes_of(config) > profile.local_memory; });
+  return list;
+}
+
+Refusal rejects_call(const Problem& problem) {
+  constexpr std::uint32_t kVector = 8;  // elements
+  if (Refusal no = rejects_blocks_and_codes(problem)) return no;
+  const abi::QuantArgs args = arguments_of(problem);
+  if ((args.features & QUANT_ALIGNED) == 0 || args.k % QUANT_CHUNK != 0 ||
+      args.input_offset % kVector != 0 || args.input_row % kVector != 0)
+    return "takes rows of input and of weights that lie at multiples of 16 bytes, and terms that "
+           "are a multiple of 32";
+  return std::nullopt;
+}
+
+Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
+  if (Refusal no = rejects_cooperative_cut(problem, config, profile)) return no;
+  if (Refusal no = rejects_quantised(problem, profile)) return no;
+  if (Refusal no = rejects_call(problem)) return no;
+  if (!divides_groups(problem, config.at("BLOCK_K")))
+    return "takes steps of whole chunks of 32 terms, of which a scale has a multiple";
+  return std::nullopt;
+}
+
+std::uint64_t tiles_of(const Problem& problem, const Config& config) {
+  const auto& call = problem.as<QuantisedProblem>();
+  return std::uint64_t{ceil_div(call.m, config.at("BLOCK_M"))} *
+         ceil_div(call.n, config.at("BLOCK_N"));
+}
+
+Pass product_pass() {
+  Pass pass;
+  pass.name = "product";
+  pass.vulkan = {.file = "quantised/cooperative/product.comp", .entry = "main"};
+  pass.bindings = {kInput, kWeight, kScale, kZero, kOutput};
+  pass.axes = dtype_axes;
+  pass.constants = [](const Problem& problem, const Config&) -> std::vector<Define> {
+    return {{"A_BY_TERMS", 1},
+            {"B_BY_TERMS", 1},
+            {"ALIGNED", 1},
+            {"FORMAT", format_of(problem)},
+            {"GROUP", group_of(problem)},
+            {"SCALE_TYPE", dtype_axis(problem.spec(kScale).dtype)},
+            {"ZEROS", problem.has(kZero) ? 1U : 0U}};
+  };
+  pass.groups = [](const Problem& problem, const Config& config) {
+    return groups_of_units(tiles_of(problem, config));
+  };
+  pass.args = product_arguments;
+  return pass;
+}
+
+bool prefers_cooperative(const Problem& problem, const DeviceProfile& profile) {
+  return profile.backend == Backend::kVulkan && problem.as<QuantisedProblem>().m >= kLeastRows &&
+         !rejects_quantised(problem, profile) && !rejects_call(problem) &&
+         !space(problem, profile).empty();
+}
+
+}  // namespace
+
+Way cooperative_way() {
+  Variant variant;
+  variant.name = "cooperative";
+  variant.idea = "weights become numbers on their way to local memory; cooperative matrices";
+  variant.needs = {.backends = {Backend::kVulkan}, .features = cooperative_features()};
+  variant.dtypes = {DType::kF16, DType::kBF16};
+  variant.tunables = tunables();
+  variant.space = space;
+  variant.rejects = rejects;
+  variant.local_bytes = [](const Problem&, const Config& config) { return local_bytes_of(config); };
+  variant.passes = {product_pass()};
+  return {.variant = std::move(variant),
+          .rule = {.why = "the device's matrix unit",
+                   .when = prefers_cooperative,
+                   .config = [](const Problem& problem, const DeviceProfile& profile) {
+                     return space(problem, profile).front();
+                   }}};
+}
+
+}  // namespace tessera::operations::quantised
