@@ -2,10 +2,9 @@
 // Matrix units through Vulkan, of any vendor: weights become numbers of the type of input on their
 // way to local memory.
 #include <algorithm>
-#include <array>
 #include <vector>
 
-#include "kernel/gpu.hpp"
+#include "base/vendor_ids.hpp"
 #include "kernel/tunable_list.hpp"
 #include "operations/common/cooperative_tiles.hpp"
 #include "operations/common/launch.hpp"
@@ -110,10 +109,11 @@ Pass product_pass() {
   return pass;
 }
 
+// On AMD's and Intel's GPUs what is on its way leaves too few registers, by Mesa's compilers.
 bool prefers_cooperative(const Problem& problem, const DeviceProfile& profile) {
-  return profile.backend == Backend::kVulkan && problem.as<QuantisedProblem>().m >= kLeastRows &&
-         !rejects_quantised(problem, profile) && !rejects_call(problem) &&
-         !space(problem, profile).empty();
+  return profile.backend == Backend::kVulkan && profile.vendor_id == kVendorNvidia &&
+         problem.as<QuantisedProblem>().m >= kLeastRows && !rejects_quantised(problem, profile) &&
+         !rejects_call(problem) && !space(problem, profile).empty();
 }
 
 }  // namespace
