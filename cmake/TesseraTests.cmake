@@ -221,6 +221,8 @@ if(TESSERA_HAVE_VULKAN AND TARGET tessera_tool AND "attention" IN_LIST families)
     tessera_check_cooperative(cooperative.${operation} "matmul/cooperative/grouped.comp[DTYPE=1]"
                               ${operation} --dtype f16 --variant cooperative --only ${case})
   endforeach()
+  tessera_check_cooperative(cooperative.quantised_matmul "quantised/cooperative/product.comp[DTYPE=1]"
+                            quantised_matmul --dtype f16 --variant cooperative --only u4_more)
   foreach(case chunks_packed chunks_in_place)
     tessera_check_cooperative(cooperative.recurrent.${case} "recurrence/cooperative/states.comp[DTYPE=1]"
                               recurrent --dtype f16 --variant cooperative --only ${case})

@@ -44,18 +44,18 @@ uvec4 trimmed(uvec4 x, uint term, uint first, uint end) {
 TRIM(trim_a, A_BY_TERMS, COOPERATIVE_A_VECTORS, COOPERATIVE_A_COPIES, 0u)
 TRIM(trim_b, B_BY_TERMS, COOPERATIVE_B_VECTORS, COOPERATIVE_B_COPIES, COOPERATIVE_A_COPIES)
 
-void fetch_trimmed() {
+void fetch_next() {
+  term += BLOCK_K;
   fetch();
+}
+
+// Not where they are asked for: that would wait for them.
+void arrive() {
   if (TRIMS && (term < lead || term + BLOCK_K > terms)) {
     const uint first = max(lead, term) - term;
     trim_a(first, terms - term);
     trim_b(first, terms - term);
   }
-}
-
-void fetch_next() {
-  term += BLOCK_K;
-  fetch_trimmed();
 }
 
 void finish(uint row, uint column, vec4 x) {
@@ -102,7 +102,7 @@ void main() {
     b_at = args.b.offset + group * args.b.group + first * args.b.row;
     term = 0u;
     begin_steps();
-    fetch_trimmed();
+    fetch();
   }
   add_steps(steps);
   finish_sums();

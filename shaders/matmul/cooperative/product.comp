@@ -35,6 +35,8 @@ void fetch_next() {
   fetch();
 }
 
+void arrive() {}
+
 void finish(uint row, uint column, vec4 x) {
   if (args.splits > 1u) {
     const uint vectors = (args.n + 3u) / 4u;

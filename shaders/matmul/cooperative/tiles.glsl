@@ -2,6 +2,7 @@
 // Tiles of a[rows, terms] b[terms, columns] of 16-bit operands, each contiguous along an axis. What the products are of, the
 // kernel says: it sets where the operands lie, and brings
 //   fetch_next()             goes on to the next step of terms, and asks for its operands by fetch()
+//   arrive()                 what is done to a step's operands when they are here
 // and what lib/cooperative/tiles.glsl wants.
 #ifndef TESSERA_MATMUL_COOPERATIVE_TILES_GLSL
 #define TESSERA_MATMUL_COOPERATIVE_TILES_GLSL
@@ -13,6 +14,7 @@ layout(std430, binding = 1) readonly buffer B { uint16_t b[]; };
 layout(std430, binding = 1) readonly buffer BVectors { uvec4 b8[]; };
 
 void fetch_next();
+void arrive();
 
 uvec4 copies[COOPERATIVE_A_COPIES + COOPERATIVE_B_COPIES];  // this item's share of the step on its way
 
@@ -122,6 +124,7 @@ void begin_steps() {
 // Steps whose first one's operands are on their way.
 void add_steps(uint steps) {
   for (uint step = 0u; step < steps; ++step) {
+    arrive();
     barrier();
     store();
     barrier();

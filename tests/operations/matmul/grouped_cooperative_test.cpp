@@ -36,6 +36,7 @@ TEST_F(GroupsByMatrices, TakeTilesThatGroupsFill) {
   for (const DType dtype : {DType::kF16, DType::kBF16}) {
     EXPECT_EQ(choice_of("grouped_matmul", products(dtype, 8192, 8)).variant, "cooperative");
     EXPECT_EQ(choice_of("grouped_matmul", products(dtype, 8192, 8)).config.at("BLOCK_M"), 128U);
+    EXPECT_EQ(choice_of("grouped_matmul", products(dtype, 8192, 32)).config.at("BLOCK_M"), 64U);
     EXPECT_EQ(choice_of("grouped_matmul", products(dtype, 8192, 200)).config.at("BLOCK_M"), 64U);
     EXPECT_EQ(choice_of("grouped_matmul", products(dtype, 1024, 64)).config.at("BLOCK_M"), 32U);
   }

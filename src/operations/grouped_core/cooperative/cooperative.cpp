@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix units through Vulkan, of any vendor: tiles of one group, from the work list.
 #include <algorithm>
+#include <array>
 #include <string>
 
+#include "base/vendor_ids.hpp"
 #include "kernel/gpu.hpp"
 #include "kernel/tunable_list.hpp"
 #include "operations/common/cooperative_tiles.hpp"
@@ -106,6 +108,17 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   const std::vector<GroupedStage> stages = grouped_stages(call.slots);
   const std::int64_t mean = call.m / std::max<std::int64_t>(call.held, 1);
   std::vector<Config> list = cooperative_cuts(problem, profile);
+  if (profile.vendor_id == kVendorNvidia) {
+    // The last tile of a group is half empty. Of 256 rows each, tiles of 64 rows were 4 % faster on
+    // an H200, of 512 as fast.
+    constexpr std::array kLow{CooperativeCut{64, 128, 64, 32, 64}};
+    constexpr std::int64_t kFewRows = 384;
+    const bool few = mean < kFewRows && std::ranges::none_of(stages, [&](const auto& stage) {
+                       return stage.over_terms && product_with_terms(problem, stage);
+                     });
+    const std::vector<Config> low = cooperative_configs(problem, profile, kLow);
+    list.insert(few ? list.begin() : list.end(), low.begin(), low.end());
+  }
   const auto others = std::ranges::stable_partition(list, [&](const Config& config) {
     return std::ranges::all_of(stages, [&](const GroupedStage& stage) {
       const auto product = product_with_terms(problem, stage);

@@ -39,19 +39,16 @@ bool divides_groups(const Problem& problem, std::uint32_t terms) {
   return terms % QUANT_CHUNK == 0 && group_of(problem) * QUANT_CHUNK % terms == 0;
 }
 
-// Steps of many terms first: more of the weights are on their way.
+// Steps of many terms first, so that more of the weights are on their way; where tiles are high
+// wide ones, which share them.
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
   const std::uint32_t rows = rows_of(problem);
+  const bool high = rows == 64;
   std::vector<CooperativeCut> cuts;
-  for (const std::uint32_t terms : {128U, 64U, 32U}) {
-    if (!divides_groups(problem, terms)) continue;
-    if (rows == 64) {
-      cuts.push_back({64, 128, terms, 32, 64});
-      cuts.push_back({64, 64, terms, 32, 32});
-    } else {
-      cuts.push_back({rows, 64, terms, rows, 32});
-      cuts.push_back({rows, 32, terms, rows, 32});
-      cuts.push_back({rows, 128, terms, rows, 32});
+  for (const std::uint32_t columns : high ? std::vector{128U, 64U} : std::vector{64U, 128U, 32U}) {
+    for (const std::uint32_t terms : {128U, 64U, 32U}) {
+      if (!divides_groups(problem, terms)) continue;
+      cuts.push_back({rows, columns, terms, high ? 32 : rows, high ? columns / 2 : 32});
     }
   }
   if (is_cpu(profile)) cuts = {{16, 32, 32, 16, 16}};  // they only check this kernel
