@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // What     output = input weight^T for few rows, weights in 8 or 4 bits with a scale for each group of terms.
-// Who      A work-group owns ROWS rows by 64 WARPGROUPS_N columns of output; a warpgroup multiplies 64 of these columns and
-//          every WARPGROUPS_K-th step of terms. The last warpgroup copies.
+// Who      A work-group owns a block of ROWS rows by 64 WARPGROUPS_N columns of output; a warpgroup multiplies 64 of these
+//          columns and every WARPGROUPS_K-th step of terms, WARPGROUPS_K steps a turn. The last warpgroup copies. SHARES
+//          work-groups, where there are such, share the turns of all blocks: who has the last one of a block adds the sums
+//          that those before it leave in scratch.
 // Memory   Steps of 128 bytes of rows of weights to a ring in local memory by tensor copies; weights become operand A in
 //          registers, input is operand B. With X_BYTES input, of at most four rows, is put in order on its way to local memory
 //          and stays there; else it comes with the weights, as quantised/mma/order left it. Scales as floats beside them.
 // Numerics Code minus zero is exact in the type of input; float sums of products of 128 terms, times their scale; steps in
-//          order, shares of the warpgroups in order.
+//          order, shares of the work-groups from the last to the first, shares of the warpgroups in order.
 // Assumes  sm_90a (ptx_promotion.hpp), QUANT_HOPPER_VALID, rows of input and of weights begin at multiples of 16 bytes, terms
 //          are a multiple of 8, scales are those of multiples of 128 terms; operands below 2^31 elements.
 //
 // Maps are in scratch: one for each work-group that puts input in order, else those that quantised/mma/order made.
 // Barriers FULL(i) are completed by every copying item and the bytes of copies, FREE(i) by one arrival of every multiplying
-// warp.
+// warp. SHARES take their blocks from the last one back, so that they wait for groups of lower numbers only, and for what
+// those do first.
 #include "operations/quantised_core/mma/hopper.h"
 #include "quantised/mma/ordered.clh"
 #if DTYPE == DTYPE_BF16
@@ -36,6 +39,7 @@
 #define COLUMNS_OF_B ROWS
 #endif
 #define CHUNKS (8 / SPANS)               // of 128 terms
+#define VECTORS (COLUMNS_OF_B / 8)         // of the sums of an item
 #define STEPS (PAIRS / 2)                // of the instructions, of a chunk
 #define SCALES_OF_ITEM (LINES * SPANS / COPYING)
 // Of a stage.
@@ -63,6 +67,32 @@ INLINE uint item_again(void) {
   return x;
 }
 
+// Turns `from` to `to` of a block of output: the last of those before `end`, of a work-group whose first is `begin`.
+struct Part {
+  uint block, from, to;
+};
+INLINE struct Part part_before(uint end, uint begin, uint turns) {
+  struct Part part;
+  part.block = (end - 1) / turns;
+  part.from = max(begin, part.block * turns) - part.block * turns, part.to = end - part.block * turns;
+  return part;
+}
+#if SHARES
+// Among the turns of all blocks, one block behind the other.
+INLINE uint first_turn(uint group, uint turns, const struct QuantArgs* args) {
+  const uint all = (args->m + ROWS - 1) / ROWS * ((args->n + COLUMNS - 1) / COLUMNS) * turns;
+  return group * (all / SHARES) + min(group, all % SHARES);
+}
+#else
+INLINE uint first_turn(uint group, uint turns, const struct QuantArgs* args) { return group * turns; }
+#endif
+// Where a block ends and more follows, copies wait until its sums have left local memory.
+#define LEAVE_MEMORY(part)                               \
+  if (SHARES != 0 && left != 0 && (part).to == turns) {  \
+    FENCE_LOCAL();                                       \
+    GROUP_SYNC(2, WG_X);                                 \
+  }
+
 KERNEL void quantised_hopper(const global scalar* restrict input, const global uchar* restrict weight,
                              const global void* restrict scale, const global uchar* restrict zero,
                              global void* restrict output, global uint* restrict scratch, const struct QuantArgs args) {
@@ -70,8 +100,8 @@ KERNEL void quantised_hopper(const global scalar* restrict input, const global u
   const uint memory = LOCAL_ADDRESS(memory_array);
   const uint item = get_local_id(0), k = args.k;
   const uint blocks_m = (args.m + ROWS - 1) / ROWS;
-  const uint row0 = get_group_id(0) % blocks_m * ROWS, column0 = get_group_id(0) / blocks_m * COLUMNS;
   const uint steps = (k + TERMS - 1) / TERMS, turns = (steps + WARPGROUPS_K - 1) / WARPGROUPS_K;
+  const uint begin = first_turn(get_group_id(0), turns, &args), end = first_turn(get_group_id(0) + 1, turns, &args);
   const bool is_signed = (args.features & QUANT_SIGNED) != 0u;
 #if X_BYTES
   global uint* own_map = scratch + get_group_id(0) * (TENSOR_MAP_BYTES / 4);
@@ -106,6 +136,7 @@ KERNEL void quantised_hopper(const global scalar* restrict input, const global u
     PUBLISH_TENSOR_MAPS();
   }
   if (item < MULTIPLYING) {
+    const uint row0 = get_group_id(0) % blocks_m * ROWS;
     // Input stays: 16 bytes of each row, then the next ones.
     ROLLED for (uint i = item; i < ROWS * turns * (WARPGROUPS_K * TERMS / 8); i += MULTIPLYING) {
       const uint own = i % ROWS, eight = i / ROWS;
@@ -130,32 +161,38 @@ KERNEL void quantised_hopper(const global scalar* restrict input, const global u
       if (X_BYTES == 0) take_tensor_map(of_input);
     }
     uint stage = 0, parity = 1;
-    ROLLED for (uint turn = 0; turn < turns; ++turn) {
-      const uint to = memory + stage * QUANT_HOPPER_STAGE_BYTES;
-      uint raw[SCALES_OF_ITEM];
+    ROLLED for (uint left = end - begin; left != 0;) {
+      const struct Part part = part_before(begin + left, begin, turns);
+      left -= part.to - part.from;
+      const uint row0 = part.block % blocks_m * ROWS, column0 = part.block / blocks_m * COLUMNS;
+      ROLLED for (uint turn = part.from; turn < part.to; ++turn) {
+        const uint to = memory + stage * QUANT_HOPPER_STAGE_BYTES;
+        uint raw[SCALES_OF_ITEM];
 #if ZEROS
-      uint raw_zero[SCALES_OF_ITEM];
+        uint raw_zero[SCALES_OF_ITEM];
 #endif
-      UNROLL for (uint i = 0; i < SCALES_OF_ITEM; ++i) {
-        const uint place = t + COPYING * i, line = place % LINES, column = min(column0 + line % COLUMNS, args.n - 1);
-        const uint span = (turn * WARPGROUPS_K + line / COLUMNS) * SPANS + place / LINES;
-        const uint group = GROUP == 0 ? 0 : min(span * 4 / max(GROUP, 1), groups - 1);
-        raw[i] = scale_bits(scale, args.scale_offset + column * args.scale_row + group);
+        UNROLL for (uint i = 0; i < SCALES_OF_ITEM; ++i) {
+          const uint place = t + COPYING * i, line = place % LINES, column = min(column0 + line % COLUMNS, args.n - 1);
+          const uint span = (turn * WARPGROUPS_K + line / COLUMNS) * SPANS + place / LINES;
+          const uint group = GROUP == 0 ? 0 : min(span * 4 / max(GROUP, 1), groups - 1);
+          raw[i] = scale_bits(scale, args.scale_offset + column * args.scale_row + group);
 #if ZEROS
-        const uint at = args.zero_offset + column * args.zero_row + group;
-        raw_zero[i] = NIBBLES ? load_half_byte(zero, at) : load_byte(zero, at);
+          const uint at = args.zero_offset + column * args.zero_row + group;
+          raw_zero[i] = NIBBLES ? load_half_byte(zero, at) : load_byte(zero, at);
 #endif
+        }
+        barrier_wait(FREE(stage), parity);
+        if (t == 0) COPY_STEP(turn, stage)
+        UNROLL for (uint i = 0; i < SCALES_OF_ITEM; ++i) {
+          store_local(to + SCALES + (t + COPYING * i) * 4, as_uint(number_of_scale(raw[i])));
+#if ZEROS
+          store_local(to + CODES_OF_ZERO + (t + COPYING * i) * 4, raw_zero[i] ^ MIDDLE(is_signed));
+#endif
+        }
+        barrier_arrive(FULL(stage));
+        if (++stage == STAGES) stage = 0, parity ^= 1;
       }
-      barrier_wait(FREE(stage), parity);
-      if (t == 0) COPY_STEP(turn, stage)
-      UNROLL for (uint i = 0; i < SCALES_OF_ITEM; ++i) {
-        store_local(to + SCALES + (t + COPYING * i) * 4, as_uint(number_of_scale(raw[i])));
-#if ZEROS
-        store_local(to + CODES_OF_ZERO + (t + COPYING * i) * 4, raw_zero[i] ^ MIDDLE(is_signed));
-#endif
-      }
-      barrier_arrive(FULL(stage));
-      if (++stage == STAGES) stage = 0, parity ^= 1;
+      LEAVE_MEMORY(part);
     }
     return;
   }
@@ -174,68 +211,98 @@ KERNEL void quantised_hopper(const global scalar* restrict input, const global u
   const ulong own_input = wgmma_matrix(memory + share * QUANT_HOPPER_SHARE_BYTES, 0);
 #define INPUT_OF(span, h, s) (own_input + (slot + ((span) * 2 + (h)) * BLOCK_BYTES + (s) * 32) / 16)
 #endif
-  float sum[COLUMNS_OF_B / 2], part[COLUMNS_OF_B / 2];
-  UNROLL for (uint i = 0; i < COLUMNS_OF_B / 2; ++i) sum[i] = 0.0f;
   uint stage = 0, parity = 0;
-  ROLLED for (uint turn = 0; turn < turns; ++turn) {
-    const uint slot = stage * QUANT_HOPPER_STAGE_BYTES;
-    barrier_wait(FULL(stage), parity);
-    SPAN_LOOP for (uint span = 0; span < SPANS; ++span) {
-      struct Zero zeros[2];
-      UNROLL for (uint r = 0; r < 2; ++r) {
+  ROLLED for (uint left = end - begin; left != 0;) {
+    const struct Part part = part_before(begin + left, begin, turns);
+    left -= part.to - part.from;
+    float sum[COLUMNS_OF_B / 2], product[COLUMNS_OF_B / 2];
+    UNROLL for (uint i = 0; i < COLUMNS_OF_B / 2; ++i) sum[i] = 0.0f;
+    ROLLED for (uint turn = part.from; turn < part.to; ++turn) {
+      const uint slot = stage * QUANT_HOPPER_STAGE_BYTES;
+      barrier_wait(FULL(stage), parity);
+      SPAN_LOOP for (uint span = 0; span < SPANS; ++span) {
+        struct Zero zeros[2];
+        UNROLL for (uint r = 0; r < 2; ++r) {
 #if ZEROS
-        zeros[r] = zero_of(load_local(memory + slot + CODES_OF_ZERO + (span * LINES + own_line + 8 * r) * 4));
+          zeros[r] = zero_of(load_local(memory + slot + CODES_OF_ZERO + (span * LINES + own_line + 8 * r) * 4));
 #else
-        zeros[r] = zero_of(MIDDLE(is_signed));
+          zeros[r] = zero_of(MIDDLE(is_signed));
 #endif
-      }
-      UNROLL for (uint h = 0; h < 2; ++h) {
-        uint a[CHUNKS / 2 * STEPS * 4];
-        UNROLL for (uint c = 0; c < CHUNKS / 2; c += 2) {
-          uint codes[4];
-          mma_load_blocks(codes, own_weights + slot + ((span * CHUNKS + h * (CHUNKS / 2) + c + block / 2) ^ lane % 8) * 16);
-          UNROLL for (uint d = 0; d < 2; ++d) {
-            uint low[PAIRS], high[PAIRS];
-            numbers_of(codes[2 * d], flip, zeros[0], low);
-            numbers_of(codes[2 * d + 1], flip, zeros[1], high);
-            UNROLL for (uint s = 0; s < STEPS; ++s) {
-              uint* to = a + ((c + d) * STEPS + s) * 4;
-              to[0] = low[2 * s], to[1] = high[2 * s], to[2] = low[2 * s + 1], to[3] = high[2 * s + 1];
+        }
+        UNROLL for (uint h = 0; h < 2; ++h) {
+          uint a[CHUNKS / 2 * STEPS * 4];
+          UNROLL for (uint c = 0; c < CHUNKS / 2; c += 2) {
+            uint codes[4];
+            mma_load_blocks(codes, own_weights + slot + ((span * CHUNKS + h * (CHUNKS / 2) + c + block / 2) ^ lane % 8) * 16);
+            UNROLL for (uint d = 0; d < 2; ++d) {
+              uint low[PAIRS], high[PAIRS];
+              numbers_of(codes[2 * d], flip, zeros[0], low);
+              numbers_of(codes[2 * d + 1], flip, zeros[1], high);
+              UNROLL for (uint s = 0; s < STEPS; ++s) {
+                uint* to = a + ((c + d) * STEPS + s) * 4;
+                to[0] = low[2 * s], to[1] = high[2 * s], to[2] = low[2 * s + 1], to[3] = high[2 * s + 1];
+              }
             }
           }
+          WGMMA_FENCE();
+          UNROLL for (uint s = 0; s < 4; ++s) {
+            const ulong x = INPUT_OF(span, h, s);
+            if (h == 0 && s == 0)
+              WGMMA_RK_FIRST(COLUMNS_OF_B, product, a[0], a[1], a[2], a[3], x);
+            else
+              WGMMA_RK(COLUMNS_OF_B, product, a[4 * s], a[4 * s + 1], a[4 * s + 2], a[4 * s + 3], x);
+          }
+          WGMMA_COMMIT();
         }
-        WGMMA_FENCE();
-        UNROLL for (uint s = 0; s < 4; ++s) {
-          const ulong x = INPUT_OF(span, h, s);
-          if (h == 0 && s == 0)
-            WGMMA_RK_FIRST(COLUMNS_OF_B, part, a[0], a[1], a[2], a[3], x);
-          else
-            WGMMA_RK(COLUMNS_OF_B, part, a[4 * s], a[4 * s + 1], a[4 * s + 2], a[4 * s + 3], x);
-        }
-        WGMMA_COMMIT();
+        const uint scales = memory + slot + SCALES + (span * LINES + own_line) * 4;
+        const float by = as_float(load_local(scales)), by8 = as_float(load_local(scales + 32));
+        WGMMA_WAIT(COLUMNS_OF_B, 0, product);
+        UNROLL for (uint i = 0; i < COLUMNS_OF_B / 2; ++i) sum[i] = fma(product[i], i % 4 < 2 ? by : by8, sum[i]);
       }
-      const uint scales = memory + slot + SCALES + (span * LINES + own_line) * 4;
-      const float by = as_float(load_local(scales)), by8 = as_float(load_local(scales + 32));
-      WGMMA_WAIT(COLUMNS_OF_B, 0, part);
-      UNROLL for (uint i = 0; i < COLUMNS_OF_B / 2; ++i) sum[i] = fma(part[i], i % 4 < 2 ? by : by8, sum[i]);
+      if (lane == 0) barrier_arrive(FREE(stage));
+      if (++stage == STAGES) stage = 0, parity ^= 1;
     }
-    if (lane == 0) barrier_arrive(FREE(stage));
-    if (++stage == STAGES) stage = 0, parity ^= 1;
-  }
-  // When all have multiplied, the sums of the shares lie where the stages were.
-  GROUP_SYNC(1, MULTIPLYING);
-  const uint here = item_again(), own_column = here / 128 * 64 % COLUMNS + here / 32 % 4 * 16 + here % 32 / 4;
-  UNROLL for (uint i = 0; i < COLUMNS_OF_B / 2; ++i) {
-    const uint own_row = i / 4 * 8 + 2 * (here % 4) + i % 2, own = here / 128 / WARPGROUPS_N * ROWS + own_row;
-    if (own_row < ROWS) store_local(memory + (own * QUANT_HOPPER_SUM_PITCH + own_column + i % 4 / 2 * 8) * 4, as_uint(sum[i]));
-  }
-  GROUP_SYNC(1, MULTIPLYING);
-  ROLLED for (uint i = here; i < ROWS * COLUMNS; i += MULTIPLYING) {
-    const uint own = row0 + i / COLUMNS, to = column0 + i % COLUMNS;
-    if (own >= args.m || to >= args.n) continue;
-    float total = 0.0f;
-    UNROLL for (uint w = 0; w < WARPGROUPS_K; ++w)
-      total += as_float(load_local(memory + ((w * ROWS + i / COLUMNS) * QUANT_HOPPER_SUM_PITCH + i % COLUMNS) * 4));
-    store_typed_steps((float4)(total), output, args.output_offset + own * args.output_row + to, 1, 1, args.output_type);
+    const uint here = item_again();
+#if SHARES
+    global float4* sums = (global float4*)(scratch + QUANT_HOPPER_SUMS_START(args.m, k)) + here;
+    global int* done = (global int*)(scratch + QUANT_HOPPER_DONE_START(args.m, k));
+    if (part.to != turns) {
+      UNROLL for (uint i = 0; i < VECTORS; ++i)
+        sums[(get_group_id(0) * VECTORS + i) * MULTIPLYING] = vload4(i, sum);
+      GROUP_SYNC(1, MULTIPLYING);
+      if (here == 0) store_release(done + get_group_id(0), 1);
+      continue;
+    }
+    ROLLED for (uint group = get_group_id(0); first_turn(group, turns, &args) > part.block * turns;) {
+      --group;
+      if (here % 32 == 0)
+        while (load_acquire(done + group) == 0) {
+        }
+      WARP_SYNC();
+      UNROLL for (uint i = 0; i < VECTORS; ++i) {
+        const float4 more = sums[(group * VECTORS + i) * MULTIPLYING];
+        sum[4 * i] += more.s0, sum[4 * i + 1] += more.s1, sum[4 * i + 2] += more.s2, sum[4 * i + 3] += more.s3;
+      }
+    }
+#endif
+    // When all have multiplied, the sums of the shares lie where the stages were.
+    GROUP_SYNC(1, MULTIPLYING);
+    const uint own_column = here / 128 * 64 % COLUMNS + here / 32 % 4 * 16 + here % 32 / 4;
+    UNROLL for (uint i = 0; i < COLUMNS_OF_B / 2; ++i) {
+      const uint own_row = i / 4 * 8 + 2 * (here % 4) + i % 2, own = here / 128 / WARPGROUPS_N * ROWS + own_row;
+      const uint to = memory + (own * QUANT_HOPPER_SUM_PITCH + own_column + i % 4 / 2 * 8) * 4;
+      if (own_row < ROWS) store_local(to, as_uint(sum[i]));
+    }
+    GROUP_SYNC(1, MULTIPLYING);
+    const uint row0 = part.block % blocks_m * ROWS, column0 = part.block / blocks_m * COLUMNS;
+    ROLLED for (uint i = here; i < ROWS * COLUMNS; i += MULTIPLYING) {
+      const uint own = row0 + i / COLUMNS, to = column0 + i % COLUMNS;
+      if (own >= args.m || to >= args.n) continue;
+      float total = 0.0f;
+      UNROLL for (uint w = 0; w < WARPGROUPS_K; ++w)
+        total += as_float(load_local(memory + ((w * ROWS + i / COLUMNS) * QUANT_HOPPER_SUM_PITCH + i % COLUMNS) * 4));
+      store_typed_steps((float4)(total), output, args.output_offset + own * args.output_row + to, 1, 1, args.output_type);
+    }
+    LEAVE_MEMORY(part);
   }
 }

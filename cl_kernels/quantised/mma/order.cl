@@ -12,7 +12,7 @@ KERNEL void quantised_order(const global scalar* restrict input, const global uc
                             global uint* restrict scratch, const struct QuantArgs args) {
   local uchar map_array[2 * TENSOR_MAP_BYTES] __attribute__((aligned(128)));
   const uint item = get_local_id(0), k = args.k, row = (k + 31) / 32 * 32, eights = row / 8;
-  global uint* ordered = scratch + 2 * TENSOR_MAP_BYTES / 4;
+  global uint* ordered = scratch + QUANT_HOPPER_INPUT_START;
   if (get_group_id(0) == 0 && item < 64) {
     const TensorMap of_weights = {.start = weight + args.weight_offset, .element = 1, .columns = NIBBLES ? k / 2 : k,
                                   .heads = 1, .rows = args.n, .batch = 1, .by_row = args.weight_row,
@@ -25,6 +25,7 @@ KERNEL void quantised_order(const global scalar* restrict input, const global uc
                              scratch + number * (TENSOR_MAP_BYTES / 4), item % 32);
     PUBLISH_TENSOR_MAPS();
   }
+  for (uint i = get_global_id(0); i < SHARES; i += get_global_size(0)) scratch[QUANT_HOPPER_DONE_START(args.m, k) + i] = 0;
   for (uint i = get_global_id(0); i < args.m * eights; i += get_global_size(0)) {
     const uint own = i / eights, eight = i % eights;
     uint4 x = (uint4)(0);

@@ -60,10 +60,15 @@ HopperGeometry geometry_of(const Problem& problem, const Config& config) {
   return {.valid = true, .columns = QUANT_HOPPER_COLUMNS, .local_bytes = QUANT_HOPPER_LOCAL_BYTES};
 }
 
-std::uint32_t groups_of(const Problem& problem, const Config& config) {
+std::uint32_t blocks_of(const Problem& problem, const Config& config) {
   const auto& call = problem.as<QuantisedProblem>();
   return ceil_div(call.n, geometry_of(problem, config).columns) *
          ceil_div(call.m, rows_of(problem));
+}
+
+std::uint32_t groups_of(const Problem& problem, const Config& config) {
+  const std::uint32_t shares = config.at("SHARES");
+  return shares != 0 ? shares : blocks_of(problem, config);
 }
 
 // Many columns share input; but not so many that multiprocessors are left without any. As many
@@ -82,6 +87,7 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
                     {"WARPGROUPS_K", kBeside / beside},
                     {"STAGES", stages},
                     {"X_BYTES", stays},
+                    {"SHARES", 0},
                     {"WG_X", kItems}};
       const HopperGeometry geometry = geometry_of(problem, config);
       if (!geometry.valid || geometry.local_bytes > kernel::kHopperLocalBytes) continue;
@@ -91,7 +97,13 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   }
   const auto fills = std::ranges::find_if(
       list, [&](const Config& config) { return 4 * groups_of(problem, config) >= 3 * units; });
-  if (!list.empty()) std::iter_swap(list.begin(), fills == list.end() ? fills - 1 : fills);
+  if (list.empty()) return list;
+  Config shared = list.front();
+  std::iter_swap(list.begin(), fills == list.end() ? fills - 1 : fills);
+  if (stays != 0) return list;
+  shared.set("SHARES", units);
+  const bool is_uneven = blocks_of(problem, shared) % units != 0;
+  list.insert(is_uneven && rows == kMostRows ? list.begin() : list.end(), std::move(shared));
   return list;
 }
 
@@ -113,6 +125,8 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   if (Refusal no = rejects_call(problem)) return no;
   const HopperGeometry geometry = geometry_of(problem, config);
   const std::uint32_t stays = config.at("X_BYTES");
+  if (stays != 0 && config.at("SHARES") != 0)
+    return "shares terms among work-groups only where input does not stay in their memory";
   if (!geometry.valid || (stays != 0 && stays < input_bytes(problem, rows_of(problem))))
     return "has no such warpgroups, or work-group memory for input "
            "(operations/quantised_core/mma/hopper.h)";
@@ -131,7 +145,7 @@ Pass order_pass() {
       .file = "quantised/mma/order.cl", .entry = "quantised_order", .ptx_target = "sm_90a"};
   pass.bindings = {kInput, kWeight, kScratch};
   pass.axes = dtype_axes;
-  pass.specialized_on = std::vector<std::string>{"WARPGROUPS_N", "ROWS", "FORMAT", "SCALE_TYPE"};
+  pass.specialized_on = std::vector<std::string>{"WARPGROUPS_N", "ROWS", "FORMAT", "SCALE_TYPE", "SHARES"};
   pass.constants = [](const Problem& problem, const Config&) {
     return constants(problem, rows_of(problem));
   };
@@ -184,8 +198,12 @@ Way hopper_way() {
   variant.rejects = rejects;
   variant.scratch_bytes = [](const Problem& problem, const Config& config) {
     if (config.at("X_BYTES") != 0) return kMapBytes * groups_of(problem, config);
-    const auto rows = static_cast<std::uint64_t>(problem.as<QuantisedProblem>().m);
-    return 2 * kMapBytes + 2 * rows * ordered_terms(problem);
+    const std::uint64_t SHARES = config.at("SHARES");
+    const auto& call = problem.as<QuantisedProblem>();
+    return 4 * (QUANT_HOPPER_SUMS_START(static_cast<std::uint64_t>(call.m),
+                                        static_cast<std::uint64_t>(call.k)) +
+                SHARES * rows_of(problem) * geometry_of(problem, config).columns *
+                    config.at("WARPGROUPS_K"));
   };
   variant.passes = {order_pass(), product_pass()};
   return new_way(std::move(variant), Feature::kWgmma, space,
