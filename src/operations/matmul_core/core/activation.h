@@ -24,7 +24,8 @@ FUNCTION ACT_VALUES matmul_bell(ACT_VALUES x) { return ACT_BELL(x); }
 // The normal distribution below x, of x and its bell. What is beyond |x| is bell t p(t), t = 1 / (1
 // + 0.26 |x|), with p of degree 8 through the Chebyshev nodes: relative error 6.4e-8 up to 14,
 // behind which float has nothing left. For results of 16 bits p has degree 5, with 0.3: at most
-// 8 units of float relative and 2 absolute, half of what matmul_core/activation.cpp allows, and 3e-5.
+// 8 units of float relative and 2 absolute, half of what matmul_core/activation.cpp allows, and
+// 3e-5.
 FUNCTION ACT_VALUES matmul_below(ACT_VALUES x, ACT_VALUES bell) {
 #ifdef ACT_16_BITS
   const ACT_VALUES t = ACT_INVERSE(ACT_SPLAT(1.0f) + ACT_SPLAT(0.3f) * ACT_ABS(x));

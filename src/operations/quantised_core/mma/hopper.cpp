@@ -21,7 +21,8 @@ constexpr std::uint32_t kOrderItems = 256;
 constexpr std::uint32_t kScaledChunks = 4;  // of 32 terms, by one scale at least
 constexpr std::uint64_t kLeastInput = 8 * 1024, kMostInput = 64 * 1024;  // that stays
 constexpr std::int64_t kSomeRows = 32, kMostRows = 64;
-constexpr std::uint32_t kBeside = 4;  // warpgroups
+constexpr std::uint32_t kBeside = 4;      // warpgroups
+constexpr std::uint32_t kMostShares = 8;  // of a block, whose last one adds them up
 
 std::vector<Tunable> tunables() {
   return {
@@ -72,7 +73,8 @@ std::uint32_t groups_of(const Problem& problem, const Config& config) {
 }
 
 // Many columns share input; but not so many that multiprocessors are left without any. As many
-// stages as there is room for.
+// stages as there is room for. Many rows of half bytes wait for arithmetic, so that all
+// multiprocessors should have their share of it; what waits for memory gains nothing by that.
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
   const std::uint32_t units = kernel::compute_units_of(profile);
   constexpr std::uint32_t kMostStages = 6;
@@ -101,9 +103,11 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   Config shared = list.front();
   std::iter_swap(list.begin(), fills == list.end() ? fills - 1 : fills);
   if (stays != 0) return list;
-  shared.set("SHARES", units);
-  const bool is_uneven = blocks_of(problem, shared) % units != 0;
-  list.insert(is_uneven && rows == kMostRows ? list.begin() : list.end(), std::move(shared));
+  const std::uint32_t blocks = blocks_of(problem, shared), most = kMostShares * blocks;
+  shared.set("SHARES", most < units ? std::bit_floor(most) : units);
+  const bool shares = format_of(problem) == QUANT_NIBBLES && blocks % units != 0 &&
+                      (rows == kMostRows || (rows == kSomeRows && 4 * blocks >= 3 * units));
+  list.insert(shares ? list.begin() : list.end(), std::move(shared));
   return list;
 }
 
@@ -145,7 +149,8 @@ Pass order_pass() {
       .file = "quantised/mma/order.cl", .entry = "quantised_order", .ptx_target = "sm_90a"};
   pass.bindings = {kInput, kWeight, kScratch};
   pass.axes = dtype_axes;
-  pass.specialized_on = std::vector<std::string>{"WARPGROUPS_N", "ROWS", "FORMAT", "SCALE_TYPE", "SHARES"};
+  pass.specialized_on =
+      std::vector<std::string>{"WARPGROUPS_N", "ROWS", "FORMAT", "SCALE_TYPE", "SHARES"};
   pass.constants = [](const Problem& problem, const Config&) {
     return constants(problem, rows_of(problem));
   };

@@ -22,7 +22,8 @@
 #define QUANT_HOPPER_SUM_PITCH (QUANT_HOPPER_COLUMNS + 4u)
 #define QUANT_HOPPER_SUM_BYTES (4u * WARPGROUPS_K * ROWS * QUANT_HOPPER_SUM_PITCH)
 #define QUANT_HOPPER_LOCAL_BYTES (QUANT_HOPPER_BARRIERS_START + 16u * STAGES)
-// In scratch, in words: the maps, input in order, which groups have left their sums, and these sums.
+// In scratch, in words: the maps, input in order, which groups have left their sums, and these
+// sums.
 #define QUANT_HOPPER_INPUT_START 64u
 #define QUANT_HOPPER_DONE_START(m, k) (QUANT_HOPPER_INPUT_START + (m) * (((k) + 31u) / 32u * 16u))
 #define QUANT_HOPPER_SUMS_START(m, k) (QUANT_HOPPER_DONE_START(m, k) + (SHARES + 31u) / 32u * 32u)
