@@ -19,11 +19,14 @@ typedef struct {
 #include "operations/attention_core/core/pages.h"
 
 #define PAGES_AT_ONCE 8  // loads of an item under way
+#define RAISE(error, index) raise_error(errors, a.errors, error, index)
+#define ARGS(name) (a.name)
+#define END(n) ends[a.ends_offset + (uint)(n) * a.ends_stride]
 
 KERNEL void attention_pages(global int4* restrict scratch, const global int* restrict block_tables,
                             const global int* restrict lengths, const global int* restrict begins,
-                            const global int* restrict num_seqs, volatile global uint* errors,
-                            const struct AttentionPagesArgs a) {
+                            const global int* restrict num_seqs, const global int* restrict ends,
+                            volatile global uint* errors, const struct AttentionPagesArgs a) {
   local int missing;
   const Paging paging_operands = {&a.pages, block_tables}, *paging = &paging_operands;
   const int sequence = get_group_id(0), item = get_local_id(0), rows = (int)a.rows;
@@ -32,17 +35,20 @@ KERNEL void attention_pages(global int4* restrict scratch, const global int* res
   if (a.starts != 0) {
     const int wanted = num_seqs[a.count_offset];
     count = clamp(wanted, 0, count);
-    if (sequence == 0 && item == 0 && wanted != count) raise_error(errors, a.errors, PAGES_BAD_COUNT, 0);
+    if (sequence == 0 && item == 0 && wanted != count) RAISE(PAGES_BAD_COUNT, 0);
     begin = begins[a.begins + sequence];
     end = sequence < count ? begins[a.begins + sequence + 1] : begin;
+  }
+  if (a.ends != 0) {
+#include "operations/attention_core/core/distribution.h"
   }
 
   int keys = 0;
   if (sequence < count) {
     const int length = lengths[a.lengths_offset + (uint)sequence * a.lengths_stride];
     keys = clamp(length, 0, capacity);
-    if (item == 0 && length != keys) raise_error(errors, a.errors, PAGES_BAD_LENGTH, sequence);
-    if (item == 0 && a.starts != 0 && end - begin > keys) raise_error(errors, a.errors, PAGES_MORE_ROWS, sequence);
+    if (item == 0 && length != keys) RAISE(PAGES_BAD_LENGTH, sequence);
+    if (item == 0 && a.starts != 0 && end - begin > keys) RAISE(PAGES_MORE_ROWS, sequence);
   }
   const int pages = (keys + (int)a.pages.page_size - 1) / (int)a.pages.page_size;
   // Pages in front of the window of the first row may have been given to others.
@@ -56,7 +62,7 @@ KERNEL void attention_pages(global int4* restrict scratch, const global int* res
     UNROLL for (int i = 0; i < PAGES_AT_ONCE; ++i) {
       if (page[i] < a.pages.pages || first + i * WG_X >= pages) continue;
       atomic_or(&missing, 1);
-      raise_error(errors, a.errors, PAGES_OUTSIDE_POOL, (ulong)sequence * a.per_sequence + first + i * WG_X);
+      RAISE(PAGES_OUTSIDE_POOL, (ulong)sequence * a.per_sequence + first + i * WG_X);
     }
   }
   barrier(CLK_LOCAL_MEM_FENCE);

@@ -22,5 +22,5 @@ KERNEL void cache_places(const global int* restrict slots, const global int* res
                          const global int* restrict lengths, const global int* restrict count_of,
                          global int* restrict scratch, volatile global uint* errors,
                          const struct CachePlacesArgs args) {
-#include "operations/kv_cache/tables/places.h"
+#include "operations/kv_cache/places.h"
 }

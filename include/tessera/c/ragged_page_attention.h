@@ -40,6 +40,8 @@ typedef struct tessera_ragged_page_attention_call {
   /* optional, [pages, page_size, kv_heads]: what a code of value_pages times this means, not
      negative; each axis may be 1 */
   const tessera_tensor* value_scale;
+  /* optional, [3]: ends of the sequences that decode, that are prefilled, and of all; checked */
+  const tessera_tensor* distribution;
   /* output, [rows, heads, value_dim]: rows without tokens or sequence are 0 */
   tessera_tensor** output;
   /* optional, output, [heads, rows]: natural logarithm; -inf for rows without tokens */
@@ -72,6 +74,7 @@ static inline tessera_status tessera_ragged_page_attention(const tessera_context
       {"kv_scale", call->kv_scale, 0},
       {"value_pages", call->value_pages, 0},
       {"value_scale", call->value_scale, 0},
+      {"distribution", call->distribution, 0},
   };
   const tessera_output outputs[] = {
       {"output", call->output, 0},
@@ -86,7 +89,7 @@ static inline tessera_status tessera_ragged_page_attention(const tessera_context
   };
   const tessera_call generic = {sizeof(tessera_call),
       "ragged_page_attention",
-      operands, 10,
+      operands, 11,
       options, 5,
       outputs, 2,
       0, stream};

@@ -48,6 +48,9 @@ struct RaggedPageAttentionOptions {
   Tensor kv_scale{};     // of codes: f32 [pages, page_size, 2 kv_heads], axes may be 1
   Tensor value_pages{};  // [pages, page_size, kv_heads, value_dim]: kv_pages holds keys alone
   Tensor value_scale{};  // of codes there: f32 [pages, page_size, kv_heads], axes may be 1
+  // i32 [3]: ends of the sequences that decode, that are prefilled, and of all. Changes no result;
+  // a DataError says where it contradicts the other tables.
+  Tensor distribution{};
 };
 
 // queries [rows, heads, head_dim]; kv_pages [pages, page_size, 2 kv_heads, head_dim] of the same

@@ -16,7 +16,8 @@ layout(std430, binding = 1) readonly buffer Tables { int block_tables[]; };
 layout(std430, binding = 2) readonly buffer Lengths { int lengths[]; };
 layout(std430, binding = 3) readonly buffer Begins { int begins[]; };
 layout(std430, binding = 4) readonly buffer Count { int num_seqs[]; };
-layout(std430, binding = 5) buffer Errors { uint errors[]; };
+layout(std430, binding = 5) readonly buffer Ends { int ends[]; };
+layout(std430, binding = 6) buffer Errors { uint errors[]; };
 PUSH_ARGS(AttentionPagesArgs);
 
 #define PAGES_PARAMETERS
@@ -30,6 +31,8 @@ shared int missing;
 #define PAGES_AT_ONCE 8  // loads of an item under way
 
 #define RAISE(error, index) RAISE_ERROR(errors, args.errors, error, uint(index))
+#define ARGS(name) (args.name)
+#define END(n) ends[args.ends_offset + uint(n) * args.ends_stride]
 
 void main() {
   const int sequence = int(gl_WorkGroupID.x), item = int(gl_LocalInvocationID.x), rows = int(args.rows);
@@ -41,6 +44,9 @@ void main() {
     if (sequence == 0 && item == 0 && wanted != count) RAISE(PAGES_BAD_COUNT, 0);
     begin = begins[args.begins + uint(sequence)];
     end = sequence < count ? begins[args.begins + uint(sequence) + 1u] : begin;
+  }
+  if (args.ends != 0u) {
+#include "operations/attention_core/core/distribution.h"
   }
 
   int keys = 0;

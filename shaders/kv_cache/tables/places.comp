@@ -26,5 +26,5 @@ PUSH_ARGS(CachePlacesArgs);
 #define RAISE(kind, index) RAISE_ERROR(errors, args.errors, kind, index)
 
 void main() {
-#include "operations/kv_cache/tables/places.h"
+#include "operations/kv_cache/places.h"
 }

@@ -5,23 +5,7 @@
 #define TESSERA_OPERATIONS_ATTENTION_FUSED_ARGS_H
 #include "abi/shared.h"
 
-// What is raised, in the order of the record.
-#define DISTRIBUTION_OUT_OF_ORDER 0u
-#define DISTRIBUTION_NOT_ONE_ROW 1u
-#define DISTRIBUTION_ERRORS 2u
-
 TESSERA_ABI_BEGIN
-
-// The ends of sequences, which are checked.
-struct AttentionDistribution {
-  u32 ends;  // three, or 0: there is nothing to check
-  u32 sequences;
-  u32 offset;  // of the ends
-  u32 stride;
-  u32 starts_offset;
-  u32 starts_stride;
-  u32 errors;
-};
 
 // Rows (row, head) of `dim` elements one after the other.
 struct AttentionScaledRows {
@@ -31,7 +15,6 @@ struct AttentionScaledRows {
 };
 
 struct AttentionFusedArgs {
-  STRUCT(AttentionDistribution) distribution;
   // Rows by another scale: x / divisor * factor, or the nearest that is in [-most, most].
   u32 elements;  // of all rows; 0 = none
   u32 heads;

@@ -129,6 +129,7 @@ void parse_tables(const Problem& problem, AttentionProblem& call) {
     require_ints(problem, slots.query_start_loc, {table[0] + 1},
                  "[sequences + 1], [" + std::to_string(table[0] + 1) + "]");
     require_ints(problem, slots.num_seqs, {1}, "[1]");
+    if (problem.has(slots.distribution)) require_ints(problem, slots.distribution, {3}, "[3]");
   } else {
     require(problem, call.batch == table[0],
             operand_text(problem, slots.query) + " and " +

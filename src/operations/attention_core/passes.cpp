@@ -139,7 +139,8 @@ Pass table_of_pages_pass(const AttentionSlots& slots, const Tiling& tiling) {
   pass.group_size = [](const Config&) { return Dim3{kListItems, 1, 1}; };
   pass.axes = {};
   pass.bindings = {kScratch, slots.block_tables, slots.context_lens,
-                   kScratch, slots.num_seqs,     kErrors};
+                   kScratch, slots.num_seqs,     slots.distribution,
+                   kErrors};
   pass.errors_at = offsetof(abi::AttentionPagesArgs, errors);
   pass.groups = [](const Problem& problem, const Config&) {
     const AttentionProblem& call = call_of(problem);
@@ -160,6 +161,12 @@ Pass table_of_pages_pass(const AttentionSlots& slots, const Tiling& tiling) {
     args.lengths_stride = narrow(problem.spec(slots.context_lens).strides[0]);
     if (call.packed) {
       args.count_offset = narrow(problem.spec(slots.num_seqs).offset);
+    }
+    if (problem.has(slots.distribution)) {
+      const TensorSpec& ends = problem.spec(slots.distribution);
+      args.ends = narrow(ends.shape[0]);
+      args.ends_offset = narrow(ends.offset);
+      args.ends_stride = narrow(ends.strides[0]);
     }
     return argument_bytes(args);
   };

@@ -181,7 +181,15 @@ std::vector<ErrorKind> table_errors(bool packed) {
            .sentence = "is negative or more than block_tables has lines; the nearest counts"},
           {.kind = "more_rows_than_tokens",
            .operand = "context_lens",
-           .sentence = "is less than the sequence's query rows; the first of them are 0"}});
+           .sentence = "is less than the sequence's query rows; the first of them are 0"},
+          {.kind = "distribution_out_of_order",
+           .operand = "distribution",
+           .sentence = "is less than the one before or more than there are sequences; of the last, "
+                       "the nearest counts"},
+          {.kind = "decodes_other_than_one_row",
+           .operand = "query_start_loc",
+           .sentence =
+               "begins a sequence that decodes and has not one row; it is computed all the same"}});
   return errors;
 }
 

@@ -39,6 +39,7 @@ AttentionSlots attention_slots(const std::vector<Operand>& operands) {
       {"context_lens", &AttentionSlots::context_lens},
       {"query_start_loc", &AttentionSlots::query_start_loc},
       {"num_seqs", &AttentionSlots::num_seqs},
+      {"distribution", &AttentionSlots::distribution},
       {"key_scale", &AttentionSlots::key_scale},
       {"value_scale", &AttentionSlots::value_scale},
       {"kv_scale", &AttentionSlots::key_scale},

@@ -22,7 +22,7 @@ struct AttentionSlots {
   std::size_t sequence_start = kNoOperand, sequence_end = kNoOperand, position_bias = kNoOperand;
   // Of keys in pages; `key` and `value` are then pools, and the same one where heads are combined.
   std::size_t block_tables = kNoOperand, context_lens = kNoOperand, query_start_loc = kNoOperand,
-              num_seqs = kNoOperand;
+              num_seqs = kNoOperand, distribution = kNoOperand;
   // What codes of keys and values times them mean; the same one where heads are combined.
   std::size_t key_scale = kNoOperand, value_scale = kNoOperand;
   // Values and their scales in calls that keep them apart from keys, where heads may be combined.

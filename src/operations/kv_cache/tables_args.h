@@ -4,6 +4,7 @@
 #define TESSERA_OPERATIONS_KV_CACHE_TABLES_ARGS_H
 #include "abi/shared.h"
 #include "operations/common/boundaries_args.h"
+#include "operations/kv_cache/args.h"
 
 // Kinds of errors of append_to_cache, as the record has them.
 #define CACHE_BAD_SLOT 0u
@@ -48,6 +49,12 @@ struct CachePlacesArgs {
 struct CacheFewArgs {
   STRUCT(BoundariesArgs) boundaries;
   STRUCT(CachePlacesArgs) places;
+};
+
+// The same, and the rows that are copied to the places.
+struct CacheFewRowsArgs {
+  STRUCT(CacheFewArgs) few;
+  STRUCT(CacheCopyArgs) copy;
 };
 
 // The lists of a call in scratch, each of `pairs` entries: pages that are staged, pages that are

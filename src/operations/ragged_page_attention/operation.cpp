@@ -45,7 +45,12 @@ Operation described() {
           scale("kv_scale", "kv_pages", "[pages, page_size, 2 kv_heads]"),
           stored("value_pages", "[pages, page_size, kv_heads, value_dim]",
                  "values apart from keys; any strides but along value_dim"),
-          scale("value_scale", "value_pages", "[pages, page_size, kv_heads]")});
+          scale("value_scale", "value_pages", "[pages, page_size, kv_heads]"),
+          {.name = "distribution",
+           .optional = true,
+           .shape = "[3]",
+           .dtypes = {DType::kI32},
+           .doc = "ends of the sequences that decode, that are prefilled, and of all; checked"}});
   operation.operands[operation.slot("value_pages")].optional = true;
   operation.types = stored_types("queries", {"kv_pages", "value_pages"});
   operation.options = {{.name = "softmax_scale",
@@ -85,6 +90,7 @@ Tensors run_paged(const Executor& on, const Tensor& queries, const Tensor& kv_pa
   add(tensors, "kv_scale", options.kv_scale);
   add(tensors, "value_pages", options.value_pages);
   add(tensors, "value_scale", options.value_scale);
+  add(tensors, "distribution", options.distribution);
   return on.run("ragged_page_attention", tensors, operations::attention::paged_options(options),
                 wanted);
 }

@@ -8,7 +8,6 @@
 
 #include "kernel/option_access.hpp"
 #include "kernel/steps.hpp"
-#include "operations/attention_core/fused_args.h"
 #include "operations/attention_core/records.hpp"
 #include "operations/ragged_page_attention_v3/scales.hpp"
 
@@ -118,6 +117,7 @@ CallStep attend_step(const Problem& problem) {
                    {"block_tables", {kTables, tables_by_sequence(problem)}},
                    {"query_start_loc", whole(problem, kStarts)},
                    {"num_seqs", count_of(problem)},
+                   {"distribution", whole(problem, kDistribution)},
                    {"output", whole(problem, kOutput)}};
   const auto add = [&](const char* name, std::size_t slot) {
     if (problem.has(slot)) step.operands.emplace_back(name, whole(problem, slot));
@@ -167,24 +167,8 @@ std::vector<ErrorKind> attend_errors() {
 }
 
 std::vector<Raised> raises_of_fused(const Problem& problem, std::span<HostTensor> tensors) {
-  const std::vector<double> ends = tensors[kDistribution].read(), starts = tensors[kStarts].read();
-  const auto most = static_cast<double>(problem.spec(kLengths).shape[0]);
-  std::vector<Raised> raised;
-  for (std::uint32_t n = 0; n < 3; ++n) {
-    if (ends[n] < (n > 0 ? ends[n - 1] : 0) || ends[n] > most)
-      raised.push_back({.error = DISTRIBUTION_OUT_OF_ORDER, .index = n});
-  }
-  for (std::uint32_t n = 0; n < std::min(ends[0], most); ++n) {
-    if (starts[n + 1] - starts[n] != 1)
-      raised.push_back({.error = DISTRIBUTION_NOT_ONE_ROW, .index = n});
-  }
-  const FusedCall attend = fused_call(attend_step(problem), problem, tensors);
-  std::vector<HostTensor> views = attend.tensors;
-  for (Raised each : attend.problem.operation->raises(attend.problem, views)) {
-    each.error += DISTRIBUTION_ERRORS;
-    raised.push_back(each);
-  }
-  return raised;
+  FusedCall attend = fused_call(attend_step(problem), problem, tensors);
+  return attend.problem.operation->raises(attend.problem, attend.tensors);
 }
 
 // An element of a side is one of the whole.

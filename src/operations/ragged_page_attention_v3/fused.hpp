@@ -48,8 +48,7 @@ struct FusedCall {
 FusedCall fused_call(const CallStep& step, const Problem& problem, std::span<HostTensor> tensors,
                      std::byte* scratch = nullptr);
 
-// Those of attend_step(), by the names that its operands have here; they come behind those of
-// fused_args.h.
+// Those of attend_step(), by the names that its operands have here.
 std::vector<ErrorKind> attend_errors();
 
 void reference_fused(const Problem& problem, std::span<HostTensor> tensors);

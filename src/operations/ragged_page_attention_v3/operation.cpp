@@ -197,16 +197,7 @@ Operation described() {
       soft_cap(),
       token_window(),
       splits()};
-  operation.errors = {
-      {.kind = "distribution_out_of_order",
-       .operand = "distribution",
-       .sentence = "is less than the one before or more than there are sequences; of the last, the "
-                   "nearest counts"},
-      {.kind = "decodes_other_than_one_row",
-       .operand = "query_start_loc",
-       .sentence =
-           "begins a sequence that decodes and has not one row; it is computed all the same"}};
-  append(operation.errors, attend_errors());
+  operation.errors = attend_errors();
   operation.validate = validate;
   operation.reference = reference_fused;
   operation.raises = raises_of_fused;

@@ -52,15 +52,7 @@ void take_rows(abi::AttentionFusedArgs& args, const TensorSpec& from, const Tens
 }
 
 abi::AttentionFusedArgs begin_arguments(const Problem& problem) {
-  const TensorSpec &ends = problem.spec(kDistribution), &starts = problem.spec(kStarts);
   abi::AttentionFusedArgs args{};
-  args.distribution = {.ends = 3,
-                       .sequences = narrow(problem.spec(kLengths).shape[0]),
-                       .offset = narrow(ends.offset),
-                       .stride = narrow(ends.strides[0]),
-                       .starts_offset = narrow(starts.offset),
-                       .starts_stride = narrow(starts.strides[0]),
-                       .errors = 0};
   const FusedScales scales = scales_of(problem);
   if (scales.query) {
     take_rows(args, problem.spec(kQueries), scaled_queries(problem).spec);
@@ -103,13 +95,9 @@ Pass fused_pass(const char* name, std::vector<std::size_t> bindings,
   pass.axes = storage_axis;
   pass.constants = {};
   pass.bindings = std::move(bindings);
-  pass.errors_at = offsetof(abi::AttentionFusedArgs, distribution.errors);
   pass.groups = [arguments](const Problem& problem, const Config&) {
     const abi::AttentionFusedArgs args = arguments(problem);
-    return Dim3{ceil_div(std::max({args.distribution.ends, args.distribution.sequences,
-                                   args.elements, args.pairs}),
-                         kHelperItems),
-                1, 1};
+    return Dim3{ceil_div(std::max(args.elements, args.pairs), kHelperItems), 1, 1};
   };
   pass.args = [arguments](const Problem& problem, const Config&) {
     return argument_bytes(arguments(problem));
@@ -202,10 +190,8 @@ void scale_outputs(const Problem& problem, std::span<HostTensor> tensors) {
 }
 
 std::vector<Pass> fused_passes() {
-  return {
-      fused_pass("begin", {kDistribution, kStarts, kErrors, kQueries, kScratch}, begin_arguments),
-      fused_pass("scaled_outputs", {kNoOperand, kNoOperand, kErrors, kOutput, kOutput},
-                 output_arguments)};
+  return {fused_pass("begin", {kQueries, kScratch}, begin_arguments),
+          fused_pass("scaled_outputs", {kOutput, kOutput}, output_arguments)};
 }
 
 }  // namespace tessera::operations::attention

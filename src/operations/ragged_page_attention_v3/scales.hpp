@@ -35,8 +35,8 @@ Refusal rejects_far_scaled(const Problem& problem, const DeviceProfile& profile)
 std::vector<std::byte> scaled_reference(const Problem& problem, std::span<HostTensor> tensors);
 void scale_outputs(const Problem& problem, std::span<HostTensor> tensors);
 
-// "begin", which checks the distribution and writes what is in the scratch buffer, and
-// "scaled_outputs", which launches nothing where there is no such scale.
+// "begin", which writes what is in the scratch buffer, and "scaled_outputs"; they launch nothing
+// where there is no such scale.
 std::vector<Pass> fused_passes();
 
 }  // namespace tessera::operations::attention

@@ -131,14 +131,6 @@ void fill(const Problem& problem, const Case& shape, std::span<HostTensor> tenso
   const DType stored = problem.spec(kCache).dtype;
   fill_new(tensors[kKeys], stored, random);
   fill_new(tensors[kValues], stored, random);
-  // The first sequences of one row are said to decode, of hostile ones too many.
-  std::vector<double> ends = tensors[kDistribution].read();
-  const std::vector<double> starts = tensors[kStarts].read();
-  const double count = std::min(ends[2], static_cast<double>(starts.size() - 1));
-  double decoding = 0;
-  for (std::size_t n = 0; n < count && starts[n + 1] - starts[n] == 1; ++n) ++decoding;
-  if (shape.data == "hostile") decoding += 2;
-  tensors[kDistribution].write(std::vector<double>{decoding, decoding, ends[2]});
   if (!is_code(stored)) return;
   // A scale that is given is one over which codes are exact.
   for (const std::size_t slot : {kScale, kValueScale}) {

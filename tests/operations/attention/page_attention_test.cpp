@@ -156,6 +156,7 @@ TEST(RaggedPageAttention, RefusesWhatDoesNotBelongTogether) {
   EXPECT_EQ(refusal(op, "query_start_loc", i32({3})),
             op + ": query_start_loc i32[3] must be [sequences + 1], [4]");
   EXPECT_EQ(refusal(op, "num_seqs", i32({2})), op + ": num_seqs i32[2] must be [1]");
+  EXPECT_EQ(refusal(op, "distribution", i32({2})), op + ": distribution i32[2] must be [3]");
 }
 
 TEST(RaggedDecodeAttention, RefusesWhatDoesNotBelongTogether) {

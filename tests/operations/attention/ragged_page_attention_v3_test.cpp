@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "operations/attention/host_case.hpp"
-#include "operations/attention_core/fused_args.h"
+#include "operations/attention_core/core/pages_args.h"
 #include "selection/selector.hpp"
 #include "support/messages.hpp"
 #include "support/profiles.hpp"
@@ -315,7 +315,7 @@ TEST(RaggedPageAttentionV3, ChecksTheDistribution) {
     testing::HostCase host(fused(), fused_case("pages"));
     host.tensors()[fused().slot("distribution")].write(ends);
     std::vector<Raised> all = fused().raises(host.problem(), host.tensors());
-    std::erase_if(all, [](const Raised& each) { return each.error >= DISTRIBUTION_ERRORS; });
+    std::erase_if(all, [](const Raised& each) { return each.error < PAGES_BAD_END; });
     return all;
   };
   EXPECT_TRUE(raised({0, 1, 2}).empty());
@@ -326,10 +326,10 @@ TEST(RaggedPageAttentionV3, ChecksTheDistribution) {
     EXPECT_EQ(all[0].error, error);
     EXPECT_EQ(all[0].index, index);
   };
-  expect_one({1, 0, 2}, DISTRIBUTION_OUT_OF_ORDER, 1);
-  expect_one({0, 0, 4}, DISTRIBUTION_OUT_OF_ORDER, 2);
-  expect_one({-1, 0, 2}, DISTRIBUTION_OUT_OF_ORDER, 0);
-  expect_one({2, 2, 2}, DISTRIBUTION_NOT_ONE_ROW, 1);
+  expect_one({1, 0, 2}, PAGES_BAD_END, 1);
+  expect_one({0, 0, 4}, PAGES_BAD_END, 2);
+  expect_one({-1, 0, 2}, PAGES_BAD_END, 0);
+  expect_one({2, 2, 2}, PAGES_NOT_ONE_ROW, 1);
 }
 
 }  // namespace

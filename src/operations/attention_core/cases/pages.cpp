@@ -35,6 +35,7 @@ struct PagedCaseShape {
   std::uint32_t features = 0;  // kSinks, kHeadSinks, kLogSumExp
   ScaleOf scale_of{};          // of codes
   bool apart = false;          // keys and values in pools of their own, where they may be in one
+  bool distribution = false;   // of packed sequences, said and checked
   std::string data = "ragged";
   std::uint64_t seed = 1;
 };
@@ -85,6 +86,7 @@ Case make_paged_case(const AttentionSlots& all_slots, const StorageTypes& types,
   if (packed) {
     set(slots.query_start_loc, DType::kI32, {s.sequences + 1});
     set(slots.num_seqs, DType::kI32, {1});
+    if (shape.distribution) set(slots.distribution, DType::kI32, {3});
   }
   if ((shape.features & kSinks) != 0) set(slots.sinks, DType::kF32, {2});
   if ((shape.features & kHeadSinks) != 0) set(slots.sinks, dtype, {s.heads, 3});
@@ -111,8 +113,11 @@ class PagedFiller {
 
   void fill() {
     const AttentionSlots& slots = call_.slots;
-    write(slots.num_seqs, {count()});
-    write(slots.query_start_loc, starts());
+    const double sequences = count();
+    write(slots.num_seqs, {sequences});
+    const Values boundaries = starts();
+    write(slots.query_start_loc, boundaries);
+    write(slots.distribution, ends(boundaries, sequences));
     write(slots.context_lens, lengths());
     write(slots.block_tables, table());
     write(slots.query, normal(slots.query, 1));
@@ -163,6 +168,15 @@ class PagedFiller {
       if (hostile_ && one_of(5)) values[n] = garbage(call_.q_len);
     }
     return values;
+  }
+
+  // The first sequences of one row are said to decode, of hostile ones too many.
+  Values ends(const Values& starts, double sequences) const {
+    const double most = std::min(sequences, static_cast<double>(call_.paged.sequences));
+    double decoding = hostile_ ? 2 : 0;
+    for (std::size_t n = 0; static_cast<double>(n) < most && starts[n + 1] - starts[n] == 1; ++n)
+      ++decoding;
+    return {decoding, decoding, sequences};
   }
 
   // All the room, one token more than the rows, a page less a token, …; without rows also none.
@@ -280,7 +294,8 @@ std::vector<PagedCaseShape> shapes_of_all() {
        .sizes = {.sequences = 5},
        .options = {{"sliding_window", std::int64_t{29}}},
        .features = kHeadSinks | kLogSumExp,
-       .scale_of = ScaleOf::kHead},
+       .scale_of = ScaleOf::kHead,
+       .distribution = true},
       {.name = "sinks",
        .why = "sequences without keys beside sinks",
        .sizes = {.sequences = 5},
@@ -308,6 +323,7 @@ std::vector<PagedCaseShape> shapes_of_all() {
        .sizes = {.sequences = 7},
        .options = {{"sliding_window", std::int64_t{29}}},
        .features = kHeadSinks | kLogSumExp,
+       .distribution = true,
        .data = "hostile",
        .seed = 5},
   };

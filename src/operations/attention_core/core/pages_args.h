@@ -56,6 +56,9 @@ struct AttentionPagesArgs {
   u32 lengths_offset;
   u32 lengths_stride;
   u32 count_offset;  // of num_seqs
+  u32 ends;          // of distribution, three, which are checked; 0 = there is none
+  u32 ends_offset;
+  u32 ends_stride;
   u32 errors;
 };
 
@@ -67,6 +70,8 @@ TESSERA_ABI_END
 #define PAGES_BAD_START 2u
 #define PAGES_BAD_COUNT 3u
 #define PAGES_MORE_ROWS 4u
+#define PAGES_BAD_END 5u
+#define PAGES_NOT_ONE_ROW 6u
 
 // The last number of an entry in the table of rows: the row's sequence, and whether some of the
 // sequence's tokens are in no page of the pool, so that they are to be asked for one by one.

@@ -44,11 +44,25 @@ std::int64_t read_rows(const AttentionProblem& call, std::span<const HostTensor>
   return count;
 }
 
+// The ends of sequences that decode, are prefilled, and do either.
+void check_distribution(const AttentionProblem& call, std::span<const HostTensor> tensors,
+                        const std::vector<PagedSequence>& sequences, Errors* errors) {
+  const std::vector<std::int64_t> ends = read_integers(tensors[call.slots.distribution]);
+  const std::int64_t most = call.paged.sequences;
+  for (std::size_t n = 0; n < ends.size(); ++n) {
+    raise(errors, PAGES_BAD_END, static_cast<std::int64_t>(n),
+          ends[n] < (n > 0 ? ends[n - 1] : 0) || ends[n] > most);
+  }
+  for (std::int64_t n = 0; n < std::min(ends[0], most); ++n)
+    raise(errors, PAGES_NOT_ONE_ROW, n, sequences[static_cast<std::size_t>(n)].rows != 1);
+}
+
 std::vector<PagedSequence> read_sequences(const Problem& problem,
                                           std::span<const HostTensor> tensors, Errors* errors) {
   const auto& call = problem.as<AttentionProblem>();
   std::vector<PagedSequence> sequences(static_cast<std::size_t>(call.paged.sequences));
   const std::int64_t count = read_rows(call, tensors, sequences, errors);
+  if (problem.has(call.slots.distribution)) check_distribution(call, tensors, sequences, errors);
   const std::vector<std::int64_t> lengths = read_integers(tensors[call.slots.context_lens]);
   const std::vector<std::int64_t> table = read_integers(tensors[call.slots.block_tables]);
   for (std::int64_t n = 0; n < count; ++n) {

@@ -25,6 +25,8 @@ struct Copying {
 // Nothing: the call has no such launch.
 using Copied = std::optional<Copying> (*)(const Problem&);
 
+std::optional<Copying> nothing_beside(const Problem& /*problem*/) { return std::nullopt; }
+
 std::int64_t unit_of(const Problem& problem, const Copying& copying) {
   return kv_cache::unit_of(problem.dtype, copying.dim, copying.from, copying.to);
 }
@@ -43,12 +45,31 @@ abi::CacheRows in_units(const Problem& problem, const Copying& copying, RowStrid
   return narrowed(rows);
 }
 
+abi::CacheCopyArgs copy_arguments(const Problem& problem, const Copying& copying,
+                                  const std::optional<Copying>& beside) {
+  abi::CacheCopyArgs args{.rows = static_cast<abi::u32>(copying.rows()),
+                          .axis0 = static_cast<abi::u32>(std::max<std::int64_t>(copying.axis0, 1)),
+                          .axis1 = static_cast<abi::u32>(std::max<std::int64_t>(copying.axis1, 1)),
+                          .units = units_of_row(problem, copying),
+                          .from_list = copying.from_list,
+                          .to_list = copying.to_list,
+                          .moves = copying.moves ? 1U : 0U,
+                          .from = in_units(problem, copying, copying.from),
+                          .to = in_units(problem, copying, copying.to),
+                          .more_units = 0,
+                          .more_from = {},
+                          .more_to = {}};
+  if (beside) {
+    args.more_units = units_of_row(problem, *beside);
+    args.more_from = in_units(problem, *beside, beside->from);
+    args.more_to = in_units(problem, *beside, beside->to);
+  }
+  return args;
+}
+
 // `more`: what the same launch copies beside it, as many rows by the same lists and units.
 Pass copy_pass(std::string name, std::vector<std::size_t> bindings, Copied copied,
-               Copied more = nullptr) {
-  const auto beside = [more](const Problem& problem) {
-    return more == nullptr ? std::nullopt : more(problem);
-  };
+               Copied more = nothing_beside) {
   Pass pass;
   pass.name = std::move(name);
   pass.opencl = {.file = "kv_cache/rows/copy.cl", .entry = "cache_copy"};
@@ -61,35 +82,17 @@ Pass copy_pass(std::string name, std::vector<std::size_t> bindings, Copied copie
     return {{"UNIT", static_cast<std::uint32_t>(unit_of(problem, *copying))}};
   };
   pass.specialized_on = {{"LANES", "UNIT"}};
-  pass.groups = [copied, beside](const Problem& problem, const Config& config) {
+  pass.groups = [copied, more](const Problem& problem, const Config& config) {
     const auto copying = copied(problem);
     if (!copying) return Dim3{0, 0, 0};
     Dim3 groups = lane_groups(copying->rows(), config);
-    if (beside(problem)) groups.y = 2;
+    if (more(problem)) groups.y = 2;
     return groups;
   };
-  pass.args = [copied, beside](const Problem& problem, const Config&) {
+  pass.args = [copied, more](const Problem& problem, const Config&) {
     const auto copying = copied(problem);
-    if (!copying) return argument_bytes(abi::CacheCopyArgs{});
-    abi::CacheCopyArgs args{
-        .rows = static_cast<abi::u32>(copying->rows()),
-        .axis0 = static_cast<abi::u32>(std::max<std::int64_t>(copying->axis0, 1)),
-        .axis1 = static_cast<abi::u32>(std::max<std::int64_t>(copying->axis1, 1)),
-        .units = units_of_row(problem, *copying),
-        .from_list = copying->from_list,
-        .to_list = copying->to_list,
-        .moves = copying->moves ? 1U : 0U,
-        .from = in_units(problem, *copying, copying->from),
-        .to = in_units(problem, *copying, copying->to),
-        .more_units = 0,
-        .more_from = {},
-        .more_to = {}};
-    if (const auto other = beside(problem)) {
-      args.more_units = units_of_row(problem, *other);
-      args.more_from = in_units(problem, *other, other->from);
-      args.more_to = in_units(problem, *other, other->to);
-    }
-    return argument_bytes(args);
+    return argument_bytes(copying ? copy_arguments(problem, *copying, more(problem))
+                                  : abi::CacheCopyArgs{});
   };
   return pass;
 }
@@ -228,6 +231,47 @@ void add_placed_passes(Variant& variant, Pass keys, Pass values) {
   };
 }
 
+// Whether each token's work-group finds the places of all. PoCL, whose configurations have one
+// item, would do so an item at a time.
+bool are_few_in_groups(const Problem& problem, const Config& config) {
+  return are_few(problem) && (!problem.has(kValues) || is_one_launch(problem)) &&
+         config.group().x > 1;
+}
+
+Pass few_rows_pass() {
+  Pass pass = copy_pass("few_rows", {kKeys, kKeyCache, kSlotMapping, kValues, kValueCache},
+                        appended_keys, values_beside);
+  pass.opencl = {.file = "kv_cache/rows/few.cl", .entry = "cache_few_rows"};
+  pass.vulkan = {.file = "kv_cache/rows/few.comp", .entry = "main"};
+  for (const std::size_t slot : {std::size_t{kBlockTables}, std::size_t{kKvLens},
+                                 std::size_t{kNumSeqs}, std::size_t{kQueryStartLoc}, kErrors})
+    pass.bindings.push_back(slot);
+  pass.errors_at = offsetof(abi::CacheFewRowsArgs, few) + kFewErrorsAt;
+  pass.specialized_on = {{"UNIT"}};
+  pass.group_size = [](const Config&) { return Dim3{kFewItems}; };
+  pass.groups = [](const Problem& problem, const Config& config) {
+    if (!are_few_in_groups(problem, config)) return Dim3{0, 0, 0};
+    return Dim3{static_cast<std::uint32_t>(problem.as<AppendProblem>().tokens),
+                problem.has(kValues) ? 2U : 1U};
+  };
+  pass.args = [](const Problem& problem, const Config&) {
+    return argument_bytes(abi::CacheFewRowsArgs{
+        .few = few_arguments(problem),
+        .copy = copy_arguments(problem, *appended_keys(problem), values_beside(problem))});
+  };
+  return pass;
+}
+
+// One launch in place of all others, where it does.
+void add_few_rows(Variant& variant) {
+  for (Pass& pass : variant.passes) {
+    pass.groups = [groups = pass.groups](const Problem& problem, const Config& config) {
+      return are_few_in_groups(problem, config) ? Dim3{0, 0, 0} : groups(problem, config);
+    };
+  }
+  variant.passes.push_back(few_rows_pass());
+}
+
 Way the_only(Variant variant) {
   const auto space = variant.space;
   return {.variant = std::move(variant),
@@ -251,6 +295,7 @@ Way append_way() {
                     copy_pass("keys", {kKeys, kKeyCache, kScratch, kValues, kValueCache},
                               appended_keys, values_beside),
                     copy_pass("values", {kValues, kValueCache, kScratch}, values_alone));
+  add_few_rows(variant);
   Way way = the_only(std::move(variant));
   way.rule.when = [](const Problem& problem, const DeviceProfile&) {
     return !is_code(problem.spec(kKeyCache).dtype);

@@ -14,7 +14,6 @@ namespace tessera::operations::kv_cache {
 namespace {
 
 constexpr std::uint32_t kItems = 64;
-constexpr std::uint32_t kFewItems = 128;  // as many as any device of Vulkan has
 
 Pass table_pass(std::string name, const std::string& file, std::string entry) {
   Pass pass;
@@ -37,33 +36,37 @@ Boundaries boundaries_of(const Problem& problem) {
           .decreases = CACHE_BAD_START};
 }
 
-bool are_few(const Problem& problem) {
-  const auto& call = problem.as<AppendProblem>();
-  return call.tokens > 0 && places_length(problem) <= std::int64_t{CACHE_FEW} &&
-         (call.mapped || call.sequences <= std::int64_t{CACHE_FEW});
-}
-
 // A decode's few tokens: a launch takes longer than all that is done for them.
 Pass few_pass() {
   Pass pass = table_pass("few", "few", "cache_few");
   pass.group_size = [](const Config&) { return Dim3{kFewItems}; };
   pass.bindings = {kSlotMapping,   kBlockTables, kKvLens, kNumSeqs,
                    kQueryStartLoc, kScratch,     kErrors};
-  pass.errors_at = offsetof(abi::CacheFewArgs, places) + offsetof(abi::CachePlacesArgs, errors);
+  pass.errors_at = kFewErrorsAt;
   pass.groups = [](const Problem& problem, const Config&) {
     return are_few(problem) ? Dim3{1} : Dim3{0, 0, 0};
   };
   pass.args = [](const Problem& problem, const Config&) {
-    abi::CacheFewArgs args{.boundaries = boundaries_arguments(problem, kQueryStartLoc, kNumSeqs,
-                                                              boundaries_of(problem)),
-                           .places = places_arguments(problem, 0)};
-    if (problem.as<AppendProblem>().mapped) args.places.sequences = 0;
-    return argument_bytes(args);
+    return argument_bytes(few_arguments(problem));
   };
   return pass;
 }
 
 }  // namespace
+
+bool are_few(const Problem& problem) {
+  const auto& call = problem.as<AppendProblem>();
+  return call.tokens > 0 && places_length(problem) <= std::int64_t{CACHE_FEW} &&
+         (call.mapped || call.sequences <= std::int64_t{CACHE_FEW});
+}
+
+abi::CacheFewArgs few_arguments(const Problem& problem) {
+  abi::CacheFewArgs args{
+      .boundaries = boundaries_arguments(problem, kQueryStartLoc, kNumSeqs, boundaries_of(problem)),
+      .places = places_arguments(problem, 0)};
+  if (problem.as<AppendProblem>().mapped) args.places.sequences = 0;
+  return args;
+}
 
 std::vector<Pass> places_passes() {
   Pass places = table_pass("places", "places", "cache_places");

@@ -33,6 +33,8 @@ if (ARGS(mapped) != 0u) {
   if (self < tokens) {
     // Token n belongs to the sequence in front of the first offset beyond it.
     i32 next = 0, behind = count + 1;
+    if (self < count)  // there, where each sequence has one token
+      if (START(self) <= self && START(self + 1) > self) next = behind = self + 1;
     while (next < behind) {
       const i32 middle = (next + behind) / 2;
       const bool is_beyond = START(middle) > self;
