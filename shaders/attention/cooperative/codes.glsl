@@ -9,8 +9,12 @@
 #if CODES
 #include "abi/storage.h"
 #define CODE_OF_PLACE(i) (CODE_TYPE == DTYPE_I4 ? (i) / 2u + (i) % 2u * 4u : ((i) & 4u) | ((i) & 1u) * 2u | ((i) & 2u) / 2u)
-// A code of e4m3fn stands for 2^8 times the element that is made of it.
-#define CODE_EXPONENT (CODE_TYPE == DTYPE_E4M3FN ? 8.0 : 0.0)
+// What an element that is made of a code is multiplied by. A code of e4m3fn has the bits of a half 2^-8 times as large, and such
+// a half is multiplied by 69 2^9: exactly, and only the code that is no number, which has the bits of 480, becomes infinite.
+// bfloat16 holds no such multiples.
+#define ODD_CODES (CODE_TYPE == DTYPE_E4M3FN)
+#define ODD_CODES_ARE_INFINITE (ODD_CODES && DTYPE == DTYPE_F16)
+const float kCodeUnit = ODD_CODES_ARE_INFINITE ? 256.0 / 35328.0 : ODD_CODES ? 256.0 : 1.0;
 
 // Two codes as halves: those in bytes 0 and 2 of a word, in its bytes 1 and 3 where they are floats, in its lowest bits of
 // both halves where they are of 4 bits. An integer n below 2^10 is the half 2^10 + n less 2^10.
@@ -19,21 +23,28 @@ uint codes_as_halves(uint x) {
     return packFloat2x16(unpackFloat2x16((x & 0x00ff00ffu) ^ 0x64806480u) - f16vec2(1152.0hf));
   if (CODE_TYPE == DTYPE_I4)
     return packFloat2x16(unpackFloat2x16((x & 0x000f000fu) ^ 0x64086408u) - f16vec2(1032.0hf));
-  if (CODE_TYPE == DTYPE_E5M2) return x & 0xff00ff00u;
-  return (x & 0x7f007f00u) >> 1 | (x & 0x80008000u);
+  return x & 0xff00ff00u;
+}
+// Of e4m3fn, codes in bytes 1 and 3 as above, or with `low` in bytes 0 and 2. On NVIDIA's GPUs shifts to the left and products
+// have another pipe than ands and ors, which bind.
+uint e4m3fn_as_halves(uint x, bool low) {
+  const uint magnitudes = low ? x << 7 : x >> 1, signs = low ? x << 8 : x;
+  const uint halves = (magnitudes & 0x3f803f80u) | (signs & 0x80008000u);
+  return ODD_CODES_ARE_INFINITE ? packFloat2x16(unpackFloat2x16(halves) * f16vec2(35328.0hf)) : halves;
 }
 // Exact: bfloat16 has the bits of all codes.
-uint codes_as_scalars(uint x) {
+uint as_scalars(uint halves) {
 #if DTYPE == DTYPE_F16
-  return codes_as_halves(x);
+  return halves;
 #else
-  const uvec2 floats = floatBitsToUint(unpackHalf2x16(codes_as_halves(x)));
+  const uvec2 floats = floatBitsToUint(unpackHalf2x16(halves));
   return floats.x >> 16 | (floats.y & 0xffff0000u);
 #endif
 }
+uint codes_as_scalars(uint x) { return as_scalars(codes_as_halves(x)); }
 
 // Bits 7, 15, 23 and 31: the code there is a NaN that halves do not have.
-uint odd_codes(uint word) { return CODE_TYPE == DTYPE_E4M3FN ? (word & 0x7f7f7f7fu) + 0x01010101u : 0u; }
+uint odd_codes(uint word) { return (word & 0x7f7f7f7fu) + 0x01010101u; }
 
 // Vector j of a part.
 uvec4 part_vector(uvec4 part, uint j) {
@@ -45,6 +56,10 @@ uvec4 part_vector(uvec4 part, uint j) {
   const uint a = part[2u * j], b = part[2u * j + 1u];
   if (CODE_TYPE == DTYPE_I8)
     return uvec4(codes_as_scalars(a), codes_as_scalars(a >> 8), codes_as_scalars(b), codes_as_scalars(b >> 8));
+  if (CODE_TYPE == DTYPE_E4M3FN) {
+    return uvec4(as_scalars(e4m3fn_as_halves(a, true)), as_scalars(e4m3fn_as_halves(a, false)),
+                 as_scalars(e4m3fn_as_halves(b, true)), as_scalars(e4m3fn_as_halves(b, false)));
+  }
   return uvec4(codes_as_scalars(a << 8), codes_as_scalars(a), codes_as_scalars(b << 8), codes_as_scalars(b));
 }
 #else

@@ -77,8 +77,8 @@ shared uvec2 weight_fours[ATTN_FEW_SUBGROUPS * ATTN_FEW_WEIGHTS];
 shared float factors[ATTN_FEW_SUBGROUPS * MATRIX_N];
 shared vec3 statistics[ATTN_FEW_SUBGROUPS * MATRIX_N];
 #if CODES
-// Of each sub-group's keys: what scores are multiplied by, and log2 of the scale of the value.
-shared float score_scales[ATTN_FEW_SUBGROUPS * KEYS], weight_exponents[ATTN_FEW_SUBGROUPS * KEYS];
+// Of each sub-group's keys, by fours: what scores are multiplied by, and log2 of the scale of the value.
+shared vec4 score_scales[ATTN_FEW_SUBGROUPS * KEYS / 4u], weight_exponents[ATTN_FEW_SUBGROUPS * KEYS / 4u];
 float key_scale_ahead, value_scale_ahead;
 uint odd_code = 0u;
 #endif
@@ -128,16 +128,32 @@ uint place_of_key(uint at, uint row_stride, int first, uint n) {
   return WHOLE_PAGES != 0u ? at + uint(step_key(first, n) - first) * row_stride : subgroupShuffle(at, n);
 }
 
-// This item's parts of a step.
-#define FETCH(name, to, parts_of, base, row_stride, page_stride, copies, parts, features)              \
-  void name(StepPlace place, int first) {                                                              \
-    const uint at = base / ATTN_FEW_PART + PAGE_OF(place) * page_stride + place.slot * row_stride;     \
-    [[unroll]] for (uint i = 0u; i < (copies); ++i) {                                                  \
-      const uint number = lane + i * LANES, part = number % (parts);                                   \
-      const uint key_at = place_of_key(at, row_stride, first, number / (parts) % KEYS);                \
-      to[i] = uvec4(0u);                                                                               \
-      if (part * ATTN_FEW_PART < (features) && number < KEYS * (parts)) to[i] = parts_of[key_at + part]; \
-    }                                                                                                  \
+// Whether all keys of a step are the split's: then none stands in for another.
+// Over codes, which are longer in the making than on their way, it gained nothing.
+bool is_whole_step(int first) {
+#if CODES
+  return false;
+#else
+  return WHOLE_PAGES != 0u && first >= begin_key && first + int(KEYS) <= end_key;
+#endif
+}
+
+// This item's parts of a step. Of key `number` / parts, `key_at` says where it lies.
+#define FETCH_PARTS(to, parts_of, copies, parts, features, key_at)                                         \
+  [[unroll]] for (uint i = 0u; i < (copies); ++i) {                                                        \
+    const uint number = lane + i * LANES, part = number % (parts);                                         \
+    to[i] = uvec4(0u);                                                                                     \
+    if (part * ATTN_FEW_PART < (features) && number < KEYS * (parts)) to[i] = parts_of[(key_at) + part];   \
+  }
+#define FETCH(name, to, parts_of, base, row_stride, page_stride, copies, parts, features)                  \
+  void name(StepPlace place, int first) {                                                                  \
+    const uint at = base / ATTN_FEW_PART + PAGE_OF(place) * page_stride + place.slot * row_stride;         \
+    if (is_whole_step(first)) {                                                                            \
+      FETCH_PARTS(to, parts_of, copies, parts, features, at + number / (parts) % KEYS * row_stride)        \
+    } else {                                                                                               \
+      FETCH_PARTS(to, parts_of, copies, parts, features,                                                   \
+                  place_of_key(at, row_stride, first, number / (parts) % KEYS))                            \
+    }                                                                                                      \
   }
 FETCH(fetch_key_parts, key_part, k_parts, k_base, k_stride_row, k_stride_page, ATTN_FEW_KEY_COPIES, ATTN_FEW_KEY_PARTS,
       HEAD_DIM)
@@ -162,8 +178,9 @@ void fetch_scales(StepPlace place, int first) {
 }
 void store_scales() {
   if (lane >= KEYS) return;
-  score_scales[subgroup * KEYS + lane] = key_scale_ahead * exp2(CODE_EXPONENT);
-  weight_exponents[subgroup * KEYS + lane] = log2(value_scale_ahead) + CODE_EXPONENT;
+  const uint four = (subgroup * KEYS + lane) / 4u;
+  score_scales[four][lane % 4u] = key_scale_ahead * kCodeUnit;
+  weight_exponents[four][lane % 4u] = log2(value_scale_ahead) + log2(kCodeUnit);
 }
 #else
 #define fetch_scales(place, first)
@@ -177,7 +194,7 @@ void fetch_keys(StepPlace place, int first) {
 
 #if CODES
 #define LOOK_FOR_ODD(part)                                                                               \
-  if (CODE_TYPE == DTYPE_E4M3FN)                                                                         \
+  if (ODD_CODES && !ODD_CODES_ARE_INFINITE)                                                              \
     odd_code |= odd_codes(part.x) | odd_codes(part.y) | odd_codes(part.z) | odd_codes(part.w);
 #else
 #define LOOK_FOR_ODD(part)
@@ -255,7 +272,8 @@ bool weigh(int first, bool all_visible) {
     const uint four = lane % ATTN_FEW_ROW_LANES + ATTN_FEW_ROW_LANES * i;
     vec4 x = uintBitsToFloat(memory[own + ATTN_FEW_TILE + row * ATTN_FEW_SCORE_STRIDE + four]);
 #if CODES
-    [[unroll]] for (uint c = 0u; c < 4u; ++c) x[c] *= score_scales[subgroup * KEYS + four * 4u + c];
+    if (ODD_CODES_ARE_INFINITE) odd_code = max(odd_code, floatBitsToUint((x.x + x.y) + (x.z + x.w)) & 0x7f800000u);
+    x *= score_scales[subgroup * (KEYS / 4u) + four];
 #endif
     x *= inner;
     if (CAPPED != 0u)
@@ -285,8 +303,7 @@ bool weigh(int first, bool all_visible) {
   top = most_scaled;
   [[unroll]] for (uint i = 0u; i < ATTN_FEW_FOURS; ++i) {
     const uint four = lane % ATTN_FEW_ROW_LANES + ATTN_FEW_ROW_LANES * i;
-    [[unroll]] for (uint c = 0u; c < 4u; ++c)
-      scaled[i][c] = score[i][c] + weight_exponents[subgroup * KEYS + four * 4u + c];
+    scaled[i] = score[i] + weight_exponents[subgroup * (KEYS / 4u) + four];
     top = max(top, max(max(scaled[i].x, scaled[i].y), max(scaled[i].z, scaled[i].w)));
   }
   top = largest_of_row(top);
@@ -378,7 +395,7 @@ void store_rows() {
     statistics[subgroup * MATRIX_N + lane / ATTN_FEW_ROW_LANES] = vec3(most, most_scaled, sum);
   barrier();
 #if CODES
-  if ((odd_code & 0x80808080u) != 0u) atomicOr(odd_rows, ~0u);
+  if (ODD_CODES_ARE_INFINITE ? odd_code == 0x7f800000u : (odd_code & 0x80808080u) != 0u) atomicOr(odd_rows, ~0u);
 #endif
   const uint rows = min(tile_end - tile_first, MATRIX_N), item = subgroup * LANES + lane;
   [[dont_unroll]] for (uint n = item; n < rows * ATTN_FEW_VALUE_COLUMNS; n += WG_X) {

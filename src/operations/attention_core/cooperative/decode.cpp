@@ -23,6 +23,9 @@ std::vector<Tunable> tunables() {
 
 // Query rows of a kv head from which on matrices pay, where keys are no codes.
 constexpr std::int64_t kLeastShared = 4;
+// Rows of a compute unit's groups, about, for each leaves sums: on an H200 16 sequences of 32768
+// keys in groups of 16 take 0.590 ms by 9 splits, 0.636 by 17.
+constexpr std::uint32_t kSplitRows = 128;
 constexpr std::uint32_t kMostRegisters = 176;  // by the geometry's estimate, on GPUs
 
 struct FewRowsGeometry {
@@ -106,7 +109,8 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
           continue;
         config.set("SPLITS", pinned > 0
                                  ? static_cast<std::uint32_t>(pinned)
-                                 : splits_of_few_rows(problem, profile, groups(problem, config)));
+                                 : splits_of_few_rows(problem, profile, groups(problem, config),
+                                                      kSplitRows / shape.n));
         configs.push_back(std::move(config));
       }
     }
