@@ -14,6 +14,7 @@
 
 #include "operations/attention/host_case.hpp"
 #include "operations/attention_core/core/pages_args.h"
+#include "operations/common/codes.hpp"
 #include "selection/selector.hpp"
 #include "support/messages.hpp"
 #include "support/profiles.hpp"
