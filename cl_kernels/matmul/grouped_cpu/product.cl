@@ -6,12 +6,12 @@
 // Numerics Float, terms in order, of 8 bits by blocks; whole numbers exact; one rounding.
 // Assumes  Operands below 2^31 elements; the work list is there.
 #include "lib/cpu/products.clh"
-#include "lib/cpu/stored.clh"
+#include "matmul/grouped_cpu/copies.clh"
 #include "operations/grouped_core/args.h"
 #include "operations/matmul_core/core/args.h"
 
 #define PANEL (2 * VECTOR_WIDTH)
-#define PANELS 4  // of an item, at most
+#define PANELS 8  // of an item, at most
 // Rows of the tiles behind whole ones: enough sums to hide how long one takes.
 #define FEW_ROWS (ROWS % 4 == 0 ? 4 : ROWS % 2 == 0 ? 2 : 1)
 // Terms that are added up before the sums wait for the others.
@@ -22,36 +22,12 @@
 #endif
 
 INLINE floatv grouped_add(floatv x, floatv y, floatv sum) { return fma(x, y, sum); }
-PANEL_ADD_PRODUCTS(add_tile, const float*, int, ROWS, 2, grouped_add, NO_AHEAD)
-PANEL_ADD_PRODUCTS(add_few, const float*, int, FEW_ROWS, 2, grouped_add, NO_AHEAD)
-
-// outer x inner elements as rows of `width` floats, zeros up to the next vector. What runs along the outer axis in memory
-// is turned in squares. Stores are of whole vectors: PoCL's vstore makes four of one.
-INLINE void grouped_gather(const global void* from, size_t at, uint outer_step, uint inner_step, int outer, int inner,
-                           uint type, float* to, int width) {
-  int r = 0;
-  if (inner_step == 1 && inner == width) {
-    for (; r < outer; ++r)
-      UNROLL for (int c = 0; c < width; c += VECTOR_WIDTH)
-        *(floatv*)(to + r * width + c) = load_stored_whole(from, at + (size_t)r * outer_step + c, type);
-    return;
-  }
-  if (inner_step != 1 && outer_step == 1) {
-    for (; r + VECTOR_WIDTH <= outer; r += VECTOR_WIDTH) {
-      for (int c = 0; c < inner; c += VECTOR_WIDTH) {
-        floatv x[VECTOR_WIDTH];
-        UNROLL for (int i = 0; i < VECTOR_WIDTH; ++i)
-          x[i] = c + i < inner ? load_stored_whole(from, at + (size_t)(c + i) * inner_step + r, type) : (floatv)(0.0f);
-        transpose(x);
-        UNROLL for (int i = 0; i < VECTOR_WIDTH; ++i) *(floatv*)(to + (r + i) * width + c) = x[i];
-      }
-    }
-  }
-  for (; r < outer; ++r)
-    for (int c = 0; c < inner; c += VECTOR_WIDTH)
-      *(floatv*)(to + r * width + c) =
-          load_stored_part(from, at + (size_t)r * outer_step + (size_t)c * inner_step, inner_step, inner - c, type);
-}
+#define NEXT_LINE(from, lines, i) PREFETCH_FAR(line_at(lines, i))
+#define COPY_ROW(from, copy, i) copy_row(copy, i)
+PANEL_ADD_PRODUCTS(add_tile, const float*, struct Lines, ROWS, 2, grouped_add, NEXT_LINE)
+PANEL_ADD_PRODUCTS(add_few, const float*, struct Lines, FEW_ROWS, 2, grouped_add, NEXT_LINE)
+PANEL_ADD_PRODUCTS(copy_and_add_tile, const float*, struct PanelCopy, ROWS, 2, grouped_add, COPY_ROW)
+PANEL_ADD_PRODUCTS(copy_and_add_few, const float*, struct PanelCopy, FEW_ROWS, 2, grouped_add, COPY_ROW)
 
 // Of a vector of columns of one row: sums, or those of block `block` of the terms, times their scales.
 INLINE floatv grouped_scaled(const struct GroupedArgs* args, const global float* scale_a, const global float* scale_b,
@@ -89,7 +65,14 @@ INLINE floatv grouped_scaled(const struct GroupedArgs* args, const global float*
     floatv sum[TILE_ROWS][2];                                                                                         \
     UNROLL for (int r = 0; r < TILE_ROWS; ++r) UNROLL for (int j = 0; j < 2; ++j)                                     \
       sum[r][j] = fresh || BLOCKS != MATMUL_BLOCKS_NONE ? (floatv)(0.0f) : keep[2 * (row + r) + j];                   \
-    ADD(sum, block_a + row * BLOCK_K, BLOCK_K, 1, panel_b, 2, 0, count, 0, 2, 0);                                     \
+    if (row == 0 && copies) {                                                                                         \
+      copy_and_##ADD(sum, block_a, BLOCK_K, 1, panel_b, 2, 0, count, 0, 2, copy);                                     \
+    } else {                                                                                                          \
+      struct Lines* next = next_b.first < next_b.end ? &next_b : &next_a;                                             \
+      ADD(sum, block_a + row * BLOCK_K, BLOCK_K, 1, panel_b, 2, 0, count, 0, 2, *next);                               \
+      next->first += count;                                                                                           \
+      if (next->first >= next->end) *next = no_lines(a);                                                              \
+    }                                                                                                                 \
     UNROLL for (int r = 0; r < TILE_ROWS; ++r) UNROLL for (int j = 0; j < 2; ++j)                                     \
       keep[2 * (row + r) + j] =                                                                                       \
           JOINED(sum[r][j], fresh ? (floatv)(0.0f) : keep[2 * (row + r) + j], row + r, j);                            \
@@ -102,7 +85,9 @@ KERNEL void grouped_product_cpu(const global void* restrict a, const global void
   const bool over_terms = RAGGED == GROUPED_TERMS, over_rows = RAGGED == GROUPED_ROWS;
   const uint items = list[0].s0, blocks_each = over_rows ? 1 : (args.m + BLOCK_M - 1) / BLOCK_M;
   const uint panels = (args.n + PANEL - 1) / PANEL, blocks_n = (panels + args.panels - 1) / args.panels;
-  const uint unit = get_group_id(0), block = unit / blocks_n;
+  // Blocks of rows one after the other, so that a group's panels stay in the second cache. Units without a block, where
+  // groups end sooner than they might, lie between the others: threads take runs of units.
+  const uint unit = get_group_id(0), each = get_num_groups(0) / blocks_n, block = unit % each;
   if (block >= items * blocks_each) return;
   const uint4 entry = list[1 + block / blocks_each];
   const uint group = entry.s0, from = entry.s1;
@@ -110,7 +95,7 @@ KERNEL void grouped_product_cpu(const global void* restrict a, const global void
   const uint row0 = over_rows ? from : block % blocks_each * BLOCK_M;
   const int rows = (int)min((over_rows ? entry.s2 : args.m) - row0, (uint)BLOCK_M);
   const uint terms = over_terms ? entry.s2 - from : is_held ? args.k : 0;
-  const uint column0 = unit % blocks_n * args.panels * PANEL;
+  const uint column0 = unit / each * args.panels * PANEL;
   const int columns = (int)min(args.n - column0, args.panels * PANEL);
   const size_t a_at = args.a.offset + (size_t)group * args.a.group + (size_t)row0 * args.a.row +
                       (over_terms ? (size_t)from * args.a.column : 0);
@@ -137,12 +122,30 @@ KERNEL void grouped_product_cpu(const global void* restrict a, const global void
     }
     grouped_gather(a, a_from + (size_t)term * args.a.column, args.a.row, args.a.column, rows, count, A_TYPE, block_a,
                    BLOCK_K);
+    // The block of the next part, or the first of the rows below. Where a table places blocks nothing is asked for.
+    const bool goes_on = part + 1 < parts;
+    const uint next_row = goes_on ? 0 : rows, next_term = goes_on ? (part + 1) % parts_each * STEP : 0;
+    const int next_rows = (int)min(args.m - row0 - next_row, goes_on ? (uint)rows : (uint)BLOCK_M);
+    const int next_count = RAGGED == GROUPED_BLOCKS ? 0 : (int)min(terms - next_term, (uint)STEP);
+    struct Lines next_a = lines_of(a, a_at + (size_t)next_row * args.a.row + (size_t)next_term * args.a.column,
+                                   args.a.row, args.a.column, next_rows, next_count, A_TYPE);
     for (int column = 0; column < columns; column += PANEL) {
       const int width = min(columns - column, PANEL);
+      const struct PanelCopy copy = {
+          b, b_from + (size_t)term * args.b.row + (size_t)column * args.b.column, args.b.row, panel_b};
+      const bool copies = width == PANEL && args.b.column == 1;
+      // The next panel, or the first of the next part, where it is no copy by rows.
+      const bool is_last = column + PANEL >= columns;
+      const uint later_term = is_last ? next_term : term, later_column = is_last ? 0 : column + PANEL;
+      struct Lines next_b = no_lines(b);
+      if (args.b.column != 1)
+        next_b = lines_of(b, b_from + (size_t)later_term * args.b.row + (size_t)later_column * args.b.column,
+                          args.b.row, args.b.column, is_last ? next_count : count,
+                          min(columns - (int)later_column, PANEL), B_TYPE);
       if (width <= VECTOR_WIDTH)
         for (int i = 0; i < count; ++i) panel_b[2 * i + 1] = (floatv)(0.0f);
-      grouped_gather(b, b_from + (size_t)term * args.b.row + (size_t)column * args.b.column, args.b.row, args.b.column,
-                     count, width, B_TYPE, (float*)panel_b, PANEL);
+      if (!copies)
+        grouped_gather(b, copy.at, args.b.row, args.b.column, count, width, B_TYPE, (float*)panel_b, PANEL);
       floatv* keep = kept + column / PANEL * BLOCK_M * 2;
       int row = 0;
       TAKE_ROWS(add_tile, ROWS)

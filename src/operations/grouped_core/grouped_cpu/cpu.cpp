@@ -11,7 +11,7 @@
 namespace tessera::operations::matmul {
 namespace {
 
-constexpr std::uint32_t kPanels = 4;  // of an item, at most: PANELS of the kernel
+constexpr std::uint32_t kPanels = 8;  // of an item, at most: PANELS of the kernel
 
 std::vector<Tunable> tunables() {
   return {
@@ -54,8 +54,8 @@ std::vector<Config> space(const Problem& /*problem*/, const DeviceProfile& profi
   const auto config = [&](std::uint32_t rows, std::uint32_t block_m) {
     return Config{{"ROWS", rows}, {"BLOCK_M", block_m}, {"BLOCK_K", 256}, {"VECTOR_WIDTH", width}};
   };
-  std::vector<Config> list{config(8, 64), config(12, 96)};
-  if (width < 16) list = {config(4, 64), config(6, 96)};
+  std::vector<Config> list{config(8, 128), config(12, 144)};
+  if (width < 16) list = {config(6, 96), config(4, 128)};
   return list;
 }
 
