@@ -11,15 +11,15 @@ CELL_PRODUCT(cell_back, CELL_BACK_VECTORS)
 #define CELL_KEPT_VALUE(block) LOAD_UNITS(kept + (block)*hidden)
 #define CELL_BEFORE_VALUE LOAD_UNITS(args.before + place * hidden + unit)
 
-KERNEL void cells_cpu_backward(global float* scratch, const global void* restrict gradient_elements,
-                               global void* restrict h_elements, global void* restrict c_elements,
-                               const struct CellStepArgs args) {
-  const uint panel = (uint)get_group_id(0), panels = (uint)get_num_groups(0), direction = (uint)get_group_id(2);
-  const uint hidden = args.hidden, terms = args.terms, tokens = args.tokens, step = args.step;
+INLINE void take_panel(global float* scratch, const global void* restrict gradient_elements,
+                       global void* restrict h_elements, global void* restrict c_elements,
+                       const struct CellStepArgs args, struct CellStep now, uint panel) {
+  const uint direction = (uint)get_group_id(2), step = now.step;
+  const uint hidden = args.hidden, terms = args.terms, tokens = args.tokens;
   const uint last_row = min(((uint)get_group_id(1) + 1) * args.rows, args.batch);
   const global float* weights =
-      scratch + args.weights + (size_t)(direction * panels + panel) * terms * (CELL_BACK_VECTORS * VECTOR_WIDTH);
-  const global float* states = scratch + args.from_state + (size_t)direction * args.batch * terms;
+      scratch + args.weights + (size_t)(direction * args.panels + panel) * terms * (CELL_BACK_VECTORS * VECTOR_WIDTH);
+  const global float* states = scratch + now.from_state + (size_t)direction * args.batch * terms;
   const bool is_back = CELL_HAS(CELL_REVERSE) != (direction == 1);
 
   for (uint first = (uint)get_group_id(1) * args.rows, count; first < last_row; first += count) {
@@ -34,7 +34,7 @@ KERNEL void cells_cpu_backward(global float* scratch, const global void* restric
       floatv dh = sums[item / CELL_BACK_VECTORS][item % CELL_BACK_VECTORS], dc = 0.0f;
       if (!CELL_PROJECTED) dh = LOAD_UNITS(args.carry + at) + dh;
       if (CELL == CELL_LSTM) dc = LOAD_UNITS(args.cell + at);
-      if (CELL_HAS(CELL_LAST)) {
+      if (now.is_last) {
         if (CELL_HAS(CELL_HAS_H))
           store_typed_part(
               dh, h_elements,
@@ -71,8 +71,18 @@ KERNEL void cells_cpu_backward(global float* scratch, const global void* restric
         STORE_UNITS(gradients[v], args.product + to);
         if (CELL == CELL_GRU && v == 2) gradients[v] = turned;
         if (CELL == CELL_GRU) STORE_UNITS(gradients[v], args.turned + to);
-        STORE_UNITS(gradients[v], args.to_state + entry * args.to_terms + v * hidden + unit);
+        STORE_UNITS(gradients[v], now.to_state + entry * args.to_terms + v * hidden + unit);
       }
     }
+  }
+}
+
+KERNEL void cells_cpu_backward(global float* scratch, const global void* restrict gradient_elements,
+                               global void* restrict h_elements, global void* restrict c_elements,
+                               const struct CellStepArgs args) {
+  for (uint i = 0; i < max(args.alone, 1u); ++i) {
+    const struct CellStep now = step_of(&args, i, true);
+    for (uint panel = now.first_panel; panel < now.end_panel; ++panel)
+      take_panel(scratch, gradient_elements, h_elements, c_elements, args, now, panel);
   }
 }

@@ -10,16 +10,16 @@ CELL_PRODUCT(cell_gates, CELL_GATES)
 #define CELL_KEEP_VALUE(block, x) \
   if (CELL_HAS(CELL_KEEPS)) STORE_UNITS(x, kept + (block)*hidden)
 
-KERNEL void cells_cpu_forward(global float* scratch, global void* restrict output_elements,
-                              global void* restrict h_elements, global void* restrict c_elements,
-                              const struct CellStepArgs args) {
-  const uint panel = (uint)get_group_id(0), panels = (uint)get_num_groups(0), direction = (uint)get_group_id(2);
-  const uint hidden = args.hidden, terms = args.terms, tokens = args.tokens, step = args.step;
+INLINE void take_panel(global float* scratch, global void* restrict output_elements, global void* restrict h_elements,
+                       global void* restrict c_elements, const struct CellStepArgs args, struct CellStep now,
+                       uint panel) {
+  const uint direction = (uint)get_group_id(2), step = now.step;
+  const uint hidden = args.hidden, terms = args.terms, tokens = args.tokens;
   const uint unit = panel * VECTOR_WIDTH, last_row = min(((uint)get_group_id(1) + 1) * args.rows, args.batch);
   const int left = (int)(hidden - unit);
   const global float* weights =
-      scratch + args.weights + (size_t)(direction * panels + panel) * terms * (CELL_GATES * VECTOR_WIDTH);
-  const global float* states = scratch + args.from_state + (size_t)direction * args.batch * terms;
+      scratch + args.weights + (size_t)(direction * args.panels + panel) * terms * (CELL_GATES * VECTOR_WIDTH);
+  const global float* states = scratch + now.from_state + (size_t)direction * args.batch * terms;
   const bool is_back = CELL_HAS(CELL_REVERSE) != (direction == 1);
 
   for (uint first = (uint)get_group_id(1) * args.rows, count; first < last_row; first += count) {
@@ -33,7 +33,7 @@ KERNEL void cells_cpu_forward(global float* scratch, global void* restrict outpu
       const uint place = (row * tokens + token) * args.directions + direction;
       const uint cell = args.cell + entry * hidden + unit;
       floatv before = 0.0f, c = 0.0f;
-      if (!CELL_PROJECTED) before = LOAD_UNITS(args.from_state + entry * terms + unit);
+      if (!CELL_PROJECTED) before = LOAD_UNITS(now.from_state + entry * terms + unit);
       floatv h = before;
       if (CELL == CELL_LSTM) c = LOAD_UNITS(cell);
       if (is_token) {
@@ -55,17 +55,27 @@ KERNEL void cells_cpu_forward(global float* scratch, global void* restrict outpu
                              (direction * hidden + unit) * args.out_feature,
                          args.out_feature, left, CELL_TYPE(args.features));
       }
-      STORE_UNITS(h, args.to_state + entry * args.to_terms + unit);
-      if (CELL_HAS(CELL_LAST) && CELL_HAS(CELL_HAS_H))
+      STORE_UNITS(h, now.to_state + entry * args.to_terms + unit);
+      if (now.is_last && CELL_HAS(CELL_HAS_H))
         store_typed_part(
             h, h_elements,
             args.h_offset + direction * args.h_direction + row * args.h_batch + unit * args.h_unit, args.h_unit,
             left, CELL_TYPE(args.features));
-      if (CELL_HAS(CELL_LAST) && CELL_HAS(CELL_HAS_C))
+      if (now.is_last && CELL_HAS(CELL_HAS_C))
         store_typed_part(
             c, c_elements,
             args.c_offset + direction * args.c_direction + row * args.c_batch + unit * args.c_unit, args.c_unit,
             left, CELL_TYPE(args.features));
     }
+  }
+}
+
+KERNEL void cells_cpu_forward(global float* scratch, global void* restrict output_elements,
+                              global void* restrict h_elements, global void* restrict c_elements,
+                              const struct CellStepArgs args) {
+  for (uint i = 0; i < max(args.alone, 1u); ++i) {
+    const struct CellStep now = step_of(&args, i, false);
+    for (uint panel = now.first_panel; panel < now.end_panel; ++panel)
+      take_panel(scratch, output_elements, h_elements, c_elements, args, now, panel);
   }
 }

@@ -106,6 +106,7 @@ KERNEL void matmul_product_cpu(const global float* restrict a_given, const globa
   const uint panel0 = unit / blocks_m % blocks_n * each, panel1 = min(panel0 + each, panels);
   const global float* a = (args.packed_a != 0 ? scratch : a_given) + matmul_base(operands, args.a, batch);
   const global float* b = (args.packed_b != 0 ? scratch : b_given) + matmul_base(operands, args.b, batch);
+  const size_t bias_at = matmul_base(operands, args.bias, batch);
   const uint blocks_k = (args.k + STEP - 1) / STEP, steps = args.sums * blocks_k;
   floatv kept[PANELS * BLOCK_M * 2];
 #if DOT == DOT_I8
@@ -126,6 +127,11 @@ KERNEL void matmul_product_cpu(const global float* restrict a_given, const globa
       const bool stores = last && plain && (int)(args.n - column) >= PANEL;
       const global float* b_at = b_step + (size_t)panel * args.b.column;
       floatv* keep = kept + (panel - panel0) * BLOCK_M * 2;
+      // Of plain products bias is a row of floats.
+      const bool adds_bias = stores && (args.features & MATMUL_BIAS) != 0u;
+      floatv added[2] = {(floatv)(0.0f), (floatv)(0.0f)};
+      if (adds_bias)
+        UNROLL for (int j = 0; j < 2; ++j) added[j] = vloadv(j, (const global float*)bias + bias_at + column);
       floatv scales[2];
 #if BLOCKS == MATMUL_BLOCKS_SCALED
       UNROLL for (int j = 0; j < 2; ++j) {
@@ -143,6 +149,8 @@ KERNEL void matmul_product_cpu(const global float* restrict a_given, const globa
         if (steps != 0) add_tile(sum, a_at + (size_t)row * args.a.row, args.a.row, b_at, args.b.row, terms);
         UNROLL for (int r = 0; r < ROWS; ++r) add_block(operands, batch, row + r, from, first, scales, sum[r], keep + 2 * r);
         if (stores) {
+          if (adds_bias)
+            UNROLL for (int r = 0; r < ROWS; ++r) UNROLL for (int j = 0; j < 2; ++j) sum[r][j] += added[j];
           global float* to = (global float*)result + matmul_base(operands, args.result, batch) + column;
           UNROLL for (int r = 0; r < ROWS; ++r) UNROLL for (int j = 0; j < 2; ++j)
               vstorev(sum[r][j], j, to + (size_t)(row + r) * args.result.row);

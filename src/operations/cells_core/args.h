@@ -45,6 +45,7 @@ struct CellBeginArgs {
   u32 vectors;  // of CELL_LANES columns in a panel
   u32 at_once;  // vectors that lie side by side; those of all terms do before the next
   u32 panels;   // of a direction
+  u32 lanes;    // of packed weights that an item takes at a time: 1 or CELL_LANES
   u32 errors;
   u32 weight_offset;
   u32 weight_direction;
@@ -89,6 +90,8 @@ struct CellStepArgs {
   u32 terms;
   u32 to_terms;  // between rows of to_state
   u32 rows;      // batch entries of a work-group
+  u32 panels;    // of a direction
+  u32 alone;     // 0, or how many steps a work-group takes, one behind the other, with all panels
   u32 product;   // in scratch, as what follows: [batch, tokens, directions, gates, hidden]
   u32 weights;
   u32 bias;

@@ -5,19 +5,21 @@ const u32 first = GROUP_ID_X * TO_U32(WG_X) + LOCAL_ID_X, pace = GROUP_COUNT_X *
 const u32 hidden = ARGS(hidden), batch = ARGS(batch), terms = ARGS(terms);
 const u32 panel_terms = terms * ARGS(vectors) * TO_U32(CELL_LANES);
 const u32 weights = ARGS(directions) * ARGS(panels) * panel_terms;
-for (u32 i = first; i < weights; i += pace) {
-  const u32 lane = i % TO_U32(CELL_LANES), vector = i % panel_terms / TO_U32(CELL_LANES);
+for (u32 i = first * ARGS(lanes); i < weights; i += pace * ARGS(lanes)) {
+  const u32 vector = i % panel_terms / TO_U32(CELL_LANES);
   const u32 v = vector / (ARGS(at_once) * terms) * ARGS(at_once) + vector % ARGS(at_once);
   const u32 term = vector / ARGS(at_once) % terms;
   const u32 panel = i / panel_terms % ARGS(panels), direction = i / panel_terms / ARGS(panels);
-  u32 unit = panel * TO_U32(CELL_LANES) + lane;
-  if (CELL_HAS(CELL_WIDE)) unit = (panel * ARGS(vectors) + v) * TO_U32(CELL_LANES) + lane;
-  float weight = 0.0f;
-  if (unit < ARGS(units) && term < ARGS(depth))
-    weight =
-        LOAD_WEIGHT(ARGS(weight_offset) + direction * ARGS(weight_direction) +
-                    v * ARGS(weight_gate) + unit * ARGS(weight_unit) + term * ARGS(weight_term));
-  SCRATCH(ARGS(weights) + i) = weight;
+  u32 unit = panel * TO_U32(CELL_LANES) + i % TO_U32(CELL_LANES);
+  if (CELL_HAS(CELL_WIDE)) unit += (panel * (ARGS(vectors) - 1u) + v) * TO_U32(CELL_LANES);
+  for (u32 lane = 0u; lane < ARGS(lanes); ++lane) {
+    float weight = 0.0f;
+    if (unit + lane < ARGS(units) && term < ARGS(depth))
+      weight = LOAD_WEIGHT(ARGS(weight_offset) + direction * ARGS(weight_direction) +
+                           v * ARGS(weight_gate) + (unit + lane) * ARGS(weight_unit) +
+                           term * ARGS(weight_term));
+    SCRATCH(ARGS(weights) + i + lane) = weight;
+  }
 }
 
 const u32 rows = ARGS(directions) * ARGS(gates) * hidden;

@@ -66,6 +66,8 @@ abi::CellBeginArgs pack_arguments(const Problem& problem, const Config& config,
   args.vectors = narrow(product.vectors);
   args.at_once = std::min(config.get("AT_ONCE", args.vectors), args.vectors);
   args.panels = narrow(product.panels);
+  // Processors, whose way has AT_ONCE, divide less; on GPUs neighbours write neighbouring lanes.
+  args.lanes = config.get("AT_ONCE", 0) != 0 ? CELL_LANES : 1;
   args.terms = narrow(product.terms);
   const TensorSpec& weight = problem.spec(slot);
   args.weight_offset = narrow(weight.offset);
@@ -157,6 +159,13 @@ void place_step(Args& args, const Problem& problem, const Config& config, bool b
   args.lengths = narrow(layout.lengths);
 }
 
+// How many steps a work-group takes by itself, which owns all panels of its batch entries; 0: a
+// launch is a step. Projections are launches between steps.
+std::int64_t steps_alone(const CellProblem& call, const Config& config, bool backward) {
+  if (config.get("ALONE", 0) == 0 || call.projects) return 0;
+  return backward ? call.tokens + 1 : std::max<std::int64_t>(call.tokens, 1);
+}
+
 // Of the launch for a step; backward, `step` -1 gives the gradients of h0 and c0.
 std::vector<std::byte> step_arguments(const Problem& problem, const Config& config, bool backward,
                                       std::int64_t step) {
@@ -177,6 +186,9 @@ std::vector<std::byte> step_arguments(const Problem& problem, const Config& conf
   mark(call.relu, CELL_RELU);
   mark(call.projects, CELL_PROJECTS);
   args.hidden = narrow(call.hidden);
+  args.panels = narrow(product.panels);
+  args.alone = narrow(steps_alone(call, config, backward));
+  mark(args.alone != 0, CELL_LAST);
   args.terms = narrow(product.terms);
   args.product = narrow(layout.product);
   args.weights = narrow(product.weights);
@@ -249,7 +261,9 @@ Dim3 step_groups(const Problem& problem, const Config& config, const Stage& stag
   const bool other = stage.backward ? call.projects && !stage.projects : stage.projects;
   const PackedProduct& product =
       other ? projection(layout, stage.backward) : recurrent(layout, stage.backward);
-  return {narrow(product.panels), ceil_div(call.batch, config.at("ROWS")), narrow(call.directions)};
+  const bool alone = steps_alone(call, config, stage.backward) != 0;
+  return {alone ? 1U : narrow(product.panels), ceil_div(call.batch, config.at("ROWS")),
+          narrow(call.directions)};
 }
 
 std::vector<Define> axes(const Problem& problem, const DeviceProfile& profile) {
@@ -359,8 +373,10 @@ LaunchStep launch_of(const Problem& problem, const Config& config, const Stage& 
 
 std::vector<Step> cell_steps(const Problem& problem, const Config& config) {
   const CellProblem& call = call_of(problem);
+  const std::int64_t launches =
+      steps_alone(call, config, false) != 0 ? 1 : std::max<std::int64_t>(call.tokens, 1);
   std::vector<Step> forward;
-  for (std::int64_t step = 0; step < std::max<std::int64_t>(call.tokens, 1); ++step) {
+  for (std::int64_t step = 0; step < launches; ++step) {
     forward.push_back(launch_of(problem, config, {}, step));
     if (call.projects) forward.push_back(launch_of(problem, config, {.projects = true}, step));
   }
@@ -381,7 +397,8 @@ std::vector<Step> cell_steps_with(const Problem& problem, const Config& config,
   for (Step& step : forward) steps.push_back(std::move(step));
   if (!call.slots.backward()) return steps;
   begin(true);
-  for (std::int64_t step = call.tokens - 1; step >= -1; --step) {
+  const bool alone = steps_alone(call, config, true) != 0;
+  for (std::int64_t step = call.tokens - 1; step >= (alone ? call.tokens - 1 : -1); --step) {
     if (call.projects)
       steps.push_back(launch_of(problem, config, {.backward = true, .projects = true}, step));
     steps.push_back(launch_of(problem, config, {.backward = true}, step));

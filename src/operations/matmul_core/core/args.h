@@ -24,7 +24,8 @@
 #define MATMUL_A_BY_ROWS 2048u
 #define MATMUL_B_BY_TERMS 4096u
 #define MATMUL_B_BY_COLUMNS 8192u
-#define MATMUL_PLAIN 16384u  // CPUs: the sums are the result, contiguous rows of words
+// CPUs: sums, or sums and a row of floats as bias, are the result, contiguous rows of words.
+#define MATMUL_PLAIN 16384u
 #define MATMUL_SCALE_A 32768u
 #define MATMUL_SCALE_B 65536u
 #define MATMUL_WHOLE 131072u  // the result is the sums themselves, integers of 32 bits

@@ -61,11 +61,13 @@ std::uint64_t items_of(const Product& product, const Config& config) {
 
 Dim3 groups_of(std::uint64_t items) { return {static_cast<std::uint32_t>(items)}; }
 
-// Are the sums the result, floats or integers, in contiguous rows?
+// Are the sums the result, floats or integers, in contiguous rows? To floats a row may be added.
 bool is_plain(const Product& product) {
-  const View& result = product.views[kResult];
+  const View &result = product.views[kResult], &bias = product.views[kBias];
+  const bool is_row = bias.dtype == DType::kF32 && bias.row == 0 && bias.column == 1;
   const bool alone =
-      std::ranges::none_of(std::array{kBias, kAddend, kGate, kResidual, kBeside, kScaleA, kScaleB},
+      (!bias.present || (is_row && !product.whole)) &&
+      std::ranges::none_of(std::array{kAddend, kGate, kResidual, kBeside, kScaleA, kScaleB},
                            [&](Role role) { return product.views[role].present; });
   const bool as_they_are =
       product.whole || (product.blocks == MATMUL_BLOCKS_NONE && result.dtype == DType::kF32);
