@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// What     result = finish(a b) of at most four rows of a, where rows of b are contiguous.
+// What     result = finish(a b) of at most eight rows of a, where rows of b are contiguous.
 // Who      A work-group is one item and owns VECTORS vectors of columns of a batch.
 // Memory   b once, as it lies; a, packed as floats, stays in the caches.
 // Numerics Float, terms in order; one rounding.
-// Assumes  Operands below 2^31 elements; FEW_ROWS is 1 or 4.
+// Assumes  Operands below 2^31 elements; FEW_ROWS is 1, 4 or 8.
 #include "lib/cpu/stored.clh"
 #include "matmul/cpu/operands.clh"
 
 #define VECTORS (16 / FEW_ROWS)  // sums stay in registers
 #define COLUMNS (VECTORS * VECTOR_WIDTH)
+#define BYTES (FROM_TYPE == DTYPE_F32 ? 4 : FROM_TYPE < DTYPE_I8 ? 2 : 1)
+#define ROWS_AHEAD 16  // that are asked for: rows of b are pages apart
 
 // sum += all terms of columns that begin at `at`; `count` of them are there, or all.
 INLINE void add_columns(const MatmulOperands* operands, const global float* a, const global void* b, size_t at, int count,
                         bool all, floatv (*sum)[VECTORS]) {
   for (uint k = 0; k < ARGS(k); ++k, at += ARGS(b).row) {
+    UNROLL for (int line = 0; line < COLUMNS * BYTES; line += 64)
+      PREFETCH_FAR((const global uchar*)b + (at + (size_t)ROWS_AHEAD * ARGS(b).row) * BYTES + line);
     UNROLL for (int i = 0; i < VECTORS; ++i) {
       const floatv x = all ? load_stored_whole(b, at + i * VECTOR_WIDTH, FROM_TYPE)
                            : load_stored_part(b, at + i * VECTOR_WIDTH, 1, count - i * VECTOR_WIDTH, FROM_TYPE);

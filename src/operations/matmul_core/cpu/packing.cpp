@@ -128,11 +128,11 @@ Packing packing_of_few_rows(const Product& product, std::uint32_t width, std::ui
 }  // namespace
 
 FewRows few_rows(const Product& product) {
-  constexpr std::int64_t kMostAlongColumns = 8, kMostAlongRows = 4;
+  constexpr std::int64_t kMost = 8;
   const View& b = product.views[kB];
   if (product.sums() != 1 || product.blocks != MATMUL_BLOCKS_NONE) return FewRows::kNo;
-  if (product.m <= kMostAlongColumns && b.row == 1) return FewRows::kAlongColumns;
-  return product.m <= kMostAlongRows && b.column == 1 ? FewRows::kAlongRows : FewRows::kNo;
+  if (product.m <= kMost && b.row == 1) return FewRows::kAlongColumns;
+  return product.m <= kMost && b.column == 1 ? FewRows::kAlongRows : FewRows::kNo;
 }
 
 Packing packing_of(const Product& product, std::uint32_t width, std::uint64_t scratch, Dots dots) {
