@@ -6,11 +6,9 @@
 // Numerics Bits of a code among those of a power of two, whose place of 1 is where the code begins, make a float: what that is
 //          more is taken away together with the zero, exactly, and no integer is converted. Float sums of a chunk, times its
 //          scale; chunks of an item in order, then the items.
-// Assumes  Rows of weights and of input begin at multiples of 16 bytes, terms are a multiple of 32.
+// Assumes  Rows of weights and of input begin at multiples of 16 bytes, terms are a multiple of 32; WG_X is a multiple of the sums.
 #version 450
 #extension GL_GOOGLE_include_directive : require
-#extension GL_KHR_shader_subgroup_arithmetic : require
-#extension GL_KHR_shader_subgroup_basic : require
 #include "lib/bytes.glsl"
 #include "lib/typed.glsl"
 #include "operations/quantised_core/args.h"
@@ -31,8 +29,9 @@ PUSH_ARGS(QuantArgs);
 #define MASK(place) ((NIBBLES ? 15u : 255u) << SHIFT(place))
 #define POWER(place) ((150u - SHIFT(place)) << 23)  // 2^23, in which the lowest bit is 1; 2^19, in which bit 4 is; ...
 #define SUMS (ROWS * COLUMNS)
+#define SHARES (WG_X / SUMS)  // of a sum, which items add up
 
-shared float shared_sums[SUMS * WG_X];  // of sub-groups
+shared float shared_sums[SUMS * (WG_X + SHARES)], shares[WG_X];
 // Of a chunk for each column: its codes, the bits of its scale, and its zero. First of the chunk that is on its way.
 uvec4 coming_codes[VECTORS * COLUMNS], codes[VECTORS * COLUMNS];
 uint coming_scales[COLUMNS], coming_zeros[COLUMNS];
@@ -116,20 +115,20 @@ void multiply(uint row0, uint chunk) {
   [[unroll]] for (uint i = 0u; i < SUMS; ++i) sum[i] = fma(scale_of[i % COLUMNS], part[i], sum[i]);
 }
 
-// Sums of all items: of a sub-group's first, then of the sub-groups.
+// Sums of all items: of each, SHARES items add up a share, and one of them the shares.
 void store(uint row0, uint column0, uint item) {
-  [[unroll]] for (uint i = 0u; i < SUMS; ++i) sum[i] = subgroupAdd(sum[i]);
-  barrier();  // what was here has been read
-  if (subgroupElect()) {
-    [[unroll]] for (uint i = 0u; i < SUMS; ++i) shared_sums[i * gl_NumSubgroups + gl_SubgroupID] = sum[i];
-  }
+  [[unroll]] for (uint i = 0u; i < SUMS; ++i) shared_sums[i * (WG_X + SHARES) + item] = sum[i];
   barrier();
-  for (uint i = item; i < SUMS; i += WG_X) {
-    const uint row = row0 + i / COLUMNS, column = column0 + i % COLUMNS;
-    float total = 0.0f;
-    for (uint g = 0u; g < gl_NumSubgroups; ++g) total += shared_sums[i * gl_NumSubgroups + g];
-    if (row < args.m && column < args.n)
-      store_y_steps(vec4(total, 0.0f, 0.0f, 0.0f), args.output_offset + row * args.output_row + column, 1u, 1u, args.output_type);
+  const uint first = item / SHARES * (WG_X + SHARES) + item % SHARES;
+  float total = shared_sums[first];
+  [[unroll]] for (uint i = 1u; i < SUMS; ++i) total += shared_sums[first + i * SHARES];
+  shares[item] = total;
+  barrier();
+  const uint row = row0 + item / COLUMNS, column = column0 + item % COLUMNS;
+  if (item < SUMS && row < args.m && column < args.n) {
+    total = shares[item * SHARES];
+    for (uint i = 1u; i < SHARES; ++i) total += shares[item * SHARES + i];
+    store_y_steps(vec4(total, 0.0f, 0.0f, 0.0f), args.output_offset + row * args.output_row + column, 1u, 1u, args.output_type);
   }
 }
 

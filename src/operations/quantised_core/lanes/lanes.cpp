@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "base/vendor_ids.hpp"
-#include "kernel/gpu.hpp"
 #include "kernel/tunable_list.hpp"
 #include "operations/common/launch.hpp"
 #include "operations/quantised_core/problem.hpp"
@@ -34,27 +33,17 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   if (is_cpu(profile)) return {config(1, 8)};  // they only check this kernel
   const std::uint32_t rows = rows_of(problem);
   const bool nibbles = format_of(problem) == QUANT_NIBBLES;
-  // Sums of four rows are many registers, and so are bytes that are on their way.
-  if (rows == 4) return {config(2, 64), config(2, 128), config(2, 32)};
+  // Columns share input, and sums of four rows are many registers, as are bytes that are on their
+  // way.
   std::vector<Config> list{config(4, 64),  config(4, 32),  config(2, 64),
                            config(4, 128), config(2, 128), config(2, 32)};
-  // As measured on an H200: columns share input of one row, so many of them that work-groups of a
-  // sub-group, 16 of which a compute unit takes at a time, end together.
-  if (rows == 1 && nibbles && profile.vendor_id == kVendorNvidia) {
-    const std::int64_t slots = std::int64_t{16} * kernel::compute_units_of(profile);
-    const std::int64_t n = problem.as<QuantisedProblem>().n;
-    const auto work = [&](std::uint32_t columns) {
-      constexpr std::int64_t kInput = 2;  // as much work as for so many columns
-      return ceil_div(ceil_div(n, columns), slots) * (columns + kInput);
-    };
-    std::vector<std::uint32_t> columns{8, 7, 6, 5, 4};
-    std::ranges::stable_sort(columns, {}, work);
-    for (const std::uint32_t count : columns) list.push_back(config(count, 32));
-    std::ranges::rotate(list, list.end() - static_cast<std::ptrdiff_t>(columns.size()));
-  }
+  if (rows == 4) list = {config(2, 64), config(2, 128), config(2, 32)};
   // 128 registers to an item, or 64 of twice the length.
   if (rows == 2 && !nibbles && profile.vendor_id == kVendorIntel)
     list = {config(2, 64), config(2, 128), config(2, 32)};
+  // As measured on an H200.
+  if (nibbles && profile.vendor_id == kVendorNvidia)
+    list.insert(list.begin(), rows == 4 ? config(4, 64) : config(8, 32));
   return list;
 }
 
@@ -76,6 +65,8 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   if ((items & (items - 1)) != 0)
     return "has " + std::to_string(items) + " items in a work-group, no power of two";
   if (columns == 0 || columns > 8) return "takes 1 to 8 columns at a time";
+  if (items % (columns * rows_of(problem)) != 0)
+    return "adds up sums of all items by as many items for each sum";
   if (Refusal no = rejects_quantised(problem, profile)) return no;
   return rejects_call(problem);
 }
@@ -108,13 +99,14 @@ Way lanes_way() {
   variant.name = "lanes";
   variant.idea =
       "chunks of 32 weights straight to registers, whose bits become floats where they lie";
-  variant.needs = {.backends = {Backend::kVulkan}, .features = Feature::kSubgroupArithmetic};
+  variant.needs = {.backends = {Backend::kVulkan}};
   variant.dtypes = {DType::kF32, DType::kF16, DType::kBF16};
   variant.tunables = tunables();
   variant.space = space;
   variant.rejects = rejects;
   variant.local_bytes = [](const Problem& problem, const Config& config) {
-    return std::uint64_t{4} * rows_of(problem) * config.at("COLUMNS") * config.group().x;
+    const std::uint64_t sums = std::uint64_t{rows_of(problem)} * config.at("COLUMNS");
+    return 4 * (sums + 2) * config.group().x;
   };
   variant.passes = {product_pass()};
   return {.variant = std::move(variant),
