@@ -105,8 +105,8 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   if (stays != 0) return list;
   const std::uint32_t blocks = blocks_of(problem, shared), most = kMostShares * blocks;
   shared.set("SHARES", most < units ? std::bit_floor(most) : units);
-  const bool shares = format_of(problem) == QUANT_NIBBLES && blocks % units != 0 &&
-                      (rows == kMostRows || (rows == kSomeRows && 4 * blocks >= 3 * units));
+  const bool shares =
+      format_of(problem) == QUANT_NIBBLES && blocks % units != 0 && rows >= kSomeRows;
   list.insert(shares ? list.begin() : list.end(), std::move(shared));
   return list;
 }
