@@ -21,13 +21,11 @@ std::uint32_t block_of(const CellProblem& call, bool wide) {
 // Batch entries of a work-item that takes all steps of them, one behind the other, where there are
 // enough of them for every core: a launch for each token takes 60 to 100 us longer than its work
 // (EPYC, two cores, PoCL 3.1), while weights that are read once for 8 entries and more come from
-// the third cache as fast as they are used. 0: there are too few.
-std::int64_t entries_alone(const CellProblem& call, const DeviceProfile& profile) {
-  constexpr std::int64_t kEnough = 8;
+// the third cache as fast as they are used.
+constexpr std::int64_t kEntriesAlone = 8;
+std::int64_t entries_of_core(const CellProblem& call, const DeviceProfile& profile) {
   const std::int64_t cores = std::max(profile.compute_units, 1U);
-  const std::int64_t parts = ceil_div(cores, call.directions);  // of the batch
-  const std::int64_t entries = ceil_div(call.batch, parts);
-  return call.projects || entries < kEnough ? 0 : entries;
+  return std::max(ceil_div(call.batch, ceil_div(cores, call.directions)), 1U);
 }
 
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
@@ -38,18 +36,21 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   const std::int64_t wanted = 4 * std::int64_t{std::max(profile.compute_units, 1U)};
   // Rows of a work-item share its panel; few panels leave cores without work.
   const std::int64_t splits = std::max<std::int64_t>(1, ceil_div(wanted, panels));
-  const std::int64_t alone = entries_alone(call, profile);
+  const std::int64_t own = entries_of_core(call, profile);
+  const bool wide = vector_width(profile) >= CELL_LANES, may_be_alone = !call.projects;
   std::vector<Config> list;
-  const bool wide = vector_width(profile) >= CELL_LANES;
-  for (const std::uint32_t block : {block_of(call, wide), wide ? 6U : 4U}) {
+  const auto add = [&](std::uint32_t block, bool alone) {
     const std::int64_t rows =
         std::clamp<std::int64_t>(ceil_div(call.batch, splits * block) * block, block, 96);
-    Config config{{"ROWS", static_cast<std::uint32_t>(alone != 0 ? alone : rows)},
+    Config config{{"ROWS", static_cast<std::uint32_t>(alone ? own : rows)},
                   {"BLOCK", block},
                   {"AT_ONCE", wide ? 4U : 1U},
-                  {"ALONE", alone != 0 ? 1U : 0U}};
+                  {"ALONE", alone ? 1U : 0U}};
     if (std::ranges::count(list, config) == 0) list.push_back(std::move(config));
-  }
+  };
+  const bool pays = may_be_alone && own >= kEntriesAlone;
+  add(block_of(call, wide), pays);
+  add(wide ? 6U : 4U, may_be_alone && !pays);
   return list;
 }
 
@@ -60,6 +61,8 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   const std::uint32_t at_once = config.at("AT_ONCE");
   if (at_once != 1 && at_once != 4)
     return "holds the sums of 1 vector or of up to 4, and AT_ONCE is " + std::to_string(at_once);
+  if (config.at("ALONE") != 0 && problem.as<CellProblem>().projects)
+    return "takes projections by launches between steps, and ALONE is 1";
   return rejects_cells(problem, config, profile);
 }
 
@@ -68,7 +71,8 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
 Way cpu_way(const CellSlots& slots) {
   Variant variant;
   variant.name = "cpu";
-  variant.idea = "a launch for each token; work-items own a panel of units, sums in registers";
+  variant.idea =
+      "work-items own panels of units, sums in registers; a launch for each token, or for all";
   variant.needs = opencl_cpu();
   variant.dtypes = {DType::kF32, DType::kF16, DType::kBF16};
   variant.tunables = {
