@@ -122,11 +122,11 @@ std::vector<Config> line_space(const Problem& problem, const DeviceProfile& prof
     cuts = {{256, 4, halves, 512}, {256, 4, !halves, 512}, {128, 8, false, 512},
             {512, 4, halves, 512}, {256, 8, false, 256},   {1024, 4, false, 1024}};
   }
-  // Of rows that no group holds, with a mean, fewer vectors than spill of an item's 64 registers:
-  // on an H200 2048 rows of 20480 took 0.235 ms backward with 2, and 0.314 with 4; 1024 rows of
-  // 65536 took 0.264 forward with 6, and 0.265 with 8.
+  // Of rows that no group holds, fewer vectors than spill of an item's 64 registers: on an H200
+  // 2048 rows of 20480 took 0.235 ms backward with 2, and 0.314 with 4, of floats 0.299 and 0.668;
+  // 1024 rows of 65536 forward 0.264 with 6, and 0.265 with 8.
   const Cut largest = cuts.back();
-  if (halves && call.centered && call.dim > std::int64_t{4} * largest.vectors * largest.items) {
+  if ((backward || halves) && call.dim > std::int64_t{4} * largest.vectors * largest.items) {
     cuts.pop_back();
     cuts.insert(cuts.begin(), {largest.items, backward ? 2U : 6U, false, largest.resident});
   }

@@ -58,6 +58,10 @@ std::vector<Cut> cuts_of(const Problem& problem) {
   if (rows == 8) return {{1, 1, 4, 4, 0}, {1, 2, 4, 4, 0}, {1, 1, 8, 4, 0}};
   if (rows == 16) return {{1, 8, 1, 4, 1}, {1, 4, 4, 3, 1}, {1, 4, 2, 3, 1}, {1, 4, 1, 2, 1}};
   if (rows == 32) return {{2, 8, 1, 3, 1}, {2, 4, 2, 2, 1}, {1, 8, 1, 2, 1}, {1, 4, 1, 2, 1}};
+  // Of nibbles with zeros two tiles spill, and one was as fast: 0.066 ms and 0.067 for 512 rows,
+  // 4096 columns and terms. Of bytes two took 0.064, one 0.072.
+  if (format_of(problem) == QUANT_NIBBLES && problem.has(kZero))
+    return {{1, 8, 1, 2, 1}, {2, 4, 2, 2, 1}, {1, 4, 1, 2, 1}, {2, 8, 1, 3, 1}};
   return {{2, 8, 1, 3, 1}, {1, 8, 1, 2, 1}, {2, 4, 2, 2, 1}, {1, 4, 1, 2, 1}};
 }
 
