@@ -20,6 +20,8 @@ KERNEL void selective_scan_forward(
     global void* restrict final_elements,
     global float* scratch,
     const struct ScanArgs args) {
-  local float sums[SCAN_ITEMS];
+  local float4 factors[BLOCK * SCAN_STATES / 2];
+  local float2 steps[BLOCK * WG_X];
+  local float sums[BLOCK * SCAN_ITEMS];
 #include "operations/selective_scan/forward.h"
 }

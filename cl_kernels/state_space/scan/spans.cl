@@ -15,5 +15,7 @@ KERNEL void selective_scan_spans(
     const global void* restrict initial_elements,
     global float* scratch,
     const struct ScanArgs args) {
+  local float4 factors[BLOCK * SCAN_STATES / 2];
+  local float2 steps[BLOCK * WG_X];
 #include "operations/selective_scan/spans.h"
 }

@@ -4,6 +4,10 @@
 #ifndef TESSERA_STATE_SPACE_CORE_ROWS_GLSL
 #define TESSERA_STATE_SPACE_CORE_ROWS_GLSL
 #include "operations/state_space_core/find.h"
+
+#define SPACE_EXP2(x) exp2(x)
+#define SPACE_EXP2_4(x) exp2(x)
+#define SPACE_RECIPROCAL(x) (1.0 / (x))
 #include "operations/state_space_core/functions.h"
 
 #define FLOAT4 vec4
@@ -24,6 +28,32 @@
 #define ORDERED(i) ordered[i]
 #define SHARE(i) scratch_vectors[i]
 #define NUMBER(i) scratch_numbers[i]
+
+// An element as its bits, for shaders that know the storage type when they are built.
+#if STORAGE16
+#define BITS_AT(name, at, type) \
+  ((type) == DTYPE_F32 ? floatBitsToUint(name##_as_floats[at]) : uint(name##_as_shorts[at]))
+#else
+#define BITS_AT(name, at, type) floatBitsToUint(name##_as_floats[at])
+#endif
+float widen_bits(uint bits, uint type) {
+  if (type == DTYPE_F32) return uintBitsToFloat(bits);
+  return type == DTYPE_F16 ? unpackHalf2x16(bits).x : uintBitsToFloat(bits << 16);
+}
+
+// Sixteen bytes of elements side by side: four floats, or the eight of 16 bits of which `f` is the first or second half.
+#define UINT4 uvec4
+#define MAKE_UINT4(x, y, z, w) uvec4(x, y, z, w)
+vec4 widen_vector(uvec4 words, uint f, uint type) {
+  return type == DTYPE_F32 ? uintBitsToFloat(words) : widen_typed(f == 0u ? words.xy : words.zw, type);
+}
+uvec4 narrow_vector(vec4 low, vec4 high, uint type) {
+  if (type == DTYPE_F32) return floatBitsToUint(low);
+  const uvec4 a = narrow_typed(low, type), b = narrow_typed(high, type);
+  return uvec4(a.x | a.y << 16, a.z | a.w << 16, b.x | b.y << 16, b.z | b.w << 16);
+}
+#define WIDEN_VECTOR(words, f, type) widen_vector(words, f, type)
+#define NARROW_VECTOR(low, high, type) narrow_vector(low, high, type)
 
 #define TYPE_OF(shift) ((args.types >> (shift)) & 3u)
 #define IS_ALIGNED ((args.features & SPACE_ALIGNED) != 0u)

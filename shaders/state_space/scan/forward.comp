@@ -27,7 +27,9 @@ layout(std430, binding = 11) buffer Scratch { vec4 scratch_vectors[]; };
 BUFFER_ARGS(ScanArgs, 12);
 #include "state_space/scan/operands.glsl"
 
-shared float sums[SCAN_ITEMS];
+shared vec4 factors[BLOCK * SCAN_STATES / 2u];
+shared vec2 steps[BLOCK * WG_X];
+shared float sums[BLOCK * SCAN_ITEMS];
 
 void main() {
 #include "operations/selective_scan/forward.h"

@@ -21,7 +21,7 @@
 #define LOAD_DFINAL(at, left) load_dfinal_steps(at, args.final_state.feature, left, DTYPE_F32)
 #define STORE_FINAL(x, at, left) store_final_steps(x, at, args.final_state.feature, left, DTYPE_F32)
 #define STORE_DINITIAL(x, at, left) store_dinitial_steps(x, at, args.dinitial.feature, left, DTYPE_F32)
-#define STORE_OUTPUT(x, at) STORE_STEPS(vec4(x), result, at, 0u, 1u, SCAN_TYPE_ROWS)
+#define STORE_OUTPUT(x, at) store_result_steps(vec4(x), at, 0u, 1u, ROWS_TYPE)
 #define STORE_DU(x, at) STORE_STEPS(vec4(x), du, at, 0u, 1u, SCAN_TYPE_ROWS)
 #define STORE_DDELTA(x, at) STORE_STEPS(vec4(x), ddelta, at, 0u, 1u, SCAN_TYPE_ROWS)
 #define STORE_DZ(x, at) STORE_STEPS(vec4(x), dz, at, 0u, 1u, SCAN_TYPE_ROWS)
@@ -30,6 +30,13 @@
 #define STORE_DA(x, at) STORE_STEPS(vec4(x), da, at, 0u, 1u, SCAN_TYPE_A)
 #define STORE_DD(x, at) STORE_STEPS(vec4(x), dd, at, 0u, 1u, SCAN_TYPE_D)
 #define STORE_DBIAS(x, at) STORE_STEPS(vec4(x), dbias, at, 0u, 1u, SCAN_TYPE_BIAS)
+#define LOAD_U_BITS(at) BITS_AT(u, at, ROWS_TYPE)
+#define LOAD_DELTA_BITS(at) BITS_AT(delta, at, ROWS_TYPE)
+#define LOAD_Z_BITS(at) BITS_AT(z, at, ROWS_TYPE)
+#define LOAD_B_BITS(at) BITS_AT(b, at, ROWS_TYPE)
+#define LOAD_C_BITS(at) BITS_AT(c, at, ROWS_TYPE)
+#define SCAN_WIDEN(bits) widen_bits(bits, ROWS_TYPE)
+#define FACTOR_ELEMENT(at) factors[(at) / 4u][(at) % 4u]
 #define SUMS(i) sums[i]
 #define INNER(step, f) inner[((step)*SCAN_FOURS + (f)) * SCAN_ITEMS + item]
 // Of a state of an item: what it adds to the gradient of b, or of c.

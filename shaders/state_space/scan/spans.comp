@@ -23,6 +23,9 @@ layout(std430, binding = 6) buffer Numbers { float scratch_numbers[]; };
 BUFFER_ARGS(ScanArgs, 7);
 #include "state_space/scan/operands.glsl"
 
+shared vec4 factors[BLOCK * SCAN_STATES / 2u];
+shared vec2 steps[BLOCK * WG_X];
+
 void main() {
 #include "operations/selective_scan/spans.h"
 }

@@ -74,8 +74,8 @@ if (present) {
     }
   }
   if (!is_state && CONV_HAS(CONV_GRAD_WEIGHT | CONV_GRAD_BIAS)) {
-    const u32 at = ARGS(shares) + unit * (WIDTH + 1u) * fours + four;
-    UNROLL for (u32 j = 0u; j < WIDTH; ++j) SHARE(at + j * fours) = dweight[j];
-    SHARE(at + WIDTH * fours) = dbias;
+    const u32 at = ARGS(shares) + unit * (WIDTH + 1u) * vectors + vector;
+    UNROLL for (u32 j = 0u; j < WIDTH; ++j) SHARE(at + j * vectors) = dweight[j];
+    SHARE(at + WIDTH * vectors) = dbias;
   }
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The beginning of forward.h and backward.h: what an item owns. Text for OpenCL C and GLSL.
+// The beginning of forward.h, vectors.h and backward.h: what an item owns, CONV_CHANNELS channels of a unit. Text for OpenCL C and GLSL.
 
-const u32 tokens = ARGS(tokens), fours = (ARGS(dim) + 3u) / 4u;
-const u32 blocks = (fours + TO_U32(WG_X) - 1u) / TO_U32(WG_X);
+const u32 tokens = ARGS(tokens), vectors = (ARGS(dim) + CONV_CHANNELS - 1u) / CONV_CHANNELS;
+const u32 blocks = (vectors + TO_U32(WG_X) - 1u) / TO_U32(WG_X);
 const u32 group = GROUP_ID_Y * GROUP_COUNT_X + GROUP_ID_X;
-const u32 unit = group / blocks, four = group % blocks * TO_U32(WG_X) + LOCAL_ID_X;
-const u32 channel = 4u * four, chunks = ARGS(batches) * ARGS(chunks);
-const bool present = four < fours && unit < CONV_UNITS;
-const u32 left = present ? min(4u, ARGS(dim) - channel) : 0u;
+const u32 unit = group / blocks, vector = group % blocks * TO_U32(WG_X) + LOCAL_ID_X;
+const u32 channel = CONV_CHANNELS * vector, chunks = ARGS(batches) * ARGS(chunks);
+const bool present = vector < vectors && unit < CONV_UNITS;
+const u32 left = present ? min(CONV_CHANNELS, ARGS(dim) - channel) : 0u;
 const bool is_state = unit >= chunks;
 u32 batch = is_state ? unit - chunks : unit / max(ARGS(chunks), 1u);
 u32 sequence = batch, begin = 0u, end = tokens;

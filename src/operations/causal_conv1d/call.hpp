@@ -48,6 +48,7 @@ void reference_conv(const Problem& problem, std::span<HostTensor> tensors);
 std::vector<Raised> raises_conv(const Problem& problem, std::span<HostTensor> tensors);
 Workload conv_workload(bool backward);
 Way conv_cpu_way(bool backward);
+Way conv_vectors_way();  // forward
 Way conv_columns_way(bool backward);
 
 }  // namespace tessera::operations::state_space

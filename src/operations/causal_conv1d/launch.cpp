@@ -24,6 +24,9 @@ abi::u32 features_of(const Problem& problem) {
   mark(problem.has(kConvFinal), CONV_FINAL);
   mark(call.silu, CONV_SILU);
   mark(by_fours(problem, kRows) && (!call.backward || by_fours(problem, kGradients)), CONV_ALIGNED);
+  const TensorSpec& weight = problem.spec(kConvWeight);
+  mark(call.width == 4 && weight.strides[1] == 1 && weight.strides[0] == 4 && weight.offset % 4 == 0,
+       CONV_TAPS_OF_CHANNEL);
   if (!call.backward) return features;
   mark(problem.has(kConvGradInput), CONV_GRAD_INPUT);
   mark(problem.has(kConvGradWeight), CONV_GRAD_WEIGHT);

@@ -64,7 +64,10 @@ Operation new_record(bool backward) {
   operation.validate = [backward](Problem& problem) { validate_conv(problem, backward); };
   operation.reference = reference_conv;
   operation.raises = raises_conv;
-  add_ways(operation, {conv_cpu_way(backward), conv_columns_way(backward)});
+  std::vector<Way> ways{conv_cpu_way(backward)};
+  if (!backward) ways.push_back(conv_vectors_way());
+  ways.push_back(conv_columns_way(backward));
+  add_ways(operation, std::move(ways));
   operation.workload = conv_workload(backward);
   return operation;
 }

@@ -23,6 +23,11 @@
     }                                                                                      \
   }
 
+// Channels of an item, side by side.
+#ifndef CONV_CHANNELS
+#define CONV_CHANNELS 4u
+#endif
+
 // The units: chunks of tokens, then the states of sequences.
 #define CONV_UNITS (ARGS(batches) * ARGS(chunks) + ARGS(states))
 

@@ -12,7 +12,7 @@ for (u32 behind = last; behind > first; --behind) {
     UNROLL for (u32 f = 0u; f < SCAN_FOURS; ++f) {
       if (SCAN_LEFT(f) > 0u) {
         const FLOAT4 c = LOAD_C(SCAN_FACTOR(c, token, SCAN_FIRST(f)), SCAN_LEFT(f));
-        slope[f] = SPACE_EXP4(width * rate[f]) * (slope[f] + gradient * c);
+        slope[f] = SCAN_DECAY(width, f) * (slope[f] + gradient * c);
       }
       if (token == begin) slope[f] = zero;
     }

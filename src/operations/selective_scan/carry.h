@@ -17,7 +17,7 @@ if (column < channels && batch < ARGS(batches)) {
       FLOAT4 now = SHARE(at);
       SHARE(at) = state[f];
       if (counts) {
-        const FLOAT4 q = SPACE_EXP4(quarter * rate[f]);
+        const FLOAT4 q = SPACE_EXP2_4(quarter * rate[f]);
         now.x += SCAN_CARRIED(state[f].x, q.x);
         now.y += SCAN_CARRIED(state[f].y, q.y);
         now.z += SCAN_CARRIED(state[f].z, q.z);

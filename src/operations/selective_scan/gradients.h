@@ -31,7 +31,7 @@ for (u32 token = first; token < last; ++token) {
     const float u = LOAD_U(SCAN_ROW(u, token));
     UNROLL for (u32 f = 0u; f < SCAN_FOURS; ++f) {
       if (SCAN_LEFT(f) > 0u)
-        state[f] = SPACE_EXP4(width * rate[f]) * state[f] +
+        state[f] = SCAN_DECAY(width, f) * state[f] +
                    width * u * LOAD_B(SCAN_FACTOR(b, token, SCAN_FIRST(f)), SCAN_LEFT(f));
       INNER(token - first, f) = state[f];
     }
@@ -52,7 +52,7 @@ for (u32 behind = last; behind > first; --behind) {
     if (present && held && left > 0u) {
       const FLOAT4 b = LOAD_B(SCAN_FACTOR(b, token, SCAN_FIRST(f)), left);
       const FLOAT4 c = LOAD_C(SCAN_FACTOR(c, token, SCAN_FIRST(f)), left);
-      const FLOAT4 now = INNER(token - first, f), factor = SPACE_EXP4(width * rate[f]);
+      const FLOAT4 now = INNER(token - first, f), factor = SCAN_DECAY(width, f);
       FLOAT4 before;
       if (token == begin) {
         SCAN_TAKE_INITIAL(before, f)

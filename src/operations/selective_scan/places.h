@@ -7,9 +7,9 @@
 #define SCAN_FOURS (ROWS / 4u)
 #define SCAN_ITEMS (WG_X * WG_Y)
 #define SCAN_HAS(feature) ((ARGS(features) & (feature)) != 0u)
-#define SCAN_ROW(name, t)                                                \
-  (ARGS(name.offset) + batch * ARGS(name.batch) + (t)*ARGS(name.token) + \
-   channel * ARGS(name.feature))
+#define SCAN_ROW_OF(name, of_channel) \
+  (ARGS(name.offset) + batch * ARGS(name.batch) + (of_channel)*ARGS(name.feature))
+#define SCAN_ROW(name, t) (SCAN_ROW_OF(name, channel) + (t)*ARGS(name.token))
 #define SCAN_FACTOR(name, t, n)                                          \
   (ARGS(name.offset) + batch * ARGS(name.batch) + (t)*ARGS(name.token) + \
    branch * ARGS(name.group) + (n)*ARGS(name.state))
@@ -44,5 +44,23 @@
 #define SCAN_TAKE_WIDTH(token)                     \
   raw = LOAD_DELTA(SCAN_ROW(delta, token)) + bias; \
   width = SCAN_HAS(SCAN_SOFTPLUS) ? space_softplus(raw) : raw;
+
+// Of blocks.h. A block's tokens of an item; elements of b that it takes there, and of c as many: the token, the state, and
+// where they are put. A step of a channel; b (0) and c (1) of a token; what a part of the states adds to an output.
+#define SCAN_STATES (ROWS * WG_Y)
+#define SCAN_OWN (BLOCK / WG_Y)
+#define SCAN_TOKEN(i) ((i)*WG_Y + part)
+#define SCAN_TAKEN ((BLOCK * SCAN_STATES + SCAN_ITEMS - 1u) / SCAN_ITEMS)
+#define SCAN_TOKEN_OF(i) (((i)*SCAN_ITEMS + item) / SCAN_STATES)
+#define SCAN_STATE_OF(i) min(((i)*SCAN_ITEMS + item) % SCAN_STATES, states - 1u)
+#define SCAN_ELEMENT_OF(i, which) \
+  ((SCAN_TOKEN_OF(i) * 2u + (which)) * SCAN_STATES + ((i)*SCAN_ITEMS + item) % SCAN_STATES)
+#define STEP(i) steps[(i)*WG_X + lane]
+#define FACTOR(i, which, f) factors[((i)*2u + (which)) * (SCAN_STATES / 4u) + part * SCAN_FOURS + (f)]
+#define PRODUCT_OF_PART(i, other) sums[((i)*WG_Y + (other)) * WG_X + lane]
+
+// exp(x) = 2^(x log2(e)): the rounded constant and two products put the exponent off by 2.3 units of |x|, of which
+// rough_exp() and the product before it allow for 3; devices' functions keep the 8 that do not grow with x.
+#define SCAN_DECAY(width, f) SPACE_EXP2_4((width) * SPACE_LOG2_E * rate[f])
 
 #endif  // TESSERA_OPERATIONS_SELECTIVE_SCAN_PLACES_H

@@ -70,8 +70,11 @@ abi::ScanArgs arguments_of(const Problem& problem, const Config& config) {
 
 std::uint64_t local_bytes(const Problem& problem, const Config& config) {
   const auto items = static_cast<std::uint64_t>(items_of(config));
-  if (!scan_call_of(problem).backward) return 4 * items;
-  return 4 * items * (std::uint64_t{config.at("ROWS")} * (config.at("SPAN") + 2) + 3);
+  const std::uint64_t states = std::uint64_t{config.at("ROWS")} * config.group().y;
+  const std::uint64_t block =
+      4 * config.at("BLOCK") * (2 * states + 2 * std::uint64_t{config.group().x} + items);
+  if (!scan_call_of(problem).backward) return block;
+  return std::max(block, 4 * items * (std::uint64_t{config.at("ROWS")} * (config.at("SPAN") + 2) + 3));
 }
 
 // Of the loops of an item: over the tokens of a span, twice on the way back, with a search for each
@@ -90,6 +93,8 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   const std::uint32_t rows = config.at("ROWS");
   if (rows == 0 || rows % 4 != 0)
     return "takes states by fours, and ROWS is " + std::to_string(rows);
+  if (config.at("BLOCK") == 0 || config.at("BLOCK") > 32) return "takes blocks of 1 to 32 tokens";
+  if (config.at("BLOCK") % config.group().y != 0) return "deals the tokens of a block to parts of the states";
   if (config.at("SPAN") == 0) return "takes spans of at least one token";
   if (call.states > kMostStates)
     return "takes up to " + std::to_string(kMostStates) + " states of a channel";
@@ -113,9 +118,10 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   const std::uint32_t rows = few || call.states <= 4 ? 4 : call.states <= 8 ? 8 : 16;
   const std::uint32_t parts = std::max(ceil_div(call.states, rows), 1U);
   const std::uint32_t items = is_cpu(profile) ? 16 : 64;
-  Config config{{"ROWS", rows}, {"WG_X", std::max(items / parts, 2U)}, {"WG_Y", parts}};
+  Config config{
+      {"ROWS", rows}, {"WG_X", std::max(items / parts, 2U)}, {"WG_Y", parts}, {"BLOCK", ceil_div(8, parts) * parts}};
   // Processors only check these kernels: one program each for up to 32 states.
-  if (is_cpu(profile) && call.states <= 32) config = {{"ROWS", 16}, {"WG_X", 8}, {"WG_Y", 2}};
+  if (is_cpu(profile) && call.states <= 32) config = {{"ROWS", 16}, {"WG_X", 8}, {"WG_Y", 2}, {"BLOCK", 8}};
   if (call.backward) {
     config.set("SPAN", 8);
     return {config};
@@ -140,6 +146,9 @@ Pass new_pass(const std::string& name, std::vector<std::size_t> bindings) {
   pass.bindings = std::move(bindings);
   pass.axes = typed_axes;
   pass.specialized_on = std::vector<std::string>{"ROWS"};
+  pass.constants = [](const Problem& problem, const Config&) {
+    return std::vector<Define>{{"ROWS_TYPE", dtype_axis(problem.dtype)}};
+  };
   pass.groups = [](const Problem& problem, const Config& config) {
     return groups_of(units_of(problem, config) * tiles_of(problem, config));
   };
@@ -149,6 +158,9 @@ Pass new_pass(const std::string& name, std::vector<std::size_t> bindings) {
   return pass;
 }
 
+// What kernels that take block after block are specialised on.
+const std::vector<std::string> kOfBlocks{"ROWS", "BLOCK", "ROWS_TYPE"};
+
 Pass spans_pass() {
   Pass pass =
       new_pass("spans", {kScanU, kScanDelta, kScanA, kScanB, kScanBias, kScanInitial, kScratch});
@@ -156,6 +168,7 @@ Pass spans_pass() {
     if (!has_spans(problem, config)) return Dim3{0, 0, 0};
     return groups_of(units_of(problem, config) * tiles_of(problem, config));
   };
+  pass.specialized_on = kOfBlocks;
   return pass;
 }
 
@@ -181,6 +194,7 @@ std::vector<Pass> passes(bool backward) {
     list.push_back(
         new_pass("forward", {kScanU, kScanDelta, kScanA, kScanB, kScanC, kScanD, kScanZ, kScanBias,
                              kScanInitial, kScanOutput, kScanFinal, kScratch}));
+    list.back().specialized_on = kOfBlocks;
     return list;
   }
   list.push_back(new_pass("back_spans", {kScanDelta, kScanA, kScanC, kScanZ, kScanBias,

@@ -175,13 +175,13 @@ abi::u32 type_of(const Problem& problem, std::size_t slot, abi::u32 shift) {
   return problem.has(slot) ? dtype_axis(problem.spec(slot).dtype) << shift : 0;
 }
 
-bool by_fours(const Problem& problem, std::span<const std::size_t> slots) {
-  const auto is_four = [](std::int64_t number) { return number % 4 == 0; };
+bool by_vectors(const Problem& problem, std::span<const std::size_t> slots, std::int64_t vector) {
+  const auto fits = [vector](std::int64_t number) { return number % vector == 0; };
   return std::ranges::all_of(slots, [&](std::size_t slot) {
     if (!problem.has(slot)) return true;
     const TensorSpec& spec = problem.spec(slot);
-    return spec.strides.back() == 1 && is_four(spec.offset) && is_four(spec.shape.back()) &&
-           std::all_of(spec.strides.begin(), spec.strides.end() - 1, is_four);
+    return spec.strides.back() == 1 && fits(spec.offset) && fits(spec.shape.back()) &&
+           std::all_of(spec.strides.begin(), spec.strides.end() - 1, fits);
   });
 }
 
@@ -192,7 +192,8 @@ Dim3 groups_of(std::int64_t groups) {
 }
 
 std::vector<Define> typed_axes(const Problem& /*problem*/, const DeviceProfile& profile) {
-  if (profile.backend != Backend::kVulkan) return {};
+  if (profile.backend != Backend::kVulkan)
+    return {{"NVIDIA_PTX", has(profile.features, Feature::kNvidiaPtx) ? 1U : 0U}};
   return {{"STORAGE16", has(profile.features, Feature::kStorage16) ? 1U : 0U}};
 }
 

@@ -56,11 +56,14 @@ void spoil(const Layout& layout, HostTensor& rows, std::size_t slot);
 // What passes are launched with.
 abi::SpaceRows rows_of(const Problem& problem, std::size_t slot);
 abi::u32 type_of(const Problem& problem, std::size_t slot, abi::u32 shift);
-// Whether the operands' last axes are contiguous, and all else of them multiples of four.
-bool by_fours(const Problem& problem, std::span<const std::size_t> slots);
+// Whether the operands' last axes are contiguous, and all else of them multiples of `vector`.
+bool by_vectors(const Problem& problem, std::span<const std::size_t> slots, std::int64_t vector);
+inline bool by_fours(const Problem& problem, std::span<const std::size_t> slots) {
+  return by_vectors(problem, slots, 4);
+}
 Dim3 groups_of(std::int64_t groups);
 // Vulkan's modules know whether the device stores elements of 16 bits: types are values there, and
-// one module takes them all.
+// one module takes them all. OpenCL's kernels know whether the device takes PTX.
 std::vector<Define> typed_axes(const Problem& problem, const DeviceProfile& profile);
 // Launched for packed sequences: leaves the boundaries at the beginning of scratch.
 Pass boundaries_pass(const Layout& (*layout_of)(const Problem&), std::size_t cu_seqlens);
