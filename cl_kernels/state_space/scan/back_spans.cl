@@ -16,5 +16,6 @@ KERNEL void selective_scan_back_spans(
     const global void* restrict dfinal_elements,
     global float* scratch,
     const struct ScanArgs args) {
+  local float4 back_steps[SPAN * WG_X], factors[SPAN * SCAN_STATES / 2];
 #include "operations/selective_scan/back_spans.h"
 }

@@ -2,7 +2,7 @@
 // What     Gradients of a selective scan: of rows and initial states; shares of those of b and c for blocks of channels, and of
 //          a, d and delta_bias for spans.
 // Who      A work-group owns WG_X channels of a span of tokens, an item ROWS states of a channel; it takes the tokens from the last one on.
-// Memory   Rows twice; b and c twice for each block of channels; the states of a span in local memory.
+// Memory   Rows once; b and c once for each block of channels; the states of a span and their gradients in local memory.
 // Numerics Float; sums over channels lane after lane.
 // Assumes  Operands and scratch below 2^31 elements; carry has run both ways.
 #include "state_space/scan/operands.clh"
@@ -25,8 +25,8 @@ KERNEL void selective_scan_gradients(
     global void* restrict dinitial_elements,
     global float* scratch,
     const struct ScanArgs args) {
-  local float4 inner[SPAN * SCAN_FOURS * SCAN_ITEMS];
-  local float products[2 * ROWS * SCAN_ITEMS];
-  local float sums[3 * SCAN_ITEMS];
+  local float4 inner[SPAN * SCAN_FOURS * SCAN_ITEMS], reached_states[SPAN * SCAN_FOURS * SCAN_ITEMS];
+  local float4 back_steps[SPAN * WG_X], factors[SPAN * SCAN_STATES / 2];
+  local float sums[3 * SPAN * SCAN_ITEMS], totals[2 * SCAN_ITEMS];
 #include "operations/selective_scan/gradients.h"
 }

@@ -20,8 +20,6 @@
 #define GROUP_COUNT_X gl_NumWorkGroups.x
 #define ARGS(name) (args.name)
 #define SPACE_BARRIER() barrier()
-// Below -104 nothing of a float is left; functions of devices need not say so. NaN stays NaN.
-#define SPACE_EXP4(x) mix(exp(x), vec4(0.0), lessThan(x, vec4(-104.0)))
 #define SPACE_SILU4(of) vec4(space_silu(of.x), space_silu(of.y), space_silu(of.z), space_silu(of.w))
 #define SPACE_SILU_SLOPE4(of) \
   vec4(space_silu_slope(of.x), space_silu_slope(of.y), space_silu_slope(of.z), space_silu_slope(of.w))
@@ -47,27 +45,40 @@ float widen_bits(uint bits, uint type) {
 vec4 widen_vector(uvec4 words, uint f, uint type) {
   return type == DTYPE_F32 ? uintBitsToFloat(words) : widen_typed(f == 0u ? words.xy : words.zw, type);
 }
+// Of bfloat16 the bits, rounded, stand above 16 that are dropped.
+uint bfloat16_above(float x) {
+  const uint u = floatBitsToUint(x);
+  return FLOAT_IS_NAN(x) ? u | 0x400000u : u + 0x7fffu + ((u >> 16) & 1u);
+}
+uvec2 narrow_pairs(vec4 x, uint type) {
+  if (type == DTYPE_F16) {
+    const uvec4 bits = narrow_typed(x, type);
+    return uvec2(bits.x | bits.y << 16, bits.z | bits.w << 16);
+  }
+  return uvec2(bfloat16_above(x.x) >> 16 | (bfloat16_above(x.y) & 0xffff0000u),
+               bfloat16_above(x.z) >> 16 | (bfloat16_above(x.w) & 0xffff0000u));
+}
 uvec4 narrow_vector(vec4 low, vec4 high, uint type) {
-  if (type == DTYPE_F32) return floatBitsToUint(low);
-  const uvec4 a = narrow_typed(low, type), b = narrow_typed(high, type);
-  return uvec4(a.x | a.y << 16, a.z | a.w << 16, b.x | b.y << 16, b.z | b.w << 16);
+  return type == DTYPE_F32 ? floatBitsToUint(low) : uvec4(narrow_pairs(low, type), narrow_pairs(high, type));
 }
 #define WIDEN_VECTOR(words, f, type) widen_vector(words, f, type)
 #define NARROW_VECTOR(low, high, type) narrow_vector(low, high, type)
 
 #define TYPE_OF(shift) ((args.types >> (shift)) & 3u)
 #define IS_ALIGNED ((args.features & SPACE_ALIGNED) != 0u)
-#define LOAD_ROW(name, at, left, rows, shift)             \
-  (IS_ALIGNED ? load_##name##_vector(at, TYPE_OF(shift)) \
-              : load_##name##_steps(at, args.rows.feature, left, TYPE_OF(shift)))
-#define STORE_ROW(x, name, at, left, rows, shift)                            \
-  {                                                                          \
-    if (IS_ALIGNED) {                                                        \
-      store_##name##_vector(x, at, TYPE_OF(shift));                          \
-    } else {                                                                 \
-      store_##name##_steps(x, at, args.rows.feature, left, TYPE_OF(shift)); \
-    }                                                                        \
+#define LOAD_FOUR(name, at, step, left, type, aligned) \
+  ((aligned) ? load_##name##_vector(at, type) : load_##name##_steps(at, step, left, type))
+#define STORE_FOUR(x, name, at, step, left, type, aligned) \
+  {                                                        \
+    if (aligned) {                                         \
+      store_##name##_vector(x, at, type);                  \
+    } else {                                               \
+      store_##name##_steps(x, at, step, left, type);       \
+    }                                                      \
   }
+#define LOAD_ROW(name, at, left, rows, shift) LOAD_FOUR(name, at, args.rows.feature, left, TYPE_OF(shift), IS_ALIGNED)
+#define STORE_ROW(x, name, at, left, rows, shift) \
+  STORE_FOUR(x, name, at, args.rows.feature, left, TYPE_OF(shift), IS_ALIGNED)
 #define LOAD_STEPS(name, at, step, left, shift) load_##name##_steps(at, step, left, TYPE_OF(shift))
 #define STORE_STEPS(x, name, at, step, left, shift) store_##name##_steps(x, at, step, left, TYPE_OF(shift))
 

@@ -9,7 +9,7 @@
 #include "lib/prelude.glsl"
 #include "lib/typed.glsl"
 #include "operations/selective_scan/args.h"
-#include "operations/selective_scan/tile.def"
+#include "operations/selective_scan/backward.def"
 
 TYPED_INPUT(delta, 0)
 TYPED_INPUT(a, 1)
@@ -22,6 +22,9 @@ layout(std430, binding = 7) readonly buffer Ordered { int ordered[]; };
 layout(std430, binding = 7) buffer Scratch { vec4 scratch_vectors[]; };
 BUFFER_ARGS(ScanArgs, 8);
 #include "state_space/scan/operands.glsl"
+
+shared vec4 back_steps[SPAN * WG_X];
+shared vec4 factors[SPAN * SCAN_STATES / 2u];
 
 void main() {
 #include "operations/selective_scan/back_spans.h"

@@ -2,7 +2,7 @@
 // What     Gradients of a selective scan: of rows and initial states; shares of those of b and c for blocks of channels, and of
 //          a, d and delta_bias for spans.
 // Who      A work-group owns WG_X channels of a span of tokens, an item ROWS states of a channel; it takes the tokens from the last one on.
-// Memory   Rows twice; b and c twice for each block of channels; the states of a span in local memory.
+// Memory   Rows once; b and c once for each block of channels; the states of a span and their gradients in local memory.
 // Numerics Float; sums over channels lane after lane.
 // Assumes  Operands and scratch below 2^31 elements; carry has run both ways.
 #version 450
@@ -34,8 +34,11 @@ BUFFER_ARGS(ScanArgs, 16);
 #include "state_space/scan/operands.glsl"
 
 shared vec4 inner[SPAN * SCAN_FOURS * SCAN_ITEMS];
-shared float products[2u * ROWS * SCAN_ITEMS];
-shared float sums[3u * SCAN_ITEMS];
+shared vec4 reached_states[SPAN * SCAN_FOURS * SCAN_ITEMS];
+shared vec4 back_steps[SPAN * WG_X];
+shared vec4 factors[SPAN * SCAN_STATES / 2u];
+shared float sums[3u * SPAN * SCAN_ITEMS];
+shared float totals[2u * SCAN_ITEMS];
 
 void main() {
 #include "operations/selective_scan/gradients.h"

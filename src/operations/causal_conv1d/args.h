@@ -15,7 +15,7 @@
 #define CONV_GRAD_WEIGHT 128u
 #define CONV_GRAD_BIAS 256u
 #define CONV_GRAD_INITIAL 512u
-#define CONV_STREAM 1024u  // processors: outputs go past the caches
+#define CONV_STREAM 1024u           // processors: outputs go past the caches
 #define CONV_TAPS_OF_CHANNEL 2048u  // four taps of a channel are a vector
 
 // Where the storage types stand in `types`, two bits each: DTYPE_… of abi/shared.h.

@@ -25,10 +25,48 @@ if (present) {
   }
   const u32 lowest = is_state ? begin : first + behind;
   const u32 highest = min(last + behind, is_state ? end : tokens) + behind;
+  // Arguments are read before anything is stored, behind which they would be read again.
+  const bool by_vectors = CONV_HAS(CONV_ALIGNED) && !is_state, silu = CONV_HAS(CONV_SILU);
+  const bool makes_input = CONV_HAS(CONV_GRAD_INPUT);
+  const u32 source = CONV_ROW(source, 0u), source_token = ARGS(source.token);
+  const u32 given = CONV_ROW(result, 0u), given_token = ARGS(result.token);
+  const u32 made = CONV_ROW(dinput, 0u), made_token = ARGS(dinput.token);
   bool anew = true;
-  for (u32 position = highest; position > lowest; --position) {
+  u32 position = highest;
+  while (position > lowest) {
     // The token, unless it lies before the sequence of a state.
     const u32 token = position - 1u - behind;
+    // AHEAD tokens of a sequence's inside, whose taps and outputs all are within it.
+    if (by_vectors && held && !anew && token < last && position >= lowest + AHEAD &&
+        position <= end && token >= begin + behind + AHEAD - 1u) {
+      FLOAT4 asked[AHEAD], gradient[AHEAD];
+      UNROLL for (u32 i = 0u; i < AHEAD; ++i) {
+        asked[i] = LOAD_INPUT_FOUR(source + (token - i - behind) * source_token);
+        gradient[i] = LOAD_GRADIENT_FOUR(given + (token - i) * given_token);
+      }
+      UNROLL for (u32 i = 0u; i < AHEAD; ++i) {
+        UNROLL for (u32 j = WIDTH - 1u; j > 0u; --j) {
+          past[j] = past[j - 1u];
+          slope[j] = slope[j - 1u];
+        }
+        past[0] = asked[i];
+        slope[0] = gradient[i];
+        if (silu) {
+          FLOAT4 sum = bias;
+          UNROLL for (u32 j = 0u; j < WIDTH; ++j) sum += weight[j] * past[j];
+          slope[0] *= SPACE_SILU_SLOPE4(sum);
+        }
+        UNROLL for (u32 j = 0u; j < WIDTH; ++j) dweight[j] += slope[0] * past[j];
+        dbias += slope[0];
+        if (makes_input) {
+          FLOAT4 sum = zero;
+          UNROLL for (u32 d = 0u; d < WIDTH; ++d) sum += weight[WIDTH - 1u - d] * slope[d];
+          STORE_DINPUT_FOUR(sum, made + (token - i) * made_token);
+        }
+      }
+      position -= AHEAD;
+      continue;
+    }
     const bool is_token = !is_state || position > begin + behind;
     if (CONV_HAS(CONV_PACKED) && !is_state && (anew || token < begin)) {
       SPACE_FIND(token)
@@ -72,6 +110,7 @@ if (present) {
         STORE_DINPUT(sum, CONV_ROW(dinput, token), left);
       }
     }
+    --position;
   }
   if (!is_state && CONV_HAS(CONV_GRAD_WEIGHT | CONV_GRAD_BIAS)) {
     const u32 at = ARGS(shares) + unit * (WIDTH + 1u) * vectors + vector;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The beginning of forward.h, vectors.h and backward.h: what an item owns, CONV_CHANNELS channels of a unit. Text for OpenCL C and GLSL.
+// The beginning of forward.h, vectors.h and backward.h: what an item owns, CONV_CHANNELS channels
+// of a unit. Text for OpenCL C and GLSL.
 
 const u32 tokens = ARGS(tokens), vectors = (ARGS(dim) + CONV_CHANNELS - 1u) / CONV_CHANNELS;
 const u32 blocks = (vectors + TO_U32(WG_X) - 1u) / TO_U32(WG_X);

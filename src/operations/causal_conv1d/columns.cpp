@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/large_registers.hpp"
+#include "base/vendor_ids.hpp"
 #include "kernel/tunable_list.hpp"
 #include "operations/causal_conv1d/launch.hpp"
 #include "operations/common/launch.hpp"
@@ -31,6 +32,7 @@ std::int64_t scratch_of(const Problem& problem, const Config& config) {
 
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
   if (config.at("CHUNK") == 0) return "takes chunks of at least one token";
+  if (config.get("AHEAD", 1) == 0) return "asks for at least one token at once";
   if (Refusal no = rejects_storage16(problem, profile)) return no;
   const Layout& layout = conv_layout_of(problem);
   const std::int64_t groups = units_of(problem, config) * fours_of(problem);
@@ -49,13 +51,17 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
   if (is_cpu(profile)) return {{{"WG_X", 16}, {"CHUNK", 128}}, {{"WG_X", 16}, {"CHUNK", 512}}};
   // By ocloc 88 to 103 of 128 registers spill with gradients of 8 columns of weights, none of 256.
-  const bool spills = conv_call_of(problem).backward && conv_call_of(problem).width > 4;
+  const bool backward = conv_call_of(problem).backward;
+  const bool spills = backward && conv_call_of(problem).width > 4;
+  // Two tokens at once spill 15 to 26 registers there with gradients of 4 columns.
+  const bool one = spills || profile.vendor_id == kVendorIntel;
   std::vector<Config> list;
   const std::uint32_t items = fours_of(problem) >= 128 ? 128 : 32;
   // A chunk reads WIDTH - 1 rows more than it writes; short ones keep a GPU busy.
   const std::int64_t busy = std::int64_t{512} * std::max(profile.compute_units, 16U);
   for (const std::uint32_t chunk : {128U, 32U, 8U}) {
     Config config{{"WG_X", items}, {"CHUNK", chunk}};
+    if (backward) config.set("AHEAD", one ? 1 : 4);
     if (spills && has_large_registers(profile)) config.set(std::string(kLargeRegisters), 1);
     if (chunk == 8U ||
         conv_layout_of(problem).batch * chunks_of(problem, config) * fours_of(problem) >= busy)
@@ -80,6 +86,7 @@ std::vector<Pass> passes(bool backward) {
   if (!backward) {
     list.push_back(new_pass("forward", {kConvInput, kConvWeight, kConvBias, kConvInitial,
                                         kConvOutput, kConvFinal, kScratch}));
+    list.back().specialized_on = std::vector<std::string>{"WIDTH"};
     return list;
   }
   list.push_back(

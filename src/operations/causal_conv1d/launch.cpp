@@ -25,8 +25,9 @@ abi::u32 features_of(const Problem& problem) {
   mark(call.silu, CONV_SILU);
   mark(by_fours(problem, kRows) && (!call.backward || by_fours(problem, kGradients)), CONV_ALIGNED);
   const TensorSpec& weight = problem.spec(kConvWeight);
-  mark(call.width == 4 && weight.strides[1] == 1 && weight.strides[0] == 4 && weight.offset % 4 == 0,
-       CONV_TAPS_OF_CHANNEL);
+  mark(
+      call.width == 4 && weight.strides[1] == 1 && weight.strides[0] == 4 && weight.offset % 4 == 0,
+      CONV_TAPS_OF_CHANNEL);
   if (!call.backward) return features;
   mark(problem.has(kConvGradInput), CONV_GRAD_INPUT);
   mark(problem.has(kConvGradWeight), CONV_GRAD_WEIGHT);
@@ -108,7 +109,8 @@ Pass conv_pass(const std::string& name, std::vector<std::size_t> bindings) {
   pass.bindings = std::move(bindings);
   pass.axes = typed_axes;
   pass.constants = [](const Problem& problem, const Config&) {
-    return std::vector<Define>{{"WIDTH", static_cast<std::uint32_t>(conv_call_of(problem).width)}};
+    return std::vector<Define>{{"WIDTH", static_cast<std::uint32_t>(conv_call_of(problem).width)},
+                               {"ROWS_TYPE", dtype_axis(problem.dtype)}};
   };
   return pass;
 }

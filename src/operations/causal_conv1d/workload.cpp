@@ -93,6 +93,13 @@ std::vector<Case> conformance(bool backward, DType dtype) {
   packed.sequences = 0;
   packed.initial = packed.final = false;
   add("no_sequences", "cu_seqlens of one element: all rows are 0", packed, "gap");
+  Sizes sixteen_bytes = packed;
+  sixteen_bytes.dim = 304;
+  sixteen_bytes.sequences = 6;
+  sixteen_bytes.initial = sixteen_bytes.final = true;
+  add("sixteen_bytes", "vectors of 16 bits, too, in packed sequences", sixteen_bytes, "gap");
+  states.gap = 8;
+  add("strided_sixteen_bytes", "unusual order, but vectors of 16 bits are aligned", states);
   states.gap = 3;
   add("strided", "unusual order, odd gaps and offsets", states);
   states.gap = 4;
@@ -107,7 +114,7 @@ std::vector<Case> edge_cases(bool backward, DType dtype, const Config& config) {
   std::vector<Case> table;
   const auto chunk = static_cast<std::int64_t>(config.get("CHUNK", 64));
   for (const int step : {-1, 1}) {
-    Sizes sizes{.tokens = 2 * chunk + step, .dim = 300, .bias = true, .silu = true};
+    Sizes sizes{.tokens = 2 * chunk + step, .dim = 304, .bias = true, .silu = true};
     sizes.initial = sizes.final = true;
     table.push_back(make_case(backward, dtype, step < 0 ? "tokens-1" : "tokens+1",
                               "the edge of the tokens of a chunk", sizes, "normal"));

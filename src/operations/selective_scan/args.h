@@ -12,7 +12,7 @@
 #define SCAN_SOFTPLUS 16u
 #define SCAN_INITIAL 32u
 #define SCAN_FINAL 64u     // forward: final_state is wanted; backward: its gradient is given
-#define SCAN_ALIGNED 128u  // b and c are contiguous by fours
+#define SCAN_ALIGNED 128u  // a and states are contiguous by fours
 #define SCAN_BACK 256u     // spans are put together from the last one on
 #define SCAN_GRAD_U 512u
 #define SCAN_GRAD_DELTA 1024u

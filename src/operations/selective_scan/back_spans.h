@@ -3,17 +3,17 @@
 
 #include "operations/selective_scan/begin.h"
 #include "operations/selective_scan/span.h"
+#define SCAN_TAKES_U 0
+#include "operations/selective_scan/prepare.h"
 
 #define slope state
 for (u32 behind = last; behind > first; --behind) {
-  const u32 token = behind - 1u;
+  const u32 token = behind - 1u, i = token - first;
 #include "operations/selective_scan/leave.h"
   if (present && held) {
+    const FLOAT4 step = BACK_STEP(i, lane);
     UNROLL for (u32 f = 0u; f < SCAN_FOURS; ++f) {
-      if (SCAN_LEFT(f) > 0u) {
-        const FLOAT4 c = LOAD_C(SCAN_FACTOR(c, token, SCAN_FIRST(f)), SCAN_LEFT(f));
-        slope[f] = SCAN_DECAY(width, f) * (slope[f] + gradient * c);
-      }
+      slope[f] = SPACE_EXP2_4(step.x * rate[f]) * (slope[f] + step.z * FACTOR(i, 1u, f));
       if (token == begin) slope[f] = zero;
     }
   }

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tokens of a span, block after block: of forward.h, with outputs, and of spans.h, of which SCAN_MAKES_OUTPUTS tells.
-// While a work-group takes the steps of a block, an item asks for what it prepares of the next one: steps of its channel's
-// tokens `part`, `part` + WG_Y, …, and elements of b and c. Text for OpenCL C and GLSL.
+// The tokens of a span, block after block: of forward.h, with outputs, and of spans.h, of which
+// SCAN_MAKES_OUTPUTS tells. While a work-group takes the steps of a block, an item asks for what it
+// prepares of the next one: steps of its channel's tokens `part`, `part` + WG_Y, …, and elements of
+// b and c. Text for OpenCL C and GLSL.
 
-// Where there is no token of a block or no channel, what is asked for is that of the last one, and is not used.
+// Where there is no token of a block or no channel, what is asked for is that of the last one, and
+// is not used.
 #if SCAN_MAKES_OUTPUTS
-#define SCAN_ASK_C(i, at) asked_c[i] = LOAD_C_BITS(c_at + (at)*c_token + SCAN_STATE_OF(i) * c_state);
-#define SCAN_PUT_C(i) FACTOR_ELEMENT(SCAN_ELEMENT_OF(i, 1u)) = is_state ? SCAN_WIDEN(asked_c[i]) : 0.0f;
+#define SCAN_ASK_C(i, at) \
+  asked_c[i] = LOAD_C_BITS(c_at + (at)*c_token + SCAN_STATE_OF(i) * c_state);
+#define SCAN_PUT_C(i) \
+  FACTOR_ELEMENT(SCAN_ELEMENT_OF(i, 1u)) = is_state ? SCAN_WIDEN(asked_c[i]) : 0.0f;
 #define SCAN_PUT_PRODUCT(i, x) PRODUCT_OF_PART(i, part) = x;
 #define SCAN_LEAVE                                                                   \
   if (present && SCAN_HAS(SCAN_FINAL)) {                                             \
@@ -22,18 +26,18 @@
 #define SCAN_LEAVE \
   {}
 #endif
-#define SCAN_ASK(block)                                                                        \
-  {                                                                                            \
-    UNROLL for (u32 i = 0u; i < SCAN_OWN; ++i) {                                               \
-      const u32 at = min((block) + SCAN_TOKEN(i), last - 1u);                                  \
-      asked_delta[i] = LOAD_DELTA_BITS(delta_at + at * delta_token);                           \
-      asked_u[i] = LOAD_U_BITS(u_at + at * u_token);                                           \
-    }                                                                                          \
-    UNROLL for (u32 i = 0u; i < SCAN_TAKEN; ++i) {                                             \
-      const u32 at = min((block) + SCAN_TOKEN_OF(i), last - 1u);                               \
-      asked_b[i] = LOAD_B_BITS(b_at + at * b_token + SCAN_STATE_OF(i) * b_state);              \
-      SCAN_ASK_C(i, at)                                                                        \
-    }                                                                                          \
+#define SCAN_ASK(block)                                                           \
+  {                                                                               \
+    UNROLL for (u32 i = 0u; i < SCAN_OWN; ++i) {                                  \
+      const u32 at = min((block) + SCAN_TOKEN(i), last - 1u);                     \
+      asked_delta[i] = LOAD_DELTA_BITS(delta_at + at * delta_token);              \
+      asked_u[i] = LOAD_U_BITS(u_at + at * u_token);                              \
+    }                                                                             \
+    UNROLL for (u32 i = 0u; i < SCAN_TAKEN; ++i) {                                \
+      const u32 at = min((block) + SCAN_TOKEN_OF(i), last - 1u);                  \
+      asked_b[i] = LOAD_B_BITS(b_at + at * b_token + SCAN_STATE_OF(i) * b_state); \
+      SCAN_ASK_C(i, at)                                                           \
+    }                                                                             \
   }
 // A sequence's first token finds its initial state; its last one leaves the final state.
 #define SCAN_ENTER                                                                \
@@ -48,7 +52,8 @@
 float sum = 0.0f, counts = 1.0f;
 const bool softplus = SCAN_HAS(SCAN_SOFTPLUS), full = ARGS(states) == SCAN_STATES;
 const u32 states = ARGS(states);
-// Rows of the item's channel; arguments are read before anything is stored, behind which they would be read again.
+// Rows of the item's channel; arguments are read before anything is stored, behind which they would
+// be read again.
 const u32 near = min(column, channels - 1u) + branch * channels;
 const u32 delta_at = SCAN_ROW_OF(delta, near), delta_token = ARGS(delta.token);
 const u32 u_at = SCAN_ROW_OF(u, near), u_token = ARGS(u.token);
@@ -75,8 +80,10 @@ for (u32 block = first; block < last; block += BLOCK) {
   if (softplus) {
     UNROLL for (u32 i = 0u; i < SCAN_OWN; ++i) wide[i] = space_softplus(wide[i]);
   }
-  UNROLL for (u32 i = 0u; i < SCAN_OWN; ++i)
-    STEP(SCAN_TOKEN(i)) = MAKE_FLOAT2(wide[i] * SPACE_LOG2_E, wide[i] * own_u[i]);
+  UNROLL for (u32 i = 0u; i < SCAN_OWN; ++i) {
+    if (SCAN_IS_TOKEN(i))
+      STEP(SCAN_TOKEN(i)) = MAKE_FLOAT2(wide[i] * SPACE_LOG2_E, wide[i] * own_u[i]);
+  }
   UNROLL for (u32 i = 0u; i < SCAN_TAKEN; ++i) {
     const bool is_state = full || (i * SCAN_ITEMS + item) % SCAN_STATES < states;
     if (SCAN_TOKEN_OF(i) < BLOCK) {
@@ -87,8 +94,8 @@ for (u32 block = first; block < last; block += BLOCK) {
   SPACE_BARRIER();
 #if SCAN_MAKES_OUTPUTS
   if (has_z) {
-    UNROLL for (u32 i = 0u; i < SCAN_OWN; ++i)
-      asked_z[i] = LOAD_Z_BITS(z_at + min(block + SCAN_TOKEN(i), last - 1u) * z_token);
+    UNROLL for (u32 i = 0u; i < SCAN_OWN; ++i) asked_z[i] =
+        LOAD_Z_BITS(z_at + min(block + SCAN_TOKEN(i), last - 1u) * z_token);
   }
 #endif
   if (block + BLOCK < last) SCAN_ASK(block + BLOCK)
@@ -123,8 +130,7 @@ for (u32 block = first; block < last; block += BLOCK) {
         float product = 0.0f;
         UNROLL for (u32 f = 0u; f < SCAN_FOURS; ++f) {
           const u32 left = SCAN_LEFT(f);
-          const FLOAT4 now =
-              SPACE_EXP2_4(step.x * rate[f]) * state[f] + step.y * FACTOR(i, 0u, f);
+          const FLOAT4 now = SPACE_EXP2_4(step.x * rate[f]) * state[f] + step.y * FACTOR(i, 0u, f);
           // What is behind the states stays 0, whatever the step is.
           if (left > 0u) state[f].x = now.x;
           if (left > 1u) state[f].y = now.y;
@@ -144,7 +150,8 @@ for (u32 block = first; block < last; block += BLOCK) {
   float share[SCAN_OWN];
   UNROLL for (u32 i = 0u; i < SCAN_OWN; ++i) {
     share[i] = PRODUCT_OF_PART(SCAN_TOKEN(i), 0u);
-    UNROLL for (u32 other = 1u; other < WG_Y; ++other) share[i] += PRODUCT_OF_PART(SCAN_TOKEN(i), other);
+    UNROLL for (u32 other = 1u; other < WG_Y; ++other) share[i] +=
+        PRODUCT_OF_PART(SCAN_TOKEN(i), other);
   }
   if (has_d) {
     UNROLL for (u32 i = 0u; i < SCAN_OWN; ++i) share[i] += skip * own_u[i];
@@ -156,7 +163,7 @@ for (u32 block = first; block < last; block += BLOCK) {
     UNROLL for (u32 i = 0u; i < SCAN_OWN; ++i) {
       const u32 token = block + SCAN_TOKEN(i);
       const float x = ((outside >> SCAN_TOKEN(i)) & 1u) == 0u ? share[i] : nothing;
-      if (token < last) STORE_OUTPUT(x, result_at + token * result_token);
+      if (SCAN_IS_TOKEN(i) && token < last) STORE_OUTPUT(x, result_at + token * result_token);
     }
   }
 #endif

@@ -3,8 +3,10 @@
 
 #include "operations/selective_scan/begin.h"
 #include "operations/selective_scan/span.h"
+#define SCAN_TAKES_U 1
+#include "operations/selective_scan/prepare.h"
 
-FLOAT4 slope[SCAN_FOURS], drate[SCAN_FOURS];
+FLOAT4 slope[SCAN_FOURS], drate[SCAN_FOURS], entry[SCAN_FOURS];
 if (SCAN_HAS(SCAN_GRAD_INITIAL)) {
 #define SCAN_PASS(f)                                                             \
   {                                                                              \
@@ -18,111 +20,123 @@ if (SCAN_HAS(SCAN_GRAD_INITIAL)) {
 
 // The states behind the tokens.
 UNROLL for (u32 f = 0u; f < SCAN_FOURS; ++f) {
-  slope[f] = drate[f] = zero;
+  slope[f] = drate[f] = entry[f] = zero;
   if (present) {
-    state[f] = SHARE(SCAN_KEPT(made, span, f));
+    state[f] = entry[f] = SHARE(SCAN_KEPT(made, span, f));
     slope[f] = SHARE(SCAN_KEPT(back, span, f));
   }
 }
+u32 inside = 0u;  // a bit for each token of a sequence
 for (u32 token = first; token < last; ++token) {
+  const u32 i = token - first;
 #include "operations/selective_scan/enter.h"
-  if (present && held) {
-    SCAN_TAKE_WIDTH(token)
-    const float u = LOAD_U(SCAN_ROW(u, token));
-    UNROLL for (u32 f = 0u; f < SCAN_FOURS; ++f) {
-      if (SCAN_LEFT(f) > 0u)
-        state[f] = SCAN_DECAY(width, f) * state[f] +
-                   width * u * LOAD_B(SCAN_FACTOR(b, token, SCAN_FIRST(f)), SCAN_LEFT(f));
-      INNER(token - first, f) = state[f];
-    }
+  if (held) inside |= 1u << i;
+  const FLOAT4 step = BACK_STEP(i, lane);
+  UNROLL for (u32 f = 0u; f < SCAN_FOURS; ++f) {
+    if (present && held)
+      state[f] = SPACE_EXP2_4(step.x * rate[f]) * state[f] + step.y * FACTOR(i, 0u, f);
+    INNER(i, f, item) = present && held ? state[f] : zero;
   }
 }
 
-float skip = 0.0f, dskip = 0.0f, dbias = 0.0f;
-if (present && SCAN_HAS(SCAN_D)) skip = LOAD_D(ARGS(d_offset) + channel * ARGS(d_stride));
 anew = true;
 for (u32 behind = last; behind > first; --behind) {
-  const u32 token = behind - 1u;
+  const u32 token = behind - 1u, i = token - first;
 #include "operations/selective_scan/leave.h"
-  float y = 0.0f, along = 0.0f, decay = 0.0f, u = 0.0f;
-  if (present && held) u = LOAD_U(SCAN_ROW(u, token));
+  const FLOAT4 step = BACK_STEP(i, lane);
+  float y = 0.0f, along = 0.0f, decay = 0.0f;
   UNROLL for (u32 f = 0u; f < SCAN_FOURS; ++f) {
     const u32 left = SCAN_LEFT(f);
-    FLOAT4 of_b = zero, of_c = zero;
+    FLOAT4 reached = zero;
     if (present && held && left > 0u) {
-      const FLOAT4 b = LOAD_B(SCAN_FACTOR(b, token, SCAN_FIRST(f)), left);
-      const FLOAT4 c = LOAD_C(SCAN_FACTOR(c, token, SCAN_FIRST(f)), left);
-      const FLOAT4 now = INNER(token - first, f), factor = SCAN_DECAY(width, f);
-      FLOAT4 before;
+      const FLOAT4 b = FACTOR(i, 0u, f), c = FACTOR(i, 1u, f), now = INNER(i, f, item);
+      FLOAT4 before = entry[f];
       if (token == begin) {
         SCAN_TAKE_INITIAL(before, f)
-      } else if (token == first) {
-        before = SHARE(SCAN_KEPT(made, span, f));
-      } else {
-        before = INNER(token - first - 1u, f);
+      } else if (token > first) {
+        before = INNER(i - 1u, f, item);
       }
-      slope[f] += gradient * c;
+      reached = slope[f] + step.z * c;
       y += SCAN_DOT(now, c, left);
-      along += SCAN_DOT(slope[f], b, left);
-      of_b = width * u * slope[f];
-      of_c = gradient * now;
-      slope[f] *= factor;
+      along += SCAN_DOT(reached, b, left);
+      slope[f] = reached * SPACE_EXP2_4(step.x * rate[f]);
       before *= slope[f];
       decay += SCAN_DOT(before, rate[f], left);
-      drate[f] += width * before;
+      drate[f] += step.x * before;
       if (token == begin && SCAN_HAS(SCAN_GRAD_INITIAL))
         STORE_DINITIAL(slope[f], SCAN_STATE(dinitial, SCAN_FIRST(f)), left);
     }
-    PRODUCT(0u, 4u * f) = of_b.x;
-    PRODUCT(0u, 4u * f + 1u) = of_b.y;
-    PRODUCT(0u, 4u * f + 2u) = of_b.z;
-    PRODUCT(0u, 4u * f + 3u) = of_b.w;
-    PRODUCT(1u, 4u * f) = of_c.x;
-    PRODUCT(1u, 4u * f + 1u) = of_c.y;
-    PRODUCT(1u, 4u * f + 2u) = of_c.z;
-    PRODUCT(1u, 4u * f + 3u) = of_c.w;
+    REACHED(i, f, item) = reached;
   }
-  SUMS(item) = y;
-  SUMS(SCAN_ITEMS + item) = along;
-  SUMS(2u * SCAN_ITEMS + item) = decay;
-  SPACE_BARRIER();
-  if (present && part == 0u) {
-    for (u32 other = 1u; other < WG_Y; ++other) {
-      y += SUMS(other * WG_X + lane);
-      along += SUMS(SCAN_ITEMS + other * WG_X + lane);
-      decay += SUMS(2u * SCAN_ITEMS + other * WG_X + lane);
+  BACK_SUM(0u, i, part) = y;
+  BACK_SUM(1u, i, part) = along;
+  BACK_SUM(2u, i, part) = decay;
+}
+SPACE_BARRIER();
+
+float skip = 0.0f, dskip = 0.0f, dbias = 0.0f;
+if (present && SCAN_HAS(SCAN_D)) skip = LOAD_D(ARGS(d_offset) + channel * ARGS(d_stride));
+UNROLL for (u32 i = 0u; i < SCAN_OWN_OF(SPAN); ++i) {
+  const u32 in_span = SCAN_TOKEN(i), token = first + in_span;
+  if (present && in_span < SPAN && token < last) {
+    float y = 0.0f, along = 0.0f, decay = 0.0f;
+    for (u32 other = 0u; other < WG_Y; ++other) {
+      y += BACK_SUM(0u, in_span, other);
+      along += BACK_SUM(1u, in_span, other);
+      decay += BACK_SUM(2u, in_span, other);
     }
     // SPIR-V may not name a constant of 16 bits, which a plain 0 would become.
     float du = TO_FLOAT(ARGS(features) >> 31), draw = du, dz = du;
-    if (held) {
-      du = gradient * skip + width * along;
-      draw = u * along + decay;
-      if (SCAN_HAS(SCAN_SOFTPLUS)) draw *= float_sigmoid(raw);
-      if (SCAN_HAS(SCAN_Z))
-        dz = LOAD_GRADIENT(SCAN_ROW(result, token)) * (y + skip * u) *
-             space_silu_slope(LOAD_Z(SCAN_ROW(z, token)));
-      dskip += gradient * u;
+    if (((inside >> in_span) & 1u) != 0u) {
+      du = own_gradient[i] * skip + own_width[i] * along;
+      draw = own_u[i] * along + decay;
+      if (SCAN_HAS(SCAN_SOFTPLUS)) draw *= space_sigmoid(own_raw[i]);
+      if (SCAN_HAS(SCAN_Z)) dz = own_given[i] * (y + skip * own_u[i]) * space_silu_slope(own_z[i]);
+      dskip += own_gradient[i] * own_u[i];
       dbias += draw;
     }
     if (SCAN_HAS(SCAN_GRAD_U)) STORE_DU(du, SCAN_ROW(du, token));
     if (SCAN_HAS(SCAN_GRAD_DELTA)) STORE_DDELTA(draw, SCAN_ROW(ddelta, token));
     if (SCAN_HAS(SCAN_GRAD_Z)) STORE_DZ(dz, SCAN_ROW(dz, token));
   }
-  if (SCAN_HAS(SCAN_GRAD_B | SCAN_GRAD_C)) {
-    for (u32 i = item; i < 2u * ARGS(states); i += SCAN_ITEMS) {
-      const u32 which = i / ARGS(states), n = i % ARGS(states);
-      float sum = 0.0f;
-      for (u32 other = 0u; other < WG_X; ++other)
-        sum += PRODUCT_OF(which, n % ROWS, n / ROWS * WG_X + other);
-      NUMBER(ARGS(products) + ((batch * tokens + token) * tiles + tile) * 2u * ARGS(states) + i) =
-          sum;
+}
+// Of b (0) and c (1), four states of a token: the sums over the channels.
+if (SCAN_HAS(SCAN_GRAD_B | SCAN_GRAD_C)) {
+  const u32 lanes = min(TO_U32(WG_X), channels - tile % blocks * TO_U32(WG_X));
+  for (u32 task = item; task < SPAN * SCAN_STATES / 2u; task += SCAN_ITEMS) {
+    const u32 four = task % (SCAN_STATES / 4u), which = task / (SCAN_STATES / 4u) % 2u;
+    const u32 i = task / (SCAN_STATES / 2u), token = first + i;
+    if (token < last) {
+      FLOAT4 total = zero;
+      if (((inside >> i) & 1u) != 0u) {
+        const u32 f = four % SCAN_FOURS, from = four / SCAN_FOURS * WG_X;
+        for (u32 other = 0u; other < lanes; ++other) {
+          const FLOAT4 step = BACK_STEP(i, other);
+          total += which == 0u ? step.y * REACHED(i, f, from + other)
+                               : step.z * INNER(i, f, from + other);
+        }
+      }
+      const u32 n = 4u * four;
+      const u32 to = ARGS(products) + ((batch * tokens + token) * tiles + tile) * 2u * states +
+                     which * states + n;
+      if (n < states) NUMBER(to) = total.x;
+      if (n + 1u < states) NUMBER(to + 1u) = total.y;
+      if (n + 2u < states) NUMBER(to + 2u) = total.z;
+      if (n + 3u < states) NUMBER(to + 3u) = total.w;
     }
   }
-  SPACE_BARRIER();
 }
+TOTAL(0u, part) = dskip;
+TOTAL(1u, part) = dbias;
+SPACE_BARRIER();
 if (present) {
-  UNROLL for (u32 f = 0u; f < SCAN_FOURS; ++f) SHARE(SCAN_KEPT(made, span, f)) = drate[f];
+  UNROLL for (u32 f = 0u; f < SCAN_FOURS; ++f) SHARE(SCAN_KEPT(made, span, f)) =
+      SPACE_LOG_2 * drate[f];
   if (part == 0u) {
+    for (u32 other = 1u; other < WG_Y; ++other) {
+      dskip += TOTAL(0u, other);
+      dbias += TOTAL(1u, other);
+    }
     NUMBER(SCAN_SUM(span)) = dskip;
     NUMBER(SCAN_SUM(span) + 1u) = dbias;
   }

@@ -18,7 +18,6 @@ abi::u32 features_of(const Problem& problem) {
   const ScanCall& call = scan_call_of(problem);
   abi::u32 features = 0;
   const auto mark = [&](bool holds, abi::u32 feature) { features |= holds ? feature : 0U; };
-  constexpr std::array kFactors{std::size_t{kScanB}, std::size_t{kScanC}};
   mark(call.layout.packed, SCAN_PACKED);
   mark(problem.has(kScanD), SCAN_D);
   mark(problem.has(kScanZ), SCAN_Z);
@@ -26,7 +25,10 @@ abi::u32 features_of(const Problem& problem) {
   mark(call.softplus, SCAN_SOFTPLUS);
   mark(problem.has(kScanInitial), SCAN_INITIAL);
   mark(problem.has(kScanFinal), SCAN_FINAL);
-  mark(by_fours(problem, kFactors), SCAN_ALIGNED);
+  constexpr std::array kStates{std::size_t{kScanA}, std::size_t{kScanInitial},
+                               std::size_t{kScanFinal}};
+  constexpr std::array kBack{std::size_t{kScanGradInitial}};
+  mark(by_fours(problem, kStates) && (!call.backward || by_fours(problem, kBack)), SCAN_ALIGNED);
   if (!call.backward) return features;
   mark(problem.has(kScanGradU), SCAN_GRAD_U);
   mark(problem.has(kScanGradDelta), SCAN_GRAD_DELTA);

@@ -6,16 +6,10 @@ if (SCAN_HAS(SCAN_PACKED) && (anew || token < begin)) {
   SPACE_FIND(token)
   anew = false;
 }
-float gradient = 0.0f;
-if (present && held) {
-  if (token + 1u == end) {
-    UNROLL for (u32 f = 0u; f < SCAN_FOURS; ++f) {
-      slope[f] = zero;
-      if (SCAN_HAS(SCAN_FINAL) && SCAN_LEFT(f) > 0u)
-        slope[f] = LOAD_DFINAL(SCAN_STATE(final_state, SCAN_FIRST(f)), SCAN_LEFT(f));
-    }
+if (present && held && token + 1u == end) {
+  UNROLL for (u32 f = 0u; f < SCAN_FOURS; ++f) {
+    slope[f] = zero;
+    if (SCAN_HAS(SCAN_FINAL) && SCAN_LEFT(f) > 0u)
+      slope[f] = LOAD_DFINAL(SCAN_STATE(final_state, SCAN_FIRST(f)), SCAN_LEFT(f));
   }
-  SCAN_TAKE_WIDTH(token)
-  gradient = LOAD_GRADIENT(SCAN_ROW(result, token));
-  if (SCAN_HAS(SCAN_Z)) gradient *= space_silu(LOAD_Z(SCAN_ROW(z, token)));
 }

@@ -40,27 +40,39 @@
       to = LOAD_INITIAL(SCAN_STATE(initial_state, SCAN_FIRST(f)), SCAN_LEFT(f)); \
   }
 
-// What is given of a step, and the step.
-#define SCAN_TAKE_WIDTH(token)                     \
-  raw = LOAD_DELTA(SCAN_ROW(delta, token)) + bias; \
-  width = SCAN_HAS(SCAN_SOFTPLUS) ? space_softplus(raw) : raw;
-
-// Of blocks.h. A block's tokens of an item; elements of b that it takes there, and of c as many: the token, the state, and
-// where they are put. A step of a channel; b (0) and c (1) of a token; what a part of the states adds to an output.
+// Of blocks.h. A block's tokens of an item; elements of b that it takes there, and of c as many:
+// the token, the state, and where they are put. A step of a channel; b (0) and c (1) of a token;
+// what a part of the states adds to an output.
 #define SCAN_STATES (ROWS * WG_Y)
-#define SCAN_OWN (BLOCK / WG_Y)
+#define SCAN_OWN_OF(tokens) (((tokens) + WG_Y - 1u) / WG_Y)
+#define SCAN_OWN SCAN_OWN_OF(BLOCK)
 #define SCAN_TOKEN(i) ((i)*WG_Y + part)
-#define SCAN_TAKEN ((BLOCK * SCAN_STATES + SCAN_ITEMS - 1u) / SCAN_ITEMS)
+#define SCAN_IS_TOKEN(i) (BLOCK % WG_Y == 0u || SCAN_TOKEN(i) < BLOCK)
+#define SCAN_TAKEN_OF(tokens) (((tokens)*SCAN_STATES + SCAN_ITEMS - 1u) / SCAN_ITEMS)
+#define SCAN_TAKEN SCAN_TAKEN_OF(BLOCK)
 #define SCAN_TOKEN_OF(i) (((i)*SCAN_ITEMS + item) / SCAN_STATES)
 #define SCAN_STATE_OF(i) min(((i)*SCAN_ITEMS + item) % SCAN_STATES, states - 1u)
 #define SCAN_ELEMENT_OF(i, which) \
   ((SCAN_TOKEN_OF(i) * 2u + (which)) * SCAN_STATES + ((i)*SCAN_ITEMS + item) % SCAN_STATES)
 #define STEP(i) steps[(i)*WG_X + lane]
-#define FACTOR(i, which, f) factors[((i)*2u + (which)) * (SCAN_STATES / 4u) + part * SCAN_FOURS + (f)]
+#define FACTOR(i, which, f) \
+  factors[((i)*2u + (which)) * (SCAN_STATES / 4u) + part * SCAN_FOURS + (f)]
 #define PRODUCT_OF_PART(i, other) sums[((i)*WG_Y + (other)) * WG_X + lane]
 
-// exp(x) = 2^(x log2(e)): the rounded constant and two products put the exponent off by 2.3 units of |x|, of which
-// rough_exp() and the product before it allow for 3; devices' functions keep the 8 that do not grow with x.
-#define SCAN_DECAY(width, f) SPACE_EXP2_4((width) * SPACE_LOG2_E * rate[f])
+// Of the way back, in a span: a step; an item's states behind a token, and the gradients of these;
+// what parts of states add to an output, to the gradient of what the step adds to states, and to
+// that of the step itself; sums over tokens.
+#define BACK_STEP(i, of_lane) back_steps[(i)*WG_X + (of_lane)]
+#define INNER(i, f, by) inner[((i)*SCAN_FOURS + (f)) * SCAN_ITEMS + (by)]
+#define REACHED(i, f, by) reached_states[((i)*SCAN_FOURS + (f)) * SCAN_ITEMS + (by)]
+#define BACK_SUM(which, i, other) sums[(((which)*SPAN + (i)) * WG_Y + (other)) * WG_X + lane]
+#define TOTAL(which, other) totals[((which)*WG_Y + (other)) * WG_X + lane]
+#define SPACE_LOG_2 0.693147181f
+// Spans whose states are asked for at once.
+#define SCAN_CARRIED_AT_ONCE (ROWS < 32u ? 32u / ROWS : 1u)
+
+// exp(x) = 2^(x log2(e)): the rounded constant and two products put the exponent off by 2.3 units
+// of |x|, of which rough_exp() and the product before it allow for 3; devices' functions keep the 8
+// that do not grow with x.
 
 #endif  // TESSERA_OPERATIONS_SELECTIVE_SCAN_PLACES_H

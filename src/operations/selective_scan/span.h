@@ -7,6 +7,6 @@ const bool present = column < channels && batch < ARGS(batches);
 const u32 last = batch < ARGS(batches) ? min(first + ARGS(span), tokens) : first;
 u32 sequence = batch, begin = 0u, end = tokens;
 bool held = true, anew = true;
-float bias = 0.0f, raw = 0.0f, width = 0.0f;
+float bias = 0.0f;
 if (present && SCAN_HAS(SCAN_BIAS))
   bias = LOAD_STEP_BIAS(ARGS(bias_offset) + channel * ARGS(bias_stride));

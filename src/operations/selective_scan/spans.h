@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The body of state_space/scan/spans.cl and spans.comp. Text for OpenCL C and GLSL.
 
-#define SCAN_MAKES_OUTPUTS 0
 #include "operations/selective_scan/begin.h"
 #include "operations/selective_scan/span.h"
+#define SCAN_MAKES_OUTPUTS 0
 #include "operations/selective_scan/blocks.h"
 
 if (present) {

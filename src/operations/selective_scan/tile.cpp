@@ -70,11 +70,13 @@ abi::ScanArgs arguments_of(const Problem& problem, const Config& config) {
 
 std::uint64_t local_bytes(const Problem& problem, const Config& config) {
   const auto items = static_cast<std::uint64_t>(items_of(config));
-  const std::uint64_t states = std::uint64_t{config.at("ROWS")} * config.group().y;
-  const std::uint64_t block =
-      4 * config.at("BLOCK") * (2 * states + 2 * std::uint64_t{config.group().x} + items);
+  const std::uint64_t rows = config.at("ROWS"), states = rows * config.group().y;
+  const std::uint64_t lanes = config.group().x, span = config.at("SPAN");
+  const std::uint64_t block = 4 * config.at("BLOCK") * (2 * states + 2 * lanes + items);
   if (!scan_call_of(problem).backward) return block;
-  return std::max(block, 4 * items * (std::uint64_t{config.at("ROWS")} * (config.at("SPAN") + 2) + 3));
+  const std::uint64_t back =
+      4 * (span * (2 * states + 4 * lanes) + items * (span * (2 * rows + 3) + 2));
+  return std::max(block, back);
 }
 
 // Of the loops of an item: over the tokens of a span, twice on the way back, with a search for each
@@ -94,8 +96,8 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   if (rows == 0 || rows % 4 != 0)
     return "takes states by fours, and ROWS is " + std::to_string(rows);
   if (config.at("BLOCK") == 0 || config.at("BLOCK") > 32) return "takes blocks of 1 to 32 tokens";
-  if (config.at("BLOCK") % config.group().y != 0) return "deals the tokens of a block to parts of the states";
   if (config.at("SPAN") == 0) return "takes spans of at least one token";
+  if (call.backward && config.at("SPAN") > 32) return "takes spans of up to 32 tokens";
   if (call.states > kMostStates)
     return "takes up to " + std::to_string(kMostStates) + " states of a channel";
   if (std::int64_t{rows} * config.group().y < call.states)
@@ -110,29 +112,48 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   return rejects_long_operands(problem, profile, {});
 }
 
-// As many spans as keep a device busy.
+// Halves a number of tokens until work-groups have room for them on any device.
+void fit(const Problem& problem, Config& config, const std::string& name) {
+  while (config.at(name) > 1 && local_bytes(problem, config) > 32768)
+    config.set(name, config.at(name) / 2);
+}
+
+// Processors only check these kernels: one program each for up to 32 states.
+Config config_of_cpu(const ScanCall& call) {
+  const std::uint32_t parts = std::max(ceil_div(call.states, 16), 2U);
+  return {{"ROWS", 16}, {"WG_X", std::max(16 / parts, 2U)}, {"WG_Y", parts}, {"BLOCK", 8}};
+}
+
+// Few states of an item: more of them hide each other's latencies, and on the way back their states
+// of a span lie in work-group memory.
+Config config_of_gpu(const ScanCall& call) {
+  const std::uint32_t rows = call.states <= 64 ? 4 : 8;
+  const std::uint32_t parts = std::max(ceil_div(call.states, rows), 1U);
+  const std::uint32_t items = call.backward ? 64 : 128;
+  return {{"ROWS", rows},
+          {"WG_X", std::max(items / parts, 2U)},
+          {"WG_Y", parts},
+          {"BLOCK", call.backward ? 8 : 16}};
+}
+
+// Spans cost the steps twice: as many as keep a device busy that one span leaves idle.
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
   const ScanCall& call = scan_call_of(problem);
-  // On the way back an item's states of a span lie in work-group memory: on GPUs as few as can be.
-  const bool few = call.backward && !is_cpu(profile);
-  const std::uint32_t rows = few || call.states <= 4 ? 4 : call.states <= 8 ? 8 : 16;
-  const std::uint32_t parts = std::max(ceil_div(call.states, rows), 1U);
-  const std::uint32_t items = is_cpu(profile) ? 16 : 64;
-  Config config{
-      {"ROWS", rows}, {"WG_X", std::max(items / parts, 2U)}, {"WG_Y", parts}, {"BLOCK", ceil_div(8, parts) * parts}};
-  // Processors only check these kernels: one program each for up to 32 states.
-  if (is_cpu(profile) && call.states <= 32) config = {{"ROWS", 16}, {"WG_X", 8}, {"WG_Y", 2}, {"BLOCK", 8}};
+  Config config = is_cpu(profile) ? config_of_cpu(call) : config_of_gpu(call);
+  config.set("SPAN", 8);
+  fit(problem, config, "BLOCK");
   if (call.backward) {
-    config.set("SPAN", 8);
+    fit(problem, config, "SPAN");
     return {config};
   }
-  const std::int64_t busy =
-      std::int64_t{is_cpu(profile) ? 2 : 16} * std::max(profile.compute_units, 2U);
-  const std::int64_t work =
-      std::max<std::int64_t>(call.layout.batch * tiles_of(problem, config), 1);
+  const std::int64_t units = std::max(profile.compute_units, 2U);
+  const std::int64_t items =
+      std::max<std::int64_t>(call.layout.batch * tiles_of(problem, config) * items_of(config), 1);
+  const std::int64_t idle = is_cpu(profile) ? 4 * items_of(config) : 128 * units;
+  const std::int64_t busy = is_cpu(profile) ? 4 * items_of(config) : 512 * units;
   const std::int64_t least = is_cpu(profile) ? 16 : 32;
   const std::int64_t most = std::max<std::int64_t>(call.layout.tokens / least, 1);
-  const std::int64_t spans = std::clamp<std::int64_t>(busy / work, 1, most);
+  const std::int64_t spans = items >= idle ? 1 : std::clamp<std::int64_t>(busy / items, 1, most);
   const std::uint32_t span = std::max(ceil_div(call.layout.tokens, spans), 1U);
   config.set("SPAN", loses_rounds(profile) ? std::min(span, 1024U) : span);
   return {config};
@@ -160,6 +181,7 @@ Pass new_pass(const std::string& name, std::vector<std::size_t> bindings) {
 
 // What kernels that take block after block are specialised on.
 const std::vector<std::string> kOfBlocks{"ROWS", "BLOCK", "ROWS_TYPE"};
+const std::vector<std::string> kOfSpans{"ROWS", "SPAN", "ROWS_TYPE"};  // on the way back
 
 Pass spans_pass() {
   Pass pass =
@@ -199,12 +221,13 @@ std::vector<Pass> passes(bool backward) {
   }
   list.push_back(new_pass("back_spans", {kScanDelta, kScanA, kScanC, kScanZ, kScanBias,
                                          kScanGradOutput, kScanGradFinal, kScratch}));
+  list.back().specialized_on = kOfSpans;
   list.push_back(carry_pass(true));
   Pass gradients =
       new_pass("gradients", {kScanU, kScanDelta, kScanA, kScanB, kScanC, kScanD, kScanZ, kScanBias,
                              kScanInitial, kScanGradOutput, kScanGradFinal, kScanGradU,
                              kScanGradDelta, kScanGradZ, kScanGradInitial, kScratch});
-  gradients.specialized_on = std::vector<std::string>{"ROWS", "SPAN"};
+  gradients.specialized_on = kOfSpans;
   list.push_back(std::move(gradients));
   list.push_back(scan_combine_pass(arguments_of));
   return list;

@@ -97,6 +97,10 @@ std::vector<Case> conformance(bool backward, DType dtype) {
   add("wide", "a, d and delta_bias in f32", packed, "gap");
   add("out_of_range", "boundaries below 0 and beyond the tokens", packed, "out_of_range");
   add("decreasing", "boundaries that decrease: sequences do not overlap", packed, "decreasing");
+  Sizes full = packed;
+  full.tokens = 150;
+  full.states = 32;
+  add("full", "blocks of tokens inside of sequences, of as many states as items take", full, "gap");
   packed.sequences = 90;
   add("many_sequences", "more sequences than tokens", packed);
   packed.sequences = 0;
@@ -124,6 +128,8 @@ std::vector<Case> edge_cases(bool backward, DType dtype, const Config& config) {
   const auto span = static_cast<std::int64_t>(config.get("SPAN", 16));
   for (const int step : {-1, 1}) {
     Sizes sizes{.tokens = 2 * span + step, .dim = 150, .groups = 2};
+    // As many states as the items of a channel take.
+    sizes.states = static_cast<std::int64_t>(config.get("ROWS", 16)) * config.get("WG_Y", 1);
     sizes.d = sizes.z = sizes.bias = sizes.softplus = sizes.initial = sizes.final = true;
     if (sizes.tokens > 200) continue;
     table.push_back(make_case(backward, dtype, step < 0 ? "tokens-1" : "tokens+1",

@@ -5,13 +5,17 @@
 
 #include "operations/common/functions.h"
 
-// By the functions of devices that are fast: SPACE_EXP2 and SPACE_RECIPROCAL are off by 4 and 2 units at most, and the
-// argument of the first by 1.3 units of |x|. Where exp(-x) is no float, its reciprocal is 0, as the sigmoid nearly is.
+// By the functions of devices that are fast: SPACE_EXP2 and SPACE_RECIPROCAL are off by 4 and 2
+// units at most, and the argument of the first by 1.3 units of |x|. Where exp(-x) is no float, its
+// reciprocal is 0, as the sigmoid nearly is.
 #define SPACE_LOG2_E 1.44269504f
-FUNCTION float space_silu(float x) { return x * SPACE_RECIPROCAL(1.0f + SPACE_EXP2(-SPACE_LOG2_E * x)); }
+FUNCTION float space_sigmoid(float x) {
+  return SPACE_RECIPROCAL(1.0f + SPACE_EXP2(-SPACE_LOG2_E * x));
+}
+FUNCTION float space_silu(float x) { return x * space_sigmoid(x); }
 
 FUNCTION float space_silu_slope(float x) {
-  const float s = float_sigmoid(x);
+  const float s = space_sigmoid(x);
   return s * (1.0f + x * (1.0f - s));
 }
 

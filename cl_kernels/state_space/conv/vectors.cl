@@ -5,7 +5,7 @@
 // Numerics Float, tap after tap; one rounding of each output.
 // Assumes  Rows and states contiguous by sixteen bytes; operands below 2^31 elements; common/boundaries has run for packed
 //          sequences.
-#include "operations/causal_conv1d/vectors/channels.h"
+#include "operations/causal_conv1d/channels.h"
 #include "state_space/conv/operands.clh"
 
 #define LOAD_INPUT_VECTOR(at) ((const global uint4*)input_elements)[(at) / CONV_CHANNELS]
@@ -23,5 +23,5 @@ KERNEL void causal_conv1d_vectors(
     global void* restrict final_elements,
     global float* scratch,
     const struct ConvArgs args) {
-#include "operations/causal_conv1d/vectors/vectors.h"
+#include "operations/causal_conv1d/vectors.h"
 }

@@ -20,7 +20,7 @@ std::int64_t vectors_of(const Problem& problem) {
   return ceil_div(conv_layout_of(problem).dim, channels_of_item(problem));
 }
 
-std::int64_t chunks_of(const Problem& problem, const Config& config) {
+std::int64_t vector_chunks(const Problem& problem, const Config& config) {
   return ceil_div(conv_layout_of(problem).tokens, config.at("CHUNK"));
 }
 
@@ -31,8 +31,8 @@ std::int64_t state_units(const Problem& problem) {
   return takes_states(problem) && apart ? layout.sequences : 0;
 }
 
-std::int64_t units_of(const Problem& problem, const Config& config) {
-  return conv_layout_of(problem).batch * chunks_of(problem, config) + state_units(problem);
+std::int64_t vector_units(const Problem& problem, const Config& config) {
+  return conv_layout_of(problem).batch * vector_chunks(problem, config) + state_units(problem);
 }
 
 bool is_aligned(const Problem& problem) {
@@ -41,7 +41,8 @@ bool is_aligned(const Problem& problem) {
   return by_vectors(problem, kRows, channels_of_item(problem));
 }
 
-Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
+Refusal rejects_vectors(const Problem& problem, const Config& config,
+                        const DeviceProfile& profile) {
   if (config.at("CHUNK") == 0) return "takes chunks of at least one token";
   if (config.at("AHEAD") == 0) return "asks for at least one token at once";
   if (conv_call_of(problem).width > kMostTaps)
@@ -49,7 +50,7 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   if (!is_aligned(problem)) return "takes rows and states that are contiguous by sixteen bytes";
   if (Refusal no = rejects_storage16(problem, profile)) return no;
   const Layout& layout = conv_layout_of(problem);
-  if (units_of(problem, config) * vectors_of(problem) >= std::int64_t{1} << 31)
+  if (vector_units(problem, config) * vectors_of(problem) >= std::int64_t{1} << 31)
     return "counts chunks of channels to 2^31";
   const std::int64_t rounds = std::max<std::int64_t>(
       layout.packed ? layout.sequences / 16 : 0,
@@ -58,15 +59,15 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   return rejects_long_operands(problem, profile, {});
 }
 
-std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
+std::vector<Config> vector_space(const Problem& problem, const DeviceProfile& profile) {
   std::vector<Config> list;
   const std::uint32_t items = vectors_of(problem) >= 64 ? 64 : 32;
   // A chunk reads WIDTH - 1 rows more than it writes; short ones keep a GPU busy.
-  const std::int64_t busy = std::int64_t{768} * std::max(profile.compute_units, 16U);
+  const std::int64_t busy = std::int64_t{384} * std::max(profile.compute_units, 16U);
   for (const std::uint32_t chunk : {128U, 64U, 32U, 16U, 8U}) {
-    const Config config{{"WG_X", items}, {"CHUNK", chunk}, {"AHEAD", 4}};
+    const Config config{{"WG_X", items}, {"CHUNK", chunk}, {"AHEAD", 8}};
     const std::int64_t vectors =
-        conv_layout_of(problem).batch * chunks_of(problem, config) * vectors_of(problem);
+        conv_layout_of(problem).batch * vector_chunks(problem, config) * vectors_of(problem);
     if (chunk == 8U || vectors >= busy) list.push_back(config);
   }
   return list;
@@ -75,18 +76,13 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
 Pass vectors_pass() {
   Pass pass = conv_pass("vectors", {kConvInput, kConvWeight, kConvBias, kConvInitial, kConvOutput,
                                     kConvFinal, kScratch});
-  pass.opencl = {.file = "state_space/vectors/conv.cl", .entry = "causal_conv1d_vectors"};
-  pass.vulkan = {.file = "state_space/vectors/conv.comp", .entry = "main"};
-  pass.constants = [](const Problem& problem, const Config&) {
-    return std::vector<Define>{
-        {"WIDTH", static_cast<std::uint32_t>(conv_call_of(problem).width)},
-        {"ROWS_TYPE", dtype_axis(problem.dtype)}};
-  };
   pass.groups = [](const Problem& problem, const Config& config) {
-    return groups_of(units_of(problem, config) * ceil_div(vectors_of(problem), config.group().x));
+    return groups_of(vector_units(problem, config) *
+                     ceil_div(vectors_of(problem), config.group().x));
   };
   pass.args = [](const Problem& problem, const Config& config) {
-    abi::ConvArgs args = conv_arguments(problem, config.at("CHUNK"), chunks_of(problem, config));
+    abi::ConvArgs args =
+        conv_arguments(problem, config.at("CHUNK"), vector_chunks(problem, config));
     args.states = static_cast<abi::u32>(state_units(problem));
     return argument_bytes(args);
   };
@@ -98,27 +94,29 @@ Pass vectors_pass() {
 Way conv_vectors_way() {
   Variant variant;
   variant.name = "vectors";
-  variant.idea = "an item slides over the tokens of a chunk, with the channels of sixteen bytes in registers";
+  variant.idea =
+      "an item slides over the tokens of a chunk, with the channels of sixteen bytes in registers";
   variant.dtypes = {DType::kF32, DType::kF16, DType::kBF16};
   variant.tunables = {
-#include "operations/causal_conv1d/vectors/vectors.def"
+#include "operations/causal_conv1d/vectors.def"
   };
   variant.tunables.push_back({.id = 30, .name = "CHUNK", .fallback = 64, .launch_only = true});
   variant.passes = {boundaries_pass(conv_layout_of, kConvOffsets), vectors_pass()};
-  variant.space = space;
-  variant.rejects = rejects;
+  variant.space = vector_space;
+  variant.rejects = rejects_vectors;
   variant.scratch_bytes = [](const Problem& problem, const Config&) {
     return static_cast<std::uint64_t>(16 * conv_scratch(problem, 0));
   };
   return {.variant = std::move(variant),
           .rule = {.why = "a GPU, and rows are vectors",
-                   .when = [](const Problem& problem, const DeviceProfile& profile) {
-                     return is_gpu(profile) && is_aligned(problem) &&
-                            conv_call_of(problem).width <= kMostTaps;
-                   },
+                   .when =
+                       [](const Problem& problem, const DeviceProfile& profile) {
+                         return is_gpu(profile) && is_aligned(problem) &&
+                                conv_call_of(problem).width <= kMostTaps;
+                       },
                    .config =
                        [](const Problem& problem, const DeviceProfile& profile) {
-                         return space(problem, profile).front();
+                         return vector_space(problem, profile).front();
                        }}};
 }
 

@@ -10,8 +10,8 @@
 #include "lib/prelude.glsl"
 #include "lib/typed.glsl"
 #include "operations/causal_conv1d/args.h"
-#include "operations/causal_conv1d/vectors/vectors.def"
-#include "operations/causal_conv1d/vectors/channels.h"
+#include "operations/causal_conv1d/vectors.def"
+#include "operations/causal_conv1d/channels.h"
 
 layout(std430, binding = 0) readonly buffer Inputs { uvec4 inputs[]; };
 TYPED_INPUT(weight, 1)
@@ -30,5 +30,5 @@ BUFFER_ARGS(ConvArgs, 7);
 #define LOAD_TAPS(at) load_weight_vector(at, TYPE_OF(CONV_TYPE_WEIGHT))
 
 void main() {
-#include "operations/causal_conv1d/vectors/vectors.h"
+#include "operations/causal_conv1d/vectors.h"
 }
