@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What     The states before all chunks of a sequence, and the last one, from what chunks make of nothing.
+// What     The states before all chunks of a sequence, and the last one, from what chunks make of nothing. With GOES_BACK=1
+//          gradients of states behind them, from the last chunk to the first.
 // Who      An item owns four key dims of a value dim, chunk after chunk.
 // Memory   What chunks have left once, AHEAD chunks ahead; states once, as elements.
 // Numerics Float; states are rounded to DTYPE for products alone. Sequences of which a chunk is marked, or whose states DTYPE
@@ -16,11 +17,9 @@ layout(std430, binding = 6) readonly buffer Initial { float initial[]; };
 #include "recurrence/cooperative/scratch.glsl"
 
 #define AHEAD 8u
-#if DTYPE == DTYPE_F16
-#define LARGEST 65504.0
-#else
-#define LARGEST 3.38953139e38
-#endif
+#define SHARE (GOES_BACK != 0u ? args.scale : 1.0)  // of what chunks make
+
+uint place_of(uint chunk, uint chunks) { return GOES_BACK != 0u ? chunks - 1u - chunk : chunk; }
 
 void main() {
   const uint vectors = STATE_SIZE / 4u, groups = (vectors + WG_X - 1u) / WG_X;
@@ -43,13 +42,13 @@ void main() {
   [[dont_unroll]] for (uint first = 0u; first < chunks; first += AHEAD) {
     vec4 made[AHEAD], factors[AHEAD];
     [[unroll]] for (uint n = 0u; n < AHEAD; ++n) {
-      const uint chunk = base + min(first + n, chunks - 1u) * args.heads;
-      made[n] = scratch_vectors[CHUNK_STATE(chunk) / 4u + vector];
+      const uint chunk = base + place_of(min(first + n, chunks - 1u), chunks) * args.heads;
+      made[n] = SHARE * scratch_vectors[CHUNK_STATE(chunk) / 4u + vector];
       factors[n] = scratch_vectors[CHUNK_FACTORS(chunk) / 4u + key / 4u];
     }
     [[unroll]] for (uint n = 0u; n < AHEAD; ++n) {
       if (first + n >= chunks) break;
-      const uint chunk = base + (first + n) * args.heads;
+      const uint chunk = base + place_of(first + n, chunks) * args.heads;
       odd = odd || CHUNK_MARK(chunk) != 0u || !all(lessThanEqual(abs(state), vec4(LARGEST)));
       scratch_pairs[CHUNK_KEPT(chunk) / 4u + vector] = narrow4(state);
       state = state * factors[n] + made[n];

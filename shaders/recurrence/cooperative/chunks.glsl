@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A chunk of a sequence in a head: where it is, its keys, decays and, with RECUR_OUTPUTS=1, queries in registers, and rows of
-// them, decayed, in local memory. An item has eight key dims of RECUR_COOP_PART tokens, a part of the chunk.
+// them, decayed, in local memory. An item has eight key dims of PART tokens, a part of the chunk.
 //
 // All factors are products of factors of tokens, none of which is above 1 here: nothing overflows, and what vanishes is
 // nothing. Chunks with others, or with what is not finite, are marked, and their sequence is taken step by step afterwards.
@@ -15,8 +15,10 @@
 #include "lib/cooperative/products.glsl"
 #include "recurrence/cooperative/scratch.glsl"
 
+#ifndef PART
 #define PART RECUR_COOP_PART
-#define PARTS RECUR_COOP_PARTS
+#endif
+#define PARTS (TOKENS / PART)
 #define EIGHTS RECUR_COOP_EIGHTS
 #define SIXTEENS RECUR_COOP_SIXTEENS
 #define KEY_STRIDE RECUR_COOP_KEY_STRIDE
@@ -32,7 +34,7 @@ layout(std430, binding = 5) readonly buffer DecayEights { uvec4 gk_eights[]; };
 layout(std430, binding = 5) readonly buffer DecayVectors { vec4 gk_vectors[]; };
 
 shared uvec4 memory[RECUR_AREA];
-shared vec4 totals[RECUR_COOP_TOTALS];  // factors of key dims over parts
+shared vec4 totals[RECUR_COOP_TOTALS(PART)];  // factors of key dims over parts
 
 uint item, lane;
 uint chunk, unit;   // of all in scratch; the sequence in the head
@@ -161,16 +163,18 @@ void store_eight(uint t, uvec4 elements, vec4 low, vec4 high) {
       uvec4(narrow_finite(low.xy), narrow_finite(low.zw), narrow_finite(high.xy), narrow_finite(high.zw));
 }
 
-// The chunk's values, a row for each token, zeros behind the last.
-void copy_values(uint to) {
-  const uint step = row_step(args.value), at = first_row(args.value) + first * step, vectors = VALUE_DIM / 8u;
-  [[dont_unroll]] for (uint i = item; i < TOKENS * vectors; i += WG_X) {
-    const uint t = i / vectors, vector = i % vectors;
-    uvec4 x = uvec4(0u);
-    if (t < count) x = value_eights[(at + t * step) / 8u + vector];
-    odd = odd || has_nonfinite(x);
-    memory[to + t * VALUE_STRIDE + vector] = x;
+// name(to): the chunk's rows of value dims, one for each token, zeros behind the last.
+#define COPY_ROWS(name, rows, eights)                                                                                  \
+  void name(uint to) {                                                                                                 \
+    const uint step = row_step(rows), at = first_row(rows) + first * step, vectors = VALUE_DIM / 8u;                   \
+    [[dont_unroll]] for (uint i = item; i < TOKENS * vectors; i += WG_X) {                                             \
+      const uint t = i / vectors, vector = i % vectors;                                                                \
+      uvec4 x = uvec4(0u);                                                                                             \
+      if (t < count) x = eights[(at + t * step) / 8u + vector];                                                        \
+      odd = odd || has_nonfinite(x);                                                                                   \
+      memory[to + t * VALUE_STRIDE + vector] = x;                                                                      \
+    }                                                                                                                  \
   }
-}
+COPY_ROWS(copy_values, args.value, value_eights)
 
 #endif  // TESSERA_RECURRENCE_COOPERATIVE_CHUNKS_GLSL

@@ -9,10 +9,8 @@
 // Assumes  RECUR_COOP_VALID; full sub-groups of LANES; the device has the shape for sub-groups with float sums; rows at
 //          multiples of 16 bytes; operands and scratch below 2^31 elements.
 //
-// Weights are taken by levels: d is the highest bit of t ^ s, so that t is in the upper half of 2 d tokens, s in the lower half.
-// The tile of a level has in its upper rows queries decayed from the half's beginning, in its lower rows keys decayed to the
-// half's end, and its product with itself has the weights of all such pairs. Where key dims decay alike, factors stand outside
-// of the products.
+// Weights are taken by levels (levels.glsl): the product of a level's tile with itself has those of all its pairs. Where key
+// dims decay alike, factors stand outside of the products.
 //
 // Loops over arrays of matrices have constant bounds: NVIDIA's driver moves arrays to memory where it can't unroll.
 #version 460
@@ -36,136 +34,21 @@
 layout(std430, binding = 7) writeonly buffer Outputs { uvec4 output_eights[]; };
 
 #define SECOND RECUR_COOP_TILE_AREA  // the other area: keys, then weights, then states
-#define WEIGHT_STRIDE RECUR_COOP_WEIGHT_STRIDE
-#define OWN_STRIDE RECUR_COOP_OWN_STRIDE
 #define BLOCKS RECUR_COOP_BLOCKS
 #define STEP RECUR_COOP_STEP
-#if DTYPE == DTYPE_F16
-#define LARGEST 65504.0
-#else
-#define LARGEST 3.38953139e38
-#endif
-
-const uint ROW_TILES = 16u / MATRIX_M, COLUMN_TILES = 16u / MATRIX_N;  // of sixteen rows and columns
-const uint OUTPUT_TILES = RECUR_COOP_BLOCK / MATRIX_N, STEP_TILES = STEP / MATRIX_N;
-const uint LANE_PAIRS = 128u / LANES;  // of sixteen rows of sixteen columns
+#define WEIGHTS SECOND
+#define RECUR_TURNED 0
 // Where key dims decay alike: squares of sixteen up to the diagonal, and how often sub-groups take one.
 const uint SQUARES = SIXTEENS * (SIXTEENS + 1u) / 2u, ROUNDS = SIXTEENS / 2u + 1u;
+#define WEIGHT_SQUARES (KEY_DECAYS != 0u ? 1u : ROUNDS)
+#include "recurrence/cooperative/levels.glsl"
+
+const uint OUTPUT_TILES = RECUR_COOP_BLOCK / MATRIX_N, STEP_TILES = STEP / MATRIX_N;
 shared uint mark;
 shared float shares[RECUR_COOP_SHARES];
 
-uint own;  // the sub-group's place in memory
-COOPERATIVE_SUM score[ROW_TILES * COLUMN_TILES];
 COOPERATIVE_SUM total[ROW_TILES * OUTPUT_TILES];
-vec2 weight[KEY_DECAYS != 0u ? LANE_PAIRS : ROUNDS * LANE_PAIRS];  // of the diagonal's squares, or all
-
-COOPERATIVE_ADD_TILES(add_scores, memory, score, ROW_TILES, COLUMN_TILES, 1u, 1u, KEY_STRIDE, 1u, KEY_STRIDE)
 COOPERATIVE_ADD_TILES(add_values, memory, total, ROW_TILES, OUTPUT_TILES, 1u, 1u, WEIGHT_STRIDE, 0u, VALUE_STRIDE)
-
-void store_weights(uint row, uint column, vec2 x) {
-  odd = odd || !all(lessThanEqual(abs(x), vec2(LARGEST)));
-  memory[SECOND + row * WEIGHT_STRIDE + column / 8u][column / 2u % 4u] = narrow_pair(x);
-}
-
-// Queries and keys as they are.
-void store_plain() {
-  [[unroll]] for (uint t = 0u; t < PART; ++t) {
-    const uint at = (part * PART + t) * KEY_STRIDE + eight;
-    memory[at] = query[t];
-    memory[SECOND + at] = key[t];
-  }
-}
-
-// Factors of the item's key dims over the parts before its own and behind it, of a group of parts; over the group.
-vec4 before[2], behind[2], all[2];
-
-void start_group() {
-  [[unroll]] for (uint i = 0u; i < 2u; ++i) {
-    before[i] = behind[i] = vec4(1.0);
-    all[i] = totals[TOTAL(part) + i];
-  }
-}
-// The group becomes twice as large, by the `parts` beside it. Between two barriers; then put_group() before the next.
-void grow_group(uint parts) {
-  [[unroll]] for (uint i = 0u; i < 2u; ++i) {
-    const vec4 other = totals[TOTAL(part ^ parts) + i];
-    if ((part & parts) != 0u) {
-      before[i] *= other;
-    } else {
-      behind[i] *= other;
-    }
-    all[i] *= other;
-  }
-}
-void put_group() {
-  [[unroll]] for (uint i = 0u; i < 2u; ++i) totals[TOTAL(part) + i] = all[i];
-}
-
-// Rows of the tile of tokens, whose halves of so many tokens, groups of parts or less, are by turns lower and upper ones: of
-// upper halves queries decayed from the half's beginning, of lower ones keys decayed to the half's end.
-void store_halves(uint half_tokens, bool all_upper) {
-  const uint base = part * PART;
-  vec4 low = before[0], high = before[1];
-  [[unroll]] for (uint t = 0u; t < PART; ++t) {
-    if ((t & half_tokens - 1u) == 0u) low = before[0], high = before[1];
-    low *= factor[2u * t];
-    high *= factor[2u * t + 1u];
-    if (all_upper || (base + t & half_tokens) != 0u) store_eight(t, query[t], low, high);
-  }
-  if (all_upper) return;
-  [[unroll]] for (uint n = 1u; n <= PART; ++n) {
-    const uint t = PART - n;
-    if (n == 1u || (t + 1u & half_tokens - 1u) == 0u) low = behind[0], high = behind[1];
-    if ((base + t & half_tokens) == 0u) store_eight(t, key[t], low, high);
-    low *= factor[2u * t];
-    high *= factor[2u * t + 1u];
-  }
-}
-
-// Products of sixteen rows of the tile of tokens with as many of that at `other`, to the sub-group's place. All sub-groups come
-// to its barrier: lavapipe takes it for one of the work-group.
-void take_scores(bool takes, uint row, uint other, uint column) {
-  if (takes) {
-    [[unroll]] for (uint i = 0u; i < ROW_TILES * COLUMN_TILES; ++i) score[i] = COOPERATIVE_SUM(0.0);
-    [[dont_unroll]] for (uint k = 0u; k < KEY_DIM / 8u; k += MATRIX_K / 8u) add_scores(k, row, other + k, column);
-    [[unroll]] for (uint i = 0u; i < ROW_TILES * COLUMN_TILES; ++i)
-      coopMatStore(score[i], memory, own + i / COLUMN_TILES * MATRIX_M * OWN_STRIDE + i % COLUMN_TILES * MATRIX_N / 4u,
-                   OWN_STRIDE, kRowMajor);
-  }
-  subgroupBarrier();
-}
-// Of those a lane's pair i, of row `t`, columns s and s + 1.
-vec2 score_pair(uint i, out uint t, out uint s) {
-  const uint at = lane + i * LANES;
-  t = at / 8u;
-  s = at % 8u * 2u;
-  const uvec4 four = memory[own + t * OWN_STRIDE + s / 4u];
-  return uintBitsToFloat(s / 2u % 2u == 0u ? four.xy : four.zw);
-}
-
-// Weights of pairs of tokens whose numbers differ in bit `half_tokens` and none above; 0: of tokens with themselves. Sixteens
-// of rows and columns, a sub-group each.
-void take_weights(uint half_tokens) {
-  const uint wide = half_tokens / 16u, n = gl_SubgroupID;
-  const bool whole = wide != 0u, takes = n < (whole ? SIXTEENS * wide / 2u : SIXTEENS);
-  const uint row = whole ? (n / (wide * wide) * 2u * wide + wide + n / wide % wide) * 16u : n * 16u;
-  const uint column = whole ? (n / (wide * wide) * 2u * wide + n % wide) * 16u : n * 16u;
-  take_scores(takes, row, half_tokens == 0u ? SECOND : 0u, column);
-  if (!takes) return;
-  [[unroll]] for (uint i = 0u; i < LANE_PAIRS; ++i) {
-    uint t, s;
-    const vec2 x = score_pair(i, t, s);
-    if (whole) {
-      store_weights(row + t, column + s, x);
-    } else if (half_tokens == 0u) {
-      weight[i] = mix(vec2(0.0), x, equal(uvec2(t), uvec2(s, s + 1u)));
-    } else {
-      const uvec2 differ = uvec2(t) ^ uvec2(s, s + 1u);
-      const bvec2 here = equal(differ / half_tokens, uvec2(1u));
-      weight[i] = vec2(t > s && here.x ? x.x : weight[i].x, t > s && here.y ? x.y : weight[i].y);
-    }
-  }
-}
 
 // Where key dims decay alike, plain products need factors only: that of a pair of tokens is the product of two shares, those
 // of the level of the highest bit in which their numbers differ.
@@ -190,11 +73,6 @@ float factor_between(uint t, uint s) {
   return shares[level + t] * shares[level + s];
 }
 
-// Sixteen of rows and columns n of those up to the diagonal.
-uvec2 square(uint n) {
-  const uint row = n < 1u ? 0u : n < 3u ? 1u : n < 6u ? 2u : 3u;
-  return uvec2(row, n - row * (row + 1u) / 2u) * 16u;
-}
 void take_squares(uint round) {
   const uint n = round * SIXTEENS + gl_SubgroupID;
   const bool takes = gl_SubgroupID < SIXTEENS && n < SQUARES;
@@ -251,12 +129,7 @@ void weigh() {
   }
   if (KEY_DECAYS != 0u) {
     barrier();
-    if (gl_SubgroupID < SIXTEENS) {
-      [[unroll]] for (uint i = 0u; i < LANE_PAIRS; ++i) {
-        const uint at = lane + i * LANES;
-        store_weights(gl_SubgroupID * 16u + at / 8u, gl_SubgroupID * 16u + at % 8u * 2u, weight[i]);
-      }
-    }
+    store_diagonal();
   } else {
     take_squares(0u);
     if (ROUNDS > 1u) take_squares(1u);

@@ -6,13 +6,22 @@
 
 #define RECUR_HAS(feature) ((args.features & (feature)) != 0u)
 #define STATE_SIZE (KEY_DIM * VALUE_DIM)
+// The largest element.
+#if DTYPE == DTYPE_F16
+#define LARGEST 65504.0
+#else
+#define LARGEST 3.38953139e38
+#endif
 
 layout(std430, binding = 9) buffer Scratch { uint scratch_words[]; };
 layout(std430, binding = 9) buffer ScratchFloats { float scratch_floats[]; };
 layout(std430, binding = 9) buffer ScratchVectors { vec4 scratch_vectors[]; };
 layout(std430, binding = 9) buffer ScratchPairs { uvec2 scratch_pairs[]; };
 layout(std430, binding = 9) readonly buffer ScratchEights { uvec4 scratch_eights[]; };
-BUFFER_ARGS(RecurArgs, 10);
+#ifndef RECUR_ARGS_BINDING
+#define RECUR_ARGS_BINDING 10
+#endif
+BUFFER_ARGS(RecurArgs, RECUR_ARGS_BINDING);
 
 // Of a chunk in a head: what it makes of an empty state, in floats; the state before it, in elements; the factors of key
 // dims over it; whether it is not for matrices. Of a sequence in a head: the last state; the same mark.

@@ -12,6 +12,7 @@
 
 layout(std430, binding = 0) buffer Scratch { vec4 scratch[]; };
 layout(std430, binding = 0) buffer ScratchFloats { float scratch_floats[]; };
+layout(std430, binding = 0) readonly buffer Boundaries { int boundaries[]; };
 TYPED_OUTPUT(dquery, 1)
 TYPED_OUTPUT(dkey, 2)
 TYPED_OUTPUT(dg, 3)
@@ -21,6 +22,8 @@ BUFFER_ARGS(RecurArgs, 6);
 
 shared float sums[WG_X];
 #include "recurrence/tile/operands.glsl"
+
+#define LOAD_MARK(i) boundaries[RECUR_MARK_PLACE(i)]
 
 void main() {
 #include "operations/recurrence_core/tile/combine.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix units through Vulkan, of any vendor: what chunks make of an empty state, the states before
 // them, and their outputs, each of all chunks at once. What matrices can't take goes step by step.
+#include "operations/recurrence_core/cooperative/cooperative.hpp"
+
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <string>
 #include <utility>
@@ -64,7 +65,7 @@ struct Scratch {
 Scratch scratch_of(const Problem& problem, const Config& config) {
   const RecurrenceProblem& call = call_of(problem);
   Scratch scratch;
-  scratch.chunks = call.batch * call.tokens / config.at("TOKENS") + call.sequences;
+  scratch.chunks = cooperative_chunks(call, config);
   const std::int64_t state = call.key_dim * call.value_dim, units = call.sequences * call.heads;
   const auto add = [&](std::int64_t bytes) {
     const std::uint64_t begin = scratch.end;
@@ -98,23 +99,12 @@ abi::RecurArgs arguments(const Problem& problem, const Config& config) {
   return args;
 }
 
-bool lies_by_eights(const Problem& problem, std::size_t slot) {
-  if (!problem.has(slot)) return true;
-  const auto by_eights = [](std::int64_t number) { return number % 8 == 0; };
-  const TensorSpec& spec = problem.spec(slot);
-  return by_eights(spec.offset) &&
-         std::all_of(spec.strides.begin(), spec.strides.end() - 1, by_eights);
-}
-
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
   const RecurrenceProblem& call = call_of(problem);
   const RecurrenceSlots& slots = call.slots;
-  if (Refusal no = rejects_chunks_by_matrices(problem)) return no;
-  for (const std::size_t slot :
-       {slots.query, slots.key, slots.value, slots.output, key_decays(problem)}) {
-    if (!lies_by_eights(problem, slot)) return "takes rows that lie at multiples of eight elements";
-  }
-  if (Refusal no = kernel::rejects_matrices(problem, config, profile)) return no;
+  if (Refusal no = rejects_cooperative(problem, config, profile,
+                                       {slots.query, slots.key, slots.value, slots.output}))
+    return no;
   if (local_bytes_of(problem, config) == 0)
     return "has a work-group that does not divide into matrices "
            "(operations/recurrence_core/cooperative/geometry.h)";
@@ -124,66 +114,10 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   return rejects_recurrence(problem, profile);
 }
 
-// Long chunks first: of each there is a state in scratch.
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
-  std::vector<Config> list;
-  const std::uint32_t lanes = profile.subgroup_size;
-  if (lanes == 0) return list;
-  const Config step = first_tile_config(problem, profile);
-  for (const std::uint32_t tokens : {64U, 32U, 16U}) {
-    for (const MatrixShape& shape : profile.matrix_shapes) {
-      // An item for eight key dims of four tokens, and two sub-groups for sixteen of outputs.
-      const std::int64_t items = call_of(problem).key_dim / 8 * (tokens / 4);
-      const std::uint32_t groups = std::max(ceil_div(items, lanes), 2 * (tokens / 16));
-      const Config config{{"TOKENS", tokens},
-                          {"LANES", lanes},
-                          {"MATRIX_M", shape.m},
-                          {"MATRIX_N", shape.n},
-                          {"MATRIX_K", shape.k},
-                          {"WG_X", groups * lanes},
-                          {"STEP_ROWS", step.at("ROWS")},
-                          {"STEP_TOKENS", step.at("TOKENS")},
-                          {"STEP_X", step.group().x},
-                          {"STEP_Y", step.group().y}};
-      if (config.group().x <= profile.max_group_size && !rejects(problem, config, profile) &&
-          local_bytes_of(problem, config) <= profile.local_memory)
-        list.push_back(config);
-    }
-  }
-  return list;
-}
-
-Pass new_pass(const RecurrenceSlots& slots, const std::string& name) {
-  Pass pass;
-  pass.name = name;
-  pass.vulkan = {.file = "recurrence/cooperative/" + name + ".comp", .entry = "main"};
-  pass.bindings = {slots.query, slots.key,           slots.value,  slots.g,           slots.gamma,
-                   slots.gk,    slots.initial_state, slots.output, slots.final_state, kScratch};
-  pass.axes = dtype_axes;
-  pass.specialized_on =
-      std::vector<std::string>{"TOKENS",  "LANES",     "MATRIX_M",   "MATRIX_N",   "MATRIX_K",
-                               "KEY_DIM", "VALUE_DIM", "KEY_DECAYS", "WIDE_DECAYS"};
-  pass.constants = constants;
-  pass.groups = [](const Problem& problem, const Config& config) {
-    return groups_of(scratch_of(problem, config).chunks * call_of(problem).heads);
-  };
-  pass.args = [](const Problem& problem, const Config& config) {
-    return argument_bytes(arguments(problem, config));
-  };
-  return pass;
-}
-
-// A pass over states of sequences, an item for `elements` of them.
-Pass states_pass(const RecurrenceSlots& slots, const std::string& name, std::int64_t elements) {
-  Pass pass = new_pass(slots, name);
-  pass.specialized_on = std::vector<std::string>{"TOKENS", "KEY_DIM", "VALUE_DIM"};
-  pass.group_size = [](const Config&) { return Dim3{kCarryItems}; };
-  pass.groups = [elements](const Problem& problem, const Config&) {
-    const RecurrenceProblem& call = call_of(problem);
-    return groups_of(call.sequences * call.heads *
-                     ceil_div(call.key_dim * call.value_dim, elements * kCarryItems));
-  };
-  return pass;
+  return cooperative_configs(
+      problem, profile,
+      {.part = RECUR_COOP_PART, .rejects = rejects, .local_bytes = local_bytes_of});
 }
 
 Pass steps_pass(const RecurrenceSlots& slots) {
@@ -205,49 +139,144 @@ Pass steps_pass(const RecurrenceSlots& slots) {
   return pass;
 }
 
-// By Mesa's compiler for Intel a part of a chunk is more than an item's registers hold.
-bool prefers(const Problem& problem, const DeviceProfile& profile) {
-  const RecurrenceProblem& call = call_of(problem);
-  const std::int64_t sequences = std::max<std::int64_t>(call.packed ? call.sequences : 1, 1);
-  return profile.backend == Backend::kVulkan && is_gpu(profile) &&
-         profile.vendor_id != kVendorIntel && call.tokens / sequences >= kLeastTokens &&
-         !space(problem, profile).empty();
-}
-
 }  // namespace
 
-std::optional<Way> cooperative_way(const RecurrenceSlots& slots) {
-  if (slots.delta() || slots.backward()) return std::nullopt;
-  Variant variant;
+std::int64_t cooperative_chunks(const RecurrenceProblem& call, const Config& config) {
+  return call.batch * call.tokens / config.at("TOKENS") + call.sequences;
+}
+
+Refusal rejects_cooperative(const Problem& problem, const Config& config,
+                            const DeviceProfile& profile, const std::vector<std::size_t>& slots) {
+  if (Refusal no = rejects_chunks_by_matrices(problem)) return no;
+  const auto lies_by_eights = [&](std::size_t slot) {
+    if (!problem.has(slot)) return true;
+    const auto by_eights = [](std::int64_t number) { return number % 8 == 0; };
+    const TensorSpec& spec = problem.spec(slot);
+    return by_eights(spec.offset) &&
+           std::all_of(spec.strides.begin(), spec.strides.end() - 1, by_eights);
+  };
+  if (!std::ranges::all_of(slots, lies_by_eights) || !lies_by_eights(key_decays(problem)))
+    return "takes rows that lie at multiples of eight elements";
+  return kernel::rejects_matrices(problem, config, profile);
+}
+
+std::vector<Config> cooperative_configs(const Problem& problem, const DeviceProfile& profile,
+                                        const CooperativeSpace& space) {
+  std::vector<Config> list;
+  const std::uint32_t lanes = profile.subgroup_size;
+  if (lanes == 0) return list;
+  const Config step = first_tile_config(problem, profile);
+  for (const std::uint32_t tokens : {64U, 32U, 16U}) {
+    for (const MatrixShape& shape : profile.matrix_shapes) {
+      // An item for each part of eight key dims, and two sub-groups for sixteen tokens.
+      const std::int64_t items = call_of(problem).key_dim / 8 * (tokens / space.part);
+      const std::uint32_t groups = std::max(ceil_div(items, lanes), 2 * (tokens / 16));
+      const Config config{{"TOKENS", tokens},
+                          {"LANES", lanes},
+                          {"MATRIX_M", shape.m},
+                          {"MATRIX_N", shape.n},
+                          {"MATRIX_K", shape.k},
+                          {"WG_X", groups * lanes},
+                          {"STEP_ROWS", step.at("ROWS")},
+                          {"STEP_TOKENS", step.at("TOKENS")},
+                          {"STEP_X", step.group().x},
+                          {"STEP_Y", step.group().y}};
+      if (config.group().x <= profile.max_group_size && !space.rejects(problem, config, profile) &&
+          space.local_bytes(problem, config) <= profile.local_memory)
+        list.push_back(config);
+    }
+  }
+  return list;
+}
+
+Pass cooperative_pass(const std::string& name, std::vector<std::size_t> bindings,
+                      CooperativeArguments arguments) {
+  Pass pass;
+  pass.name = name;
+  pass.vulkan = {.file = "recurrence/cooperative/" + name + ".comp", .entry = "main"};
+  pass.bindings = std::move(bindings);
+  pass.axes = dtype_axes;
+  pass.specialized_on =
+      std::vector<std::string>{"TOKENS",  "LANES",     "MATRIX_M",   "MATRIX_N",   "MATRIX_K",
+                               "KEY_DIM", "VALUE_DIM", "KEY_DECAYS", "WIDE_DECAYS"};
+  pass.constants = constants;
+  pass.groups = [](const Problem& problem, const Config& config) {
+    return groups_of(cooperative_chunks(call_of(problem), config) * call_of(problem).heads);
+  };
+  pass.args = [arguments](const Problem& problem, const Config& config) {
+    return argument_bytes(arguments(problem, config));
+  };
+  return pass;
+}
+
+Pass cooperative_states_pass(const std::string& name, std::vector<std::size_t> bindings,
+                             CooperativeArguments arguments, std::int64_t elements) {
+  Pass pass = cooperative_pass(name, std::move(bindings), arguments);
+  pass.specialized_on = std::vector<std::string>{"TOKENS", "KEY_DIM", "VALUE_DIM"};
+  pass.group_size = [](const Config&) { return Dim3{kCarryItems}; };
+  pass.groups = [elements](const Problem& problem, const Config&) {
+    const RecurrenceProblem& call = call_of(problem);
+    return groups_of(call.sequences * call.heads *
+                     ceil_div(call.key_dim * call.value_dim, elements * kCarryItems));
+  };
+  return pass;
+}
+
+std::vector<std::size_t> cooperative_bindings(const RecurrenceSlots& slots) {
+  return {slots.query, slots.key,           slots.value,  slots.g,           slots.gamma,
+          slots.gk,    slots.initial_state, slots.output, slots.final_state, kScratch};
+}
+
+Way cooperative_way_of(Variant variant) {
   variant.name = "cooperative";
-  variant.idea = "states and outputs of all chunks at once by cooperative matrices";
   variant.needs = {.backends = {Backend::kVulkan},
                    .features = Feature::kStorage16 | Feature::kFp16Arithmetic |
                                Feature::kSubgroupArithmetic | Feature::kCooperativeMatrix};
   variant.dtypes = {DType::kF16, DType::kBF16};
   variant.rounds_factors = true;
   variant.tunables = tunables();
+  const auto space = variant.space;
+  // By Mesa's compiler for Intel a part of a chunk is more than an item's registers hold.
+  const auto prefers = [space](const Problem& problem, const DeviceProfile& profile) {
+    const RecurrenceProblem& call = call_of(problem);
+    const std::int64_t sequences = std::max<std::int64_t>(call.packed ? call.sequences : 1, 1);
+    return profile.backend == Backend::kVulkan && is_gpu(profile) &&
+           profile.vendor_id != kVendorIntel && call.tokens / sequences >= kLeastTokens &&
+           !space(problem, profile).empty();
+  };
+  return Way{.variant = std::move(variant),
+             .rule = {.why = "the device's matrix unit, for chunks of tokens",
+                      .when = prefers,
+                      .config = [space](const Problem& problem, const DeviceProfile& profile) {
+                        return space(problem, profile).front();
+                      }}};
+}
+
+std::optional<Way> cooperative_way(const RecurrenceSlots& slots) {
+  if (slots.delta()) return std::nullopt;
+  if (slots.backward()) return cooperative_backward_way(slots);
+  Variant variant;
+  variant.idea = "states and outputs of all chunks at once by cooperative matrices";
   variant.space = space;
   variant.rejects = rejects;
   variant.local_bytes = local_bytes_of;
   variant.scratch_bytes = [](const Problem& problem, const Config& config) {
     return bytes_before_boundaries(problem, config) + boundaries_bytes(problem);
   };
-  Pass final = states_pass(slots, "final", 1);
+  const std::vector<std::size_t> bindings = cooperative_bindings(slots);
+  Pass final = cooperative_states_pass("final", bindings, arguments, 1);
   final.axes = {};
-  variant.passes = {boundaries_pass(slots, bytes_before_boundaries), new_pass(slots, "states"),
-                    states_pass(slots, "carry", 4), new_pass(slots, "outputs"), steps_pass(slots)};
   final.groups = [groups = final.groups](const Problem& problem, const Config& config) {
     return problem.has(call_of(problem).slots.final_state) ? groups(problem, config)
                                                            : Dim3{0, 0, 0};
   };
-  variant.passes.push_back(std::move(final));
-  return Way{.variant = std::move(variant),
-             .rule = {.why = "the device's matrix unit, for chunks of tokens",
-                      .when = prefers,
-                      .config = [](const Problem& problem, const DeviceProfile& profile) {
-                        return space(problem, profile).front();
-                      }}};
+  variant.passes = {boundaries_pass(slots, bytes_before_boundaries),
+                    cooperative_pass("states", bindings, arguments),
+                    cooperative_states_pass("carry", bindings, arguments, 4),
+                    cooperative_pass("outputs", bindings, arguments),
+                    steps_pass(slots),
+                    std::move(final)};
+  return cooperative_way_of(std::move(variant));
 }
 
 }  // namespace tessera::operations::recurrence

@@ -23,14 +23,15 @@
 #define RECUR_COOP_WEIGHT_AREA (TOKENS * RECUR_COOP_WEIGHT_STRIDE)
 // Factors of parts, in vectors: all key dims have the same, or each has its own.
 #define RECUR_COOP_TOTAL_STRIDE (KEY_DECAYS != 0u ? KEY_DIM / 4u : 2u)
-#define RECUR_COOP_TOTALS (RECUR_COOP_PARTS * RECUR_COOP_TOTAL_STRIDE)
+#define RECUR_COOP_TOTALS(part) (TOKENS / (part)*RECUR_COOP_TOTAL_STRIDE)
 
 // recurrence/cooperative/states: keys, then values. A sub-group takes MATRIX_M value dims and as
 // many of the key dims as STATE_KEYS at a time.
 #define RECUR_COOP_STATES_AREA (RECUR_COOP_KEY_AREA + RECUR_COOP_VALUE_AREA)
 #define RECUR_COOP_STATE_KEYS \
   (KEY_DIM % 64u == 0u ? 64u : KEY_DIM % 48u == 0u ? 48u : KEY_DIM % 32u == 0u ? 32u : 16u)
-#define RECUR_COOP_STATES_BYTES (16u * (RECUR_COOP_STATES_AREA + RECUR_COOP_TOTALS) + 4u)
+#define RECUR_COOP_STATES_BYTES \
+  (16u * (RECUR_COOP_STATES_AREA + RECUR_COOP_TOTALS(RECUR_COOP_PART)) + 4u)
 
 // recurrence/cooperative/outputs. A sub-group has the outputs of sixteen tokens and of one of
 // BLOCKS blocks of columns, whose states come STEP columns at a time. Two areas: tiles of tokens,
@@ -59,8 +60,38 @@
 #define RECUR_COOP_OUTPUTS_AREA (RECUR_COOP_OWN_BEGIN + RECUR_COOP_SIXTEENS * RECUR_COOP_OWN_AREA)
 // Of the factors between tokens, by level, where key dims decay alike.
 #define RECUR_COOP_SHARES (KEY_DECAYS != 0u ? 1u : 6u * TOKENS)
-#define RECUR_COOP_OUTPUTS_BYTES \
-  (16u * (RECUR_COOP_OUTPUTS_AREA + RECUR_COOP_TOTALS) + 4u * RECUR_COOP_SHARES + 4u)
+#define RECUR_COOP_OUTPUTS_BYTES                                                                   \
+  (16u * (RECUR_COOP_OUTPUTS_AREA + RECUR_COOP_TOTALS(RECUR_COOP_PART)) + 4u * RECUR_COOP_SHARES + \
+   4u)
+
+// recurrence/cooperative/gradients. An item has eight key dims of two tokens, a sub-group sixteen
+// tokens and one of COLUMN_BLOCKS blocks of the columns of their products. Areas: rows of tokens,
+// of which there is one kind at a time; two pieces of a state of TOKENS rows each, or products of
+// all tokens with key dims in floats, or places of sub-groups; weights of pairs of tokens; and sums
+// of parts with places of those that take pairs, or gradients of outputs.
+#define RECUR_COOP_GRADIENT_PART 2u
+#define RECUR_COOP_COLUMN_BLOCKS (RECUR_COOP_SUBGROUPS / RECUR_COOP_SIXTEENS)
+#define RECUR_COOP_COLUMN_SQUARES RECUR_COOP_CEIL(KEY_DIM / 16u, RECUR_COOP_COLUMN_BLOCKS)
+// Sixteens of value dims of which the work-group takes the gradients at a time.
+#define RECUR_COOP_VALUE_BLOCKS                                                   \
+  (RECUR_COOP_COLUMN_BLOCKS < 2u * RECUR_COOP_SIXTEENS ? RECUR_COOP_COLUMN_BLOCKS \
+                                                       : 2u * RECUR_COOP_SIXTEENS)
+#define RECUR_COOP_PRODUCT_STRIDE (KEY_DIM / 4u | 1u)
+#define RECUR_COOP_ROWS_AREA RECUR_COOP_MAX(RECUR_COOP_KEY_AREA, RECUR_COOP_VALUE_AREA)
+#define RECUR_COOP_PIECES_AREA                                                      \
+  RECUR_COOP_MAX(                                                                   \
+      RECUR_COOP_MAX(2u * RECUR_COOP_KEY_AREA, TOKENS * RECUR_COOP_PRODUCT_STRIDE), \
+      RECUR_COOP_MAX(RECUR_COOP_MAX(RECUR_COOP_VALUE_AREA, 2u * WG_X),              \
+                     RECUR_COOP_SIXTEENS* RECUR_COOP_VALUE_BLOCKS* RECUR_COOP_OWN_AREA))
+#define RECUR_COOP_SUMS_AREA (TOKENS / RECUR_COOP_GRADIENT_PART * (KEY_DIM / 4u))
+#define RECUR_COOP_GRADIENTS_AREA                                                   \
+  (RECUR_COOP_ROWS_AREA + RECUR_COOP_PIECES_AREA + RECUR_COOP_WEIGHT_AREA +         \
+   RECUR_COOP_MAX(RECUR_COOP_SUMS_AREA + RECUR_COOP_SIXTEENS * RECUR_COOP_OWN_AREA, \
+                  RECUR_COOP_VALUE_AREA))
+#define RECUR_COOP_GRADIENTS_BYTES                                                                 \
+  (16u * (RECUR_COOP_GRADIENTS_AREA + RECUR_COOP_TOTALS(RECUR_COOP_GRADIENT_PART)) + 4u * TOKENS + \
+   4u)
+#define RECUR_COOP_GRADIENTS_VALID (RECUR_COOP_EIGHTS * TOKENS / RECUR_COOP_GRADIENT_PART <= WG_X)
 
 // In scratch there are chunks of all sequences, one behind the other with a chunk to spare for
 // each: the first of a sequence whose first token is `at` of those of all batch entries.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gradients step by step: forward for those of queries, with states on the way; backward for
 // the others; then what blocks of columns have is added up.
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -14,27 +16,9 @@ namespace {
 
 const RecurrenceProblem& call_of(const Problem& problem) { return problem.as<RecurrenceProblem>(); }
 
-abi::RecurArgs backward_arguments(const Problem& problem, const Config& config) {
-  const BackwardScratch scratch = scratch_of(problem, config);
-  const auto narrow = [](std::uint64_t value) { return static_cast<abi::u32>(value); };
-  abi::RecurArgs args = arguments_of(problem);
-  args.segment = config.at("SEGMENT");
-  args.tiles = ceil_div(call_of(problem).value_dim, columns_of(config));
-  args.kept = narrow(scratch.kept);
-  args.inner = narrow(scratch.inner);
-  args.dquery_shares = narrow(scratch.dquery_shares);
-  args.dkey_shares = narrow(scratch.dkey_shares);
-  args.decay_shares = narrow(scratch.decay_shares);
-  args.sums = narrow(scratch.sums);
-  args.beta_shares = narrow(scratch.beta_shares);
-  args.boundaries = narrow(4 * scratch.boundaries);
-  add_span_arguments(problem, config, scratch.spans, args);
-  return args;
-}
-
 // Of the passes that go back.
 abi::RecurArgs gradient_arguments(const Problem& problem, const Config& config) {
-  abi::RecurArgs args = backward_arguments(problem, config);
+  abi::RecurArgs args = tile_backward_arguments(problem, config);
   add_span_arguments(problem, config, scratch_of(problem, config).gradient_spans, args);
   return args;
 }
@@ -46,7 +30,7 @@ constexpr abi::u32 kBack =
     RECUR_GRAD_KEY | RECUR_GRAD_VALUE | RECUR_GRAD_DECAY | RECUR_GRAD_INITIAL;
 
 std::vector<std::byte> backward_bytes(const Problem& problem, const Config& config) {
-  return argument_bytes(backward_arguments(problem, config));
+  return argument_bytes(tile_backward_arguments(problem, config));
 }
 
 // The same pass through Vulkan.
@@ -70,22 +54,10 @@ Pass new_pass(const std::string& name, abi::u32 gradients, std::vector<std::size
   return with_shader(std::move(pass));
 }
 
-// Forward and back.
 std::vector<Pass> decay_passes(const RecurrenceSlots& slots) {
-  Pass states = new_pass("states", kForth,
-                         {slots.key, slots.value, slots.g, slots.gamma, slots.gk, slots.gv,
-                          slots.initial_state, slots.grad_output, kScratch});
-  Pass gradients = new_pass("gradients", kBack,
-                            {slots.query, slots.key, slots.value, slots.g, slots.gamma, slots.gk,
-                             slots.gv, slots.grad_output, slots.grad_final_state, slots.grad_value,
-                             slots.grad_gv, slots.grad_initial_state, kScratch});
-  gradients.args = [](const Problem& problem, const Config& config) {
-    return argument_bytes(gradient_arguments(problem, config));
-  };
-  std::vector<Pass> passes = span_passes(slots);
+  std::vector<Pass> passes = span_passes(slots), steps = tile_gradient_passes(slots);
   passes.push_back(gradient_spans_pass(slots));
-  passes.push_back(std::move(states));
-  passes.push_back(std::move(gradients));
+  std::ranges::move(steps, std::back_inserter(passes));
   return passes;
 }
 
@@ -104,6 +76,51 @@ std::vector<Pass> delta_passes(const RecurrenceSlots& slots) {
 }
 
 }  // namespace
+
+abi::RecurArgs tile_backward_arguments(const Problem& problem, const Config& config) {
+  const BackwardScratch scratch = scratch_of(problem, config);
+  const auto narrow = [](std::uint64_t value) { return static_cast<abi::u32>(value); };
+  abi::RecurArgs args = arguments_of(problem);
+  args.segment = config.at("SEGMENT");
+  args.tiles = ceil_div(call_of(problem).value_dim, columns_of(config));
+  args.kept = narrow(scratch.kept);
+  args.inner = narrow(scratch.inner);
+  args.dquery_shares = narrow(scratch.dquery_shares);
+  args.dkey_shares = narrow(scratch.dkey_shares);
+  args.decay_shares = narrow(scratch.decay_shares);
+  args.sums = narrow(scratch.sums);
+  args.beta_shares = narrow(scratch.beta_shares);
+  args.boundaries = narrow(4 * scratch.boundaries);
+  add_span_arguments(problem, config, scratch.spans, args);
+  return args;
+}
+
+std::vector<Pass> tile_gradient_passes(const RecurrenceSlots& slots) {
+  Pass states = new_pass("states", kForth,
+                         {slots.key, slots.value, slots.g, slots.gamma, slots.gk, slots.gv,
+                          slots.initial_state, slots.grad_output, kScratch});
+  Pass gradients = new_pass("gradients", kBack,
+                            {slots.query, slots.key, slots.value, slots.g, slots.gamma, slots.gk,
+                             slots.gv, slots.grad_output, slots.grad_final_state, slots.grad_value,
+                             slots.grad_gv, slots.grad_initial_state, kScratch});
+  gradients.args = [](const Problem& problem, const Config& config) {
+    return argument_bytes(gradient_arguments(problem, config));
+  };
+  return {std::move(states), std::move(gradients)};
+}
+
+Pass tile_combine_pass(const RecurrenceSlots& slots) {
+  Pass combine = with_shader(combine_pass(slots, backward_bytes));
+  combine.groups = [](const Problem& problem, const Config&) {
+    if (!wants(problem, kCombined)) return Dim3{0, 0, 0};
+    return groups_of(rows_of(call_of(problem)));
+  };
+  return combine;
+}
+
+Pass tile_gamma_pass(const RecurrenceSlots& slots, PassArguments arguments) {
+  return with_shader(gamma_pass(slots, arguments));
+}
 
 BackwardScratch scratch_of(const Problem& problem, const Config& config) {
   const RecurrenceProblem& call = call_of(problem);
@@ -143,7 +160,7 @@ std::vector<Step> backward_steps(const Problem& problem, const Config& config) {
   if (call_of(problem).packed) steps.push_back(LaunchStep{.pass = "boundaries"});
   const bool spans = spans_of(problem, config) > 1;
   if (spans && wants(problem, kForth)) {
-    abi::RecurArgs args = backward_arguments(problem, config);
+    abi::RecurArgs args = tile_backward_arguments(problem, config);
     args.scale = 1;
     add_span_steps(problem, config, "spans", args, steps);
   }
@@ -170,13 +187,8 @@ std::vector<Pass> backward_passes(const RecurrenceSlots& slots) {
                 boundaries_pass(slots, [](const Problem& problem, const Config& config) {
                   return 16 * scratch_of(problem, config).boundaries;
                 }));
-  Pass combine = with_shader(combine_pass(slots, backward_bytes));
-  combine.groups = [](const Problem& problem, const Config&) {
-    if (!wants(problem, kCombined)) return Dim3{0, 0, 0};
-    return groups_of(rows_of(call_of(problem)));
-  };
-  passes.push_back(std::move(combine));
-  if (!slots.delta()) passes.push_back(with_shader(gamma_pass(slots, backward_bytes)));
+  passes.push_back(tile_combine_pass(slots));
+  if (!slots.delta()) passes.push_back(tile_gamma_pass(slots, backward_bytes));
   return passes;
 }
 

@@ -1,9 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// The body of recurrence/tile/combine.cl and combine.comp. Text for OpenCL C and GLSL.
+// The body of recurrence/tile/combine.cl and combine.comp. Text for OpenCL C and GLSL. LOAD_MARK(i)
+// as in steps.h.
 
 const u32 row = GROUP_ID_Y * GROUP_COUNT_X + GROUP_ID_X, item = LOCAL_ID_X;
 const u32 head = row % ARGS(heads), token = row / ARGS(heads) % ARGS(tokens);
 const u32 batch = row / ARGS(heads) / ARGS(tokens);
+#ifdef LOAD_MARK
+// Rows of sequences that are marked, and of none.
+if (RECUR_HAS(RECUR_MARKED) && row < ARGS(rows)) {
+  u32 sequence = batch;
+  if (RECUR_HAS(RECUR_PACKED)) {
+    sequence = 0u;
+    u32 above = ARGS(sequences);  // the first that begins behind the token
+    while (sequence < above) {
+      const u32 middle = (sequence + above) / 2u;
+      if (TO_U32(LOAD_BOUNDARY(middle)) <= token) {
+        sequence = middle + 1u;
+      } else {
+        above = middle;
+      }
+    }
+  }
+  const bool is_some =
+      !RECUR_HAS(RECUR_PACKED) || (sequence > 0u && token < TO_U32(LOAD_BOUNDARY(ARGS(sequences))));
+  if (RECUR_HAS(RECUR_PACKED)) sequence -= 1u;
+  if (is_some && LOAD_MARK(sequence * ARGS(heads) + head) == 0) return;
+}
+#endif
 const u32 key_fours = row < ARGS(rows) ? (ARGS(key_dim) + 3u) / 4u : 0u;
 float sum = 0.0f;
 for (u32 k = item; k < key_fours; k += WG_X) {

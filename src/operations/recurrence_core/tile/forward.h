@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The body of recurrence/tile/forward.cl and forward.comp. Text for OpenCL C and GLSL.
-// LOAD_MARK(i): of kernels that ways of matrix units call for sequences that they leave.
 
 #include "operations/recurrence_core/tile/sequence.h"
 #include "operations/recurrence_core/tile/steps.h"
-#ifdef LOAD_MARK
-if (RECUR_HAS(RECUR_MARKED) && (sequence >= sequences || LOAD_MARK(sequence * heads + head) == 0))
-  return;
-#endif
 
 // The state: ROWS key dims of four columns.
 FLOAT4 state[ROWS];

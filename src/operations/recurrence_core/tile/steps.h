@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Behind sequence.h: what of the sequence a work-group takes. Text for OpenCL C and GLSL.
+// LOAD_MARK(i): of kernels that ways of matrix units call for sequences that they leave.
 
+#ifdef LOAD_MARK
+if (RECUR_HAS(RECUR_MARKED) && (sequence >= sequences || LOAD_MARK(sequence * heads + head) == 0))
+  return;
+#endif
 // The steps [first, first + count) of the sequence: those of the launch, or a span of them.
 const u32 spans = ARGS(spans);
 u32 first = ARGS(first), most = ARGS(most);

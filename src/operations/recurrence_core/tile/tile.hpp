@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "operations/recurrence_core/args.h"
+#include "operations/recurrence_core/gradients.hpp"
 #include "operations/recurrence_core/problem.hpp"
 
 namespace tessera::operations::recurrence {
@@ -39,6 +40,12 @@ struct BackwardScratch {
   std::uint64_t bytes() const { return 16 * end; }
 };
 BackwardScratch scratch_of(const Problem& problem, const Config& config);
+
+abi::RecurArgs tile_backward_arguments(const Problem& problem, const Config& config);
+// Of decays: "states" and "gradients", which take all steps forward and back; then the last two.
+std::vector<Pass> tile_gradient_passes(const RecurrenceSlots& slots);
+Pass tile_combine_pass(const RecurrenceSlots& slots);
+Pass tile_gamma_pass(const RecurrenceSlots& slots, PassArguments arguments);
 
 std::vector<Pass> backward_passes(const RecurrenceSlots& slots);
 std::vector<Step> backward_steps(const Problem& problem, const Config& config);

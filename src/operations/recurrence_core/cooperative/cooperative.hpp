@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the ways of the variant "cooperative" share, forward and back.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "operations/recurrence_core/args.h"
+#include "operations/recurrence_core/problem.hpp"
+
+namespace tessera::operations::recurrence {
+
+// Chunks of all sequences, with one to spare for each.
+std::int64_t cooperative_chunks(const RecurrenceProblem& call, const Config& config);
+
+// Why matrices can't take the call, or this configuration of it; `slots` have rows by eights.
+Refusal rejects_cooperative(const Problem& problem, const Config& config,
+                            const DeviceProfile& profile, const std::vector<std::size_t>& slots);
+
+// Configurations of one kernel, long chunks first: an item has eight key dims of so many tokens.
+struct CooperativeSpace {
+  std::int64_t part;
+  Refusal (*rejects)(const Problem&, const Config&, const DeviceProfile&);
+  std::uint64_t (*local_bytes)(const Problem&, const Config&);
+};
+std::vector<Config> cooperative_configs(const Problem& problem, const DeviceProfile& profile,
+                                        const CooperativeSpace& space);
+
+using CooperativeArguments = abi::RecurArgs (*)(const Problem&, const Config&);
+// A pass over chunks; over states of sequences, an item for `elements` of them.
+Pass cooperative_pass(const std::string& name, std::vector<std::size_t> bindings,
+                      CooperativeArguments arguments);
+Pass cooperative_states_pass(const std::string& name, std::vector<std::size_t> bindings,
+                             CooperativeArguments arguments, std::int64_t elements);
+// What the passes over states bind.
+std::vector<std::size_t> cooperative_bindings(const RecurrenceSlots& slots);
+
+// A way of the variant, with what all have in common.
+Way cooperative_way_of(Variant variant);
+std::optional<Way> cooperative_backward_way(const RecurrenceSlots& slots);
+
+}  // namespace tessera::operations::recurrence
