@@ -227,6 +227,10 @@ if(TESSERA_HAVE_VULKAN AND TARGET tessera_tool AND "attention" IN_LIST families)
     tessera_check_cooperative(cooperative.recurrent.${case} "recurrence/cooperative/states.comp[DTYPE=1]"
                               recurrent --dtype f16 --variant cooperative --only ${case})
   endforeach()
+  foreach(case chunks_packed chunks_growing)
+    tessera_check_cooperative(cooperative.recurrent_backward.${case} "recurrence/cooperative/gradients.comp[DTYPE=1]"
+                              recurrent_backward --dtype f16 --variant cooperative --only ${case})
+  endforeach()
   if(TARGET tessera_tests)
     tessera_add_test(kernels.cooperative unit sh "${PROJECT_SOURCE_DIR}/tools/newer.sh" run
                      "$<TARGET_FILE:tessera_tests>" --gtest_filter=VulkanTiles.CooperativeMatrices* --gtest_brief=1)

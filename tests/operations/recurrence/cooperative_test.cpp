@@ -10,14 +10,17 @@
 namespace tessera {
 namespace {
 
-Choice choice_of(const char* profile, DType dtype, std::int64_t tokens, std::int64_t key_dim) {
+Choice choice_of(const char* profile, DType dtype, std::int64_t tokens, std::int64_t key_dim,
+                 const char* operation = "gla") {
   const auto rows = [&](std::int64_t dim) {
     return TensorSpec::contiguous(dtype, {1, tokens, 4, dim});
   };
-  const testing::Specs specs{
+  testing::Specs specs{
       {"query", rows(key_dim)}, {"key", rows(key_dim)}, {"value", rows(128)}, {"g", rows(key_dim)}};
+  if (operation != std::string("gla")) specs.insert({"grad_output", rows(128)});
   const DeviceProfile device = testing::load_profile(profile);
-  return selection::heuristic_choice(testing::problem_of("gla", specs), device, nullptr).value();
+  return selection::heuristic_choice(testing::problem_of(operation, specs), device, nullptr)
+      .value();
 }
 
 class RecurrentMatrices : public ::testing::Test {
@@ -51,6 +54,20 @@ TEST_F(RecurrentMatrices, AreLeftWhereTheyWouldSpill) {
   EXPECT_EQ(choice_of("navi31_vulkan", DType::kF16, 8192, 128).variant, "cooperative");
   EXPECT_EQ(choice_of("dg2_vulkan", DType::kF16, 8192, 128).variant, "tile");
   EXPECT_EQ(choice_of("bmg_vulkan", DType::kF16, 8192, 128).variant, "tile");
+}
+
+TEST_F(RecurrentMatrices, TakeGradientsOfLongSequences) {
+  for (const DType dtype : {DType::kF16, DType::kBF16}) {
+    const Choice choice = choice_of("h200_vulkan", dtype, 8192, 128, "gla_backward");
+    EXPECT_EQ(choice.variant, "cooperative");
+    EXPECT_EQ(choice.config.at("TOKENS"), 32U);
+    EXPECT_EQ(choice.config.group().x, 256U);
+  }
+  EXPECT_EQ(choice_of("h200_vulkan", DType::kBF16, 8192, 256, "gla_backward").config.at("TOKENS"),
+            16U);
+  EXPECT_EQ(choice_of("h200_vulkan", DType::kF32, 8192, 128, "gla_backward").variant, "tile");
+  EXPECT_EQ(choice_of("h200_vulkan", DType::kBF16, 32, 128, "gla_backward").variant, "tile");
+  EXPECT_EQ(choice_of("dg2_vulkan", DType::kF16, 8192, 128, "gla_backward").variant, "tile");
 }
 
 }  // namespace
