@@ -18,6 +18,10 @@
 namespace tessera::operations::recurrence {
 namespace {
 
+// Work-groups of 512 items for 64 tokens spill by Mesa's compiler for RDNA 3, and need more local
+// memory than most GPUs have where rows are long.
+constexpr std::uint32_t kMostTokens = 32;
+
 const RecurrenceProblem& call_of(const Problem& problem) { return problem.as<RecurrenceProblem>(); }
 
 // Of a work-group; 0 where the kernels have no such geometry.
@@ -139,9 +143,11 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
 }
 
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
-  return cooperative_configs(
-      problem, profile,
-      {.part = RECUR_COOP_GRADIENT_PART, .rejects = rejects, .local_bytes = local_bytes_of});
+  return cooperative_configs(problem, profile,
+                             {.part = RECUR_COOP_GRADIENT_PART,
+                              .most_tokens = kMostTokens,
+                              .rejects = rejects,
+                              .local_bytes = local_bytes_of});
 }
 
 // The same pass over gradients of states.

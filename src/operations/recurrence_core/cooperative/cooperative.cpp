@@ -115,9 +115,11 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
 }
 
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
-  return cooperative_configs(
-      problem, profile,
-      {.part = RECUR_COOP_PART, .rejects = rejects, .local_bytes = local_bytes_of});
+  return cooperative_configs(problem, profile,
+                             {.part = RECUR_COOP_PART,
+                              .most_tokens = 64,
+                              .rejects = rejects,
+                              .local_bytes = local_bytes_of});
 }
 
 Pass steps_pass(const RecurrenceSlots& slots) {
@@ -166,7 +168,7 @@ std::vector<Config> cooperative_configs(const Problem& problem, const DeviceProf
   const std::uint32_t lanes = profile.subgroup_size;
   if (lanes == 0) return list;
   const Config step = first_tile_config(problem, profile);
-  for (const std::uint32_t tokens : {64U, 32U, 16U}) {
+  for (std::uint32_t tokens = space.most_tokens; tokens >= 16; tokens /= 2) {
     for (const MatrixShape& shape : profile.matrix_shapes) {
       // An item for each part of eight key dims, and two sub-groups for sixteen tokens.
       const std::int64_t items = call_of(problem).key_dim / 8 * (tokens / space.part);

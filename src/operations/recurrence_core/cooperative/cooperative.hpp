@@ -22,6 +22,7 @@ Refusal rejects_cooperative(const Problem& problem, const Config& config,
 // Configurations of one kernel, long chunks first: an item has eight key dims of so many tokens.
 struct CooperativeSpace {
   std::int64_t part;
+  std::uint32_t most_tokens;  // of a chunk
   Refusal (*rejects)(const Problem&, const Config&, const DeviceProfile&);
   std::uint64_t (*local_bytes)(const Problem&, const Config&);
 };
