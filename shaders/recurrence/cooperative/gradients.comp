@@ -10,10 +10,10 @@
 //          the device has the shape for sub-groups with float sums; rows at multiples of 16 bytes; operands and scratch below
 //          2^31 elements.
 //
-// With p[u,s] = value_s . gradient of output_u, the gradient of query u is scale (the state before the chunk, decayed to u, times
-// the gradient of output u + sum of p[u,s] (key_s decayed from s to u) over s <= u), and that of key s likewise of what comes
-// behind it. Pairs are taken by levels (levels.glsl): p of pairs of the level times its tile is both sums at once. A pair adds
-// its share, the product of the query with what it adds to that one's gradient, to the gradient of each decay between its
+// With p[u,s] = value_s . gradient of output_u, the gradient of query u is scale (the state before the chunk, decayed to u,
+// times the gradient of output u + sum of p[u,s] (key_s decayed from s to u) over s <= u), and that of key s likewise of what
+// comes behind it. Pairs are taken by levels (levels.glsl): p of pairs of the level times its tile is both sums at once. A pair
+// adds its share, the product of the query with what it adds to that one's gradient, to the gradient of each decay between its
 // tokens; by levels those are sums up to a token of a lower half, or from one of an upper half on, and nothing cancels out.
 //
 // Loops over arrays of matrices have constant bounds: NVIDIA's driver moves arrays to memory where it can't unroll.
