@@ -36,6 +36,7 @@ shared vec4 space[RECUR_DELTA_FORWARD_VECTORS];
 #define RECUR_FOUND RECUR_FORWARD_VECTORS
 #define RECUR_TAKES_QUERY 1
 #define RECUR_TAKES_GRADIENT 0
+#define LOAD_MARK(i) boundaries[RECUR_MARK_PLACE(i)]
 #define RECUR_CLEAR(token) \
   if (left > 0u) STORE_OUTPUT(RECUR_ZERO, RECUR_ROW(result, token) + column, left);
 

@@ -146,6 +146,7 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   return cooperative_configs(problem, profile,
                              {.part = RECUR_COOP_GRADIENT_PART,
                               .most_tokens = kMostTokens,
+                              .least_items = 1,
                               .rejects = rejects,
                               .local_bytes = local_bytes_of});
 }
@@ -202,18 +203,13 @@ std::vector<Pass> passes_of(const RecurrenceSlots& slots) {
       {slots.query, slots.key, slots.value, slots.g, slots.gamma, slots.gk, slots.grad_output,
        slots.grad_query, slots.grad_key, kScratch, slots.grad_value, slots.grad_g, slots.grad_gk},
       arguments);
-  Pass final = cooperative_states_pass("final", bindings, arguments, 1);
-  final.axes = {};
-  final.groups = [groups = final.groups](const Problem& problem, const Config& config) {
-    return wants(problem, RECUR_GRAD_INITIAL) ? groups(problem, config) : Dim3{0, 0, 0};
-  };
   std::vector<Pass> passes{boundaries_pass(slots, bytes_before_boundaries),
                            states,
                            carry,
                            back_pass(slots, states),
                            back_pass(slots, carry),
                            std::move(gradients),
-                           back_pass(slots, std::move(final))};
+                           back_pass(slots, cooperative_final_pass(slots, arguments))};
   for (Pass& pass : tile_gradient_passes(slots)) passes.push_back(step_pass(std::move(pass)));
   passes.push_back(step_pass(tile_combine_pass(slots)));
   passes.push_back(tile_gamma_pass(slots, [](const Problem& problem, const Config& config) {

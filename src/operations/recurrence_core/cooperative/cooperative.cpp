@@ -118,27 +118,9 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   return cooperative_configs(problem, profile,
                              {.part = RECUR_COOP_PART,
                               .most_tokens = 64,
+                              .least_items = 1,
                               .rejects = rejects,
                               .local_bytes = local_bytes_of});
-}
-
-Pass steps_pass(const RecurrenceSlots& slots) {
-  Pass pass = tile_forward_pass(slots);
-  pass.name = "steps";
-  pass.opencl = {};
-  pass.specialized_on = std::vector<std::string>{"STEP_ROWS", "STEP_TOKENS"};
-  pass.group_size = [](const Config& config) {
-    return Dim3{config.at("STEP_X"), config.at("STEP_Y")};
-  };
-  pass.groups = [](const Problem& problem, const Config& config) {
-    return groups_of(units_of(call_of(problem), std::int64_t{4} * config.at("STEP_X")));
-  };
-  pass.args = [](const Problem& problem, const Config& config) {
-    abi::RecurArgs args = arguments(problem, config);
-    args.features |= RECUR_MARKED;
-    return argument_bytes(args);
-  };
-  return pass;
 }
 
 }  // namespace
@@ -172,7 +154,8 @@ std::vector<Config> cooperative_configs(const Problem& problem, const DeviceProf
     for (const MatrixShape& shape : profile.matrix_shapes) {
       // An item for each part of eight key dims, and two sub-groups for sixteen tokens.
       const std::int64_t items = call_of(problem).key_dim / 8 * (tokens / space.part);
-      const std::uint32_t groups = std::max(ceil_div(items, lanes), 2 * (tokens / 16));
+      const std::uint32_t groups =
+          std::max(ceil_div(std::max(items, space.least_items), lanes), 2 * (tokens / 16));
       const Config config{{"TOKENS", tokens},
                           {"LANES", lanes},
                           {"MATRIX_M", shape.m},
@@ -224,6 +207,36 @@ Pass cooperative_states_pass(const std::string& name, std::vector<std::size_t> b
   return pass;
 }
 
+Pass cooperative_steps_pass(const RecurrenceSlots& slots, CooperativeArguments arguments) {
+  Pass pass = tile_forward_pass(slots);
+  pass.name = "steps";
+  pass.opencl = {};
+  pass.specialized_on = std::vector<std::string>{"STEP_ROWS", "STEP_TOKENS"};
+  pass.group_size = [](const Config& config) {
+    return Dim3{config.at("STEP_X"), config.at("STEP_Y")};
+  };
+  pass.groups = [](const Problem& problem, const Config& config) {
+    return groups_of(units_of(call_of(problem), std::int64_t{4} * config.at("STEP_X")));
+  };
+  pass.args = [arguments](const Problem& problem, const Config& config) {
+    abi::RecurArgs args = arguments(problem, config);
+    args.features |= RECUR_MARKED;
+    return argument_bytes(args);
+  };
+  return pass;
+}
+
+Pass cooperative_final_pass(const RecurrenceSlots& slots, CooperativeArguments arguments) {
+  Pass pass = cooperative_states_pass("final", cooperative_bindings(slots), arguments, 1);
+  pass.axes = {};
+  pass.groups = [groups = pass.groups,
+                 of = slots.backward() ? slots.grad_initial_state : slots.final_state](
+                    const Problem& problem, const Config& config) {
+    return problem.has(of) ? groups(problem, config) : Dim3{0, 0, 0};
+  };
+  return pass;
+}
+
 std::vector<std::size_t> cooperative_bindings(const RecurrenceSlots& slots) {
   return {slots.query, slots.key,           slots.value,  slots.g,           slots.gamma,
           slots.gk,    slots.initial_state, slots.output, slots.final_state, kScratch};
@@ -255,7 +268,7 @@ Way cooperative_way_of(Variant variant) {
 }
 
 std::optional<Way> cooperative_way(const RecurrenceSlots& slots) {
-  if (slots.delta()) return std::nullopt;
+  if (slots.delta()) return cooperative_delta_way(slots);
   if (slots.backward()) return cooperative_backward_way(slots);
   Variant variant;
   variant.idea = "states and outputs of all chunks at once by cooperative matrices";
@@ -266,18 +279,12 @@ std::optional<Way> cooperative_way(const RecurrenceSlots& slots) {
     return bytes_before_boundaries(problem, config) + boundaries_bytes(problem);
   };
   const std::vector<std::size_t> bindings = cooperative_bindings(slots);
-  Pass final = cooperative_states_pass("final", bindings, arguments, 1);
-  final.axes = {};
-  final.groups = [groups = final.groups](const Problem& problem, const Config& config) {
-    return problem.has(call_of(problem).slots.final_state) ? groups(problem, config)
-                                                           : Dim3{0, 0, 0};
-  };
   variant.passes = {boundaries_pass(slots, bytes_before_boundaries),
                     cooperative_pass("states", bindings, arguments),
                     cooperative_states_pass("carry", bindings, arguments, 4),
                     cooperative_pass("outputs", bindings, arguments),
-                    steps_pass(slots),
-                    std::move(final)};
+                    cooperative_steps_pass(slots, arguments),
+                    cooperative_final_pass(slots, arguments)};
   return cooperative_way_of(std::move(variant));
 }
 

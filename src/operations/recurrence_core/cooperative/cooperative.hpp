@@ -23,6 +23,7 @@ Refusal rejects_cooperative(const Problem& problem, const Config& config,
 struct CooperativeSpace {
   std::int64_t part;
   std::uint32_t most_tokens;  // of a chunk
+  std::int64_t least_items;
   Refusal (*rejects)(const Problem&, const Config&, const DeviceProfile&);
   std::uint64_t (*local_bytes)(const Problem&, const Config&);
 };
@@ -35,11 +36,15 @@ Pass cooperative_pass(const std::string& name, std::vector<std::size_t> bindings
                       CooperativeArguments arguments);
 Pass cooperative_states_pass(const std::string& name, std::vector<std::size_t> bindings,
                              CooperativeArguments arguments, std::int64_t elements);
+// The last states, where they are wanted; all steps of sequences that are marked.
+Pass cooperative_final_pass(const RecurrenceSlots& slots, CooperativeArguments arguments);
+Pass cooperative_steps_pass(const RecurrenceSlots& slots, CooperativeArguments arguments);
 // What the passes over states bind.
 std::vector<std::size_t> cooperative_bindings(const RecurrenceSlots& slots);
 
 // A way of the variant, with what all have in common.
 Way cooperative_way_of(Variant variant);
 std::optional<Way> cooperative_backward_way(const RecurrenceSlots& slots);
+std::optional<Way> cooperative_delta_way(const RecurrenceSlots& slots);
 
 }  // namespace tessera::operations::recurrence

@@ -93,6 +93,20 @@
    4u)
 #define RECUR_COOP_GRADIENTS_VALID (RECUR_COOP_EIGHTS * TOKENS / RECUR_COOP_GRADIENT_PART <= WG_X)
 
+// recurrence/cooperative/delta_chunks: keys and queries; where they were, scores of keys, then
+// of queries, rows of floats. delta_forward: floats and halves of a state of sixteen columns,
+// floats of two kinds and elements of three of as many columns of tokens.
+#define RECUR_COOP_DELTA_TOKENS 64u
+#define RECUR_COOP_DELTA_PITCH (TOKENS / 4u | 1u)
+#define RECUR_COOP_DELTA_CHUNKS_AREA \
+  RECUR_COOP_MAX(2u * RECUR_COOP_KEY_AREA, TOKENS * RECUR_COOP_DELTA_PITCH)
+#define RECUR_COOP_DELTA_AREA (11u * KEY_DIM + 19u * TOKENS)
+#define RECUR_COOP_DELTA_BYTES                                                  \
+  (16u * (RECUR_COOP_MAX(RECUR_COOP_DELTA_CHUNKS_AREA, RECUR_COOP_DELTA_AREA) + \
+          RECUR_COOP_TOTALS(RECUR_COOP_PART)) +                                 \
+   8u * TOKENS + 4u)
+#define RECUR_COOP_DELTA_VALID (TOKENS == RECUR_COOP_DELTA_TOKENS && WG_X >= TOKENS)
+
 // In scratch there are chunks of all sequences, one behind the other with a chunk to spare for
 // each: the first of a sequence whose first token is `at` of those of all batch entries.
 #define RECUR_COOP_FIRST_CHUNK(at, sequence) ((at) / TOKENS + (sequence))
