@@ -227,6 +227,10 @@ if(TESSERA_HAVE_VULKAN AND TARGET tessera_tool AND "attention" IN_LIST families)
     tessera_check_cooperative(cooperative.recurrent.${case} "recurrence/cooperative/states.comp[DTYPE=1]"
                               recurrent --dtype f16 --variant cooperative --only ${case})
   endforeach()
+  foreach(case chunks_packed chunks_in_place)
+    tessera_check_cooperative(cooperative.gated_delta_rule.${case} "recurrence/cooperative/delta_chunks.comp[DTYPE=1]"
+                              gated_delta_rule --dtype f16 --variant cooperative --only ${case})
+  endforeach()
   foreach(case chunks_packed chunks_growing)
     tessera_check_cooperative(cooperative.recurrent_backward.${case} "recurrence/cooperative/gradients.comp[DTYPE=1]"
                               recurrent_backward --dtype f16 --variant cooperative --only ${case})

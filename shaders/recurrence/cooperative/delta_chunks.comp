@@ -31,14 +31,15 @@ uvec2 square(uint n) {
   return uvec2(row, at - row * (row + 1u) / 2u) * 16u;
 }
 void take_scores() {
-  [[unroll]] for (uint i = 0u; i < ROUNDS; ++i) {
-    const uint n = i * RECUR_COOP_SUBGROUPS + gl_SubgroupID;
-    [[unroll]] for (uint j = 0u; j < TILES; ++j) score[i * TILES + j] = COOPERATIVE_SUM(0.0);
-    if (n >= SQUARES) continue;
-    const uvec2 at = square(n);
-    const uint rows = (n < SQUARES / 2u ? 0u : QUERIES) + at.x * KEY_STRIDE;
-    [[dont_unroll]] for (uint term = 0u; term < KEY_DIM / 8u; term += 2u)
-      ADD_SIXTEENS(score, i * TILES, memory, rows + term, 1u, KEY_STRIDE, memory, at.y * KEY_STRIDE + term, 1u, KEY_STRIDE)
+  [[unroll]] for (uint j = 0u; j < ROUNDS * TILES; ++j) score[j] = COOPERATIVE_SUM(0.0);
+  [[dont_unroll]] for (uint term = 0u; term < KEY_DIM / 8u; term += 2u) {
+    [[unroll]] for (uint i = 0u; i < ROUNDS; ++i) {
+      const uint n = i * RECUR_COOP_SUBGROUPS + gl_SubgroupID;
+      const uvec2 at = square(n);
+      const uint rows = (n < SQUARES / 2u ? 0u : QUERIES) + at.x * KEY_STRIDE + term;
+      if (n < SQUARES)
+        ADD_SIXTEENS(score, i * TILES, memory, rows, 1u, KEY_STRIDE, memory, at.y * KEY_STRIDE + term, 1u, KEY_STRIDE)
+    }
   }
 }
 // Scores of keys, transposed, a column to a line; or those of queries.
@@ -72,33 +73,35 @@ void weigh_column(uint j) {
     memory[j * PITCH + i / 4u] = floatBitsToUint(column);
   }
 }
-// Of sixteen rows those from `first` on, less a column of the triangle times what is known.
-void subtract_rows(inout float x[16], uint column, float known, uint first) {
-  [[unroll]] for (uint r = 0u; r < 16u; r += 4u) {
-    if (r + 3u < first) continue;
-    const vec4 t = four(column + r / 4u);
-    [[unroll]] for (uint n = 0u; n < 4u; ++n)
-      if (r + n >= first) x[r + n] -= t[n] * known;
-  }
-}
+// Of sixteen rows, by fours from `begin` on, less a column of the triangle times what is known: up to its own row a column is 0.
+#define SUBTRACT(begin, l, known) \
+  [[unroll]] for (uint r = begin; r < 4u; ++r) x[r] -= four((l)*PITCH + row / 4u + r) * (known);
+#define SUBTRACT_FOUR(begin, l, known) \
+  SUBTRACT(begin, l, (known).x)        \
+  SUBTRACT(begin, (l) + 1u, (known).y) \
+  SUBTRACT(begin, (l) + 2u, (known).z) \
+  SUBTRACT(begin, (l) + 3u, (known).w)
 // Column j of the solution for a unit, in place of column j of the triangle: sixteen rows at a time, less what rows before
 // them add, and then one by one. An item has each column, and they wait for each other.
 void solve_column(bool has, uint j) {
   const uint column = j * PITCH;
   [[dont_unroll]] for (uint row = 0u; row < TOKENS; row += 16u) {
-    float x[16];
+    vec4 x[4];
+    [[unroll]] for (uint r = 0u; r < 4u; ++r)
+      x[r] = mix(vec4(0.0), vec4(1.0), equal(uvec4(0u, 1u, 2u, 3u) + (row + 4u * r), uvec4(j)));
     if (has) {
-      [[unroll]] for (uint r = 0u; r < 16u; ++r) x[r] = row + r == j ? 1.0 : 0.0;
       [[dont_unroll]] for (uint l = 0u; l < row; l += 4u) {
         const vec4 known = four(column + l / 4u);
-        [[unroll]] for (uint n = 0u; n < 4u; ++n) subtract_rows(x, (l + n) * PITCH + row / 4u, known[n], 0u);
+        SUBTRACT_FOUR(0u, l, known)
       }
-      [[unroll]] for (uint l = 0u; l < 15u; ++l) subtract_rows(x, (row + l) * PITCH + row / 4u, x[l], l + 1u);
+      SUBTRACT_FOUR(0u, row, x[0])
+      SUBTRACT_FOUR(1u, row + 4u, x[1])
+      SUBTRACT_FOUR(2u, row + 8u, x[2])
+      SUBTRACT_FOUR(3u, row + 12u, x[3])
     }
     barrier();
     if (has) {
-      [[unroll]] for (uint r = 0u; r < 4u; ++r)
-        memory[column + row / 4u + r] = floatBitsToUint(vec4(x[4u * r], x[4u * r + 1u], x[4u * r + 2u], x[4u * r + 3u]));
+      [[unroll]] for (uint r = 0u; r < 4u; ++r) memory[column + row / 4u + r] = floatBitsToUint(x[r]);
     }
   }
 }

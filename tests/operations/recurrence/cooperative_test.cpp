@@ -17,7 +17,11 @@ Choice choice_of(const char* profile, DType dtype, std::int64_t tokens, std::int
   };
   testing::Specs specs{
       {"query", rows(key_dim)}, {"key", rows(key_dim)}, {"value", rows(128)}, {"g", rows(key_dim)}};
-  if (operation != std::string("gla")) specs.insert({"grad_output", rows(128)});
+  if (operation == std::string("gla_backward")) specs.insert({"grad_output", rows(128)});
+  if (operation == std::string("delta_rule")) {
+    specs.erase("g");
+    specs.insert({"beta", TensorSpec::contiguous(dtype, {1, tokens, 4})});
+  }
   const DeviceProfile device = testing::load_profile(profile);
   return selection::heuristic_choice(testing::problem_of(operation, specs), device, nullptr)
       .value();
@@ -68,6 +72,16 @@ TEST_F(RecurrentMatrices, TakeGradientsOfLongSequences) {
   EXPECT_EQ(choice_of("h200_vulkan", DType::kF32, 8192, 128, "gla_backward").variant, "tile");
   EXPECT_EQ(choice_of("h200_vulkan", DType::kBF16, 32, 128, "gla_backward").variant, "tile");
   EXPECT_EQ(choice_of("dg2_vulkan", DType::kF16, 8192, 128, "gla_backward").variant, "tile");
+}
+
+TEST_F(RecurrentMatrices, TakeDeltaRulesOfLongSequences) {
+  for (const DType dtype : {DType::kF16, DType::kBF16}) {
+    const Choice choice = choice_of("h200_vulkan", dtype, 8192, 128, "delta_rule");
+    EXPECT_EQ(choice.variant, "cooperative");
+    EXPECT_EQ(choice.config.at("TOKENS"), 64U);
+  }
+  EXPECT_EQ(choice_of("h200_vulkan", DType::kF32, 8192, 128, "delta_rule").variant, "tile");
+  EXPECT_EQ(choice_of("h200_vulkan", DType::kBF16, 32, 128, "delta_rule").variant, "tile");
 }
 
 }  // namespace
