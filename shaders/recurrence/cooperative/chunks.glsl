@@ -163,27 +163,18 @@ void store_eight(uint t, uvec4 elements, vec4 low, vec4 high) {
       uvec4(narrow_finite(low.xy), narrow_finite(low.zw), narrow_finite(high.xy), narrow_finite(high.zw));
 }
 
-// name(to): the chunk's rows of value dims, one for each token, zeros behind the last; an item asks for so many vectors at once.
-#define COPY_ROWS(name, rows, eights, AT_ONCE)                                                            \
-  void name(uint to) {                                                                                    \
-    const uint step = row_step(rows), at = first_row(rows) + first * step, vectors = VALUE_DIM / 8u;      \
-    [[dont_unroll]] for (uint begin = item; begin < TOKENS * vectors; begin += (AT_ONCE)*WG_X) {          \
-      uvec4 x[AT_ONCE];                                                                                   \
-      [[unroll]] for (uint n = 0u; n < (AT_ONCE); ++n) {                                                  \
-        const uint i = begin + n * WG_X, t = i / vectors;                                                 \
-        x[n] = uvec4(0u);                                                                                 \
-        if (t < count) x[n] = eights[(at + t * step) / 8u + i % vectors];                                 \
-      }                                                                                                   \
-      [[unroll]] for (uint n = 0u; n < (AT_ONCE); ++n) {                                                  \
-        const uint i = begin + n * WG_X;                                                                  \
-        odd = odd || has_nonfinite(x[n]);                                                                 \
-        if ((AT_ONCE) == 1u || i < TOKENS * vectors) memory[to + i / vectors * VALUE_STRIDE + i % vectors] = x[n]; \
-      }                                                                                                   \
-    }                                                                                                     \
+// name(to): the chunk's rows of value dims, one for each token, zeros behind the last.
+#define COPY_ROWS(name, rows, eights)                                                                                  \
+  void name(uint to) {                                                                                                 \
+    const uint step = row_step(rows), at = first_row(rows) + first * step, vectors = VALUE_DIM / 8u;                   \
+    [[dont_unroll]] for (uint i = item; i < TOKENS * vectors; i += WG_X) {                                             \
+      const uint t = i / vectors, vector = i % vectors;                                                                \
+      uvec4 x = uvec4(0u);                                                                                             \
+      if (t < count) x = eights[(at + t * step) / 8u + vector];                                                        \
+      odd = odd || has_nonfinite(x);                                                                                   \
+      memory[to + t * VALUE_STRIDE + vector] = x;                                                                      \
+    }                                                                                                                  \
   }
-#ifndef VECTORS_AT_ONCE
-#define VECTORS_AT_ONCE 1u
-#endif
-COPY_ROWS(copy_values, args.value, value_eights, VECTORS_AT_ONCE)
+COPY_ROWS(copy_values, args.value, value_eights)
 
 #endif  // TESSERA_RECURRENCE_COOPERATIVE_CHUNKS_GLSL

@@ -33,7 +33,6 @@
 #endif
 #define PART RECUR_COOP_GRADIENT_PART
 #define RECUR_OUTPUTS 1
-#define VECTORS_AT_ONCE 2u
 #define RECUR_AREA RECUR_COOP_GRADIENTS_AREA
 #define RECUR_ARGS_BINDING 13
 #include "recurrence/cooperative/chunks.glsl"
@@ -59,13 +58,10 @@ layout(std430, binding = 12) writeonly buffer DecayGradientVectors { vec4 dgk_ve
 #define PRODUCT_STRIDE RECUR_COOP_PRODUCT_STRIDE
 #define RECUR_TURNED 1
 #define WEIGHT_SQUARES 1u
-// That products ask for at once; compilers of small matrices have enough to do without.
-#define TERMS(dim) (MATRIX_K < 16u ? MATRIX_K : (dim) % 64u == 0u ? 64u : 16u)
-#define SCORE_TERMS TERMS(KEY_DIM)
 #include "recurrence/cooperative/levels.glsl"
 
 #define DSTATE(chunk) (8u * args.dstates + (chunk) * STATE_SIZE)
-COPY_ROWS(copy_doutputs, args.result, doutput_eights, VECTORS_AT_ONCE)
+COPY_ROWS(copy_doutputs, args.result, doutput_eights)
 
 const uint KEY_SQUARES = KEY_DIM / 16u, COLUMN_SQUARES = RECUR_COOP_COLUMN_SQUARES;
 const uint PRODUCT_TILES = COLUMN_SQUARES * COLUMN_TILES;
@@ -81,22 +77,19 @@ uint row, block;                // the sub-group's sixteen tokens, and block of 
 bool multiplies;                // whether it has such a block of key dims
 uint mirrored[LANE_PAIRS];      // of the diagonal's squares: pairs, in both orders
 vec4 dquery[2u * PART], dkey[2u * PART], ddecay[2u * PART];
-COOPERATIVE_SUM product[ROW_TILES * PRODUCT_TILES], product_behind[ROW_TILES * PRODUCT_TILES];
+COOPERATIVE_SUM product[ROW_TILES * PRODUCT_TILES];
 
-COOPERATIVE_ADD_TILES(add_pairs_of_values, memory, score, ROW_TILES, COLUMN_TILES, TERMS(VALUE_DIM) / MATRIX_K, 1u, VALUE_STRIDE, 1u,
-                      VALUE_STRIDE)
+COOPERATIVE_ADD_TILES(add_pairs_of_values, memory, score, ROW_TILES, COLUMN_TILES, 1u, 1u, VALUE_STRIDE, 1u, VALUE_STRIDE)
 COOPERATIVE_ADD_TILES(add_outputs, memory, score, ROW_TILES, COLUMN_TILES, 16u / MATRIX_K, 1u, WEIGHT_STRIDE, 0u, VALUE_STRIDE)
 COOPERATIVE_ADD_TILES(add_upper, memory, product, ROW_TILES, PRODUCT_TILES, 16u / MATRIX_K, 1u, WEIGHT_STRIDE, 0u, KEY_STRIDE)
 COOPERATIVE_ADD_TILES(add_lower, memory, product, ROW_TILES, PRODUCT_TILES, 16u / MATRIX_K, 0u, WEIGHT_STRIDE, 0u, KEY_STRIDE)
 COOPERATIVE_ADD_TILES(add_states, memory, product, ROW_TILES, PRODUCT_TILES, 1u, 1u, VALUE_STRIDE, 0u, KEY_STRIDE)
-COOPERATIVE_ADD_TILES(add_behind, memory, product_behind, ROW_TILES, PRODUCT_TILES, 1u, 1u, VALUE_STRIDE, 0u,
-                      KEY_STRIDE)
 
 float own_score(uint r, uint c) { return uintBitsToFloat(memory[own + r * OWN_STRIDE + c / 4u][c % 4u]); }
 void take_pairs_of_values(bool takes, uvec2 at) {
   if (takes) {
     clear_score();
-    [[dont_unroll]] for (uint k = 0u; k < VALUE_DIM / 8u; k += TERMS(VALUE_DIM) / 8u)
+    [[dont_unroll]] for (uint k = 0u; k < VALUE_DIM / 8u; k += MATRIX_K / 8u)
       add_pairs_of_values(PIECES + k, at.x, k, at.y);
     put_score(own, OWN_STRIDE);
   }
@@ -145,22 +138,18 @@ void store_mirrored(uint half_tokens) {
 void clear_product() {
   [[unroll]] for (uint i = 0u; i < ROW_TILES * PRODUCT_TILES; ++i) product[i] = COOPERATIVE_SUM(0.0);
 }
-// name(): to the rows of products.
-#define PUT_PRODUCT(name, product)                                                                                        \
-  void name() {                                                                                                           \
-    if (!multiplies) return;                                                                                              \
-    [[unroll]] for (uint n = 0u; n < PRODUCT_TILES; ++n) {                                                                \
-      const uint column = block * COLUMN_SQUARES * 16u + n * MATRIX_N;                                                    \
-      if (column < KEY_DIM) {                                                                                             \
-        [[unroll]] for (uint m = 0u; m < ROW_TILES; ++m)                                                                  \
-          coopMatStore(product[m * PRODUCT_TILES + n], memory, PIECES + (row + m * MATRIX_M) * PRODUCT_STRIDE + column / 4u, \
-                       PRODUCT_STRIDE, kRowMajor);                                                                        \
-      }                                                                                                                   \
-    }                                                                                                                     \
+// To the rows of products.
+void put_product() {
+  if (!multiplies) return;
+  [[unroll]] for (uint n = 0u; n < PRODUCT_TILES; ++n) {
+    const uint column = block * COLUMN_SQUARES * 16u + n * MATRIX_N;
+    if (column < KEY_DIM) {
+      [[unroll]] for (uint m = 0u; m < ROW_TILES; ++m)
+        coopMatStore(product[m * PRODUCT_TILES + n], memory, PIECES + (row + m * MATRIX_M) * PRODUCT_STRIDE + column / 4u,
+                     PRODUCT_STRIDE, kRowMajor);
+    }
   }
-PUT_PRODUCT(put_product, product)
-PUT_PRODUCT(put_behind, product_behind)
-
+}
 // Pairs of a level times its tile.
 void take_products(uint half_tokens) {
   if (!multiplies) return;
@@ -291,55 +280,44 @@ void take_levels() {
   if (has_part) add_sums(TOKENS / 2u, BY_HALVES, SUMS);
 }
 
-// Rows of a state, those behind the last one 0: an item's are of the same key dims, STEP apart, no more than two of a piece.
-#define STEP (WG_X / EIGHTS)
-#define STEPS 2u
-void load_state(out uvec4 x[STEPS], uint from, uint first_row) {
-  [[unroll]] for (uint n = 0u; n < STEPS; ++n) {
-    const uint r = part + n * STEP;
-    x[n] = uvec4(0u);
-    if (part < STEP && r < PIECE && first_row + r < VALUE_DIM) x[n] = scratch_eights[from / 8u + (first_row + r) * EIGHTS + eight];
+// Rows of a state, those behind the last one 0. Items take the same key dims of all of their rows.
+void copy_state(uint from, uint to, uint first_row, uint rows) {
+  const uint step = WG_X / EIGHTS;
+  if (part >= step) return;
+  [[dont_unroll]] for (uint r = part; r < rows; r += step) {
+    uvec4 x = uvec4(0u);
+    if (first_row + r < VALUE_DIM) x = scratch_eights[from / 8u + (first_row + r) * EIGHTS + eight];
+    memory[to + r * KEY_STRIDE + eight] = x;
   }
 }
-void put_state(uvec4 x[STEPS], uint to) {
-  [[unroll]] for (uint n = 0u; n < STEPS; ++n) {
-    const uint r = part + n * STEP;
-    if (part < STEP && r < PIECE) memory[to + r * KEY_STRIDE + eight] = x[n];
+// What both states leave of the gradient of a decay, of the item's rows of a piece.
+void add_leaves(uint first_row, inout vec4 leaves[2]) {
+  const uint step = WG_X / EIGHTS;
+  if (part >= step) return;
+  [[dont_unroll]] for (uint r = part; r < min(PIECE, VALUE_DIM - first_row); r += step) {
+    const uint at = (first_row + r) * EIGHTS + eight;
+    const uvec4 x = scratch_eights[CHUNK_KEPT(chunk) / 8u + at], y = scratch_eights[DSTATE(chunk) / 8u + at];
+    leaves[0] += widen4(x.xy) * widen4(y.xy);
+    leaves[1] += widen4(x.zw) * widen4(y.zw);
   }
 }
-// Products of gradients of outputs with the state, and of values with its gradient, piece by piece. `leaves`: what both states
-// leave of the gradient of a decay, of the item's rows.
-void multiply_states(out vec4 leaves[2]) {
+// Products of rows of tokens at `rows` with a state, and what they mean; pieces of the state by turns. Sums in the place of
+// rows of tokens.
+void take_state(uint rows, uint from, uint which, float scale) {
+  clear_product();
   const uint column = block * COLUMN_SQUARES * 16u;
-  uvec4 state[STEPS], dstate[STEPS];
-  load_state(state, CHUNK_KEPT(chunk), 0u);
-  load_state(dstate, DSTATE(chunk), 0u);
-  leaves[0] = leaves[1] = vec4(0.0);
-  [[unroll]] for (uint i = 0u; i < ROW_TILES * PRODUCT_TILES; ++i) product[i] = product_behind[i] = COOPERATIVE_SUM(0.0);
   [[dont_unroll]] for (uint v = 0u; v < VALUE_DIM; v += PIECE) {
-    put_state(state, PIECES);
-    put_state(dstate, PIECES + RECUR_COOP_KEY_AREA);
-    [[unroll]] for (uint n = 0u; n < STEPS; ++n) {
-      leaves[0] += widen4(state[n].xy) * widen4(dstate[n].xy);
-      leaves[1] += widen4(state[n].zw) * widen4(dstate[n].zw);
-    }
+    const uint to = PIECES + (v / PIECE & 1u) * RECUR_COOP_KEY_AREA;
+    copy_state(from, to, v, PIECE);
     barrier();
-    if (v + PIECE < VALUE_DIM) {
-      load_state(state, CHUNK_KEPT(chunk), v + PIECE);
-      load_state(dstate, DSTATE(chunk), v + PIECE);
-    }
     if (multiplies) {
       const uint terms = min(PIECE, VALUE_DIM - v);
-      [[dont_unroll]] for (uint k = 0u; k < terms; k += MATRIX_K) {
-        add_states(OUTPUTS + (v + k) / 8u, row, PIECES + k * KEY_STRIDE, column);
-        add_behind((v + k) / 8u, row, PIECES + RECUR_COOP_KEY_AREA + k * KEY_STRIDE, column);
-      }
+      [[dont_unroll]] for (uint k = 0u; k < terms; k += MATRIX_K)
+        add_states(rows + (v + k) / 8u, row, to + k * KEY_STRIDE, column);
     }
-    barrier();
   }
-}
-// What products with a state mean; sums in the place of rows of tokens.
-void take_state(uint which, float scale) {
+  barrier();
+  put_product();
   barrier();
   if (part < PARTS) take_gradients(TOKENS, which, scale, 0u);
   barrier();
@@ -413,11 +391,7 @@ void take_values() {
   const uint columns = 16u * RECUR_COOP_VALUE_BLOCKS;
   const uint step = row_step(args.dvalue), at = first_row(args.dvalue) + first * step;
   [[dont_unroll]] for (uint v = 0u; v < VALUE_DIM; v += columns) {
-    [[unroll]] for (uint n = 0u; n < columns; n += PIECE) {
-      uvec4 x[STEPS];
-      load_state(x, DSTATE(chunk), v + n);
-      put_state(x, PIECES + n * KEY_STRIDE);
-    }
+    copy_state(DSTATE(chunk), PIECES, v, columns);
     barrier();
     const uint column = v + block * 16u;
     const bool takes = block < RECUR_COOP_VALUE_BLOCKS && column < VALUE_DIM;
@@ -426,8 +400,7 @@ void take_values() {
       [[dont_unroll]] for (uint t = row; t < TOKENS; t += 16u)
         add_outputs(WEIGHTS + t / 8u, row, OUTPUTS + t * VALUE_STRIDE, column);
       [[unroll]] for (uint i = 0u; i < ROW_TILES * COLUMN_TILES; ++i) score[i] = score[i] * args.scale;
-      [[dont_unroll]] for (uint k = 0u; k < KEY_DIM / 8u; k += SCORE_TERMS / 8u)
-        add_scores(k, row, PIECES + k, block * 16u);
+      [[dont_unroll]] for (uint k = 0u; k < KEY_DIM / 8u; k += MATRIX_K / 8u) add_scores(k, row, PIECES + k, block * 16u);
     }
     barrier();
     own = PIECES + gl_SubgroupID * RECUR_COOP_OWN_AREA;
@@ -469,15 +442,14 @@ void main() {
   if (odd) mark = 1u;
   barrier();
 
-  copy_values(0u);
   copy_doutputs(OUTPUTS);
-  vec4 leaves[2];
-  multiply_states(leaves);
-  put_product();
-  take_state(ALL_UPPER, args.scale);
+  take_state(OUTPUTS, CHUNK_KEPT(chunk), ALL_UPPER, args.scale);
   if (RECUR_HAS(RECUR_GRAD_QUERY)) STORE_EIGHTS(dquery_eights, args.dquery, dquery)
-  put_behind();
-  take_state(ALL_LOWER, 1.0);
+  barrier();
+  copy_values(0u);
+  vec4 leaves[2] = {vec4(0.0), vec4(0.0)};
+  [[dont_unroll]] for (uint v = 0u; v < VALUE_DIM; v += PIECE) add_leaves(v, leaves);
+  take_state(0u, DSTATE(chunk), ALL_LOWER, 1.0);
   if (RECUR_HAS(RECUR_GRAD_KEY)) STORE_EIGHTS(dkey_eights, args.dkey, dkey)
   [[unroll]] for (uint i = 0u; i < 2u; ++i) memory[PIECES + 2u * item + i] = floatBitsToUint(leaves[i]);
   barrier();

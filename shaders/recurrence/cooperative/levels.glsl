@@ -5,7 +5,7 @@
 //
 // The tile lies at the beginning of `memory`. Includers say by SECOND where keys lie as they are, by WEIGHTS where weights go,
 // in rows of upper tokens or, with RECUR_TURNED=1, of lower ones, and by WEIGHT_SQUARES how many squares of them a sub-group
-// holds: that of the diagonal is the first; by SCORE_TERMS of how many key dims products are asked for at once.
+// holds: that of the diagonal is the first.
 #ifndef TESSERA_RECURRENCE_COOPERATIVE_LEVELS_GLSL
 #define TESSERA_RECURRENCE_COOPERATIVE_LEVELS_GLSL
 
@@ -17,7 +17,7 @@ const uint LANE_PAIRS = 128u / LANES;  // of sixteen rows of sixteen columns
 uint own;  // the sub-group's place in memory for sixteen rows and columns of floats
 vec2 weight[WEIGHT_SQUARES * LANE_PAIRS];
 COOPERATIVE_SUM score[ROW_TILES * COLUMN_TILES];
-COOPERATIVE_ADD_TILES(add_scores, memory, score, ROW_TILES, COLUMN_TILES, SCORE_TERMS / MATRIX_K, 1u, KEY_STRIDE, 1u, KEY_STRIDE)
+COOPERATIVE_ADD_TILES(add_scores, memory, score, ROW_TILES, COLUMN_TILES, 1u, 1u, KEY_STRIDE, 1u, KEY_STRIDE)
 
 void store_weights(uint row, uint column, vec2 x) {
   odd = odd || !all(lessThanEqual(abs(x), vec2(LARGEST)));
@@ -92,7 +92,7 @@ void put_score(uint to, uint stride) {
 void take_scores(bool takes, uint row, uint other, uint column) {
   if (takes) {
     clear_score();
-    [[dont_unroll]] for (uint k = 0u; k < KEY_DIM / 8u; k += SCORE_TERMS / 8u) add_scores(k, row, other + k, column);
+    [[dont_unroll]] for (uint k = 0u; k < KEY_DIM / 8u; k += MATRIX_K / 8u) add_scores(k, row, other + k, column);
     put_score(own, OWN_STRIDE);
   }
   subgroupBarrier();

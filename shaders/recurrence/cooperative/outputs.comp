@@ -37,7 +37,6 @@ layout(std430, binding = 7) writeonly buffer Outputs { uvec4 output_eights[]; };
 #define BLOCKS RECUR_COOP_BLOCKS
 #define STEP RECUR_COOP_STEP
 #define WEIGHTS SECOND
-#define SCORE_TERMS MATRIX_K
 #define RECUR_TURNED 0
 // Where key dims decay alike: squares of sixteen up to the diagonal, and how often sub-groups take one.
 const uint SQUARES = SIXTEENS * (SIXTEENS + 1u) / 2u, ROUNDS = SIXTEENS / 2u + 1u;
