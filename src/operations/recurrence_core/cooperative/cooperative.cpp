@@ -229,10 +229,11 @@ Pass cooperative_steps_pass(const RecurrenceSlots& slots, CooperativeArguments a
 Pass cooperative_final_pass(const RecurrenceSlots& slots, CooperativeArguments arguments) {
   Pass pass = cooperative_states_pass("final", cooperative_bindings(slots), arguments, 1);
   pass.axes = {};
-  pass.groups = [groups = pass.groups,
-                 of = slots.backward() ? slots.grad_initial_state : slots.final_state](
-                    const Problem& problem, const Config& config) {
-    return problem.has(of) ? groups(problem, config) : Dim3{0, 0, 0};
+  pass.groups = [groups = pass.groups](const Problem& problem, const Config& config) {
+    // Those of the call: a state that is changed in place stands for both of its kinds.
+    const RecurrenceSlots& its = call_of(problem).slots;
+    const std::size_t last = its.backward() ? its.grad_initial_state : its.final_state;
+    return problem.has(last) ? groups(problem, config) : Dim3{0, 0, 0};
   };
   return pass;
 }
