@@ -25,20 +25,18 @@ if (present) {
   }
   const u32 lowest = is_state ? begin : first + behind;
   const u32 highest = min(last + behind, is_state ? end : tokens) + behind;
-  // Arguments are read before anything is stored, behind which they would be read again.
-  const bool by_vectors = CONV_HAS(CONV_ALIGNED) && !is_state, silu = CONV_HAS(CONV_SILU);
-  const bool makes_input = CONV_HAS(CONV_GRAD_INPUT);
-  const u32 source = CONV_ROW(source, 0u), source_token = ARGS(source.token);
-  const u32 given = CONV_ROW(result, 0u), given_token = ARGS(result.token);
-  const u32 made = CONV_ROW(dinput, 0u), made_token = ARGS(dinput.token);
   bool anew = true;
-  u32 position = highest;
-  while (position > lowest) {
+  for (u32 position = highest; position > lowest; --position) {
     // The token, unless it lies before the sequence of a state.
     const u32 token = position - 1u - behind;
-    // AHEAD tokens of a sequence's inside, whose taps and outputs all are within it.
-    if (by_vectors && held && !anew && token < last && position >= lowest + AHEAD &&
-        position <= end && token >= begin + behind + AHEAD - 1u) {
+    // Where registers have room, AHEAD tokens of a sequence's inside, whose taps and outputs all
+    // are within it.
+    if (WIDTH <= 4u && CONV_HAS(CONV_ALIGNED) && !is_state && held && !anew && token < last &&
+        position >= lowest + AHEAD && position <= end && token >= begin + behind + AHEAD - 1u) {
+      const bool silu = CONV_HAS(CONV_SILU), makes_input = CONV_HAS(CONV_GRAD_INPUT);
+      const u32 source = CONV_ROW(source, 0u), source_token = ARGS(source.token);
+      const u32 given = CONV_ROW(result, 0u), given_token = ARGS(result.token);
+      const u32 made = CONV_ROW(dinput, 0u), made_token = ARGS(dinput.token);
       FLOAT4 asked[AHEAD], gradient[AHEAD];
       UNROLL for (u32 i = 0u; i < AHEAD; ++i) {
         asked[i] = LOAD_INPUT_FOUR(source + (token - i - behind) * source_token);
@@ -64,7 +62,7 @@ if (present) {
           STORE_DINPUT_FOUR(sum, made + (token - i) * made_token);
         }
       }
-      position -= AHEAD;
+      position -= AHEAD - 1u;
       continue;
     }
     const bool is_token = !is_state || position > begin + behind;
@@ -110,7 +108,6 @@ if (present) {
         STORE_DINPUT(sum, CONV_ROW(dinput, token), left);
       }
     }
-    --position;
   }
   if (!is_state && CONV_HAS(CONV_GRAD_WEIGHT | CONV_GRAD_BIAS)) {
     const u32 at = ARGS(shares) + unit * (WIDTH + 1u) * vectors + vector;

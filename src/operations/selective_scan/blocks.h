@@ -70,6 +70,8 @@ const float nothing = TO_FLOAT(ARGS(features) >> 31);
 float skip = 0.0f;
 if (has_d) skip = LOAD_D(ARGS(d_offset) + near * ARGS(d_stride));
 #endif
+// A batch entry's first state is asked for beside its first operands.
+if (!SCAN_HAS(SCAN_PACKED) && first == 0u && first < last) SCAN_ENTER
 if (first < last) SCAN_ASK(first)
 for (u32 block = first; block < last; block += BLOCK) {
   float wide[SCAN_OWN], own_u[SCAN_OWN];
@@ -102,9 +104,11 @@ for (u32 block = first; block < last; block += BLOCK) {
 
   const u32 next = min(block + BLOCK, last);
   u32 outside = 0u;  // a bit for each token of no sequence
-  if (SCAN_HAS(SCAN_PACKED) && (anew || block >= end)) SPACE_FIND(block)
-  anew = false;
-  if (held && block == begin) SCAN_ENTER
+  if (SCAN_HAS(SCAN_PACKED)) {
+    if (anew || block >= end) SPACE_FIND(block)
+    anew = false;
+    if (held && block == begin) SCAN_ENTER
+  }
   if (held && next == block + BLOCK && next <= end && full) {
     UNROLL for (u32 i = 0u; i < BLOCK; ++i) {
       const FLOAT2 step = STEP(i);
