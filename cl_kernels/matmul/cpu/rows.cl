@@ -29,7 +29,8 @@ KERNEL void matmul_rows_cpu(const global void* restrict b, const global float* r
   const size_t from = matmul_base(operands, args.b, batch);
   floatv kept[IN_PARTS ? PANEL : 1][FEW_ROWS];
   float sums[FEW_ROWS][PANEL];
-  for (uint k0 = 0; k0 == 0 || (IN_PARTS && k0 < args.k); k0 += TERMS) {
+  uint k0 = 0;
+  do {
     const uint stop = IN_PARTS && args.k - k0 > TERMS ? k0 + TERMS : args.k;
     for (uint line = 0; line < count; line += LINES) {
       floatv sum[LINES][FEW_ROWS];
@@ -56,7 +57,8 @@ KERNEL void matmul_rows_cpu(const global void* restrict b, const global float* r
           sums[r][line + l] = sum_of_lanes(sum[l][r]);
       }
     }
-  }
+    k0 += TERMS;
+  } while (IN_PARTS && k0 < args.k);
   for (uint row = 0; row < args.m; ++row) {
     const floatv sum[2] = {vloadv(0, sums[row]), vloadv(1, sums[row])};
     matmul_finish_row(operands, batch, row, column, (int)count, sum);
