@@ -124,11 +124,12 @@ std::vector<Config> line_space(const Problem& problem, const DeviceProfile& prof
   }
   // Of rows that no group holds, fewer vectors than spill of an item's 64 registers: on an H200
   // 2048 rows of 20480 took 0.235 ms backward with 2, and 0.314 with 4, of floats 0.299 and 0.668;
-  // 1024 rows of 65536 forward 0.264 with 6, and 0.265 with 8.
+  // rows of 65536 forward 0.192 with 6, and 0.201 with 8, of floats 0.205 with 4, and 0.222 with 8.
   const Cut largest = cuts.back();
-  if ((backward || halves) && call.dim > std::int64_t{4} * largest.vectors * largest.items) {
+  if (call.dim > std::int64_t{4} * largest.vectors * largest.items) {
     cuts.pop_back();
-    cuts.insert(cuts.begin(), {largest.items, backward ? 2U : 6U, false, largest.resident});
+    const std::uint32_t vectors = backward ? 2 : halves ? 6 : 4;
+    cuts.insert(cuts.begin(), {largest.items, vectors, false, largest.resident});
   }
   // Other compilers spill of rows that are asked for ahead and of 8 vectors backward, Mesa's for
   // NVIDIA of larger groups, AMD's of 4 vectors of long rows or with a mean, and Intel's of 2, with
