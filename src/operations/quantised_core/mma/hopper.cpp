@@ -20,7 +20,7 @@ constexpr std::uint64_t kMapBytes = 128;
 constexpr std::uint32_t kOrderItems = 256;
 constexpr std::uint32_t kScaledChunks = 4;  // of 32 terms, by one scale at least
 constexpr std::uint64_t kLeastInput = 8 * 1024, kMostInput = 64 * 1024;  // that stays
-constexpr std::int64_t kSomeRows = 32, kMostRows = 64;
+constexpr std::int64_t kFewRows = 16, kSomeRows = 32, kMostRows = 64;
 constexpr std::uint32_t kBeside = 4;      // warpgroups
 constexpr std::uint32_t kMostShares = 8;  // of a block, whose last one adds them up
 
@@ -105,8 +105,9 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   if (stays != 0) return list;
   const std::uint32_t blocks = blocks_of(problem, shared), most = kMostShares * blocks;
   shared.set("SHARES", most < units ? std::bit_floor(most) : units);
-  const bool shares =
-      format_of(problem) == QUANT_NIBBLES && blocks % units != 0 && rows >= kSomeRows;
+  const bool is_narrow = 4 * blocks < 3 * units;
+  const bool shares = format_of(problem) == QUANT_NIBBLES && blocks % units != 0 &&
+                      (rows >= kSomeRows || (rows >= kFewRows && is_narrow));
   list.insert(shares ? list.begin() : list.end(), std::move(shared));
   return list;
 }
