@@ -4,6 +4,7 @@
 // are units of their own. Text for OpenCL C and GLSL.
 
 #include "operations/causal_conv1d/begin.h"
+const u32 left = present ? min(CONV_CHANNELS, ARGS(dim) - channel) : 0u;
 
 if (present) {
   // slope[d]: the gradient of what stands before the activation d tokens later.

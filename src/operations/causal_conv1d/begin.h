@@ -8,7 +8,6 @@ const u32 group = GROUP_ID_Y * GROUP_COUNT_X + GROUP_ID_X;
 const u32 unit = group / blocks, vector = group % blocks * TO_U32(WG_X) + LOCAL_ID_X;
 const u32 channel = CONV_CHANNELS * vector, chunks = ARGS(batches) * ARGS(chunks);
 const bool present = vector < vectors && unit < CONV_UNITS;
-const u32 left = present ? min(CONV_CHANNELS, ARGS(dim) - channel) : 0u;
 const bool is_state = unit >= chunks;
 u32 batch = is_state ? unit - chunks : unit / max(ARGS(chunks), 1u);
 u32 sequence = batch, begin = 0u, end = tokens;

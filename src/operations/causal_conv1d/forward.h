@@ -2,6 +2,7 @@
 // The body of state_space/conv/forward.cl and forward.comp. Text for OpenCL C and GLSL.
 
 #include "operations/causal_conv1d/begin.h"
+const u32 left = present ? min(CONV_CHANNELS, ARGS(dim) - channel) : 0u;
 
 if (present && is_state) {
   for (u32 r = 0u; r + 1u < WIDTH; ++r) {

@@ -7,6 +7,8 @@
 // Where there is no token of a block or no channel, what is asked for is that of the last one, and
 // is not used.
 #if SCAN_MAKES_OUTPUTS
+#define SCAN_OF_OUTPUTS(text) text
+#define SCAN_OF_SPANS(text)
 #define SCAN_ASK_C(i, at) \
   asked_c[i] = LOAD_C_BITS(c_at + (at)*c_token + SCAN_STATE_OF(i) * c_state);
 #define SCAN_PUT_C(i) \
@@ -20,6 +22,8 @@
     }                                                                                \
   }
 #else
+#define SCAN_OF_OUTPUTS(text)
+#define SCAN_OF_SPANS(text) text
 #define SCAN_ASK_C(i, at)
 #define SCAN_PUT_C(i)
 #define SCAN_PUT_PRODUCT(i, x)
@@ -42,14 +46,15 @@
 // A sequence's first token finds its initial state; its last one leaves the final state.
 #define SCAN_ENTER                                                                \
   {                                                                               \
-    counts = 0.0f;                                                                \
+    SCAN_OF_SPANS(counts = 0.0f;)                                                 \
     if (present) {                                                                \
       UNROLL for (u32 f = 0u; f < SCAN_FOURS; ++f) SCAN_TAKE_INITIAL(state[f], f) \
     }                                                                             \
   }
 
 // Of steps, in units of log(2); whether the state before the span counts behind it.
-float sum = 0.0f, counts = 1.0f;
+SCAN_OF_SPANS(float sum = 0.0f;)
+SCAN_OF_SPANS(float counts = 1.0f;)
 const bool softplus = SCAN_HAS(SCAN_SOFTPLUS), full = ARGS(states) == SCAN_STATES;
 const u32 states = ARGS(states);
 // Rows of the item's channel; arguments are read before anything is stored, behind which they would
@@ -103,7 +108,7 @@ for (u32 block = first; block < last; block += BLOCK) {
   if (block + BLOCK < last) SCAN_ASK(block + BLOCK)
 
   const u32 next = min(block + BLOCK, last);
-  u32 outside = 0u;  // a bit for each token of no sequence
+  SCAN_OF_OUTPUTS(u32 outside = 0u;)  // a bit for each token of no sequence
   if (SCAN_HAS(SCAN_PACKED)) {
     if (anew || block >= end) SPACE_FIND(block)
     anew = false;
@@ -112,11 +117,11 @@ for (u32 block = first; block < last; block += BLOCK) {
   if (held && next == block + BLOCK && next <= end && full) {
     UNROLL for (u32 i = 0u; i < BLOCK; ++i) {
       const FLOAT2 step = STEP(i);
-      sum += step.x;
-      FLOAT4 products = zero;
+      SCAN_OF_SPANS(sum += step.x;)
+      SCAN_OF_OUTPUTS(FLOAT4 products = zero;)
       UNROLL for (u32 f = 0u; f < SCAN_FOURS; ++f) {
         state[f] = SPACE_EXP2_4(step.x * rate[f]) * state[f] + step.y * FACTOR(i, 0u, f);
-        if (SCAN_MAKES_OUTPUTS == 1) products += state[f] * FACTOR(i, 1u, f);
+        SCAN_OF_OUTPUTS(products += state[f] * FACTOR(i, 1u, f);)
       }
       SCAN_PUT_PRODUCT(i, products.x + products.y + (products.z + products.w))
     }
@@ -130,8 +135,8 @@ for (u32 block = first; block < last; block += BLOCK) {
       }
       if (held) {
         const FLOAT2 step = STEP(i);
-        sum += step.x;
-        float product = 0.0f;
+        SCAN_OF_SPANS(sum += step.x;)
+        SCAN_OF_OUTPUTS(float product = 0.0f;)
         UNROLL for (u32 f = 0u; f < SCAN_FOURS; ++f) {
           const u32 left = SCAN_LEFT(f);
           const FLOAT4 now = SPACE_EXP2_4(step.x * rate[f]) * state[f] + step.y * FACTOR(i, 0u, f);
@@ -140,12 +145,12 @@ for (u32 block = first; block < last; block += BLOCK) {
           if (left > 1u) state[f].y = now.y;
           if (left > 2u) state[f].z = now.z;
           if (left > 3u) state[f].w = now.w;
-          if (SCAN_MAKES_OUTPUTS == 1) product += SCAN_DOT(now, FACTOR(i, 1u, f), left);
+          SCAN_OF_OUTPUTS(product += SCAN_DOT(now, FACTOR(i, 1u, f), left);)
         }
         SCAN_PUT_PRODUCT(i, product)
         if (token + 1u == end) SCAN_LEAVE
       } else {
-        outside |= 1u << i;
+        SCAN_OF_OUTPUTS(outside |= 1u << i;)
       }
     }
   }
