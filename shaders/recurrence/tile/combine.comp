@@ -9,6 +9,7 @@
 #include "lib/prelude.glsl"
 #include "lib/typed.glsl"
 #include "operations/recurrence_core/args.h"
+#include "operations/recurrence_core/tile/tile.def"
 
 layout(std430, binding = 0) buffer Scratch { vec4 scratch[]; };
 layout(std430, binding = 0) buffer ScratchFloats { float scratch_floats[]; };

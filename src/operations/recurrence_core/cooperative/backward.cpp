@@ -117,7 +117,6 @@ abi::RecurArgs back_arguments(const Problem& problem, const Config& config) {
 
 abi::RecurArgs step_arguments(const Problem& problem, const Config& config) {
   abi::RecurArgs args = tile_backward_arguments(problem, step_config(config));
-  args.features |= RECUR_MARKED;
   add_common(chunk_scratch_of(problem, config), args);
   return args;
 }
@@ -185,6 +184,7 @@ Pass step_pass(Pass pass) {
       return Dim3{config.at("STEP_X"), config.at("STEP_Y")};
     };
   }
+  take_marked(pass);
   pass.groups = [groups = pass.groups](const Problem& problem, const Config& config) {
     return groups(problem, step_config(config));
   };

@@ -207,11 +207,19 @@ Pass cooperative_states_pass(const std::string& name, std::vector<std::size_t> b
   return pass;
 }
 
+void take_marked(Pass& pass) {
+  pass.specialized_on->push_back("MARKED");
+  pass.constants = [](const Problem&, const Config&) -> std::vector<Define> {
+    return {{"MARKED", 1}};
+  };
+}
+
 Pass cooperative_steps_pass(const RecurrenceSlots& slots, CooperativeArguments arguments) {
   Pass pass = tile_forward_pass(slots);
   pass.name = "steps";
   pass.opencl = {};
   pass.specialized_on = std::vector<std::string>{"STEP_ROWS", "STEP_TOKENS"};
+  take_marked(pass);
   pass.group_size = [](const Config& config) {
     return Dim3{config.at("STEP_X"), config.at("STEP_Y")};
   };
@@ -219,9 +227,7 @@ Pass cooperative_steps_pass(const RecurrenceSlots& slots, CooperativeArguments a
     return groups_of(units_of(call_of(problem), std::int64_t{4} * config.at("STEP_X")));
   };
   pass.args = [arguments](const Problem& problem, const Config& config) {
-    abi::RecurArgs args = arguments(problem, config);
-    args.features |= RECUR_MARKED;
-    return argument_bytes(args);
+    return argument_bytes(arguments(problem, config));
   };
   return pass;
 }

@@ -39,6 +39,7 @@ Pass cooperative_states_pass(const std::string& name, std::vector<std::size_t> b
 // The last states, where they are wanted; all steps of sequences that are marked.
 Pass cooperative_final_pass(const RecurrenceSlots& slots, CooperativeArguments arguments);
 Pass cooperative_steps_pass(const RecurrenceSlots& slots, CooperativeArguments arguments);
+void take_marked(Pass& pass);  // a pass of recurrence/tile takes sequences that are marked only
 // What the passes over states bind.
 std::vector<std::size_t> cooperative_bindings(const RecurrenceSlots& slots);
 

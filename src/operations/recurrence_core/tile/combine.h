@@ -7,7 +7,7 @@ const u32 head = row % ARGS(heads), token = row / ARGS(heads) % ARGS(tokens);
 const u32 batch = row / ARGS(heads) / ARGS(tokens);
 #ifdef LOAD_MARK
 // Rows of sequences that are marked, and of none.
-if (RECUR_HAS(RECUR_MARKED) && row < ARGS(rows)) {
+if (MARKED != 0u && row < ARGS(rows)) {
   u32 sequence = batch;
   if (RECUR_HAS(RECUR_PACKED)) {
     sequence = 0u;
