@@ -28,7 +28,7 @@
 #define RECUR_GRAD_INITIAL 524288u
 #define RECUR_AGAIN 1048576u  // spans one after the other, where a factor of one is not finite
 #define RECUR_GRAD_BETA 2097152u
-#define RECUR_BACK 4194304u    // spans of the gradient of the state, the last one first
+#define RECUR_BACK 4194304u  // spans of the gradient of the state, the last one first
 // Marks lie before the boundaries of sequences, the last one first.
 #define RECUR_MARK_PLACE(unit) (args.boundaries - 1u - (unit))
 // Those that need the state before each token.
