@@ -3,8 +3,7 @@
 // LOAD_MARK(i): of kernels that ways of matrix units call for sequences that they leave.
 
 #ifdef LOAD_MARK
-if (MARKED != 0u && (sequence >= sequences || LOAD_MARK(sequence * heads + head) == 0))
-  return;
+if (MARKED != 0u && (sequence >= sequences || LOAD_MARK(sequence * heads + head) == 0)) return;
 #endif
 // The steps [first, first + count) of the sequence: those of the launch, or a span of them.
 const u32 spans = ARGS(spans);
