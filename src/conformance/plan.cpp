@@ -165,6 +165,10 @@ std::vector<Config> Plan::choose(const Variant& variant, const StorageTypes& typ
 // What the variant says against the case, or nothing where it is a candidate now.
 Refusal Plan::add(Problem problem, std::size_t number, const Variant& variant,
                   std::vector<Candidate>& candidates) const {
+  if (options_.config) {
+    if (Refusal no = selection::refusal(problem, variant, *options_.config, context_.device()))
+      return no;
+  }
   std::vector<Config> configs = accepted(problem, variant);
   if (configs.empty())
     return selection::refusal(problem, variant, context_.device()).value_or("no configuration");
@@ -330,7 +334,7 @@ bool Plan::is_named(const Case& shape) const {
 }
 
 std::vector<Config> Plan::accepted(const Problem& problem, const Variant& variant) const {
-  if (options_.config) return {*options_.config};  // whoever runs it says why not
+  if (options_.config) return {*options_.config};  // add() has asked for it
   std::vector<Config> configs = variant.space(problem, context_.device());
   std::erase_if(configs, [&](const Config& config) {
     return selection::refusal(problem, variant, config, context_.device()).has_value();
