@@ -24,7 +24,7 @@ const std::map<std::pair<std::string, Backend>, std::size_t>& larger_budgets() {
       // compiled in; the backward pass takes up to five kernels, and CPUs have two ways of it, with
       // AVX512_BF16 a third. Tables of pages are checked with a distribution of sequences, too.
       {{"attention", Backend::kOpenCL}, 130},
-      {{"attention", Backend::kVulkan}, 71},
+      {{"attention", Backend::kVulkan}, 72},
       // Ten operations: plain products in mixed types, six of them in storage, those of groups,
       // whose rows or terms are ragged, and with blocks of a sparse matrix; CPUs multiply words of
       // bf16 and i8, too, and have kernels for few rows and for few rows beside a row-major factor,
@@ -38,15 +38,13 @@ const std::map<std::pair<std::string, Backend>, std::size_t>& larger_budgets() {
       // processors take gradients by chunks.
       {{"recurrence", Backend::kOpenCL}, 31},
       {{"recurrence", Backend::kVulkan}, 26},
-      // Six operations; tables of few tokens are looked up in one launch, too, and types of codes
-      // are
-      // compiled in. CPUs take rows of codes by kernels of their own.
+      // Six operations; few tokens are looked up and copied in one launch, too, and types of codes
+      // are compiled in. CPUs take rows of codes by kernels of their own.
       {{"kv_cache", Backend::kOpenCL}, 26},
-      {{"kv_cache", Backend::kVulkan}, 18},
+      {{"kv_cache", Backend::kVulkan}, 20},
       // CPUs have a kernel of their own for outputs in 8 bits, too.
       {{"norms", Backend::kOpenCL}, 25},
-      // Four operations of eleven kernels, and four of processors. Those that ask for several
-      // tokens
+      // Four operations of eleven kernels, and four of processors. Those that ask for several tokens
       // at once know the storage type of rows when they are built.
       {{"state_space", Backend::kOpenCL}, 32},
       {{"state_space", Backend::kVulkan}, 22},

@@ -8,6 +8,7 @@
 #include "cells/cpu/step.clh"
 
 CELL_PRODUCT(cell_back, CELL_BACK_VECTORS)
+#define PANEL_UNITS (CELL_BACK_VECTORS * VECTOR_WIDTH)
 #define CELL_KEPT_VALUE(block) LOAD_UNITS(kept + (block)*hidden)
 #define CELL_BEFORE_VALUE LOAD_UNITS(args.before + place * hidden + unit)
 
@@ -17,8 +18,8 @@ INLINE void take_panel(global float* scratch, const global void* restrict gradie
   const uint direction = (uint)get_group_id(2), step = now.step;
   const uint hidden = args.hidden, terms = args.terms, tokens = args.tokens;
   const uint last_row = min(((uint)get_group_id(1) + 1) * args.rows, args.batch);
-  const global float* weights =
-      scratch + args.weights + (size_t)(direction * args.panels + panel) * terms * (CELL_BACK_VECTORS * VECTOR_WIDTH);
+  const size_t place_of_panel = direction * panels_of(&args, PANEL_UNITS) + panel;
+  const global float* weights = scratch + args.weights + place_of_panel * terms * PANEL_UNITS;
   const global float* states = scratch + now.from_state + (size_t)direction * args.batch * terms;
   const bool is_back = CELL_HAS(CELL_REVERSE) != (direction == 1);
 
@@ -80,8 +81,8 @@ INLINE void take_panel(global float* scratch, const global void* restrict gradie
 KERNEL void cells_cpu_backward(global float* scratch, const global void* restrict gradient_elements,
                                global void* restrict h_elements, global void* restrict c_elements,
                                const struct CellStepArgs args) {
-  for (uint i = 0; i < max(args.alone, 1u); ++i) {
-    const struct CellStep now = step_of(&args, i, true);
+  for (uint i = 0; i < steps_of(&args, true); ++i) {
+    const struct CellStep now = step_of(&args, i, true, PANEL_UNITS);
     for (uint panel = now.first_panel; panel < now.end_panel; ++panel)
       take_panel(scratch, gradient_elements, h_elements, c_elements, args, now, panel);
   }

@@ -17,8 +17,8 @@ INLINE void take_panel(global float* scratch, global void* restrict output_eleme
   const uint hidden = args.hidden, terms = args.terms, tokens = args.tokens;
   const uint unit = panel * VECTOR_WIDTH, last_row = min(((uint)get_group_id(1) + 1) * args.rows, args.batch);
   const int left = (int)(hidden - unit);
-  const global float* weights =
-      scratch + args.weights + (size_t)(direction * args.panels + panel) * terms * (CELL_GATES * VECTOR_WIDTH);
+  const size_t place_of_panel = direction * panels_of(&args, VECTOR_WIDTH) + panel;
+  const global float* weights = scratch + args.weights + place_of_panel * terms * (CELL_GATES * VECTOR_WIDTH);
   const global float* states = scratch + now.from_state + (size_t)direction * args.batch * terms;
   const bool is_back = CELL_HAS(CELL_REVERSE) != (direction == 1);
 
@@ -73,8 +73,8 @@ INLINE void take_panel(global float* scratch, global void* restrict output_eleme
 KERNEL void cells_cpu_forward(global float* scratch, global void* restrict output_elements,
                               global void* restrict h_elements, global void* restrict c_elements,
                               const struct CellStepArgs args) {
-  for (uint i = 0; i < max(args.alone, 1u); ++i) {
-    const struct CellStep now = step_of(&args, i, false);
+  for (uint i = 0; i < steps_of(&args, false); ++i) {
+    const struct CellStep now = step_of(&args, i, false, VECTOR_WIDTH);
     for (uint panel = now.first_panel; panel < now.end_panel; ++panel)
       take_panel(scratch, output_elements, h_elements, c_elements, args, now, panel);
   }

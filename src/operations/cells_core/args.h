@@ -24,6 +24,7 @@ TESSERA_ABI_BEGIN
 #define CELL_LAST 512   // launch of a pass
 #define CELL_WIDE 1024  // panels of vectors of units, not of the gates of CELL_LANES units
 #define CELL_PROJECTS 2048
+#define CELL_ALL_STEPS 4096  // a work-group takes all steps, and all panels of its batch entries
 // In arguments of steps the storage type, DTYPE_… of abi/shared.h, lies above them.
 #define CELL_TYPE_SHIFT 16
 #define CELL_TYPE(features) ((features) >> CELL_TYPE_SHIFT)
@@ -90,8 +91,6 @@ struct CellStepArgs {
   u32 terms;
   u32 to_terms;  // between rows of to_state
   u32 rows;      // batch entries of a work-group
-  u32 panels;    // of a direction
-  u32 alone;     // 0, or how many steps a work-group takes, one behind the other, with all panels
   u32 product;   // in scratch, as what follows: [batch, tokens, directions, gates, hidden]
   u32 weights;
   u32 bias;

@@ -159,11 +159,9 @@ void place_step(Args& args, const Problem& problem, const Config& config, bool b
   args.lengths = narrow(layout.lengths);
 }
 
-// How many steps a work-group takes by itself, which owns all panels of its batch entries; 0: a
-// launch is a step. Projections are launches between steps.
-std::int64_t steps_alone(const CellProblem& call, const Config& config, bool backward) {
-  if (config.get("ALONE", 0) == 0 || call.projects) return 0;
-  return backward ? call.tokens + 1 : std::max<std::int64_t>(call.tokens, 1);
+// Whether a launch is all steps, not one. Projections are launches between steps.
+bool is_alone(const CellProblem& call, const Config& config) {
+  return config.get("ALONE", 0) != 0 && !call.projects;
 }
 
 // Of the launch for a step; backward, `step` -1 gives the gradients of h0 and c0.
@@ -186,9 +184,7 @@ std::vector<std::byte> step_arguments(const Problem& problem, const Config& conf
   mark(call.relu, CELL_RELU);
   mark(call.projects, CELL_PROJECTS);
   args.hidden = narrow(call.hidden);
-  args.panels = narrow(product.panels);
-  args.alone = narrow(steps_alone(call, config, backward));
-  mark(args.alone != 0, CELL_LAST);
+  mark(is_alone(call, config), CELL_ALL_STEPS | CELL_LAST);
   args.terms = narrow(product.terms);
   args.product = narrow(layout.product);
   args.weights = narrow(product.weights);
@@ -261,9 +257,8 @@ Dim3 step_groups(const Problem& problem, const Config& config, const Stage& stag
   const bool other = stage.backward ? call.projects && !stage.projects : stage.projects;
   const PackedProduct& product =
       other ? projection(layout, stage.backward) : recurrent(layout, stage.backward);
-  const bool alone = steps_alone(call, config, stage.backward) != 0;
-  return {alone ? 1U : narrow(product.panels), ceil_div(call.batch, config.at("ROWS")),
-          narrow(call.directions)};
+  return {is_alone(call, config) ? 1U : narrow(product.panels),
+          ceil_div(call.batch, config.at("ROWS")), narrow(call.directions)};
 }
 
 std::vector<Define> axes(const Problem& problem, const DeviceProfile& profile) {
@@ -373,8 +368,7 @@ LaunchStep launch_of(const Problem& problem, const Config& config, const Stage& 
 
 std::vector<Step> cell_steps(const Problem& problem, const Config& config) {
   const CellProblem& call = call_of(problem);
-  const std::int64_t launches =
-      steps_alone(call, config, false) != 0 ? 1 : std::max<std::int64_t>(call.tokens, 1);
+  const std::int64_t launches = is_alone(call, config) ? 1 : std::max<std::int64_t>(call.tokens, 1);
   std::vector<Step> forward;
   for (std::int64_t step = 0; step < launches; ++step) {
     forward.push_back(launch_of(problem, config, {}, step));
@@ -397,7 +391,7 @@ std::vector<Step> cell_steps_with(const Problem& problem, const Config& config,
   for (Step& step : forward) steps.push_back(std::move(step));
   if (!call.slots.backward()) return steps;
   begin(true);
-  const bool alone = steps_alone(call, config, true) != 0;
+  const bool alone = is_alone(call, config);
   for (std::int64_t step = call.tokens - 1; step >= (alone ? call.tokens - 1 : -1); --step) {
     if (call.projects)
       steps.push_back(launch_of(problem, config, {.backward = true, .projects = true}, step));

@@ -126,6 +126,12 @@ std::uint32_t vector_width(const DeviceProfile& profile) {
   return profile.native_float_width >= 16 ? 16 : profile.native_float_width >= 8 ? 8 : 4;
 }
 
+Refusal rejects_vector_width(const Config& config) {
+  const std::uint32_t width = config.at("VECTOR_WIDTH");
+  if (width == 4 || width == 8 || width == 16) return std::nullopt;
+  return "takes vectors of 4, 8 or 16 floats, and VECTOR_WIDTH is " + std::to_string(width);
+}
+
 Refusal rejects_private_bytes(std::uint64_t bytes) {
   constexpr std::uint64_t kMostPrivateBytes = std::uint64_t{4} << 20;
   if (bytes <= kMostPrivateBytes) return std::nullopt;

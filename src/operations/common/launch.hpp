@@ -53,6 +53,7 @@ Refusal rejects_rounds(std::int64_t rounds, const DeviceProfile& profile);
 Requirements opencl_cpu();
 bool is_opencl_cpu(const DeviceProfile& profile);
 std::uint32_t vector_width(const DeviceProfile& profile);  // floats of a vector
+Refusal rejects_vector_width(const Config& config);        // VECTOR_WIDTH is none of 4, 8 and 16
 Refusal rejects_private_bytes(std::uint64_t bytes);        // of one work-item
 
 }  // namespace tessera::operations

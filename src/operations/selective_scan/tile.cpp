@@ -146,13 +146,13 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   const ScanCall& call = scan_call_of(problem);
   Config config = is_cpu(profile) ? config_of_cpu(call) : config_of_gpu(call, profile);
   config.set("SPAN", 8);
-  constexpr std::uint64_t kAnyDevice = 32768;
-  fit(problem, config, "BLOCK", kAnyDevice);
+  const std::uint64_t most_bytes = std::min<std::uint64_t>(32768, profile.local_memory);
+  fit(problem, config, "BLOCK", most_bytes);
   if (call.backward) {
     // Of AMD's, twelve work-groups share 128 KiB; more states of an item's tokens spill on Arc.
     constexpr std::uint64_t kTwelfth = 131072 / 12;
     if (!is_cpu(profile)) config.set("SPAN", std::min(8U, 4 * config.group().y));
-    fit(problem, config, "SPAN", profile.vendor_id == kVendorAmd ? kTwelfth : kAnyDevice);
+    fit(problem, config, "SPAN", profile.vendor_id == kVendorAmd ? kTwelfth : most_bytes);
     return {config};
   }
   const std::int64_t units = std::max(profile.compute_units, 2U);

@@ -64,8 +64,7 @@ bool has_neighbours(const Problem& problem) {
 
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
   const std::uint32_t width = config.at("VECTOR_WIDTH"), tile = config.at("TILE");
-  if (width != 4 && width != 8 && width != 16)
-    return "takes vectors of 4, 8 or 16 floats, and VECTOR_WIDTH is " + std::to_string(width);
+  if (Refusal no = rejects_vector_width(config)) return no;
   if (tile == 0 || tile % (2 * width) != 0 || tile > 1024)
     return "takes up to 1024 channels by pairs of vectors, and TILE is " + std::to_string(tile);
   if (config.at("CHUNK") == 0) return "takes chunks of at least one token";

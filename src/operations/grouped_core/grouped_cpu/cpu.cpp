@@ -62,8 +62,7 @@ std::vector<Config> space(const Problem& /*problem*/, const DeviceProfile& profi
 Refusal rejects_cut(const Config& config) {
   const std::uint32_t width = config.at("VECTOR_WIDTH"), terms = config.at("BLOCK_K");
   const std::uint32_t rows = config.at("ROWS"), block = config.at("BLOCK_M");
-  if (width != 4 && width != 8 && width != 16)
-    return "takes vectors of 4, 8 or 16 floats, and VECTOR_WIDTH is " + std::to_string(width);
+  if (Refusal no = rejects_vector_width(config)) return no;
   if (rows == 0 || rows > 16 || block == 0 || block % rows != 0)
     return "takes blocks of whole tiles of 1 to 16 rows";
   constexpr std::uint32_t kExact = 1024;  // products of i8 whose sum is a whole number of float

@@ -38,9 +38,7 @@ Way cpu_way(std::string name, CodingPasses passes) {
   variant.space = space;
   variant.rejects = [main](const Problem& problem, const Config& config,
                            const DeviceProfile& profile) -> Refusal {
-    const std::uint32_t width = config.at("VECTOR_WIDTH");
-    if (width != 4 && width != 8 && width != 16)
-      return "takes vectors of 4, 8 or 16 floats, and VECTOR_WIDTH is " + std::to_string(width);
+    if (Refusal no = rejects_vector_width(config)) return no;
     if (config.at("GROUPS") == 0) return "takes at least one work-group, and GROUPS is 0";
     return rejects_row_count(problem, main(problem)->rows(), profile);
   };

@@ -186,8 +186,7 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
                 Dots dots) {
   const std::uint32_t width = config.at("VECTOR_WIDTH");
   const std::uint32_t rows = config.at("ROWS"), block = config.at("BLOCK_M");
-  if (width != 4 && width != 8 && width != 16)
-    return "takes vectors of 4, 8 or 16 floats, and VECTOR_WIDTH is " + std::to_string(width);
+  if (Refusal no = rejects_vector_width(config)) return no;
   if (dots != Dots::kNone && width != 16)
     return "takes vectors of 16 words, and VECTOR_WIDTH is " + std::to_string(width);
   if (rows == 0 || rows > 16 || block == 0 || block % rows != 0)

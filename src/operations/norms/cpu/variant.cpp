@@ -57,9 +57,7 @@ Variant cpu_variant(bool backward) {
   variant.space = space;
   variant.rejects = [others = variant.rejects](const Problem& problem, const Config& config,
                                                const DeviceProfile& profile) -> Refusal {
-    const std::uint32_t width = config.at("VECTOR_WIDTH");
-    if (width != 4 && width != 8 && width != 16)
-      return "takes vectors of 4, 8 or 16 floats, and VECTOR_WIDTH is " + std::to_string(width);
+    if (Refusal no = rejects_vector_width(config)) return no;
     if (config.at("ROWS") == 0) return "takes at least one row an item, and ROWS is 0";
     return others(problem, config, profile);
   };

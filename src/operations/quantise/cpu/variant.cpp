@@ -21,9 +21,7 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
 }
 
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
-  const std::uint32_t width = config.at("VECTOR_WIDTH");
-  if (width != 4 && width != 8 && width != 16)
-    return "takes vectors of 4, 8 or 16 floats, and VECTOR_WIDTH is " + std::to_string(width);
+  if (Refusal no = rejects_vector_width(config)) return no;
   if (config.at("GROUPS") == 0) return "takes at least one work-group, and GROUPS is 0";
   const auto& call = problem.as<CodesProblem>();
   if (call.layout != Layout::kPlain) return "takes codes whose scales lie beside them";

@@ -44,9 +44,8 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
 }
 
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
-  const std::uint32_t width = config.at("VECTOR_WIDTH"), columns = config.at("COLUMNS");
-  if (width != 4 && width != 8 && width != 16)
-    return "takes vectors of 4, 8 or 16 floats, and VECTOR_WIDTH is " + std::to_string(width);
+  const std::uint32_t columns = config.at("COLUMNS");
+  if (Refusal no = rejects_vector_width(config)) return no;
   if (columns == 0 || columns > 256) return "takes 1 to 256 columns at a time";
   if (items_of(problem, config) >= std::uint64_t{1} << 31) return "counts items to 2^31";
   return rejects_quantised(problem, profile);

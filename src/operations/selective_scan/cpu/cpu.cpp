@@ -85,9 +85,8 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
 
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
   constexpr std::int64_t kMost = std::int64_t{1} << 31;
-  const std::uint32_t width = config.at("VECTOR_WIDTH"), vectors = config.at("VECTORS");
-  if (width != 4 && width != 8 && width != 16)
-    return "takes vectors of 4, 8 or 16 floats, and VECTOR_WIDTH is " + std::to_string(width);
+  const std::uint32_t vectors = config.at("VECTORS");
+  if (Refusal no = rejects_vector_width(config)) return no;
   if (vectors == 0 || vectors > SCAN_CPU_VECTORS)
     return "takes 1 to 4 vectors, and VECTORS is " + std::to_string(vectors);
   if (config.at("BATCHES") == 0) return "takes at least one batch entry an item";
