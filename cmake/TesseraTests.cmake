@@ -214,7 +214,7 @@ if(TESSERA_HAVE_VULKAN AND TARGET tessera_tool AND "attention" IN_LIST families)
     tessera_check_cooperative(cooperative.${operation} "matmul/cooperative/product.comp[DTYPE=1]"
                               ${operation} --dtype f16 --variant cooperative --only tn)
   endforeach()
-  foreach(run "grouped_matmul|unit_share" "transposed_grouped_matmul|unit_hostile")
+  foreach(run "grouped_matmul|share" "transposed_grouped_matmul|hostile")
     string(REPLACE "|" ";" run "${run}")
     list(GET run 0 operation)
     list(GET run 1 case)
@@ -227,10 +227,8 @@ if(TESSERA_HAVE_VULKAN AND TARGET tessera_tool AND "attention" IN_LIST families)
     tessera_check_cooperative(cooperative.recurrent.${case} "recurrence/cooperative/states.comp[DTYPE=1]"
                               recurrent --dtype f16 --variant cooperative --only ${case})
   endforeach()
-  foreach(case chunks_packed chunks_in_place)
-    tessera_check_cooperative(cooperative.gated_delta_rule.${case} "recurrence/cooperative/delta_chunks.comp[DTYPE=1]"
-                              gated_delta_rule --dtype f16 --variant cooperative --only ${case})
-  endforeach()
+  tessera_check_cooperative(cooperative.gated_delta_rule.chunks_packed "recurrence/cooperative/delta_chunks.comp[DTYPE=1]"
+                            gated_delta_rule --dtype f16 --variant cooperative --only chunks_packed)
   foreach(case chunks_packed chunks_growing)
     tessera_check_cooperative(cooperative.recurrent_backward.${case} "recurrence/cooperative/gradients.comp[DTYPE=1]"
                               recurrent_backward --dtype f16 --variant cooperative --only ${case})
