@@ -314,6 +314,7 @@ struct Rule {
   std::string why{};
   std::function<bool(const Problem&, const DeviceProfile&)> when{};
   std::string variant{};
+  // None: the first configuration of the variant's space that fits.
   std::function<Config(const Problem&, const DeviceProfile&)> config{};
 };
 

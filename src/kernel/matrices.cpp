@@ -6,6 +6,12 @@
 
 namespace tessera::kernel {
 
+Requirements matrix_needs() {
+  return {.backends = {Backend::kVulkan},
+          .features = Feature::kStorage16 | Feature::kFp16Arithmetic |
+                      Feature::kSubgroupArithmetic | Feature::kCooperativeMatrix};
+}
+
 MatrixShape matrix_shape(const Problem& problem, const Config& config) {
   return {.input = problem.dtype,
           .m = config.at("MATRIX_M"),

@@ -8,6 +8,9 @@
 
 namespace tessera::kernel {
 
+// Of variants that multiply so.
+Requirements matrix_needs();
+
 MatrixShape matrix_shape(const Problem& problem, const Config& config);
 // Why the device does not multiply them so.
 Refusal rejects_matrices(const Problem& problem, const Config& config,

@@ -113,15 +113,10 @@ Way conv_vectors_way() {
   };
   return {.variant = std::move(variant),
           .rule = {.why = "a GPU, and rows are vectors",
-                   .when =
-                       [](const Problem& problem, const DeviceProfile& profile) {
-                         return is_gpu(profile) && is_aligned(problem) &&
-                                conv_call_of(problem).width <= kMostTaps;
-                       },
-                   .config =
-                       [](const Problem& problem, const DeviceProfile& profile) {
-                         return vector_space(problem, profile).front();
-                       }}};
+                   .when = [](const Problem& problem, const DeviceProfile& profile) {
+                     return is_gpu(profile) && is_aligned(problem) &&
+                            conv_call_of(problem).width <= kMostTaps;
+                   }}};
 }
 
 }  // namespace tessera::operations::state_space

@@ -40,11 +40,6 @@ std::vector<std::string> cooperative_names() {
   return names;
 }
 
-Feature cooperative_features() {
-  return Feature::kStorage16 | Feature::kFp16Arithmetic | Feature::kSubgroupArithmetic |
-         Feature::kCooperativeMatrix;
-}
-
 // Of the lines that take more local memory, whichever way the operands lie.
 std::uint64_t cooperative_local_bytes(const Config& config) {
   using Number = std::uint32_t;

@@ -16,8 +16,6 @@ namespace tessera::operations {
 std::vector<Tunable> cooperative_tunables();
 std::vector<std::string> cooperative_names();  // those that kernels are specialised on
 
-Feature cooperative_features();
-
 // Of a work-group; 0 where the kernels have no such geometry.
 std::uint64_t cooperative_local_bytes(const Config& config);
 

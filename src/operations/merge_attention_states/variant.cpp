@@ -111,11 +111,7 @@ Way states_way(bool backward) {
   variant.rejects = rejects;
   return {.variant = std::move(variant),
           .rule = {.why = "runs everywhere",
-                   .when = [](const Problem&, const DeviceProfile&) { return true; },
-                   .config =
-                       [](const Problem& problem, const DeviceProfile& profile) {
-                         return space(problem, profile).front();
-                       }}};
+                   .when = [](const Problem&, const DeviceProfile&) { return true; }}};
 }
 
 }  // namespace tessera::operations::attention_states

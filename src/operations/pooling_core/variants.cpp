@@ -307,20 +307,13 @@ Variant cpu_variant(bool chunked, bool backward) {
 }  // namespace
 
 std::vector<Way> mean_pooling_ways(bool chunked, bool backward) {
-  return {{.variant = cpu_variant(chunked, backward),
-           .rule = {.why = "processors want whole vectors in one item, and no local memory",
-                    .when = [](const Problem&, const DeviceProfile& p) { return is_opencl_cpu(p); },
-                    .config =
-                        [](const Problem& problem, const DeviceProfile& profile) {
-                          return cpu_space(problem, profile).front();
-                        }}},
-          {.variant = lanes_variant(chunked, backward),
-           .rule = {.why = "runs everywhere",
-                    .when = [](const Problem&, const DeviceProfile&) { return true; },
-                    .config =
-                        [](const Problem& problem, const DeviceProfile& profile) {
-                          return lanes_space(problem, profile).front();
-                        }}}};
+  return {
+      {.variant = cpu_variant(chunked, backward),
+       .rule = {.why = "processors want whole vectors in one item, and no local memory",
+                .when = [](const Problem&, const DeviceProfile& p) { return is_opencl_cpu(p); }}},
+      {.variant = lanes_variant(chunked, backward),
+       .rule = {.why = "runs everywhere",
+                .when = [](const Problem&, const DeviceProfile&) { return true; }}}};
 }
 
 }  // namespace tessera::operations::pooling

@@ -161,16 +161,11 @@ Way codes_way(const std::string& name, std::vector<std::size_t> bindings) {
     return std::uint64_t{sizeof(float)} * config.group().x;
   };
   variant.rejects = rejects_codes;
-  return {.variant = std::move(variant),
-          .rule = {.why = "runs everywhere",
-                   .when =
-                       [](const Problem& problem, const DeviceProfile&) {
-                         return problem.as<CodesProblem>().layout == Layout::kPlain;
-                       },
-                   .config =
-                       [](const Problem& problem, const DeviceProfile& profile) {
-                         return codes_space(problem, profile).front();
-                       }}};
+  return {
+      .variant = std::move(variant),
+      .rule = {.why = "runs everywhere", .when = [](const Problem& problem, const DeviceProfile&) {
+                 return problem.as<CodesProblem>().layout == Layout::kPlain;
+               }}};
 }
 
 }  // namespace

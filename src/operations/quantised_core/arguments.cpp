@@ -110,6 +110,13 @@ std::uint32_t group_of(const Problem& problem) {
   return static_cast<std::uint32_t>(problem.as<QuantisedProblem>().group / QUANT_CHUNK);
 }
 
+std::vector<Define> weight_constants(const Problem& problem) {
+  return {{"FORMAT", format_of(problem)},
+          {"GROUP", group_of(problem)},
+          {"SCALE_TYPE", dtype_axis(problem.spec(kScale).dtype)},
+          {"ZEROS", problem.has(kZero) ? 1U : 0U}};
+}
+
 Dim3 groups_of_tiles(const Problem& problem, std::uint32_t rows, std::uint32_t columns) {
   constexpr std::int64_t kMostGroups = 65535;  // of a launch along an axis
   const auto& call = problem.as<QuantisedProblem>();

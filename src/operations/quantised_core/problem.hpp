@@ -62,6 +62,8 @@ std::vector<std::byte> product_arguments(const Problem& problem, const Config& c
 // Chunks of 32 terms that share a scale; 0 where a row has one.
 std::uint32_t group_of(const Problem& problem);
 // A work-group for each tile of output, so far as a launch may have as many.
+std::vector<Define> weight_constants(
+    const Problem& problem);  // of kernels that read weights as they lie
 Dim3 groups_of_tiles(const Problem& problem, std::uint32_t rows, std::uint32_t columns);
 // The distance of rows, where the axes before the last lie one behind the other; else -1.
 std::int64_t row_step(const TensorSpec& spec);

@@ -273,11 +273,7 @@ Way scan_tile_way(bool backward) {
   };
   return {.variant = std::move(variant),
           .rule = {.why = "runs everywhere",
-                   .when = [](const Problem&, const DeviceProfile&) { return true; },
-                   .config =
-                       [](const Problem& problem, const DeviceProfile& profile) {
-                         return space(problem, profile).front();
-                       }}};
+                   .when = [](const Problem&, const DeviceProfile&) { return true; }}};
 }
 
 }  // namespace tessera::operations::state_space

@@ -8,17 +8,12 @@
 #include <utility>
 
 #include "base/vendor_ids.hpp"
-#include "kernel/gpu.hpp"
-#include "kernel/matrices.hpp"
 #include "kernel/tunable_list.hpp"
 #include "operations/attention_core/backward_launch.hpp"
 #include "operations/attention_core/cooperative/cuts.hpp"
 
 namespace tessera::operations::attention {
 namespace {
-
-constexpr std::uint32_t kMostColumns = 256;
-constexpr std::int64_t kFewestRows = 32;  // below, most rows of a tile would be empty
 
 std::vector<Tunable> tunables() {
   return {
@@ -80,25 +75,11 @@ BackwardTiling tiling(const Problem& /*problem*/, const Config& /*config*/) {
   return {.map = {.maps = false}};
 }
 
-std::vector<Define> constants(const Problem& problem, const Config& /*config*/) {
-  return {{"HEAD_DIM", head_dim(problem)},
-          {"VALUE_DIM", value_dim(problem)},
-          {"ALIGNED", is_aligned(problem, 8) ? 1U : 0U},
-          {"CAPPED", call_of(problem).soft_cap > 0 ? 1U : 0U}};
-}
-
-bool fits(const Problem& problem, const Config& config, const DeviceProfile& profile,
-          bool registers) {
-  const BackwardGeometry geometry = geometry_of(problem, config, registers);
-  return geometry.valid && geometry.local_bytes <= profile.local_memory &&
-         geometry.registers <= kMostRegisters && config.group().x <= profile.max_group_size;
-}
-
-std::uint32_t strain(const Problem& problem, const Config& config, const DeviceProfile& profile,
-                     bool registers) {
-  const BackwardGeometry geometry =
-      geometry_of(problem, config, registers, kernel::lanes_of_a_matrix(profile));
-  return strain_of(problem, profile, geometry.registers, geometry.local_bytes, config.group().x);
+CostsOf costs_of(const Problem& problem, bool registers) {
+  return [&problem, registers](const Config& config, std::uint32_t matrix_lanes) {
+    const BackwardGeometry geometry = geometry_of(problem, config, registers, matrix_lanes);
+    return CutCosts{geometry.valid, geometry.local_bytes, geometry.registers};
+  };
 }
 
 struct Cut {
@@ -126,31 +107,17 @@ std::span<const Cut> cuts(const DeviceProfile& profile, bool registers) {
 }
 
 std::vector<Config> space_of(const Problem& problem, const DeviceProfile& profile, bool registers) {
-  std::vector<Config> configs;
-  for (const MatrixShape& shape : matrices_for(problem, profile, registers)) {
-    for (const Cut& cut : cuts(profile, registers)) {
-      const Config config{{"WG_X", cut.subgroups * profile.subgroup_size},
-                          {"KEY_ROWS", cut.key_rows},
-                          {"KEY_STEP", cut.key_step},
-                          {"QUERY_ROWS", cut.query_rows},
-                          {"QUERY_STEP", cut.query_step},
-                          {"LANES", profile.subgroup_size},
-                          {"MATRIX_M", shape.m},
-                          {"MATRIX_N", shape.n},
-                          {"MATRIX_K", shape.k},
-                          {"KEYS_HELD", cut.keys_held},
-                          {"ROWS_HELD", cut.rows_held},
-                          {"BUFFERS", cut.buffers},
-                          {"PREFETCH", cut.prefetch}};
-      if (fits(problem, config, profile, registers)) configs.push_back(config);
-    }
+  std::vector<Config> own;
+  for (const Cut& cut : cuts(profile, registers)) {
+    own.push_back(cooperative_cut(profile, cut.subgroups, cut.buffers, cut.prefetch,
+                                  {{"KEY_ROWS", cut.key_rows},
+                                   {"KEY_STEP", cut.key_step},
+                                   {"QUERY_ROWS", cut.query_rows},
+                                   {"QUERY_STEP", cut.query_step},
+                                   {"KEYS_HELD", cut.keys_held},
+                                   {"ROWS_HELD", cut.rows_held}}));
   }
-  if (is_gpu(profile)) {
-    std::ranges::stable_sort(configs, {}, [&](const Config& config) {
-      return strain(problem, config, profile, registers);
-    });
-  }
-  return configs;
+  return cooperative_space(problem, profile, registers, own, costs_of(problem, registers));
 }
 
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile,
@@ -159,17 +126,9 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   if (problem.has(call.slots.bias_gradient)) return "leaves no gradients of a bias";
   if ((call.features & POLICY_UNNORMALIZED) != 0)
     return "takes outputs that are divided by the sum of their weights";
-  if (registers && (call.policies || call.features != 0))
-    return "takes causal masks, windows and a soft cap, and no other policy";
-  if (head_dim(problem) > kMostColumns || value_dim(problem) > kMostColumns) {
-    return "takes dims up to 256, not " + std::to_string(head_dim(problem)) + " and " +
-           std::to_string(value_dim(problem));
-  }
-  if (Refusal no = kernel::rejects_matrices(problem, config, profile)) return no;
-  if (!geometry_of(problem, config, registers).valid) {
-    return "has a work-group that does not divide into matrices "
-           "(operations/attention_core/cooperative/backward.h)";
-  }
+  if (Refusal no = rejects_cooperative(problem, config, profile, registers,
+                                       geometry_of(problem, config, registers).valid, "backward.h"))
+    return no;
   return rejects_long_offsets(problem, profile,
                               backward_scratch_bytes(problem, tiling(problem, config)));
 }
@@ -184,7 +143,7 @@ Pass kernel_pass(const AttentionSlots& slots, bool registers, bool owns_keys, bo
             {"POLICY", policies ? 1U : 0U},
             {"REGISTERS", registers ? 1U : 0U}};
   };
-  pass.constants = constants;
+  pass.constants = cooperative_constants;
   std::vector<std::string> names{"LANES",    "MATRIX_M", "MATRIX_N",  "MATRIX_K", "BUFFERS",
                                  "PREFETCH", "HEAD_DIM", "VALUE_DIM", "ALIGNED",  "CAPPED"};
   const auto own = owns_keys ? std::vector<std::string>{"KEY_ROWS", "KEY_STEP", "KEYS_HELD"}
@@ -221,10 +180,7 @@ Variant variant_of(const AttentionSlots& slots, bool registers) {
           "cooperative matrices; dk and dv by a group per tile of keys, dq by one per tile of "
           "queries; pairs are made in ") +
       (registers ? "registers" : "local memory");
-  variant.needs = {.backends = {Backend::kVulkan},
-                   .features = Feature::kStorage16 | Feature::kFp16Arithmetic |
-                               Feature::kSubgroupArithmetic | Feature::kCooperativeMatrix};
-  if (registers) variant.needs.features = variant.needs.features | Feature::kMatrixRegisters;
+  variant.needs = cooperative_needs(registers);
   variant.dtypes = {DType::kF16, DType::kBF16};
   variant.rounds_factors = true;
   variant.tunables = tunables();
@@ -263,20 +219,16 @@ bool prefers(const Problem& problem, const DeviceProfile& profile, bool register
   const bool asks_for_registers = registers || profile.vendor_id == kVendorNvidia;
   if (asks_for_registers && !has(profile.features, Feature::kMatrixRegisters)) return false;
   const std::vector<Config> configs = space_of(problem, profile, registers);
-  return !configs.empty() && strain(problem, configs.front(), profile, registers) == 0;
+  return !configs.empty() &&
+         strain_of(problem, profile, configs.front(), costs_of(problem, registers)) == 0;
 }
 
 Way way_of(const AttentionSlots& slots, bool registers, std::string why) {
   return {.variant = variant_of(slots, registers),
           .rule = {.why = std::move(why),
-                   .when =
-                       [registers](const Problem& problem, const DeviceProfile& profile) {
-                         return prefers(problem, profile, registers);
-                       },
-                   .config =
-                       [registers](const Problem& problem, const DeviceProfile& profile) {
-                         return space_of(problem, profile, registers).front();
-                       }}};
+                   .when = [registers](const Problem& problem, const DeviceProfile& profile) {
+                     return prefers(problem, profile, registers);
+                   }}};
 }
 
 }  // namespace

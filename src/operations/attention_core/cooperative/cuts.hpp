@@ -1,50 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which matrices the kernels of cooperative matrices take, and how their cuts suit a GPU.
+// What the kernels of cooperative matrices share whose pairs of rows and keys are tiles: the cuts
+// that they take, and how these suit a GPU.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <limits>
+#include <string>
 #include <vector>
 
-#include "kernel/gpu.hpp"
 #include "operations/attention_core/launch.hpp"
 
 namespace tessera::operations::attention {
 
-// By the estimates: tiles that need 264 by it compiled to 251 on an H200.
-inline constexpr std::uint32_t kMostRegisters = 264;
+inline constexpr std::int64_t kFewestRows = 32;  // below, most rows of a tile would be empty
 
-// The device's shapes for this call, largest first: an instruction of them does most.
-inline std::vector<MatrixShape> matrices_for(const Problem& problem, const DeviceProfile& profile,
-                                             bool registers) {
-  std::vector<MatrixShape> found;
-  for (const MatrixShape& shape : profile.matrix_shapes) {
-    if (shape.input == problem.dtype && shape.n % 8 == 0 && shape.k % 8 == 0 &&
-        (!registers || shape.n == shape.k)) {
-      found.push_back(shape);
-    }
-  }
-  std::ranges::stable_sort(found, std::ranges::greater{},
-                           [](const MatrixShape& s) { return s.m * s.n * s.k; });
-  return found;
-}
+// What a configuration takes of a device; invalid where its work-group does not divide.
+struct CutCosts {
+  bool valid = false;
+  std::uint32_t local_bytes = 0;
+  std::uint32_t registers = 0;  // of one item, about
+};
+// Of a configuration; with `matrix_lanes` as if a matrix lay in so many lanes, 0 = in its LANES.
+using CostsOf = std::function<CutCosts(const Config&, std::uint32_t matrix_lanes)>;
+
+// The kernels in registers know one type of matrix only, which has as many columns as terms.
+std::vector<Config> cooperative_space(const Problem& problem, const DeviceProfile& profile,
+                                      bool registers, const std::vector<Config>& cuts,
+                                      const CostsOf& costs);
+// Of a cut of so many sub-groups, what all have: the rest is the kernel's own.
+Config cooperative_cut(const DeviceProfile& profile, std::uint32_t subgroups, std::uint32_t buffers,
+                       std::uint32_t prefetch, Config own);
 
 // 0 for a cut that suits the registers and the local memory of the GPU's cores, kSpills for one
 // that does not fit; between them the registers, where few groups share a core.
-inline constexpr std::uint32_t kSpills = std::numeric_limits<std::uint32_t>::max();
-inline std::uint32_t strain_of(const Problem& problem, const DeviceProfile& profile,
-                               std::uint32_t registers, std::uint64_t local_bytes,
-                               std::uint32_t items) {
-  const kernel::GroupBudget budget = kernel::group_budget(profile);
-  // Operands of policies, and the row that they belong to.
-  constexpr std::uint32_t kPolicyRegisters = 16;
-  const std::uint32_t taken = registers + (call_of(problem).policies ? kPolicyRegisters : 0);
-  if (taken > budget.spills_from) return kSpills;
-  const bool well =
-      taken <= budget.registers && std::uint64_t{128} * local_bytes / items <= budget.local_bytes;
-  return well ? 0 : taken;
-}
+inline constexpr std::uint32_t kSpills = 0xffffffffU;
+std::uint32_t strain_of(const Problem& problem, const DeviceProfile& profile, const Config& config,
+                        const CostsOf& costs);
+
+std::vector<Define> cooperative_constants(const Problem& problem, const Config& config);
+Requirements cooperative_needs(bool registers);
+// `valid` of its costs; `geometry` says which file has them.
+Refusal rejects_cooperative(const Problem& problem, const Config& config,
+                            const DeviceProfile& profile, bool registers, bool valid,
+                            const std::string& geometry);
 
 }  // namespace tessera::operations::attention

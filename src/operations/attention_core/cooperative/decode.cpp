@@ -150,9 +150,7 @@ Variant cooperative_decode_variant(const AttentionSlots& slots) {
        .constants = constants,
        .takes_list = true,
        .takes_codes = true});
-  variant.needs = {.backends = {Backend::kVulkan},
-                   .features = Feature::kStorage16 | Feature::kFp16Arithmetic |
-                               Feature::kSubgroupArithmetic | Feature::kCooperativeMatrix};
+  variant.needs = kernel::matrix_needs();
   variant.dtypes = {DType::kF16, DType::kBF16};
   variant.rounds_factors = true;
   variant.space = space;
@@ -171,17 +169,12 @@ bool prefers_cooperative_decode(const Problem& problem, const DeviceProfile& pro
          !space(problem, profile).empty();
 }
 
-Config default_cooperative_decode_config(const Problem& problem, const DeviceProfile& profile) {
-  return space(problem, profile).front();
-}
-
 }  // namespace
 
 Way cooperative_decode(const AttentionSlots& slots) {
   return {.variant = cooperative_decode_variant(slots),
           .rule = {.why = "few query rows that share keys, which the matrix unit reads once",
-                   .when = prefers_cooperative_decode,
-                   .config = default_cooperative_decode_config}};
+                   .when = prefers_cooperative_decode}};
 }
 
 }  // namespace tessera::operations::attention

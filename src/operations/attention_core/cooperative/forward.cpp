@@ -2,21 +2,15 @@
 // attention/cooperative/forward: matrix units through Vulkan, of any vendor.
 #include "operations/attention_core/cooperative/forward.h"
 
-#include <algorithm>
 #include <span>
 #include <utility>
 
-#include "kernel/gpu.hpp"
-#include "kernel/matrices.hpp"
 #include "kernel/tunable_list.hpp"
 #include "operations/attention_core/cooperative/cuts.hpp"
 #include "operations/attention_core/launch.hpp"
 
 namespace tessera::operations::attention {
 namespace {
-
-constexpr std::uint32_t kMostColumns = 256;
-constexpr std::int64_t kFewestRows = 32;  // below, most rows of a tile would be empty
 
 std::vector<Tunable> tunables() {
   return {
@@ -64,25 +58,11 @@ Dim3 groups(const Problem& problem, const Config& config) {
   return listed_groups(problem, cut, cut.rows);
 }
 
-std::vector<Define> constants(const Problem& problem, const Config& /*config*/) {
-  return {{"HEAD_DIM", head_dim(problem)},
-          {"VALUE_DIM", value_dim(problem)},
-          {"ALIGNED", is_aligned(problem, 8) ? 1U : 0U},
-          {"CAPPED", call_of(problem).soft_cap > 0 ? 1U : 0U}};
-}
-
-bool fits(const Problem& problem, const Config& config, const DeviceProfile& profile,
-          bool registers) {
-  const CooperativeGeometry geometry = geometry_of(problem, config, registers);
-  return geometry.valid && geometry.local_bytes <= profile.local_memory &&
-         geometry.registers <= kMostRegisters && config.group().x <= profile.max_group_size;
-}
-
-std::uint32_t strain(const Problem& problem, const Config& config, const DeviceProfile& profile,
-                     bool registers) {
-  const CooperativeGeometry geometry =
-      geometry_of(problem, config, registers, kernel::lanes_of_a_matrix(profile));
-  return strain_of(problem, profile, geometry.registers, geometry.local_bytes, config.group().x);
+CostsOf costs_of(const Problem& problem, bool registers) {
+  return [&problem, registers](const Config& config, std::uint32_t matrix_lanes) {
+    const CooperativeGeometry geometry = geometry_of(problem, config, registers, matrix_lanes);
+    return CutCosts{geometry.valid, geometry.local_bytes, geometry.registers};
+  };
 }
 
 struct Cut {
@@ -107,44 +87,19 @@ std::span<const Cut> cuts(const DeviceProfile& profile, bool registers) {
 }
 
 std::vector<Config> space_of(const Problem& problem, const DeviceProfile& profile, bool registers) {
-  std::vector<Config> configs;
-  for (const MatrixShape& shape : matrices_for(problem, profile, registers)) {
-    for (const Cut& cut : cuts(profile, registers)) {
-      const Config config{{"WG_X", cut.subgroups * profile.subgroup_size},
-                          {"ROWS", cut.rows},
-                          {"BLOCK_K", cut.keys},
-                          {"BUFFERS", cut.buffers},
-                          {"PREFETCH", cut.prefetch},
-                          {"LANES", profile.subgroup_size},
-                          {"MATRIX_M", shape.m},
-                          {"MATRIX_N", shape.n},
-                          {"MATRIX_K", shape.k}};
-      if (fits(problem, config, profile, registers)) configs.push_back(config);
-    }
+  std::vector<Config> own;
+  for (const Cut& cut : cuts(profile, registers)) {
+    own.push_back(cooperative_cut(profile, cut.subgroups, cut.buffers, cut.prefetch,
+                                  {{"ROWS", cut.rows}, {"BLOCK_K", cut.keys}}));
   }
-  if (is_gpu(profile)) {
-    std::ranges::stable_sort(configs, {}, [&](const Config& config) {
-      return strain(problem, config, profile, registers);
-    });
-  }
-  return configs;
+  return cooperative_space(problem, profile, registers, own, costs_of(problem, registers));
 }
 
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile,
                 bool registers) {
-  const AttentionProblem& call = call_of(problem);
-  if (registers && (call.policies || call.features != 0)) {
-    return "takes causal masks, windows and a soft cap, and no other policy";
-  }
-  if (head_dim(problem) > kMostColumns || value_dim(problem) > kMostColumns) {
-    return "takes dims up to 256, not " + std::to_string(head_dim(problem)) + " and " +
-           std::to_string(value_dim(problem));
-  }
-  if (Refusal no = kernel::rejects_matrices(problem, config, profile)) return no;
-  if (!geometry_of(problem, config, registers).valid) {
-    return "has a work-group that does not divide into matrices "
-           "(operations/attention_core/cooperative/forward.h)";
-  }
+  if (Refusal no = rejects_cooperative(problem, config, profile, registers,
+                                       geometry_of(problem, config, registers).valid, "forward.h"))
+    return no;
   if (const Refusal no = rejects_splits(problem, config)) return no;
   return rejects_long_offsets(problem, profile, scratch_of(problem, tiling(problem, config)).end);
 }
@@ -154,7 +109,7 @@ Variant cooperative(const AttentionSlots& slots, std::string name, std::string i
   ForwardKernel kernel{.vulkan = "attention/cooperative/forward.comp",
                        .tiling = tiling,
                        .groups = groups,
-                       .constants = constants};
+                       .constants = cooperative_constants};
   kernel.axes = [registers](const Problem& problem, const DeviceProfile& profile) {
     std::vector<Define> axes = dtype_axes(problem, profile);
     axes.push_back({"REGISTERS", registers ? 1U : 0U});
@@ -162,10 +117,7 @@ Variant cooperative(const AttentionSlots& slots, std::string name, std::string i
   };
   kernel.takes_policies = !registers;
   Variant variant = forward_variant(slots, std::move(name), std::move(idea), tunables(), kernel);
-  variant.needs = {.backends = {Backend::kVulkan},
-                   .features = Feature::kStorage16 | Feature::kFp16Arithmetic |
-                               Feature::kSubgroupArithmetic | Feature::kCooperativeMatrix};
-  if (registers) variant.needs.features = variant.needs.features | Feature::kMatrixRegisters;
+  variant.needs = cooperative_needs(registers);
   variant.dtypes = {DType::kF16, DType::kBF16};
   variant.rounds_factors = true;
   variant.space = [registers](const Problem& problem, const DeviceProfile& profile) {
@@ -187,7 +139,8 @@ bool prefers(const Problem& problem, const DeviceProfile& profile, bool register
     return false;
   const std::vector<Config> configs = space_of(problem, profile, registers);
   return !configs.empty() &&
-         (is_cpu(profile) || strain(problem, configs.front(), profile, registers) != kSpills);
+         (is_cpu(profile) ||
+          strain_of(problem, profile, configs.front(), costs_of(problem, registers)) != kSpills);
 }
 
 Variant cooperative_variant(const AttentionSlots& slots) {
@@ -208,28 +161,17 @@ bool prefers_cooperative_registers(const Problem& problem, const DeviceProfile& 
   return prefers(problem, profile, true) && has(profile.features, Feature::kMatrixRegisters);
 }
 
-Config default_cooperative_config(const Problem& problem, const DeviceProfile& profile) {
-  return space_of(problem, profile, false).front();
-}
-
-Config default_cooperative_registers_config(const Problem& problem, const DeviceProfile& profile) {
-  return space_of(problem, profile, true).front();
-}
-
 }  // namespace
 
 Way cooperative_registers(const AttentionSlots& slots) {
   return {.variant = cooperative_registers_variant(slots),
           .rule = {.why = "the device's matrix unit, scores stay in its registers",
-                   .when = prefers_cooperative_registers,
-                   .config = default_cooperative_registers_config}};
+                   .when = prefers_cooperative_registers}};
 }
 
 Way cooperative(const AttentionSlots& slots) {
   return {.variant = cooperative_variant(slots),
-          .rule = {.why = "the device's matrix unit",
-                   .when = prefers_cooperative,
-                   .config = default_cooperative_config}};
+          .rule = {.why = "the device's matrix unit", .when = prefers_cooperative}};
 }
 
 }  // namespace tessera::operations::attention

@@ -237,17 +237,12 @@ bool prefers_hopper_backward(const Problem& problem, const DeviceProfile& profil
          call_of(problem).q_len >= 64 && call_of(problem).kv_len >= 64;
 }
 
-Config default_hopper_backward_config(const Problem& problem, const DeviceProfile& profile) {
-  return space(problem, profile).front();
-}
-
 }  // namespace
 
 Way hopper_backward(const AttentionSlots& slots) {
   return {.variant = hopper_backward_variant(slots),
           .rule = {.why = "Hopper's matrix unit, where its tiles are filled",
-                   .when = prefers_hopper_backward,
-                   .config = default_hopper_backward_config}};
+                   .when = prefers_hopper_backward}};
 }
 
 }  // namespace tessera::operations::attention

@@ -324,17 +324,12 @@ bool prefers_hopper(const Problem& problem, const DeviceProfile& profile) {
          rows_that_share_keys(problem) >= 64;
 }
 
-Config default_hopper_config(const Problem& problem, const DeviceProfile& profile) {
-  return space(problem, profile).front();
-}
-
 }  // namespace
 
 Way hopper(const AttentionSlots& slots) {
   return {.variant = hopper_variant(slots),
           .rule = {.why = "Hopper's matrix unit, where a warpgroup's 64 rows are filled",
-                   .when = prefers_hopper,
-                   .config = default_hopper_config}};
+                   .when = prefers_hopper}};
 }
 
 }  // namespace tessera::operations::attention

@@ -78,10 +78,6 @@ Variant mma_backward_variant(const AttentionSlots& slots) {
   return variant;
 }
 
-Config default_mma_backward_config(const Problem& problem, const DeviceProfile& profile) {
-  return space(problem, profile).front();
-}
-
 }  // namespace
 
 bool prefers_mma_backward(const Problem& problem, const DeviceProfile& profile) {
@@ -92,8 +88,7 @@ bool prefers_mma_backward(const Problem& problem, const DeviceProfile& profile) 
 Way mma_backward(const AttentionSlots& slots) {
   return {.variant = mma_backward_variant(slots),
           .rule = {.why = "matrix instructions, where their 16 rows are filled",
-                   .when = prefers_mma_backward,
-                   .config = default_mma_backward_config}};
+                   .when = prefers_mma_backward}};
 }
 
 }  // namespace tessera::operations::attention

@@ -171,17 +171,12 @@ bool prefers_mma(const Problem& problem, const DeviceProfile& profile) {
   return has(profile.features, Feature::kMmaSync) && pays && rows_that_share_keys(problem) >= 16;
 }
 
-Config default_mma_config(const Problem& problem, const DeviceProfile& profile) {
-  return space(problem, profile).front();
-}
-
 }  // namespace
 
 Way mma(const AttentionSlots& slots) {
-  return {.variant = mma_variant(slots),
-          .rule = {.why = "matrix instructions, where their 16 rows are filled",
-                   .when = prefers_mma,
-                   .config = default_mma_config}};
+  return {
+      .variant = mma_variant(slots),
+      .rule = {.why = "matrix instructions, where their 16 rows are filled", .when = prefers_mma}};
 }
 
 }  // namespace tessera::operations::attention

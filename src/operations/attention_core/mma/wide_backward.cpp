@@ -82,18 +82,13 @@ bool prefers_mma_wide_backward(const Problem& problem, const DeviceProfile& prof
          columns(problem) <= kMostColumns;
 }
 
-Config default_mma_wide_backward_config(const Problem& problem, const DeviceProfile& profile) {
-  return space(problem, profile).front();
-}
-
 }  // namespace
 
 Way mma_wide_backward(const AttentionSlots& slots) {
   return {.variant = mma_wide_backward_variant(slots),
           .rule = {
               .why = "matrix instructions, where a row's sums do not fit the registers of one warp",
-              .when = prefers_mma_wide_backward,
-              .config = default_mma_wide_backward_config}};
+              .when = prefers_mma_wide_backward}};
 }
 
 }  // namespace tessera::operations::attention

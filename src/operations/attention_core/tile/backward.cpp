@@ -289,10 +289,6 @@ Variant tile_backward_variant(const AttentionSlots& slots) {
   return variant;
 }
 
-Config default_tile_backward_config(const Problem& problem, const DeviceProfile& profile) {
-  return space(problem, profile).front();
-}
-
 }  // namespace
 
 double tile_backward_cycles(const Problem& problem, const Config& config,
@@ -317,8 +313,7 @@ double tile_backward_cycles(const Problem& problem, const Config& config,
 Way tile_backward(const AttentionSlots& slots) {
   return {.variant = tile_backward_variant(slots),
           .rule = {.why = "the base tier runs everywhere",
-                   .when = [](const Problem&, const DeviceProfile&) { return true; },
-                   .config = default_tile_backward_config}};
+                   .when = [](const Problem&, const DeviceProfile&) { return true; }}};
 }
 
 }  // namespace tessera::operations::attention

@@ -288,10 +288,6 @@ Variant tile_subgroup_variant(const AttentionSlots& slots) {
   return tile(slots, "tile_subgroup", "tile, with row maxima and sums by sub-group shuffles", true);
 }
 
-Config default_tile_config(const Problem& problem, const DeviceProfile& profile) {
-  return space(problem, profile).front();
-}
-
 }  // namespace
 
 double tile_cycles(const Problem& problem, const Config& config, const DeviceProfile& profile) {
@@ -308,19 +304,16 @@ double tile_cycles(const Problem& problem, const Config& config, const DevicePro
 Way tile_subgroup(const AttentionSlots& slots) {
   return {.variant = tile_subgroup_variant(slots),
           .rule = {.why = "sub-group shuffles save barriers",
-                   .when =
-                       [](const Problem&, const DeviceProfile& p) {
-                         return p.backend == Backend::kVulkan &&
-                                has(p.features, Feature::kSubgroupArithmetic);
-                       },
-                   .config = default_tile_config}};
+                   .when = [](const Problem&, const DeviceProfile& p) {
+                     return p.backend == Backend::kVulkan &&
+                            has(p.features, Feature::kSubgroupArithmetic);
+                   }}};
 }
 
 Way tile(const AttentionSlots& slots) {
   return {.variant = tile_variant(slots),
           .rule = {.why = "the base tier runs everywhere",
-                   .when = [](const Problem&, const DeviceProfile&) { return true; },
-                   .config = default_tile_config}};
+                   .when = [](const Problem&, const DeviceProfile&) { return true; }}};
 }
 
 }  // namespace tessera::operations::attention

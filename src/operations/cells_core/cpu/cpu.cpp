@@ -98,12 +98,9 @@ Way cpu_way(const CellSlots& slots) {
   };
   return {.variant = std::move(variant),
           .rule = {.why = "processors want whole vectors in one item, and no local memory",
-                   .when = [](const Problem&,
-                              const DeviceProfile& profile) { return is_opencl_cpu(profile); },
-                   .config =
-                       [](const Problem& problem, const DeviceProfile& profile) {
-                         return space(problem, profile).front();
-                       }}};
+                   .when = [](const Problem&, const DeviceProfile& profile) {
+                     return is_opencl_cpu(profile);
+                   }}};
 }
 
 }  // namespace tessera::operations::cells

@@ -224,10 +224,7 @@ Way mma_way(const CellSlots& slots) {
   };
   return {.variant = std::move(variant),
           .rule = {.why = "weights stay in the cores, and matrix instructions multiply",
-                   .when = prefers_mma,
-                   .config = [](const Problem& problem, const DeviceProfile& profile) {
-                     return space(problem, profile).front();
-                   }}};
+                   .when = prefers_mma}};
 }
 
 }  // namespace tessera::operations::cells

@@ -67,11 +67,7 @@ Way tile_way(const CellSlots& slots) {
   };
   return {.variant = std::move(variant),
           .rule = {.why = "runs everywhere",
-                   .when = [](const Problem&, const DeviceProfile&) { return true; },
-                   .config =
-                       [](const Problem& problem, const DeviceProfile& profile) {
-                         return space(problem, profile).front();
-                       }}};
+                   .when = [](const Problem&, const DeviceProfile&) { return true; }}};
 }
 
 }  // namespace tessera::operations::cells

@@ -6,6 +6,7 @@
 
 #include "base/vendor_ids.hpp"
 #include "kernel/gpu.hpp"
+#include "kernel/matrices.hpp"
 #include "kernel/tunable_list.hpp"
 #include "operations/common/cooperative_tiles.hpp"
 #include "operations/common/launch.hpp"
@@ -159,7 +160,7 @@ Way grouped_cooperative_way(const GroupedSlots& slots) {
   Variant variant;
   variant.name = "cooperative";
   variant.idea = "a work list of tiles of one group; cooperative matrices, tiles in local memory";
-  variant.needs = {.backends = {Backend::kVulkan}, .features = cooperative_features()};
+  variant.needs = kernel::matrix_needs();
   variant.dtypes = {DType::kF16, DType::kBF16};
   variant.tunables = tunables();
   variant.space = space;
@@ -172,11 +173,7 @@ Way grouped_cooperative_way(const GroupedSlots& slots) {
   };
   variant.passes = grouped_passes(slots, rows_of, product_pass);
   return {.variant = std::move(variant),
-          .rule = {.why = "the device's matrix unit",
-                   .when = prefers_cooperative,
-                   .config = [](const Problem& problem, const DeviceProfile& profile) {
-                     return space(problem, profile).front();
-                   }}};
+          .rule = {.why = "the device's matrix unit", .when = prefers_cooperative}};
 }
 
 }  // namespace tessera::operations::matmul

@@ -168,15 +168,10 @@ Way sparse_cpu_way(const SparseSlots& slots) {
   variant.passes = sparse_passes(slots, sparse_pass);
   return {.variant = std::move(variant),
           .rule = {.why = "processors want panels of vectors, and no local memory",
-                   .when =
-                       [](const Problem& problem, const DeviceProfile& profile) {
-                         const auto& call = problem.as<SparseProblem>();
-                         return is_opencl_cpu(profile) && call.block_k >= 8 && call.block_n >= 8;
-                       },
-                   .config =
-                       [](const Problem& problem, const DeviceProfile& profile) {
-                         return space(problem, profile).front();
-                       }}};
+                   .when = [](const Problem& problem, const DeviceProfile& profile) {
+                     const auto& call = problem.as<SparseProblem>();
+                     return is_opencl_cpu(profile) && call.block_k >= 8 && call.block_n >= 8;
+                   }}};
 }
 
 Way grouped_cpu_way(const GroupedSlots& slots) {
@@ -196,12 +191,9 @@ Way grouped_cpu_way(const GroupedSlots& slots) {
   variant.passes = grouped_passes(slots, rows_of, product_pass);
   return {.variant = std::move(variant),
           .rule = {.why = "processors want panels of vectors, and no local memory",
-                   .when = [](const Problem&,
-                              const DeviceProfile& profile) { return is_opencl_cpu(profile); },
-                   .config =
-                       [](const Problem& problem, const DeviceProfile& profile) {
-                         return space(problem, profile).front();
-                       }}};
+                   .when = [](const Problem&, const DeviceProfile& profile) {
+                     return is_opencl_cpu(profile);
+                   }}};
 }
 
 }  // namespace tessera::operations::matmul

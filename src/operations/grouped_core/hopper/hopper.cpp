@@ -208,11 +208,7 @@ Way grouped_hopper_way(const GroupedSlots& slots) {
     variant.passes.push_back(product_pass(stage));
   }
   return {.variant = std::move(variant),
-          .rule = {.why = "Hopper's matrix unit",
-                   .when = prefers_hopper,
-                   .config = [](const Problem& problem, const DeviceProfile& profile) {
-                     return space(problem, profile).front();
-                   }}};
+          .rule = {.why = "Hopper's matrix unit", .when = prefers_hopper}};
 }
 
 }  // namespace tessera::operations::matmul

@@ -44,12 +44,9 @@ Way cpu_way(std::string name, CodingPasses passes) {
   };
   return {.variant = std::move(variant),
           .rule = {.why = "processors want whole vectors in one item",
-                   .when = [](const Problem&,
-                              const DeviceProfile& profile) { return is_opencl_cpu(profile); },
-                   .config =
-                       [space](const Problem& problem, const DeviceProfile& profile) {
-                         return space(problem, profile).front();
-                       }}};
+                   .when = [](const Problem&, const DeviceProfile& profile) {
+                     return is_opencl_cpu(profile);
+                   }}};
 }
 
 }  // namespace

@@ -46,11 +46,7 @@ Way coding_way(std::string name, std::string idea, CodingPasses passes) {
   };
   return {.variant = std::move(variant),
           .rule = {.why = "the only kernels with codes on GPUs",
-                   .when = [](const Problem&, const DeviceProfile&) { return true; },
-                   .config =
-                       [space](const Problem& problem, const DeviceProfile& profile) {
-                         return space(problem, profile).front();
-                       }}};
+                   .when = [](const Problem&, const DeviceProfile&) { return true; }}};
 }
 
 }  // namespace

@@ -276,11 +276,7 @@ Way the_only(Variant variant) {
   const auto space = variant.space;
   return {.variant = std::move(variant),
           .rule = {.why = "runs everywhere",
-                   .when = [](const Problem&, const DeviceProfile&) { return true; },
-                   .config =
-                       [space](const Problem& problem, const DeviceProfile& profile) {
-                         return space(problem, profile).front();
-                       }}};
+                   .when = [](const Problem&, const DeviceProfile&) { return true; }}};
 }
 
 }  // namespace

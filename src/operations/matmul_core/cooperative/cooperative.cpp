@@ -5,6 +5,7 @@
 
 #include "base/vendor_ids.hpp"
 #include "kernel/gpu.hpp"
+#include "kernel/matrices.hpp"
 #include "kernel/tunable_list.hpp"
 #include "operations/common/cooperative_tiles.hpp"
 #include "operations/common/launch.hpp"
@@ -88,7 +89,7 @@ Way cooperative_way(const MatmulSlots& slots) {
   Variant variant;
   variant.name = "cooperative";
   variant.idea = "cooperative matrices on tiles in local memory";
-  variant.needs = {.backends = {Backend::kVulkan}, .features = cooperative_features()};
+  variant.needs = kernel::matrix_needs();
   variant.dtypes = {DType::kF16, DType::kBF16};
   variant.rounds_factors = slots.backward();
   variant.tunables = tunables();
@@ -104,11 +105,7 @@ Way cooperative_way(const MatmulSlots& slots) {
     for (Pass& pass : passes_of(stage)) variant.passes.push_back(std::move(pass));
   }
   return {.variant = std::move(variant),
-          .rule = {.why = "the device's matrix unit",
-                   .when = prefers_cooperative,
-                   .config = [](const Problem& problem, const DeviceProfile& profile) {
-                     return space(problem, profile).front();
-                   }}};
+          .rule = {.why = "the device's matrix unit", .when = prefers_cooperative}};
 }
 
 }  // namespace tessera::operations::matmul

@@ -235,12 +235,9 @@ Way new_way(const MatmulSlots& slots, Dots dots) {
       variant.passes.push_back(few_rows_pass(stage, dots, kind));
   }
   return {.variant = std::move(variant),
-          .rule = {.when = [](const Problem&,
-                              const DeviceProfile& profile) { return is_opencl_cpu(profile); },
-                   .config =
-                       [](const Problem& problem, const DeviceProfile& profile) {
-                         return space(problem, profile).front();
-                       }}};
+          .rule = {.when = [](const Problem&, const DeviceProfile& profile) {
+            return is_opencl_cpu(profile);
+          }}};
 }
 
 // Does the call have such a product, on a processor that multiplies words?

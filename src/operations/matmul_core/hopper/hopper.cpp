@@ -347,12 +347,9 @@ Way new_way(const MatmulSlots& slots, bool floats = false) {
   for (const Stage& stage : stages(slots, true)) {
     for (Pass& pass : passes_of(stage, floats)) variant.passes.push_back(std::move(pass));
   }
-  return {.variant = std::move(variant),
-          .rule = {.why = "Hopper's matrix unit, where its tiles are filled",
-                   .when = prefers_hopper,
-                   .config = [](const Problem& problem, const DeviceProfile& profile) {
-                     return space(problem, profile).front();
-                   }}};
+  return {
+      .variant = std::move(variant),
+      .rule = {.why = "Hopper's matrix unit, where its tiles are filled", .when = prefers_hopper}};
 }
 
 }  // namespace

@@ -126,11 +126,7 @@ Way mma_way(const MatmulSlots& slots) {
     for (Pass& pass : passes_of(stage)) variant.passes.push_back(std::move(pass));
   }
   return {.variant = std::move(variant),
-          .rule = {.why = "matrix instructions, where their rows are filled",
-                   .when = prefers_mma,
-                   .config = [](const Problem& problem, const DeviceProfile& profile) {
-                     return space(problem, profile).front();
-                   }}};
+          .rule = {.why = "matrix instructions, where their rows are filled", .when = prefers_mma}};
 }
 
 }  // namespace tessera::operations::matmul

@@ -121,10 +121,6 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   return list;
 }
 
-Config first_config(const Problem& problem, const DeviceProfile& profile) {
-  return space(problem, profile).front();
-}
-
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
   const std::uint32_t rows = config.at("ROWS"), columns = config.at("COLUMNS");
   const std::uint32_t lanes = config.at("LANES_K"), squares = config.at("SQUARES");
@@ -214,9 +210,7 @@ Way skinny_way(const MatmulSlots& slots) {
     variant.passes.push_back(combine_pass(stage, splits));
   }
   return {.variant = std::move(variant),
-          .rule = {.why = "few rows: as fast as the matrix is read",
-                   .when = prefers_skinny,
-                   .config = first_config}};
+          .rule = {.why = "few rows: as fast as the matrix is read", .when = prefers_skinny}};
 }
 
 }  // namespace tessera::operations::matmul

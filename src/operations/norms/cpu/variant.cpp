@@ -36,10 +36,6 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   return {config_of(problem, profile, large), config_of(problem, profile, !large)};
 }
 
-Config first_config(const Problem& problem, const DeviceProfile& profile) {
-  return space(problem, profile).front();
-}
-
 Dim3 shares_of(const Problem& problem, const Config& config) {
   return {static_cast<std::uint32_t>(deal_shares(problem, config).groups)};
 }
@@ -93,9 +89,9 @@ Variant cpu_variant(bool backward) {
 Way cpu_way(bool backward) {
   return {.variant = cpu_variant(backward),
           .rule = {.why = "processors want whole vectors in one item, and no local memory",
-                   .when = [](const Problem&,
-                              const DeviceProfile& profile) { return is_opencl_cpu(profile); },
-                   .config = first_config}};
+                   .when = [](const Problem&, const DeviceProfile& profile) {
+                     return is_opencl_cpu(profile);
+                   }}};
 }
 
 }  // namespace tessera::operations::norms

@@ -51,14 +51,9 @@ Variant quantised_cpu_variant() {
 Way quantised_cpu_way() {
   return {.variant = quantised_cpu_variant(),
           .rule = {.why = "processors want whole vectors in one item, and no local memory",
-                   .when =
-                       [](const Problem& problem, const DeviceProfile& profile) {
-                         return problem.has(kScale) && is_opencl_cpu(profile);
-                       },
-                   .config =
-                       [](const Problem& problem, const DeviceProfile& profile) {
-                         return space(problem, profile).front();
-                       }}};
+                   .when = [](const Problem& problem, const DeviceProfile& profile) {
+                     return problem.has(kScale) && is_opencl_cpu(profile);
+                   }}};
 }
 
 }  // namespace tessera::operations::norms

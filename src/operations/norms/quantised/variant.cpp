@@ -45,12 +45,9 @@ Variant quantised_variant() {
 Way quantised_way() {
   return {.variant = quantised_variant(),
           .rule = {.why = "outputs in 8 bits, on every device",
-                   .when = [](const Problem& problem,
-                              const DeviceProfile&) { return problem.has(kScale); },
-                   .config =
-                       [](const Problem& problem, const DeviceProfile& profile) {
-                         return line_space(problem, profile).front();
-                       }}};
+                   .when = [](const Problem& problem, const DeviceProfile&) {
+                     return problem.has(kScale);
+                   }}};
 }
 
 }  // namespace tessera::operations::norms

@@ -28,10 +28,6 @@ std::vector<Tunable> tunables(bool backward) {
   return list;
 }
 
-Config first_config(const Problem& problem, const DeviceProfile& profile) {
-  return line_space(problem, profile).front();
-}
-
 Variant rows_variant(bool backward) {
   Variant variant = norm_variant(backward, deal_groups);
   variant.name = "rows";
@@ -87,8 +83,7 @@ Variant rows_variant(bool backward) {
 Way rows_way(bool backward) {
   return {.variant = rows_variant(backward),
           .rule = {.why = "runs everywhere",
-                   .when = [](const Problem&, const DeviceProfile&) { return true; },
-                   .config = first_config}};
+                   .when = [](const Problem&, const DeviceProfile&) { return true; }}};
 }
 
 }  // namespace tessera::operations::norms

@@ -56,16 +56,11 @@ Way cpu_way(const std::string& name, std::vector<std::size_t> bindings) {
   variant.rejects = rejects;
   return {.variant = std::move(variant),
           .rule = {.why = "processors want whole vectors in one item",
-                   .when =
-                       [](const Problem& problem, const DeviceProfile& profile) {
-                         const auto& call = problem.as<CodesProblem>();
-                         return is_opencl_cpu(profile) && call.layout == Layout::kPlain &&
-                                call.group_rows == 1;
-                       },
-                   .config =
-                       [](const Problem& problem, const DeviceProfile& profile) {
-                         return space(problem, profile).front();
-                       }}};
+                   .when = [](const Problem& problem, const DeviceProfile& profile) {
+                     const auto& call = problem.as<CodesProblem>();
+                     return is_opencl_cpu(profile) && call.layout == Layout::kPlain &&
+                            call.group_rows == 1;
+                   }}};
 }
 
 }  // namespace

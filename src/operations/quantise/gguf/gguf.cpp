@@ -42,14 +42,9 @@ Way gguf_way(const std::string& name, std::vector<std::size_t> bindings) {
   variant.rejects = rejects;
   return {.variant = std::move(variant),
           .rule = {.why = "blocks hold their scales",
-                   .when =
-                       [](const Problem& problem, const DeviceProfile&) {
-                         return problem.as<CodesProblem>().layout != Layout::kPlain;
-                       },
-                   .config =
-                       [](const Problem& problem, const DeviceProfile& profile) {
-                         return space(problem, profile).front();
-                       }}};
+                   .when = [](const Problem& problem, const DeviceProfile&) {
+                     return problem.as<CodesProblem>().layout != Layout::kPlain;
+                   }}};
 }
 
 }  // namespace

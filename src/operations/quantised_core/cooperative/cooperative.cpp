@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/vendor_ids.hpp"
+#include "kernel/matrices.hpp"
 #include "kernel/tunable_list.hpp"
 #include "operations/common/cooperative_tiles.hpp"
 #include "operations/common/launch.hpp"
@@ -91,13 +92,9 @@ Pass product_pass() {
   pass.bindings = {kInput, kWeight, kScale, kZero, kOutput};
   pass.axes = dtype_axes;
   pass.constants = [](const Problem& problem, const Config&) -> std::vector<Define> {
-    return {{"A_BY_TERMS", 1},
-            {"B_BY_TERMS", 1},
-            {"ALIGNED", 1},
-            {"FORMAT", format_of(problem)},
-            {"GROUP", group_of(problem)},
-            {"SCALE_TYPE", dtype_axis(problem.spec(kScale).dtype)},
-            {"ZEROS", problem.has(kZero) ? 1U : 0U}};
+    std::vector<Define> list = weight_constants(problem);
+    list.insert(list.end(), {{"A_BY_TERMS", 1}, {"B_BY_TERMS", 1}, {"ALIGNED", 1}});
+    return list;
   };
   pass.groups = [](const Problem& problem, const Config& config) {
     return groups_of_units(tiles_of(problem, config));
@@ -119,7 +116,7 @@ Way cooperative_way() {
   Variant variant;
   variant.name = "cooperative";
   variant.idea = "weights become numbers on their way to local memory; cooperative matrices";
-  variant.needs = {.backends = {Backend::kVulkan}, .features = cooperative_features()};
+  variant.needs = kernel::matrix_needs();
   variant.dtypes = {DType::kF16, DType::kBF16};
   variant.tunables = tunables();
   variant.space = space;
@@ -127,11 +124,7 @@ Way cooperative_way() {
   variant.local_bytes = [](const Problem&, const Config& config) { return local_bytes_of(config); };
   variant.passes = {product_pass()};
   return {.variant = std::move(variant),
-          .rule = {.why = "the device's matrix unit",
-                   .when = prefers_cooperative,
-                   .config = [](const Problem& problem, const DeviceProfile& profile) {
-                     return space(problem, profile).front();
-                   }}};
+          .rule = {.why = "the device's matrix unit", .when = prefers_cooperative}};
 }
 
 }  // namespace tessera::operations::quantised

@@ -81,12 +81,9 @@ Way cpu_way() {
   variant.passes = {std::move(pass)};
   return {.variant = std::move(variant),
           .rule = {.why = "processors want vectors, and no local memory",
-                   .when = [](const Problem&,
-                              const DeviceProfile& profile) { return is_opencl_cpu(profile); },
-                   .config =
-                       [](const Problem& problem, const DeviceProfile& profile) {
-                         return space(problem, profile).front();
-                       }}};
+                   .when = [](const Problem&, const DeviceProfile& profile) {
+                     return is_opencl_cpu(profile);
+                   }}};
 }
 
 }  // namespace tessera::operations::quantised

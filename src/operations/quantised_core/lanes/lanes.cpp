@@ -78,12 +78,10 @@ Pass product_pass() {
   pass.bindings = {kInput, kWeight, kScale, kZero, kOutput};
   pass.axes = storage_axes;
   pass.constants = [](const Problem& problem, const Config&) -> std::vector<Define> {
-    return {{"ROWS", rows_of(problem)},
-            {"INPUT_TYPE", dtype_axis(problem.spec(kInput).dtype)},
-            {"FORMAT", format_of(problem)},
-            {"GROUP", group_of(problem)},
-            {"SCALE_TYPE", dtype_axis(problem.spec(kScale).dtype)},
-            {"ZEROS", problem.has(kZero) ? 1U : 0U}};
+    std::vector<Define> list = weight_constants(problem);
+    list.push_back({"ROWS", rows_of(problem)});
+    list.push_back({"INPUT_TYPE", dtype_axis(problem.spec(kInput).dtype)});
+    return list;
   };
   pass.groups = [](const Problem& problem, const Config& config) {
     return groups_of_tiles(problem, rows_of(problem), config.at("COLUMNS"));
@@ -111,15 +109,10 @@ Way lanes_way() {
   variant.passes = {product_pass()};
   return {.variant = std::move(variant),
           .rule = {.why = "few rows, and weights that lie by 16 bytes",
-                   .when =
-                       [](const Problem& problem, const DeviceProfile& profile) {
-                         return profile.backend == Backend::kVulkan && !is_cpu(profile) &&
-                                !rejects_quantised(problem, profile) && !rejects_call(problem);
-                       },
-                   .config =
-                       [](const Problem& problem, const DeviceProfile& profile) {
-                         return space(problem, profile).front();
-                       }}};
+                   .when = [](const Problem& problem, const DeviceProfile& profile) {
+                     return profile.backend == Backend::kVulkan && !is_cpu(profile) &&
+                            !rejects_quantised(problem, profile) && !rejects_call(problem);
+                   }}};
 }
 
 }  // namespace tessera::operations::quantised

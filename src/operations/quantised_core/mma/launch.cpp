@@ -6,11 +6,9 @@
 namespace tessera::operations::quantised {
 
 std::vector<Define> constants(const Problem& problem, std::uint32_t rows) {
-  return {{"ROWS", rows},
-          {"FORMAT", format_of(problem)},
-          {"GROUP", group_of(problem)},
-          {"SCALE_TYPE", dtype_axis(problem.spec(kScale).dtype)},
-          {"ZEROS", problem.has(kZero) ? 1U : 0U}};
+  std::vector<Define> list = weight_constants(problem);
+  list.push_back({"ROWS", rows});
+  return list;
 }
 
 bool takes(const Problem& problem, const DeviceProfile& profile, Feature unit,
@@ -24,12 +22,7 @@ Way new_way(Variant variant, Feature unit, Space space, std::string why, When wh
   variant.needs = {.backends = {Backend::kOpenCL}, .features = Feature::kNvidiaPtx | unit};
   variant.dtypes = {DType::kF16, DType::kBF16};
   variant.space = space;
-  return {.variant = std::move(variant),
-          .rule = {.why = std::move(why),
-                   .when = when,
-                   .config = [space](const Problem& problem, const DeviceProfile& profile) {
-                     return space(problem, profile).front();
-                   }}};
+  return {.variant = std::move(variant), .rule = {.why = std::move(why), .when = when}};
 }
 
 }  // namespace tessera::operations::quantised

@@ -148,14 +148,10 @@ Way weights_way(bool backward) {
   };
   return {
       .variant = std::move(variant),
-      .rule = {
-          .why = backward ? "runs everywhere" : "rows in groups have matrices of their own",
-          .when =
-              [backward](const Problem& problem, const DeviceProfile&) {
-                return backward || problem.as<QuantisedProblem>().is_grouped;
-              },
-          .config = [](const Problem& problem,
-                       const DeviceProfile& profile) { return space(problem, profile).front(); }}};
+      .rule = {.why = backward ? "runs everywhere" : "rows in groups have matrices of their own",
+               .when = [backward](const Problem& problem, const DeviceProfile&) {
+                 return backward || problem.as<QuantisedProblem>().is_grouped;
+               }}};
 }
 
 }  // namespace tessera::operations::quantised

@@ -251,9 +251,7 @@ std::vector<std::size_t> cooperative_bindings(const RecurrenceSlots& slots) {
 
 Way cooperative_way_of(Variant variant) {
   variant.name = "cooperative";
-  variant.needs = {.backends = {Backend::kVulkan},
-                   .features = Feature::kStorage16 | Feature::kFp16Arithmetic |
-                               Feature::kSubgroupArithmetic | Feature::kCooperativeMatrix};
+  variant.needs = kernel::matrix_needs();
   variant.dtypes = {DType::kF16, DType::kBF16};
   variant.rounds_factors = true;
   variant.tunables = tunables();
@@ -267,11 +265,7 @@ Way cooperative_way_of(Variant variant) {
            !space(problem, profile).empty();
   };
   return Way{.variant = std::move(variant),
-             .rule = {.why = "the device's matrix unit, for chunks of tokens",
-                      .when = prefers,
-                      .config = [space](const Problem& problem, const DeviceProfile& profile) {
-                        return space(problem, profile).front();
-                      }}};
+             .rule = {.why = "the device's matrix unit, for chunks of tokens", .when = prefers}};
 }
 
 std::optional<Way> cooperative_way(const RecurrenceSlots& slots) {

@@ -200,10 +200,7 @@ std::optional<Way> cpu_backward_way(const RecurrenceSlots& slots) {
   };
   return Way{.variant = std::move(variant),
              .rule = {.why = "processors want whole vectors in one item, and no local memory",
-                      .when = prefers,
-                      .config = [](const Problem& problem, const DeviceProfile& profile) {
-                        return space(problem, profile).front();
-                      }}};
+                      .when = prefers}};
 }
 
 }  // namespace tessera::operations::recurrence

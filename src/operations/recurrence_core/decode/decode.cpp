@@ -94,14 +94,9 @@ std::optional<Way> decode_way(const RecurrenceSlots& slots) {
   variant.passes = {decode_pass(slots)};
   return Way{.variant = std::move(variant),
              .rule = {.why = "one token reads and writes states, as whole rows",
-                      .when =
-                          [](const Problem& problem, const DeviceProfile& profile) {
-                            return !is_cpu(profile) && !space(problem, profile).empty();
-                          },
-                      .config =
-                          [](const Problem& problem, const DeviceProfile& profile) {
-                            return space(problem, profile).front();
-                          }}};
+                      .when = [](const Problem& problem, const DeviceProfile& profile) {
+                        return !is_cpu(profile) && !space(problem, profile).empty();
+                      }}};
 }
 
 }  // namespace tessera::operations::recurrence

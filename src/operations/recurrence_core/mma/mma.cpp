@@ -201,11 +201,7 @@ Way new_mma_way(Variant variant, MmaSpace space) {
            std::ranges::count(dtypes, problem.dtype) != 0 && !space(problem, profile).empty();
   };
   return Way{.variant = std::move(variant),
-             .rule = {.why = "matrix instructions, for chunks of tokens",
-                      .when = prefers,
-                      .config = [space](const Problem& problem, const DeviceProfile& profile) {
-                        return space(problem, profile).front();
-                      }}};
+             .rule = {.why = "matrix instructions, for chunks of tokens", .when = prefers}};
 }
 
 std::optional<Way> mma_way(const RecurrenceSlots& slots) {

@@ -205,14 +205,9 @@ Way sparse_hopper_way(const SparseSlots& slots) {
   variant.passes.insert(variant.passes.begin(), counting(list, stage, true));
   return {.variant = std::move(variant),
           .rule = {.why = "Hopper's matrix unit",
-                   .when =
-                       [](const Problem&, const DeviceProfile& profile) {
-                         return has(profile.features, Feature::kWgmma);
-                       },
-                   .config =
-                       [](const Problem& problem, const DeviceProfile& profile) {
-                         return space(problem, profile).front();
-                       }}};
+                   .when = [](const Problem&, const DeviceProfile& profile) {
+                     return has(profile.features, Feature::kWgmma);
+                   }}};
 }
 
 }  // namespace tessera::operations::matmul

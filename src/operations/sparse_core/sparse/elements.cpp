@@ -60,11 +60,7 @@ Way sparse_elements_way(const SparseSlots& slots) {
   variant.passes = sparse_passes(slots, product_pass);
   return {.variant = std::move(variant),
           .rule = {.why = "runs everywhere",
-                   .when = [](const Problem&, const DeviceProfile&) { return true; },
-                   .config =
-                       [](const Problem& problem, const DeviceProfile& profile) {
-                         return space(problem, profile).front();
-                       }}};
+                   .when = [](const Problem&, const DeviceProfile&) { return true; }}};
 }
 
 }  // namespace tessera::operations::matmul
