@@ -108,6 +108,8 @@ TEST_F(VulkanLimits, RefusesWhatADriverWouldChokeOn) {
   bad = good;
   bad.argument_bytes = 6;
   EXPECT_SAYS(why(bad), "multiple of 4");
+  bad.argument_bytes = 132;
+  EXPECT_SAYS(why(bad), "takes push constants");
   Words with_int64(std::begin(affine_shader()), std::end(affine_shader()));
   with_int64.insert(with_int64.begin() + 5, {2U << 16 | 17U, 11U});  // OpCapability Int64
   bad = good;

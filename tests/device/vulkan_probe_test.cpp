@@ -76,6 +76,8 @@ TEST(VulkanSpirv, ReadsWhatAModuleNeeds) {
   EXPECT_EQ(affine.version, 0x00010300U);
   EXPECT_EQ(affine.needs, Feature::kNone);
   EXPECT_EQ(affine.subgroup_operations, 0U);
+  EXPECT_TRUE(affine.takes_push_constants);
+  EXPECT_FALSE(vulkan::examine_module(table_shader(), "main").takes_push_constants);
   const vulkan::ModuleFacts subgroup = vulkan::examine_module(subgroup_shader(), "main");
   EXPECT_EQ(subgroup.needs, Feature::kSubgroupArithmetic);
   EXPECT_EQ(subgroup.subgroup_operations,

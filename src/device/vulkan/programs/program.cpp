@@ -71,7 +71,12 @@ std::string refusal(const PhysicalDevice& device, const ProgramRequest& request,
     return "an argument struct of " + std::to_string(request.argument_bytes) +
            " bytes, which is no multiple of 4";
   }
-  const std::uint32_t buffers = request.bindings + (takes_argument_buffer(device, request) ? 1 : 0);
+  const bool argument_buffer = takes_argument_buffer(device, request);
+  if (argument_buffer && facts.takes_push_constants) {
+    return "an argument struct of " + std::to_string(request.argument_bytes) +
+           " bytes, which lies in a buffer, and its shader takes push constants";
+  }
+  const std::uint32_t buffers = request.bindings + (argument_buffer ? 1 : 0);
   const std::uint32_t most =
       std::min({limits.maxPerStageDescriptorStorageBuffers, limits.maxDescriptorSetStorageBuffers,
                 limits.maxPerStageResources});

@@ -21,6 +21,7 @@ constexpr std::uint32_t kOpConstant = 43;
 constexpr std::uint32_t kOpConstantComposite = 44;
 constexpr std::uint32_t kOpFunction = 54;
 constexpr std::uint32_t kOpFunctionEnd = 56;
+constexpr std::uint32_t kOpVariable = 59;
 constexpr std::uint32_t kOpLoad = 61;
 constexpr std::uint32_t kOpAccessChain = 65;
 constexpr std::uint32_t kOpInBoundsAccessChain = 66;
@@ -29,6 +30,7 @@ constexpr std::uint32_t kOpCopyObject = 83;
 constexpr std::uint32_t kBuiltIn = 11;
 constexpr std::uint32_t kNumWorkgroups = 24;
 constexpr std::uint32_t kComputeModel = 5;
+constexpr std::uint32_t kPushConstantClass = 9;
 
 struct Capability {
   std::uint32_t id;
@@ -105,6 +107,8 @@ ModuleFacts examine_module(std::span<const std::uint32_t> words, std::string_vie
     if (code == kOpEntryPoint && operands.size() > 2 && operands[0] == kComputeModel) {
       found = found || literal_is(operands.subspan(2), entry);
     }
+    if (code == kOpVariable && operands.size() > 2 && operands[2] == kPushConstantClass)
+      facts.takes_push_constants = true;
     if (code == kOpFunction) ++open_functions;
     if (code == kOpFunctionEnd) --open_functions;
     at += length;

@@ -18,6 +18,7 @@ struct ModuleFacts {
   std::uint32_t version = 0;  // 0x00010300 is 1.3
   Feature needs = Feature::kNone;
   std::uint32_t subgroup_operations = 0;  // as VkSubgroupFeatureFlags
+  bool takes_push_constants = false;
   std::string unsupported;  // a capability that no device is opened with; empty = none
 };
 
