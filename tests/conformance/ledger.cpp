@@ -45,8 +45,7 @@ const std::map<std::pair<std::string, Backend>, std::size_t>& larger_budgets() {
       // CPUs have a kernel of their own for outputs in 8 bits, too.
       {{"norms", Backend::kOpenCL}, 25},
       // Four operations of eleven kernels, and four of processors. Those that ask for several
-      // tokens
-      // at once know the storage type of rows when they are built.
+      // tokens at once know the storage type of rows when they are built.
       {{"state_space", Backend::kOpenCL}, 32},
       {{"state_space", Backend::kVulkan}, 22},
       // Six operations of three kinds of cells, which are compiled in.
