@@ -4,11 +4,12 @@
 
     benchmarks/cells_peers.py build/release/tessera                      # the wide layer, NVIDIA GPU through OpenCL
     benchmarks/cells_peers.py build/release/tessera --operation gru --dtype f32 --only b32
-    benchmarks/cells_peers.py build/release/tessera --device opencl:cpu --dtype f32 --only b32 --backward
+    benchmarks/cells_peers.py build/release/tessera --device opencl:cpu --dtype f32 --only b32 --reserve
 
 Each round times Tessera, then PyTorch; medians of the rounds are shown. With --backward it is `lstm_backward`, which computes
-forward once more, beside PyTorch's backward alone, and beside its forward and backward. Layers have biases, one direction, and
-as many features as units. Tessera checks its result before it is timed.
+forward once more, beside PyTorch's backward alone, and beside its forward and backward. With --reserve it is a step of training:
+`lstm`, which leaves its reserve, and `lstm_backward`, which takes it, beside PyTorch's forward that remembers, its backward, and
+both. Layers have biases, one direction, and as many features as units. Tessera checks its result before it is timed.
 """
 from __future__ import annotations
 
@@ -25,10 +26,10 @@ from pathlib import Path
 SIZES = {"b32_t256_h512": (32, 256, 512), "b64_t512_h1024": (64, 512, 1024)}  # batch, tokens, units: of the bench's table
 
 
-def tessera_seconds(arguments, case: str) -> float:
+def tessera_seconds(arguments, case: str, backward: bool) -> float:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "bench.json"
-        command = [arguments.tessera, "bench", arguments.operation + ("_backward" if arguments.backward else ""), "--device",
+        command = [arguments.tessera, "bench", arguments.operation + ("_backward" if backward else ""), "--device",
                    arguments.device, "--dtype", arguments.dtype, "--only", case, "--min-time", str(arguments.min_time), "--json",
                    str(file)]
         for name in ("variant", "config"):
@@ -54,12 +55,15 @@ class PyTorch:
         dtype = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}[arguments.dtype]
         module = {"lstm": torch.nn.LSTM, "gru": torch.nn.GRU, "rnn": torch.nn.RNN}[arguments.operation]
         self.layer = module(units, units, batch_first=True).to(place, dtype)
-        self.input = torch.randn(batch, tokens, units, device=place, dtype=dtype, requires_grad=arguments.backward)
+        self.input = torch.randn(batch, tokens, units, device=place, dtype=dtype, requires_grad=arguments.backward or arguments.reserve)
         self.gradient = torch.randn(batch, tokens, units, device=place, dtype=dtype)
 
     def forward(self):
         with self.torch.no_grad():
             self.layer(self.input)
+
+    def remembering(self):
+        self.layer(self.input)
 
     def both(self):
         self.layer(self.input)[0].backward(self.gradient)
@@ -94,6 +98,21 @@ class PyTorch:
         return statistics.median(times)
 
 
+def training_step(arguments, peer: PyTorch, case: str):
+    ours, theirs = ([], [], []), ([], [], [])  # forward, backward, both
+    for _ in range(arguments.rounds):
+        forward, backward = (tessera_seconds(arguments, case + "_reserve", back) for back in (False, True))
+        for times, seconds in zip(ours, (forward, backward, forward + backward)):
+            times.append(seconds)
+        theirs[0].append(peer.seconds(lambda: peer.once(peer.remembering, 5)))
+        theirs[1].append(peer.seconds(peer.backward_alone))
+        theirs[2].append(peer.seconds(lambda: peer.once(peer.both, 5)))
+    for what, own, other in zip(("forward", "backward", "both"), ours, theirs):
+        mine, peers = statistics.median(own), statistics.median(other)
+        print(f"{arguments.operation} {arguments.dtype} {case} {arguments.variant or ''} {what} with reserve {1e3 * mine:.3f} ms "
+              f"({', '.join(f'{1e3 * each:.3f}' for each in own)}); PyTorch {1e3 * peers:.3f} ms, {peers / mine:.3f} x", flush=True)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tessera", help="the tessera program")
@@ -101,6 +120,7 @@ def main() -> int:
     parser.add_argument("--operation", choices=["lstm", "gru", "rnn"], default="lstm")
     parser.add_argument("--dtype", choices=["f32", "f16", "bf16"], default="f16")
     parser.add_argument("--backward", action="store_true")
+    parser.add_argument("--reserve", action="store_true", help="both ways, what forward leaves to backward kept")
     parser.add_argument("--variant", help="this variant instead of the chosen one")
     parser.add_argument("--config", help="this configuration of the variant")
     parser.add_argument("--only", default="b64", help="only sizes whose names contain this (default: b64)")
@@ -114,9 +134,12 @@ def main() -> int:
         except Exception as error:  # an ImportError, or no GPU
             print(f"PyTorch can't be timed: {type(error).__name__}: {error}")
             return 1
+        if arguments.reserve:
+            training_step(arguments, peer, case)
+            continue
         ours, theirs, alone = [], [], []
         for _ in range(arguments.rounds):
-            ours.append(tessera_seconds(arguments, case))
+            ours.append(tessera_seconds(arguments, case, arguments.backward))
             call = peer.both if arguments.backward else peer.forward
             theirs.append(peer.seconds(lambda: peer.once(call, 5)))
             if arguments.backward:

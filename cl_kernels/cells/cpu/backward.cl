@@ -9,12 +9,12 @@
 
 CELL_PRODUCT(cell_back, CELL_BACK_VECTORS)
 #define PANEL_UNITS (CELL_BACK_VECTORS * VECTOR_WIDTH)
-#define CELL_KEPT_VALUE(block) LOAD_UNITS(kept + (block)*hidden)
-#define CELL_BEFORE_VALUE LOAD_UNITS(args.before + place * hidden + unit)
+#define CELL_KEPT_VALUE(block) load_typed_part(kept_numbers, kept + (block)*hidden, 1, left, DTYPE_F32)
 
 INLINE void take_panel(global float* scratch, const global void* restrict gradient_elements,
                        global void* restrict h_elements, global void* restrict c_elements,
-                       const struct CellStepArgs args, struct CellStep now, uint panel) {
+                       const global float* kept_numbers, const struct CellStepArgs args, struct CellStep now,
+                       uint panel) {
   const uint direction = (uint)get_group_id(2), step = now.step;
   const uint hidden = args.hidden, terms = args.terms, tokens = args.tokens;
   const uint last_row = min(((uint)get_group_id(1) + 1) * args.rows, args.batch);
@@ -57,7 +57,7 @@ INLINE void take_panel(global float* scratch, const global void* restrict gradie
       floatv turned = 0.0f;  // of gru, of weight_hh h + bias_hh of the third gate
       floatv carry = dh;
       if (is_token) {
-        const uint kept = args.kept + place * CELL_KEPT * hidden + unit;
+        const uint kept = args.kept + place * args.kept_row + unit;
         if (!CELL_PROJECTED)
           dh += load_typed_part(gradient_elements,
                                 args.out_offset + row * args.out_batch + token * args.out_token +
@@ -80,10 +80,10 @@ INLINE void take_panel(global float* scratch, const global void* restrict gradie
 
 KERNEL void cells_cpu_backward(global float* scratch, const global void* restrict gradient_elements,
                                global void* restrict h_elements, global void* restrict c_elements,
-                               const struct CellStepArgs args) {
+                               const global float* kept_numbers, const struct CellStepArgs args) {
   for (uint i = 0; i < steps_of(&args, true); ++i) {
     const struct CellStep now = step_of(&args, i, true, PANEL_UNITS);
     for (uint panel = now.first_panel; panel < now.end_panel; ++panel)
-      take_panel(scratch, gradient_elements, h_elements, c_elements, args, now, panel);
+      take_panel(scratch, gradient_elements, h_elements, c_elements, kept_numbers, args, now, panel);
   }
 }

@@ -8,11 +8,11 @@
 
 CELL_PRODUCT(cell_gates, CELL_GATES)
 #define CELL_KEEP_VALUE(block, x) \
-  if (CELL_HAS(CELL_KEEPS)) STORE_UNITS(x, kept + (block)*hidden)
+  if (CELL_HAS(CELL_KEEPS)) STORE_KEPT(x, kept + (block)*hidden)
 
 INLINE void take_panel(global float* scratch, global void* restrict output_elements, global void* restrict h_elements,
-                       global void* restrict c_elements, const struct CellStepArgs args, struct CellStep now,
-                       uint panel) {
+                       global void* restrict c_elements, global float* kept_numbers, const struct CellStepArgs args,
+                       struct CellStep now, uint panel) {
   const uint direction = (uint)get_group_id(2), step = now.step;
   const uint hidden = args.hidden, terms = args.terms, tokens = args.tokens;
   const uint unit = panel * VECTOR_WIDTH, last_row = min(((uint)get_group_id(1) + 1) * args.rows, args.batch);
@@ -32,12 +32,12 @@ INLINE void take_panel(global float* scratch, global void* restrict output_eleme
       const uint token = is_token && is_back ? length - 1 - step : step;
       const uint place = (row * tokens + token) * args.directions + direction;
       const uint cell = args.cell + entry * hidden + unit;
+      const uint kept = args.kept + place * args.kept_row + unit;
       floatv before = 0.0f, c = 0.0f;
       if (!CELL_PROJECTED) before = LOAD_UNITS(now.from_state + entry * terms + unit);
       floatv h = before;
       if (CELL == CELL_LSTM) c = LOAD_UNITS(cell);
       if (is_token) {
-        const uint kept = args.kept + place * CELL_KEPT * hidden + unit;
         floatv of_input[CELL_GATES], of_hidden[CELL_GATES];
         UNROLL for (uint v = 0; v < CELL_GATES; ++v) {
           of_hidden[v] = sums[r][v] + LOAD_UNITS(args.bias + (direction * CELL_GATES + v) * hidden + unit);
@@ -46,14 +46,17 @@ INLINE void take_panel(global float* scratch, global void* restrict output_eleme
 #include "operations/cells_core/gates.h"
         if (CELL == CELL_LSTM) STORE_UNITS(c, cell);
       }
-      if (step < tokens && CELL_HAS(CELL_KEEPS)) {
+      if (step < tokens) {
         if (CELL_PROJECTED) before = h;
-        STORE_UNITS(is_token ? before : CELL_ZERO, args.before + place * hidden + unit);
-      } else if (step < tokens && !CELL_PROJECTED) {
-        store_typed_part(is_token ? h : CELL_ZERO, output_elements,
-                         args.out_offset + row * args.out_batch + token * args.out_token +
-                             (direction * hidden + unit) * args.out_feature,
-                         args.out_feature, left, CELL_TYPE(args.features));
+        CELL_KEEP_VALUE(CELL_KEPT, is_token ? before : CELL_ZERO);
+        if (!is_token) {
+          UNROLL for (uint v = 0; v < CELL_KEPT; ++v) CELL_KEEP_VALUE(v, CELL_ZERO);
+        }
+        if (CELL_HAS(CELL_HAS_OUTPUT) && !CELL_PROJECTED)
+          store_typed_part(is_token ? h : CELL_ZERO, output_elements,
+                           args.out_offset + row * args.out_batch + token * args.out_token +
+                               (direction * hidden + unit) * args.out_feature,
+                           args.out_feature, left, CELL_TYPE(args.features));
       }
       STORE_UNITS(h, now.to_state + entry * args.to_terms + unit);
       if (now.is_last && CELL_HAS(CELL_HAS_H))
@@ -72,10 +75,10 @@ INLINE void take_panel(global float* scratch, global void* restrict output_eleme
 
 KERNEL void cells_cpu_forward(global float* scratch, global void* restrict output_elements,
                               global void* restrict h_elements, global void* restrict c_elements,
-                              const struct CellStepArgs args) {
+                              global float* kept_numbers, const struct CellStepArgs args) {
   for (uint i = 0; i < steps_of(&args, false); ++i) {
     const struct CellStep now = step_of(&args, i, false, VECTOR_WIDTH);
     for (uint panel = now.first_panel; panel < now.end_panel; ++panel)
-      take_panel(scratch, output_elements, h_elements, c_elements, args, now, panel);
+      take_panel(scratch, output_elements, h_elements, c_elements, kept_numbers, args, now, panel);
   }
 }

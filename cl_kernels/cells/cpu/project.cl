@@ -8,6 +8,7 @@
 
 CELL_PRODUCT(cell_projection, CELL_BACK_VECTORS)
 #define CELL_STORE(x, at) STORE_UNITS(x, at)
+#define CELL_KEEP(x) STORE_KEPT(x, kept)
 #define CELL_GRADIENT load_typed_part(elements, out_at, args.out_feature, left, CELL_TYPE(args.features))
 #define CELL_STORE_OUTPUT(x) store_typed_part(x, elements, out_at, args.out_feature, left, CELL_TYPE(args.features))
 #define CELL_STORE_H(x)                                                                                       \
@@ -16,7 +17,7 @@ CELL_PRODUCT(cell_projection, CELL_BACK_VECTORS)
                    args.h_unit, left, CELL_TYPE(args.features))
 
 KERNEL void cells_cpu_project(global float* scratch, global void* restrict elements, global void* restrict h_elements,
-                              const struct CellProjectArgs args) {
+                              global float* kept_numbers, const struct CellProjectArgs args) {
   const uint panel = (uint)get_group_id(0), panels = (uint)get_num_groups(0), direction = (uint)get_group_id(2);
   const uint outputs = args.outputs, terms = args.terms, tokens = args.tokens, step = args.step;
   const uint last_row = min(((uint)get_group_id(1) + 1) * args.rows, args.batch);
@@ -37,7 +38,7 @@ KERNEL void cells_cpu_project(global float* scratch, global void* restrict eleme
       const uint length = (uint)SCRATCH(args.lengths + row);
       const bool is_token = step < length;
       const uint token = is_token && is_back ? length - 1 - step : step;
-      const uint kept = args.kept + ((row * tokens + token) * args.directions + direction) * outputs + unit;
+      const uint kept = args.kept + ((row * tokens + token) * args.directions + direction) * args.kept_row + unit;
       const uint out_at = args.out_offset + row * args.out_batch + token * args.out_token +
                           (direction * outputs + unit) * args.out_feature;
       const floatv before = LOAD_UNITS(carry);

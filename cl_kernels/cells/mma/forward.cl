@@ -57,7 +57,7 @@ INLINE void steps_alone(CellPart* part, uint item) {
 
 KERNEL void cells_mma_forward(global float* scratch, global void* restrict output_elements,
                               global void* restrict h_elements, global void* restrict c_elements,
-                              const struct CellTeamArgs args) {
+                              global float* kept_numbers, const struct CellTeamArgs args) {
   local uint4 space[CELL_MMA_LOCAL_BYTES / 16];
   const uint item = (uint)get_local_id(0), group = (uint)get_group_id(0);
   const uint local_memory = LOCAL_ADDRESS(space);
@@ -75,6 +75,7 @@ KERNEL void cells_mma_forward(global float* scratch, global void* restrict outpu
   part.args = &args;
   part.scratch = scratch;
   part.scratch_words = (global uint*)scratch;
+  part.kept_numbers = kept_numbers;
   part.output = (global scalar*)output_elements;
   part.h_n = (global scalar*)h_elements;
   part.c_n = (global scalar*)c_elements;

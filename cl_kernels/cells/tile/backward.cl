@@ -9,12 +9,11 @@
 #define LOAD_GRADIENT(at) load_typed_steps(gradient_elements, at, 0, 1, CELL_TYPE(args.features)).x
 #define CELL_ZERO 0.0f
 #define CELL_WHERE_ABOVE(x, a, b) ((x) > 0.0f ? (a) : (b))
-#define CELL_KEPT_VALUE(block) SCRATCH(kept + (block)*hidden)
-#define CELL_BEFORE_VALUE SCRATCH(ARGS(before) + place * hidden + unit)
+#define CELL_KEPT_VALUE(block) KEPT(kept + (block)*hidden)
 
 KERNEL void cells_tile_backward(global float* scratch, const global void* restrict gradient_elements,
                        global void* restrict h_elements, global void* restrict c_elements,
-                       const struct CellStepArgs args) {
+                       const global float* kept_numbers, const struct CellStepArgs args) {
   local float space[WG_Y * ROWS * CELL_BACK_VECTORS * CELL_LANES];
 #include "operations/cells_core/tile/backward.h"
 }

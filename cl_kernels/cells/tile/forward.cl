@@ -10,11 +10,11 @@
 #define CELL_SIGMOID(x) float_sigmoid(x)
 #define CELL_RELU_OF(x) cell_relu(x)
 #define CELL_KEEP_VALUE(block, x) \
-  if (CELL_HAS(CELL_KEEPS)) SCRATCH(kept + (block)*hidden) = (x)
+  if (CELL_HAS(CELL_KEEPS)) KEPT(kept + (block)*hidden) = (x)
 
 KERNEL void cells_tile_forward(global float* scratch, global void* restrict output_elements,
                        global void* restrict h_elements, global void* restrict c_elements,
-                       const struct CellStepArgs args) {
+                       global float* kept_numbers, const struct CellStepArgs args) {
   local float space[WG_Y * ROWS * CELL_GATES * CELL_LANES];
 #include "operations/cells_core/tile/forward.h"
 }

@@ -23,8 +23,14 @@
 // DataError.
 //
 // Gradients, back through time: of what lies behind the token, grad_h_n behind the last, and
-// grad_output_t; they are sums of float products. A pullback computes the forward pass of its layer
-// again. The operations, for one layer, are rnn, lstm and gru and those with _backward.
+// grad_output_t; they are sums of float products. The operations, for one layer, are rnn, lstm and
+// gru and those with _backward. A forward one leaves what its gradients need in the output reserve,
+// if that is wanted: floats [batch, seq, directions, numbers], which lie behind each other in
+// blocks of hidden: of rnn h of the token; of gru the gates r, z and n and weight_hh h + bias_hh of
+// n; of lstm the gates i, f, g and o and c before the token, with weight_hr what that multiplies;
+// last h before the token (with weight_hr of proj numbers). With it a backward operation reads
+// neither h0, c0 nor biases; without it, it computes the forward pass again. Pullbacks hold the
+// reserve of each layer, of lstm 24 bytes a unit and token.
 //
 // Dtypes: f32, f16 or bf16, the same for all operands. Numerics: products, gates and states between
 // tokens in float, one rounding to nearest even of each result. The variant mma, which matrix units

@@ -17,6 +17,7 @@ layout(std430, binding = 0) readonly buffer ScratchFours { vec4 scratch_fours[];
 TYPED_INPUT(gradient, 1)
 TYPED_OUTPUT(h, 2)
 TYPED_OUTPUT(c, 3)
+layout(std430, binding = 4) readonly buffer Kept { float kept_numbers[]; };
 PUSH_ARGS(CellStepArgs);
 
 #define UNROLL [[unroll]]
@@ -31,6 +32,7 @@ PUSH_ARGS(CellStepArgs);
 #define CELL_HAS(feature) ((args.features & uint(feature)) != 0u)
 #define CELL_BARRIER() barrier()
 #define SCRATCH(at) scratch[at]
+#define KEPT(at) kept_numbers[at]
 #define SCRATCH_FOUR(at) scratch_fours[at]
 #define SPACE(at) space[at]
 #define STORE(name, x, at) store_##name##_steps(vec4(x), at, 0u, 1u, CELL_TYPE(args.features))
@@ -39,8 +41,7 @@ PUSH_ARGS(CellStepArgs);
 #define CELL_TANH(x) cell_tanh(x)
 #define CELL_ZERO 0.0f
 #define CELL_WHERE_ABOVE(x, a, b) ((x) > 0.0f ? (a) : (b))
-#define CELL_KEPT_VALUE(block) SCRATCH(kept + (block)*hidden)
-#define CELL_BEFORE_VALUE SCRATCH(ARGS(before) + place * hidden + unit)
+#define CELL_KEPT_VALUE(block) KEPT(kept + (block)*hidden)
 #define STORE_H(x, at) STORE(h, x, at)
 #define STORE_C(x, at) STORE(c, x, at)
 

@@ -17,6 +17,7 @@ layout(std430, binding = 0) readonly buffer ScratchFours { vec4 scratch_fours[];
 TYPED_OUTPUT(output, 1)
 TYPED_OUTPUT(h, 2)
 TYPED_OUTPUT(c, 3)
+layout(std430, binding = 4) buffer Kept { float kept_numbers[]; };
 PUSH_ARGS(CellStepArgs);
 
 #define UNROLL [[unroll]]
@@ -31,6 +32,7 @@ PUSH_ARGS(CellStepArgs);
 #define CELL_HAS(feature) ((args.features & uint(feature)) != 0u)
 #define CELL_BARRIER() barrier()
 #define SCRATCH(at) scratch[at]
+#define KEPT(at) kept_numbers[at]
 #define SCRATCH_FOUR(at) scratch_fours[at]
 #define SPACE(at) space[at]
 #define STORE(name, x, at) store_##name##_steps(vec4(x), at, 0u, 1u, CELL_TYPE(args.features))
@@ -40,7 +42,7 @@ PUSH_ARGS(CellStepArgs);
 #define CELL_TANH(x) cell_tanh(x)
 #define CELL_RELU_OF(x) cell_relu(x)
 #define CELL_KEEP_VALUE(block, x) \
-  if (CELL_HAS(CELL_KEEPS)) SCRATCH(kept + (block)*hidden) = (x)
+  if (CELL_HAS(CELL_KEEPS)) KEPT(kept + (block)*hidden) = (x)
 #define STORE_H(x, at) STORE(h, x, at)
 #define STORE_C(x, at) STORE(c, x, at)
 

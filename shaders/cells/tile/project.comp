@@ -16,6 +16,7 @@ layout(std430, binding = 0) readonly buffer ScratchFours { vec4 scratch_fours[];
 TYPED_INPUT(gradient, 1)
 TYPED_OUTPUT(output, 1)
 TYPED_OUTPUT(h, 2)
+layout(std430, binding = 3) buffer Kept { float kept_numbers[]; };
 PUSH_ARGS(CellProjectArgs);
 
 #define UNROLL [[unroll]]
@@ -30,11 +31,13 @@ PUSH_ARGS(CellProjectArgs);
 #define CELL_HAS(feature) ((args.features & uint(feature)) != 0u)
 #define CELL_BARRIER() barrier()
 #define SCRATCH(at) scratch[at]
+#define KEPT(at) kept_numbers[at]
 #define SCRATCH_FOUR(at) scratch_fours[at]
 #define SPACE(at) space[at]
 #define STORE(name, x, at) store_##name##_steps(vec4(x), at, 0u, 1u, CELL_TYPE(args.features))
 #define CELL_ZERO 0.0f
 #define CELL_STORE(x, at) SCRATCH(at) = (x)
+#define CELL_KEEP(x) KEPT(kept) = (x)
 #define CELL_GRADIENT load_gradient_steps(out_at, 0u, 1u, CELL_TYPE(args.features)).x
 #define CELL_STORE_OUTPUT(x) STORE(output, x, out_at)
 #define CELL_STORE_H(x) \

@@ -20,11 +20,13 @@ TESSERA_ABI_BEGIN
 #define CELL_CLEANS 32    // input is copied, with 0 behind lengths
 #define CELL_REVERSE 64
 #define CELL_RELU 128
-#define CELL_KEEPS 256  // for the way back
+#define CELL_KEEPS 256  // for the way back, see CELL_KEPT
 #define CELL_LAST 512   // launch of a pass
 #define CELL_WIDE 1024  // panels of vectors of units, not of the gates of CELL_LANES units
 #define CELL_PROJECTS 2048
 #define CELL_ALL_STEPS 4096  // a work-group takes all steps, and all panels of its batch entries
+#define CELL_HAS_OUTPUT 8192
+#define CELL_FIRST 16384  // launch of a call
 // In arguments of steps the storage type, DTYPE_… of abi/shared.h, lies above them.
 #define CELL_TYPE_SHIFT 16
 #define CELL_TYPE(features) ((features) >> CELL_TYPE_SHIFT)
@@ -99,9 +101,9 @@ struct CellStepArgs {
   u32 to_state;
   u32 cell;
   u32 carry;
-  u32 kept;    // [batch, tokens, directions, CELL_KEPT, hidden]
-  u32 before;  // [batch, tokens, directions, hidden]: h that entered a step, or what is projected
   u32 turned;  // of gru, as product: gradients of weight_hh h + bias_hh
+  u32 kept;    // [batch, tokens, directions, kept_row], in scratch or in the operand `reserve`
+  u32 kept_row;
   u32 out_offset;
   u32 out_batch;
   u32 out_token;
@@ -133,7 +135,8 @@ struct CellProjectArgs {
   u32 from_state;
   u32 to_state;
   u32 carry;  // h before the step, or the gradient that passes those behind lengths
-  u32 kept;   // [batch, tokens, directions, outputs]: h that entered a step; gradient of h
+  u32 kept;   // [batch, tokens, directions, kept_row]: h before a step as CellStepArgs has it, or
+  u32 kept_row;  // the gradient of h, in scratch
   u32 out_offset;
   u32 out_batch;
   u32 out_token;
@@ -148,8 +151,9 @@ TESSERA_ABI_END
 
 // What a kind of cell has.
 #define CELL_GATES (CELL == CELL_LSTM ? 4u : CELL == CELL_GRU ? 3u : 1u)
-// Of lstm the gates and c before the step; of gru the gates and weight_hh h + bias_hh of the third;
-// of rnn h.
+// What a step keeps for the way back are so many blocks of `hidden` numbers: of lstm the gates and
+// c before the step; of gru the gates and weight_hh h + bias_hh of the third; of rnn h. Behind them
+// lie what is projected, if something is, and h before the step. Behind lengths all are 0.
 #define CELL_KEPT (CELL == CELL_LSTM ? 5u : CELL == CELL_GRU ? 4u : 1u)
 // Only lstm has projections.
 #define CELL_PROJECTED (CELL == CELL_LSTM && CELL_HAS(CELL_PROJECTS))

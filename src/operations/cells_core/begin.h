@@ -31,6 +31,8 @@ if (!CELL_HAS(CELL_BACKWARD)) {
       bias = LOAD_BIAS(ARGS(bias_offset) + direction * ARGS(bias_direction) + row * ARGS(bias_row));
     SCRATCH(ARGS(bias) + i) = bias;
   }
+}
+if (CELL_HAS(CELL_FIRST)) {
   for (u32 i = first; i < batch; i += pace) {
     int length = TO_INT(ARGS(tokens));
     if (CELL_HAS(CELL_HAS_LENGTHS)) {

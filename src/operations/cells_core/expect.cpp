@@ -105,10 +105,15 @@ class Gatherer {
     const std::int64_t last = std::min(path.length, steps);
     for (std::int64_t step = 0; step < last; ++step) {
       values = oracle_.step(path, step, values);
-      gathered_.put(call_.slots.output, output_place(path, oracle_.token(path, step)), values.h);
+      const std::int64_t token = oracle_.token(path, step);
+      gathered_.put(call_.slots.output, output_place(path, token), values.h);
+      gathered_.put(call_.slots.reserve, oracle_.kept_place(path, token), oracle_.kept(values));
     }
-    for (std::int64_t token = path.length; token < call_.tokens; ++token)
+    for (std::int64_t token = path.length; token < call_.tokens; ++token) {
       gathered_.put(call_.slots.output, output_place(path, token), Estimates(at(call_.outputs)));
+      gathered_.put(call_.slots.reserve, oracle_.kept_place(path, token),
+                    Estimates(at(call_.kept())));
+    }
     if (last < path.length) return;
     gathered_.put(call_.slots.h_n, state_place(path, call_.outputs), values.h);
     gathered_.put(call_.slots.c_n, state_place(path, call_.hidden), values.c);
@@ -118,7 +123,8 @@ class Gatherer {
     const CellSlots& slots = call_.slots;
     std::vector<StepValues> values{oracle_.start(path)};
     for (std::int64_t step = 0; step < path.length; ++step)
-      values.push_back(oracle_.step(path, step, values.back()));
+      values.push_back(call_.runs_forward() ? oracle_.step(path, step, values.back())
+                                            : oracle_.kept_step(path, step));
     Estimates dh = oracle_.last(path, slots.grad_h_n), dc = oracle_.last(path, slots.grad_c_n);
     for (std::int64_t step = path.length - 1; step >= 0; --step) {
       const StepValues& made = values[at(step + 1)];

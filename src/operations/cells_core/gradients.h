@@ -2,7 +2,7 @@
 // What a step gives back, text of every way's kernels: `gradients` of the sums of each gate,
 // `carry`, what h before gets past the product, and dc before, of dh and dc behind the step.
 // `turned` is the gradient of the third gate's weight_hh h + bias_hh. VALUES is a float or a vector
-// of them; CELL_KEPT_VALUE(block) is what the step kept, CELL_BEFORE_VALUE the h that entered it.
+// of them; CELL_KEPT_VALUE(block) is what the step kept, the h that entered it behind the rest.
 
 carry = CELL_ZERO;
 if (CELL == CELL_LSTM) {
@@ -20,7 +20,7 @@ if (CELL == CELL_LSTM) {
   const VALUES n = CELL_KEPT_VALUE(2u), recurrent = CELL_KEPT_VALUE(3u);
   const VALUES dn = dh * (1.0f - z) * (1.0f - n * n);
   gradients[0] = dn * recurrent * r * (1.0f - r);
-  gradients[1u % CELL_GATES] = dh * (CELL_BEFORE_VALUE - n) * z * (1.0f - z);
+  gradients[1u % CELL_GATES] = dh * (CELL_KEPT_VALUE(CELL_KEPT) - n) * z * (1.0f - z);
   gradients[2u % CELL_GATES] = dn;
   turned = dn * r;
   carry = dh * z;

@@ -7,14 +7,6 @@
 #include "operations/common/launch.hpp"
 
 namespace tessera::operations::cells {
-namespace {
-
-std::int64_t kept_of(const CellProblem& call) {
-  return call.slots.cell == Cell::kLstm ? 5 : call.slots.cell == Cell::kGru ? 4 : 1;
-}
-
-}  // namespace
-
 std::uint32_t kind_of(const Problem& problem) {
   switch (call_of(problem).slots.cell) {
     case Cell::kLstm:
@@ -52,8 +44,10 @@ CellLayout layout_of(const Problem& problem) {
   const auto pack_wide = [&](PackedProduct& packed, std::int64_t units, std::int64_t depth) {
     pack(packed, units, depth, CELL_BACK_VECTORS, CELL_BACK_VECTORS * CELL_LANES);
   };
-  pack(layout.forward, call.hidden, call.outputs, call.gates, CELL_LANES);
-  if (call.projects) pack_wide(layout.project, call.outputs, call.hidden);
+  if (call.runs_forward()) {
+    pack(layout.forward, call.hidden, call.outputs, call.gates, CELL_LANES);
+    if (call.projects) pack_wide(layout.project, call.outputs, call.hidden);
+  }
   layout.product = take(count(call.rows(), call.width()));
   layout.bias = take(count(call.directions, call.gates * call.hidden));
   layout.lengths = take(count(call.batch, 1));
@@ -61,11 +55,9 @@ CellLayout layout_of(const Problem& problem) {
   if (call.slots.backward()) {
     pack_wide(layout.backward, call.outputs, call.gates * call.hidden);
     layout.carry = take(count(entries, call.outputs));
-    layout.kept = take(count(call.rows(), call.directions * kept_of(call) * call.hidden));
-    layout.before = take(count(call.rows(), call.directions * call.outputs));
+    if (!call.has_reserve) layout.kept = take(count(call.rows(), call.directions * call.kept()));
     if (call.projects) {
       pack_wide(layout.project_backward, call.hidden, call.outputs);
-      layout.unprojected = take(count(call.rows(), call.directions * call.hidden));
       layout.of_h = take(count(call.rows(), call.directions * call.outputs));
     }
     if (call.slots.cell == Cell::kGru) layout.turned = take(count(call.rows(), call.width()));
@@ -73,6 +65,13 @@ CellLayout layout_of(const Problem& problem) {
   }
   layout.end = next + CELL_LANES;  // kernels of processors read whole vectors
   return layout;
+}
+
+KeptPlace kept_place(const Problem& problem) {
+  const CellProblem& call = call_of(problem);
+  if (!call.has_reserve) return {.first = layout_of(problem).kept};
+  return {.slot = call.slots.reserve,
+          .first = static_cast<std::uint64_t>(problem.spec(call.slots.reserve).offset)};
 }
 
 Refusal rejects_cells(const Problem& problem, const Config& config, const DeviceProfile& profile) {
@@ -93,6 +92,8 @@ Refusal rejects_cells(const Problem& problem, const Config& config, const Device
     return "takes " + problem.operation->operands[slot].name +
            " with its first two axes as one, and their strides are apart";
   }
+  if (call.has_reserve && !problem.spec(slots.reserve).is_contiguous())
+    return "takes reserve as one contiguous piece, and it is not";
   if (layout_of(problem).end >= std::uint64_t{1} << 31)
     return "counts scratch memory to 2^31 floats, and the call takes more";
   if (Refusal no = rejects_storage16(problem, profile)) return no;

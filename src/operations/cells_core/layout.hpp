@@ -26,14 +26,19 @@ struct PackedProduct {
 struct CellLayout {
   PackedProduct forward{}, project{};
   std::uint64_t product = 0, bias = 0, lengths = 0, cell = 0;
-  // Backward. `before`: h that entered each step, `unprojected`: what it became h of, `of_h`: its
-  // gradient.
+  // Backward. `kept`: of each step, where the call has no reserve; `of_h`: gradient of h.
   PackedProduct backward{}, project_backward{};
-  std::uint64_t carry = 0, kept = 0, before = 0, turned = 0, clean = 0;
-  std::uint64_t unprojected = 0, of_h = 0;
+  std::uint64_t carry = 0, kept = 0, turned = 0, clean = 0, of_h = 0;
   std::uint64_t end = 0;
 };
 CellLayout layout_of(const Problem& problem);
+
+// Where steps keep what the way back needs: floats of the operand `reserve`, or of scratch.
+struct KeptPlace {
+  std::size_t slot = kScratch;
+  std::uint64_t first = 0;
+};
+KeptPlace kept_place(const Problem& problem);
 
 // Products that the library's own operations do: of all tokens before the first step, and what
 // becomes gradients of operands behind the last.
@@ -44,13 +49,14 @@ bool copies_input(const Problem& problem);  // for the latter, with 0 behind len
 std::optional<TensorSpec> folded(const TensorSpec& spec);
 
 inline constexpr const char* kBeginKernel = "cells/core/begin.cl";  // of every way
-// Passes "begin", "forward" and, of gradients, "begin_backward" and "backward"; with projections
-// "pack", "project", "pack_backward" and "project_backward", too. `file` is that of the step
-// kernels without "forward.cl", and `entry` their name without "_forward".
+// Passes "begin", "forward" and, of gradients, "begin_backward", "backward" and its like that takes
+// the reserve; with projections "pack", "project", "pack_backward" and "project_backward", too.
+// `file` is that of the step kernels without "forward.cl", and `entry` their name without
+// "_forward".
 std::vector<Pass> cell_passes(const CellSlots& slots, const std::string& file,
                               const std::string& entry, bool vulkan);
-// The product of all tokens, then launches for each of them, and the same on the way back. A
-// work-group takes ROWS batch entries and one panel.
+// The product of all tokens, then launches for each of them, and the same on the way back, which is
+// all of a call with a reserve. A work-group takes ROWS batch entries and one panel.
 std::vector<Step> cell_steps(const Problem& problem, const Config& config);
 // The same with other steps forward than those launches.
 std::vector<Step> cell_steps_with(const Problem& problem, const Config& config,

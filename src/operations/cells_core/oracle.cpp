@@ -56,6 +56,7 @@ CellOracle::CellOracle(const Problem& problem, std::span<HostTensor> tensors, bo
   c0_ = read(slots.c0);
   grad_output_ = read(slots.grad_output);
   lengths_ = read(slots.lengths);
+  if (!call_.runs_forward()) reserve_ = read(slots.reserve);
 }
 
 std::vector<double> CellOracle::read(std::size_t slot) const {
@@ -77,6 +78,11 @@ Path CellOracle::path(std::int64_t direction, std::int64_t batch) const {
         std::clamp(lengths_[at(batch)], 0.0, static_cast<double>(call_.tokens)));
   }
   return path;
+}
+
+Estimate CellOracle::c_behind(const StepValues& values, std::int64_t j) const {
+  const auto gate = [&](std::int64_t block) { return values.gates[at(block * call_.hidden + j)]; };
+  return gate(1) * values.c_before[at(j)] + gate(0) * gate(2);
 }
 
 std::int64_t CellOracle::token(const Path& path, std::int64_t step) const {
@@ -137,7 +143,7 @@ StepValues CellOracle::step(const Path& path, std::int64_t step, const StepValue
       case Cell::kLstm:
         for (const std::int64_t block : {0, 1, 3}) gate(block, j) = sigmoid(sum(block, j));
         gate(2, j) = tanh(sum(2, j));
-        values.c[at(j)] = gate(1, j) * before.c[at(j)] + gate(0, j) * gate(2, j);
+        values.c[at(j)] = c_behind(values, j);
         h = gate(3, j) * tanh(values.c[at(j)]);
         break;
       case Cell::kGru: {
@@ -155,6 +161,36 @@ StepValues CellOracle::step(const Path& path, std::int64_t step, const StepValue
     values.h = multiply(hr_turned_.data() + path.direction * hidden * call_.outputs, call_.outputs,
                         values.unprojected);
   }
+  return values;
+}
+
+std::int64_t CellOracle::kept_place(const Path& path, std::int64_t token) const {
+  return ((path.batch * call_.tokens + token) * call_.directions + path.direction) * call_.kept();
+}
+
+Estimates CellOracle::kept(const StepValues& values) const {
+  Estimates all = values.gates;
+  if (call_.slots.cell == Cell::kLstm)
+    all.insert(all.end(), values.c_before.begin(), values.c_before.end());
+  for (const Estimates* more : {&values.recurrent, &values.unprojected, &values.h_before})
+    all.insert(all.end(), more->begin(), more->end());
+  return all;
+}
+
+StepValues CellOracle::kept_step(const Path& path, std::int64_t step) const {
+  std::int64_t place = kept_place(path, token(path, step));
+  const auto next = [&](std::int64_t count) {
+    return part(reserve_, std::exchange(place, place + count), count);
+  };
+  StepValues values;
+  values.gates = next(call_.gates * call_.hidden);
+  if (call_.slots.cell == Cell::kLstm) {
+    values.c_before = next(call_.hidden);
+    for (std::int64_t j = 0; j < call_.hidden; ++j) values.c.push_back(c_behind(values, j));
+  }
+  if (call_.slots.cell == Cell::kGru) values.recurrent = next(call_.hidden);
+  if (call_.projects) values.unprojected = next(call_.hidden);
+  values.h_before = next(call_.outputs);
   return values;
 }
 

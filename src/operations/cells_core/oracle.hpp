@@ -41,6 +41,10 @@ class CellOracle {
   // h0 and c0, or what a step behind the last would read.
   StepValues start(const Path& path) const;
   StepValues step(const Path& path, std::int64_t step, const StepValues& before) const;
+  // What `step` leaves to the way back, [kept], and a step as far as that has it.
+  Estimates kept(const StepValues& values) const;
+  StepValues kept_step(const Path& path, std::int64_t step) const;
+  std::int64_t kept_place(const Path& path, std::int64_t token) const;
   // `dh` and `dc`: gradients of h and c behind the step; they become those before it.
   StepGradients step_back(const Path& path, std::int64_t step, const StepValues& values,
                           Estimates& dh, Estimates& dc) const;
@@ -53,6 +57,7 @@ class CellOracle {
  private:
   std::vector<double> read(std::size_t slot) const;
   Estimates part(const std::vector<double>& from, std::int64_t place, std::int64_t count) const;
+  Estimate c_behind(const StepValues& values, std::int64_t j) const;  // of lstm
   Estimate activation(const Estimate& x) const { return call_.relu ? relu(x) : tanh(x); }
 
   const Problem& problem_;
@@ -61,7 +66,7 @@ class CellOracle {
   bool rounds_h_ = false;
   std::vector<double> input_, weight_ih_, weight_hh_, ih_turned_, hh_turned_, weight_hr_,
       hr_turned_, bias_ih_, bias_hh_;
-  std::vector<double> h0_, c0_, grad_output_, lengths_;
+  std::vector<double> h0_, c0_, grad_output_, lengths_, reserve_;
 };
 
 }  // namespace tessera::operations::cells

@@ -19,6 +19,7 @@ abi::u32 narrow(std::int64_t value) { return static_cast<abi::u32>(value); }
 // before.
 struct Stage {
   bool backward = false, projects = false;
+  bool has_reserve = false;  // which the cells' way back takes
 };
 
 std::string pass_name(const std::string& forward, const Stage& stage) {
@@ -95,6 +96,7 @@ std::vector<std::byte> begin_arguments(const Problem& problem, const Config& con
   mark(problem.has(slots.lengths), CELL_HAS_LENGTHS);
   mark(backward, CELL_BACKWARD | CELL_WIDE);
   mark(backward && copies_input(problem), CELL_CLEANS);
+  mark(!backward || !call.runs_forward(), CELL_FIRST);
   args.tokens = narrow(call.tokens);
   args.inputs = narrow(call.features);
   args.hidden = narrow(call.hidden);
@@ -149,7 +151,8 @@ void place_step(Args& args, const Problem& problem, const Config& config, bool b
   const CellLayout layout = layout_of(problem);
   args.features = dtype_axis(problem.dtype) << CELL_TYPE_SHIFT;
   if (call.reverse) args.features |= CELL_REVERSE;
-  if (call.slots.backward()) args.features |= CELL_KEEPS;
+  if (call.slots.backward() || call.has_reserve) args.features |= CELL_KEEPS;
+  if (!call.slots.backward()) args.features |= CELL_HAS_OUTPUT;
   if (backward ? step < 0 : step + 1 >= call.tokens) args.features |= CELL_LAST;
   args.step = narrow(step);
   args.batch = narrow(call.batch);
@@ -200,9 +203,9 @@ std::vector<std::byte> step_arguments(const Problem& problem, const Config& conf
   }
   args.cell = narrow(layout.cell);
   args.carry = narrow(layout.carry);
-  args.kept = narrow(layout.kept);
-  args.before = narrow(call.projects ? layout.unprojected : layout.before);
   args.turned = narrow(layout.turned);
+  args.kept = narrow(kept_place(problem).first);
+  args.kept_row = narrow(call.kept());
   place_out(args, problem, out);
   place_h(args, problem, h);
   place_c(args, problem, c);
@@ -231,13 +234,15 @@ std::vector<std::byte> project_arguments(const Problem& problem, const Config& c
     args.carry = narrow(layout.carry);
     args.carry_terms = narrow(call.outputs);
     args.kept = narrow(layout.of_h);
+    args.kept_row = narrow(call.outputs);
   } else {
     args.from_state = narrow(product.state);
     args.to_state = narrow(state_of(call, states, false, step, true));
     args.to_terms = narrow(states.terms);
     args.carry = narrow(state_of(call, states, false, step, false));
     args.carry_terms = narrow(states.terms);
-    args.kept = narrow(layout.before);
+    args.kept = narrow(kept_place(problem).first) + narrow(call.kept() - call.outputs);
+    args.kept_row = narrow(call.kept());
   }
   place_out(args, problem, backward ? slots.grad_output : slots.output);
   place_h(args, problem, h);
@@ -312,19 +317,27 @@ Pass pack_pass(const CellSlots& slots, bool backward) {
 
 std::string step_name(const Stage& stage) {
   if (stage.projects) return pass_name("project", stage);
+  if (stage.has_reserve) return "backward_of_reserve";
   return stage.backward ? "backward" : "forward";
+}
+
+// What a forward call keeps, or a backward one finds, in the operand; what it makes again itself is
+// in scratch, as gradients of h are.
+std::size_t kept_slot(const CellSlots& slots, const Stage& stage) {
+  return stage.has_reserve || !slots.backward() ? slots.reserve : kScratch;
 }
 
 Pass step_pass(const CellSlots& slots, const Stage& stage, const std::string& file,
                const std::string& entry, bool vulkan) {
   Pass pass;
   pass.name = step_name(stage);
-  const std::string kernel = stage.projects ? "project" : pass.name;
+  const std::string kernel = stage.projects ? "project" : stage.backward ? "backward" : "forward";
   pass.opencl = {.file = file + kernel + ".cl", .entry = entry + "_" + kernel};
   if (vulkan) pass.vulkan = {.file = file + kernel + ".comp", .entry = "main"};
   pass.bindings = {kScratch, stage.backward ? slots.grad_output : slots.output,
                    stage.backward ? slots.grad_h0 : slots.h_n};
   if (!stage.projects) pass.bindings.push_back(stage.backward ? slots.grad_c0 : slots.c_n);
+  pass.bindings.push_back(kept_slot(slots, stage));
   pass.axes = axes;
   if (!stage.projects) {
     pass.constants = [](const Problem& problem, const Config&) {
@@ -349,6 +362,9 @@ std::vector<Pass> cell_passes(const CellSlots& slots, const std::string& file,
     if (backward && !slots.backward()) continue;
     passes.push_back(begin_pass(slots, backward));
     passes.push_back(step_pass(slots, {.backward = backward}, file, entry, vulkan));
+    if (backward)
+      passes.push_back(
+          step_pass(slots, {.backward = true, .has_reserve = true}, file, entry, vulkan));
     if (slots.weight_hr == kNoOperand) continue;
     passes.push_back(pack_pass(slots, backward));
     const Stage stage{.backward = backward, .projects = true};
@@ -386,16 +402,19 @@ std::vector<Step> cell_steps_with(const Problem& problem, const Config& config,
     if (call.projects)
       steps.push_back(LaunchStep{.pass = pass_name("pack", {.backward = backward})});
   };
-  begin(false);
-  if (call.rows() > 0) steps.push_back(input_product(problem));
-  for (Step& step : forward) steps.push_back(std::move(step));
+  if (call.runs_forward()) {
+    begin(false);
+    if (call.rows() > 0) steps.push_back(input_product(problem));
+    for (Step& step : forward) steps.push_back(std::move(step));
+  }
   if (!call.slots.backward()) return steps;
   begin(true);
   const bool alone = is_alone(call, config);
   for (std::int64_t step = call.tokens - 1; step >= (alone ? call.tokens - 1 : -1); --step) {
     if (call.projects)
       steps.push_back(launch_of(problem, config, {.backward = true, .projects = true}, step));
-    steps.push_back(launch_of(problem, config, {.backward = true}, step));
+    steps.push_back(
+        launch_of(problem, config, {.backward = true, .has_reserve = call.has_reserve}, step));
   }
   for (CallStep& product : gradient_products(problem)) steps.push_back(std::move(product));
   return steps;

@@ -23,6 +23,7 @@ struct CellSlots {
   std::size_t bias_ih = kNoOperand, bias_hh = kNoOperand;
   std::size_t h0 = kNoOperand, c0 = kNoOperand, lengths = kNoOperand;
   std::size_t output = kNoOperand, h_n = kNoOperand, c_n = kNoOperand;  // forward
+  std::size_t reserve = kNoOperand;  // what forward leaves to backward
   // Backward. A gradient of an operand has its shape and dtype.
   std::size_t grad_output = kNoOperand, grad_h_n = kNoOperand, grad_c_n = kNoOperand;
   std::size_t grad_input = kNoOperand, grad_weight_ih = kNoOperand, grad_weight_hh = kNoOperand;
@@ -35,6 +36,10 @@ struct CellSlots {
   std::vector<std::pair<std::size_t, std::size_t>> gradients() const;
 };
 
+constexpr std::int64_t gates_of(Cell cell) {
+  return cell == Cell::kLstm ? 4 : cell == Cell::kGru ? 3 : 1;
+}
+
 CellSlots cell_slots(Cell cell, bool backward);
 
 struct CellProblem {
@@ -45,9 +50,18 @@ struct CellProblem {
   bool reverse = false;  // of the first direction; the second runs the other way
   bool relu = false;     // of rnn
   bool projects = false;
+  bool has_reserve = false;
 
   std::int64_t rows() const { return batch * tokens; }
   std::int64_t width() const { return directions * gates * hidden; }  // of all gates of a token
+  // Blocks of `hidden` numbers that a step keeps for the way back, beside h before it.
+  std::int64_t kept_blocks() const {
+    return slots.cell == Cell::kLstm ? 5 : slots.cell == Cell::kGru ? 4 : 1;
+  }
+  // All numbers of a step in the reserve: those blocks, with a projection what it takes, and h
+  // before.
+  std::int64_t kept() const { return kept_blocks() * hidden + (projects ? hidden : 0) + outputs; }
+  bool runs_forward() const { return !slots.backward() || !has_reserve; }
   // Products of a token.
   std::int64_t products() const {
     return width() * (outputs + features) + (projects ? directions * outputs * hidden : 0);

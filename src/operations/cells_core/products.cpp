@@ -72,11 +72,23 @@ std::optional<CallStep> input_gradients(const Problem& problem) {
   return step;
 }
 
-// Floats [rows, width] of one direction, of all that lie side by side.
+// Floats [rows, width] of one direction, of all that lie side by side in scratch.
 Place rows_in_scratch(const CellProblem& call, std::uint64_t first, std::int64_t direction,
                       std::int64_t width) {
   return scratch_place(first + static_cast<std::uint64_t>(direction * width), {call.rows(), width},
                        {call.directions * width, 1});
+}
+
+// The same of what steps kept: `width` numbers of each, `from` its first.
+Place rows_of_kept(const Problem& problem, std::int64_t from, std::int64_t direction,
+                   std::int64_t width) {
+  const CellProblem& call = call_of(problem);
+  const KeptPlace kept = kept_place(problem);
+  Place place =
+      scratch_place(kept.first + static_cast<std::uint64_t>(direction * call.kept() + from),
+                    {call.rows(), width}, {call.directions * call.kept(), 1});
+  place.slot = kept.slot;
+  return place;
 }
 
 std::optional<CallStep> hidden_gradients(const Problem& problem, std::int64_t direction) {
@@ -93,8 +105,8 @@ std::optional<CallStep> hidden_gradients(const Problem& problem, std::int64_t di
   if (!any) return std::nullopt;
   const std::uint64_t sums = slots.cell == Cell::kGru ? layout.turned : layout.product;
   step.operands.emplace_back("weight", Place{slots.weight_hh, part(problem.spec(slots.weight_hh))});
-  step.operands.emplace_back("input",
-                             rows_in_scratch(call, layout.before, direction, call.outputs));
+  step.operands.emplace_back(
+      "input", rows_of_kept(problem, call.kept() - call.outputs, direction, call.outputs));
   step.operands.emplace_back("grad_output",
                              rows_in_scratch(call, sums, direction, call.gates * call.hidden));
   return step;
@@ -109,8 +121,8 @@ std::optional<CallStep> projection_gradients(const Problem& problem, std::int64_
   const auto part = [&](const TensorSpec& spec) { return part_of(spec, direction); };
   add_gradient(problem, step, "weight", slots.grad_weight_hr, part);
   step.operands.emplace_back("weight", Place{slots.weight_hr, part(problem.spec(slots.weight_hr))});
-  step.operands.emplace_back("input",
-                             rows_in_scratch(call, layout.unprojected, direction, call.hidden));
+  step.operands.emplace_back(
+      "input", rows_of_kept(problem, call.kept_blocks() * call.hidden, direction, call.hidden));
   step.operands.emplace_back("grad_output",
                              rows_in_scratch(call, layout.of_h, direction, call.outputs));
   return step;

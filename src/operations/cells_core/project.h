@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a projection makes of the product `h`, text of every way's kernels: h of a step, or its
-// gradient before the step that the cells take. `before` lies at `carry`, what is kept at `kept`,
-// and output or its gradient at `out_at`.
+// gradient before the step that the cells take. `before` lies at `carry`, output or its gradient at
+// `out_at`; CELL_KEEP(x) keeps h before, or the gradient of h.
 
 if (CELL_HAS(CELL_BACKWARD)) {
   h += before;
@@ -9,16 +9,13 @@ if (CELL_HAS(CELL_BACKWARD)) {
     if (is_token) h += CELL_GRADIENT;
     CELL_STORE(is_token ? CELL_ZERO : h, carry);
     if (!is_token) h = CELL_ZERO;
-    CELL_STORE(h, kept);
+    CELL_KEEP(h);
   }
 } else {
   if (!is_token) h = before;
   if (step < tokens) {
-    if (CELL_HAS(CELL_KEEPS)) {
-      CELL_STORE(is_token ? before : CELL_ZERO, kept);
-    } else {
-      CELL_STORE_OUTPUT(is_token ? h : CELL_ZERO);
-    }
+    if (CELL_HAS(CELL_KEEPS)) CELL_KEEP(is_token ? before : CELL_ZERO);
+    if (CELL_HAS(CELL_HAS_OUTPUT)) CELL_STORE_OUTPUT(is_token ? h : CELL_ZERO);
   }
 }
 CELL_STORE(h, ARGS(to_state) + entry * ARGS(to_terms) + unit);

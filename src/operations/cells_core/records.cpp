@@ -12,6 +12,29 @@ const std::vector<DType> kFloats{DType::kF32, DType::kF16, DType::kBF16};
 constexpr const char* kCells = "[directions, batch, hidden]";
 constexpr const char* kGateRows = "[directions, gates * hidden]";
 
+// What a step keeps for its gradients.
+Operand reserve_operand(const CellSlots& slots) {
+  const bool forward = !slots.backward();
+  const std::string doc =
+      slots.cell == Cell::kLstm
+          ? "of each step gates i, f, g, o, c before it, with weight_hr what that projects, and h "
+            "before it"
+      : slots.cell == Cell::kGru
+          ? "of each step gates r, z, n, weight_hh h + bias_hh of n, and h before it"
+          : "of each step h, and h before it";
+  const std::string numbers = slots.cell == Cell::kLstm  ? "5 * hidden [+ hidden] + proj"
+                              : slots.cell == Cell::kGru ? "5 * hidden"
+                                                         : "2 * hidden";
+  return {.name = "reserve",
+          .role = forward ? Role::kOutput : Role::kInput,
+          .optional = true,
+          .shape = "[batch, seq, directions, " + numbers + "]",
+          .dtypes = {DType::kF32},
+          .doc = forward
+                     ? doc + "; 0 behind lengths"
+                     : "what forward left there; forward is computed again where it is left out"};
+}
+
 std::vector<Operand> operands_of(const CellSlots& slots) {
   // h has `hidden` numbers where nothing projects it.
   const std::string outputs = slots.weight_hr == kNoOperand ? "hidden" : "proj";
@@ -57,6 +80,7 @@ std::vector<Operand> operands_of(const CellSlots& slots) {
                   .optional = true,
                   .shape = kCells,
                   .doc = "c after the last token"});
+  add(slots.reserve, reserve_operand(slots));
   add(slots.grad_output, {.name = "grad_output", .shape = output});
   add(slots.grad_h_n,
       {.name = "grad_h_n", .optional = true, .shape = states, .doc = "0 where it is left out"});
@@ -123,9 +147,11 @@ CellSlots cell_slots(Cell cell, bool backward) {
   give(!backward, slots.output);
   give(!backward, slots.h_n);
   give(!backward && memory, slots.c_n);
+  give(!backward, slots.reserve);
   give(backward, slots.grad_output);
   give(backward, slots.grad_h_n);
   give(backward && memory, slots.grad_c_n);
+  give(backward, slots.reserve);
   give(backward, slots.grad_input);
   give(backward, slots.grad_weight_ih);
   give(backward, slots.grad_weight_hh);

@@ -72,7 +72,7 @@ void check_states(const LayeredCall& call, const Tensor& states, const char* nam
 
 }  // namespace
 
-CellResult run_layers(const Executor& on, const LayeredCall& call, std::vector<Tensor>* inputs) {
+CellResult run_layers(const Executor& on, const LayeredCall& call, std::vector<LayerTrace>* trace) {
   if (call.layers.empty())
     throw InvalidArgument(call.operation + ": there must be at least one layer");
   check_states(call, call.h0, "h0");
@@ -80,11 +80,14 @@ CellResult run_layers(const Executor& on, const LayeredCall& call, std::vector<T
   CellResult result{.output = call.input, .h_n = outputs_of(on, call), .c_n = {}};
   if (call.operation == "lstm") result.c_n = cells_of(on, call);
   for (std::size_t layer = 0; layer < call.layers.size(); ++layer) {
-    if (inputs != nullptr) inputs->push_back(result.output);
     Tensors tensors = operands(call, layer, result.output);
     put(tensors, "h_n", part_of(call, result.h_n, layer));
     put(tensors, "c_n", part_of(call, result.c_n, layer));
-    result.output = on.run(call.operation, std::move(tensors), call.options).at("output");
+    std::vector<std::string> wanted;
+    if (trace != nullptr) wanted.emplace_back("reserve");
+    Tensors results = on.run(call.operation, std::move(tensors), call.options, wanted);
+    if (trace != nullptr) trace->push_back({result.output, results.at("reserve")});
+    result.output = results.at("output");
   }
   return result;
 }
@@ -96,14 +99,14 @@ namespace vjp {
 struct CellPullback::State {
   Executor on;
   operations::cells::LayeredCall call;
-  std::vector<Tensor> inputs;  // of each layer
+  std::vector<operations::cells::LayerTrace> trace;
 };
 
 CellValue CellMaker::make(const Executor& on, operations::cells::LayeredCall call) {
-  std::vector<Tensor> inputs;
-  CellResult result = operations::cells::run_layers(on, call, &inputs);
+  std::vector<operations::cells::LayerTrace> trace;
+  CellResult result = operations::cells::run_layers(on, call, &trace);
   auto state = std::make_shared<CellPullback::State>(
-      CellPullback::State{on, std::move(call), std::move(inputs)});
+      CellPullback::State{on, std::move(call), std::move(trace)});
   return {.result = std::move(result), .pullback = CellPullback(std::move(state))};
 }
 
@@ -119,7 +122,8 @@ CellGradients CellPullback::operator()(const Tensor& grad_output, const Tensor& 
   if (call.c0) gradients.c0 = cells::cells_of(state_->on, call);
   gradients.input = grad_output;
   for (std::size_t layer = call.layers.size(); layer-- > 0;) {
-    Tensors tensors = cells::operands(call, layer, state_->inputs[layer]);
+    Tensors tensors = cells::operands(call, layer, state_->trace[layer].input);
+    cells::put(tensors, "reserve", state_->trace[layer].reserve);
     CellWeights& weights = gradients.layers[layer];
     const std::map<std::string, Tensor*> to{
         {"grad_input", &gradients.input},       {"grad_weight_ih", &weights.weight_ih},

@@ -18,8 +18,13 @@ struct LayeredCall {
   Options options{};
 };
 
-// `inputs`: where it is given, gets the input of each layer.
-CellResult run_layers(const Executor& on, const LayeredCall& call, std::vector<Tensor>* inputs);
+// What the way back takes of a layer's forward call.
+struct LayerTrace {
+  Tensor input, reserve;
+};
+
+// `trace`: where it is given, gets that of each layer.
+CellResult run_layers(const Executor& on, const LayeredCall& call, std::vector<LayerTrace>* trace);
 
 }  // namespace operations::cells
 

@@ -48,6 +48,10 @@ void read_sizes(const Problem& problem, CellProblem& call) {
   require(problem, call.tokens < kMostTokens, "sequences must be shorter than 2^24 tokens");
 }
 
+Shape reserve_shape(const CellProblem& call) {
+  return {call.batch, call.tokens, call.directions, call.kept()};
+}
+
 void check_inputs(const Problem& problem, const CellProblem& call) {
   const CellSlots& slots = call.slots;
   const std::int64_t rows = call.gates * call.hidden;
@@ -64,6 +68,7 @@ void check_inputs(const Problem& problem, const CellProblem& call) {
   check(problem, slots.grad_output, {call.batch, call.tokens, call.directions * call.outputs});
   check(problem, slots.grad_h_n, states);
   check(problem, slots.grad_c_n, cells);
+  if (problem.has(slots.reserve)) require_shape(problem, slots.reserve, reserve_shape(call));
 }
 
 void infer_outputs(Problem& problem, const CellProblem& call) {
@@ -75,6 +80,7 @@ void infer_outputs(Problem& problem, const CellProblem& call) {
                          {call.batch, call.tokens, call.directions * call.outputs});
     problem.infer_output(slots.h_n, problem.dtype, states);
     if (slots.c_n != kNoOperand) problem.infer_output(slots.c_n, problem.dtype, cells);
+    problem.infer_output(slots.reserve, DType::kF32, reserve_shape(call));
     return;
   }
   for (const auto& [gradient, operand] : slots.gradients()) {
@@ -91,16 +97,18 @@ void infer_outputs(Problem& problem, const CellProblem& call) {
 void validate_cells(Problem& problem, const CellSlots& slots) {
   problem.dtype = problem.spec(slots.input).dtype;
   CellProblem call{.slots = slots};
-  call.gates = slots.cell == Cell::kLstm ? 4 : slots.cell == Cell::kGru ? 3 : 1;
+  call.gates = gates_of(slots.cell);
   read_sizes(problem, call);
   check_inputs(problem, call);
   call.reverse = kernel::bool_option(problem, "reverse");
   if (slots.cell == Cell::kRnn)
     call.relu = kernel::choice_option(problem, "activation", {"tanh", "relu"}) == 1;
   infer_outputs(problem, call);
+  call.has_reserve = problem.has(slots.reserve);
   problem.key = "dtype=" + std::string(to_string(problem.dtype)) + ";batch=" + bucket(call.batch) +
                 ";tokens=" + bucket(call.tokens) + ";features=" + bucket(call.features) +
                 ";hidden=" + bucket(call.hidden) + ";directions=" + std::to_string(call.directions);
+  if (call.has_reserve) problem.key += ";reserve";
   if (call.projects) problem.key += ";outputs=" + bucket(call.outputs);
   problem.set_details(call);
 }

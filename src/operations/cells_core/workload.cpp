@@ -16,7 +16,7 @@ namespace {
 struct Sizes {
   std::int64_t batch = 1, tokens = 1, features = 1, hidden = 1, directions = 1;
   bool biases = false, states = false, lengths = false, reverse = false, relu = false;
-  bool strided = false;
+  bool strided = false, reserve = false;
   std::int64_t outputs = 0;  // of a projection of h
 };
 
@@ -29,9 +29,11 @@ Case make_case(const CellSlots& slots, DType dtype, std::string name, std::strin
     result.operands[slot] = strided ? strided_view(dtype, shape, {1, 0, 2}, 3, 5)
                                     : TensorSpec::contiguous(dtype, shape);
   };
-  const std::int64_t gates = slots.cell == Cell::kLstm ? 4 : slots.cell == Cell::kGru ? 3 : 1;
-  const std::int64_t rows = gates * sizes.hidden;
-  const std::int64_t width = sizes.outputs > 0 ? sizes.outputs : sizes.hidden;
+  CellProblem call{.slots = slots, .hidden = sizes.hidden};
+  call.gates = gates_of(slots.cell);
+  call.projects = sizes.outputs > 0;
+  call.outputs = call.projects ? sizes.outputs : sizes.hidden;
+  const std::int64_t rows = call.gates * sizes.hidden, width = call.outputs;
   const Shape outputs{sizes.batch, sizes.tokens, sizes.directions * width};
   const Shape states{sizes.directions, sizes.batch, width};
   const Shape cells{sizes.directions, sizes.batch, sizes.hidden};
@@ -49,6 +51,11 @@ Case make_case(const CellSlots& slots, DType dtype, std::string name, std::strin
     result.operands[slots.lengths] = TensorSpec::contiguous(DType::kI32, {sizes.batch});
   put(sizes.strided, slots.output, outputs, true);
   put(true, slots.grad_output, outputs, sizes.strided);
+  if (sizes.reserve) {
+    result.operands[slots.reserve] = TensorSpec::contiguous(
+        DType::kF32, {sizes.batch, sizes.tokens, sizes.directions, call.kept()});
+    result.operands[slots.reserve]->offset = 6;
+  }
   for (const auto& [gradient, operand] : slots.gradients()) {
     if (gradient == kNoOperand || !result.operands[operand]) continue;
     result.operands[gradient] = TensorSpec::contiguous(dtype, result.operands[operand]->shape);
@@ -95,10 +102,23 @@ std::vector<Case> conformance(const CellSlots& slots, DType dtype) {
   add("out_of_range", "lengths below 0 and beyond the tokens", both, "out_of_range");
   add("saturated", "gates at the ends of their range", small, "saturated");
   if (!slots.backward()) add("not_finite", "NaN stays in its batch entry", small, "not_finite");
+  Sizes kept = both;
+  kept.reserve = true;
+  add("reserve", "what forward leaves to the way back, 0 behind lengths", kept, "lengths");
+  kept.relu = true;
+  kept.reverse = true;
+  add("reserve_reverse", "the same from the last token to the first; of rnn by relu", kept,
+      "lengths");
+  Sizes kept_wide = wide;
+  kept_wide.reserve = true;
+  add("reserve_wide", "of several tiles of rows and of units", kept_wide);
   if (slots.weight_hr != kNoOperand) {
     Sizes projected = both;
     projected.outputs = 5;
     add("projected", "h is a projection, of two directions with lengths", projected, "lengths");
+    projected.reserve = true;
+    add("reserve_projected", "which has what is projected, too", projected, "lengths");
+    projected.reserve = false;
     projected.strided = true;
     projected.outputs = 70;
     add("projected_up", "h has more numbers than c, of several tiles, in unusual order", projected,
@@ -139,6 +159,38 @@ void write_rows(HostTensor& tensor, std::vector<double> values,
   tensor.write(values);
 }
 
+// Gates and states as steps may have left them, of steps that have nothing to do with each other:
+// gradients that take them are not those of a forward computed again. 0 behind lengths.
+std::vector<double> made_up_reserve(const CellProblem& call, const std::vector<double>& lengths,
+                                    std::mt19937_64& generator) {
+  std::normal_distribution<double> normal;
+  std::vector<double> values;
+  const auto add = [&](std::int64_t count, const auto& function) {
+    for (std::int64_t i = 0; i < count; ++i) values.push_back(function(normal(generator)));
+  };
+  const auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
+  const auto tanh = [](double x) { return std::tanh(x); };
+  const auto any = [](double x) { return x; };
+  for (std::int64_t step = 0; step < call.rows() * call.directions; ++step) {
+    const std::int64_t token = step / call.directions % call.tokens;
+    const auto entry = static_cast<std::size_t>(step / call.directions / call.tokens);
+    const auto first = static_cast<std::ptrdiff_t>(values.size());
+    if (call.slots.cell == Cell::kRnn) {
+      add(call.hidden, [&](double x) { return call.relu ? std::max(x, 0.0) : std::tanh(x); });
+    } else {
+      add(2 * call.hidden, sigmoid);
+      add(call.hidden, tanh);
+      if (call.slots.cell == Cell::kLstm) add(call.hidden, sigmoid);
+      add(call.hidden, any);
+    }
+    if (call.projects) add(call.hidden, tanh);
+    add(call.outputs, tanh);
+    if (!lengths.empty() && static_cast<double>(token) >= lengths[entry])
+      std::fill(values.begin() + first, values.end(), 0);
+  }
+  return values;
+}
+
 void fill(const Problem& problem, const Case& shape, std::span<HostTensor> tensors) {
   const auto& call = problem.as<CellProblem>();
   const CellSlots& slots = call.slots;
@@ -154,6 +206,10 @@ void fill(const Problem& problem, const Case& shape, std::span<HostTensor> tenso
   for (std::size_t slot = 0; slot < problem.operands.size(); ++slot) {
     if (!problem.has(slot) || slot == slots.lengths) continue;
     if (problem.operation->operands[slot].role != Role::kInput) continue;
+    if (slot == slots.reserve) {
+      tensors[slot].write(made_up_reserve(call, lengths, generator));
+      continue;
+    }
     std::vector<double> values(static_cast<std::size_t>(problem.spec(slot).elements()));
     const bool weights = slot == slots.weight_ih || slot == slots.weight_hh ||
                          slot == slots.weight_hr || slot == slots.bias_ih || slot == slots.bias_hh;
@@ -183,6 +239,9 @@ Workload cells_workload(const CellSlots& slots) {
     cpu.biases = gpu.biases = true;
     table.push_back(make_case(slots, dtype, "b32_t256_h512", "a layer of usual size", cpu));
     table.push_back(make_case(slots, dtype, "b64_t512_h1024", "a wide layer", gpu));
+    cpu.reserve = gpu.reserve = true;
+    table.push_back(make_case(slots, dtype, "b32_t256_h512_reserve", "a step of training", cpu));
+    table.push_back(make_case(slots, dtype, "b64_t512_h1024_reserve", "of the wide layer", gpu));
     return table;
   };
   workload.fill = fill;
@@ -194,7 +253,7 @@ Workload cells_workload(const CellSlots& slots) {
     const auto& call = problem.as<CellProblem>();
     const double forward =
         2.0 * static_cast<double>(call.rows()) * static_cast<double>(call.products());
-    return call.slots.backward() ? 3 * forward : forward;
+    return call.slots.backward() ? (call.runs_forward() ? 3 : 2) * forward : forward;
   };
   return workload;
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -56,8 +57,14 @@ struct Call {
       for (double& value : values[name]) value *= 0.7;
     }
   }
-  Values run() const {
+  TensorSpec reserve() const {
+    const std::int64_t blocks = operation == "lstm" ? 5 : operation == "gru" ? 4 : 1;
+    return f32(
+        {kBatch, tokens, directions, (blocks + (projection > 0 ? 1 : 0)) * kHidden + outputs()});
+  }
+  Values run(bool keeps = false) const {
     Specs all = specs();
+    if (keeps) all["reserve"] = reserve();
     Values inputs = values;
     if (!lengths.empty()) inputs["lengths"] = lengths;
     all["h_n"] = f32({directions, kBatch, outputs()});
@@ -65,7 +72,7 @@ struct Call {
     return testing::run_reference(testing::problem_of(operation, all, options), inputs);
   }
   // Gradients of the outputs' products with `weights`.
-  Values run_backward(const Values& weights) const {
+  Values run_backward(const Values& weights, const std::vector<double>& kept = {}) const {
     Specs all = specs();
     Values inputs = values;
     for (const auto& [name, spec] : specs()) {
@@ -76,6 +83,10 @@ struct Call {
     all["grad_h_n"] = f32({directions, kBatch, outputs()});
     if (operation == "lstm") all["grad_c_n"] = f32({directions, kBatch, kHidden});
     for (const auto& [name, weight] : weights) inputs["grad_" + name] = weight;
+    if (!kept.empty()) {
+      all["reserve"] = reserve();
+      inputs["reserve"] = kept;
+    }
     return testing::run_reference(testing::problem_of(operation + "_backward", all, options),
                                   inputs);
   }
@@ -267,6 +278,32 @@ TEST(CellsReference, GradientsAreThoseOfDifferences) {
   }
 }
 
+TEST(CellsReference, TheReserveIsWhatGradientsNeedOfForward) {
+  for (const std::string& cell : kCells) {
+    for (const std::int64_t projection : {0, 2}) {
+      if (projection > 0 && cell != "lstm") continue;
+      Call call = a_call(cell, 2, projection);
+      call.lengths = {4, 0, 2};
+      const Values plain = call.run(), outputs = call.run(true);
+      const std::vector<double>& kept = outputs.at("reserve");
+      Values weights;
+      unsigned seed = 30;
+      for (const auto& [name, values] : plain) {
+        EXPECT_EQ(outputs.at(name), values) << cell;
+        weights[name] = normal_numbers(values.size(), seed++);
+      }
+      const Values expected = call.run_backward(weights);
+      // Which need no first states and biases then.
+      for (const char* const name : {"h0", "c0", "bias_ih", "bias_hh"}) {
+        for (double& value : call.values[name]) value = std::nan("");
+      }
+      EXPECT_EQ(call.run_backward(weights, kept), expected) << cell << projection;
+      for (std::size_t i = kept.size() / kBatch; i < kept.size() / kBatch * 2; ++i)
+        EXPECT_EQ(kept[i], 0) << "behind the length of the second";
+    }
+  }
+}
+
 // An input whose tokens and batch entries are no one axis, which then needs a copy.
 TEST(CellSteps, GradientsOfTheHiddenStateDoNotReadTheInput) {
   for (const std::string& cell : kCells) {
@@ -286,6 +323,31 @@ TEST(CellSteps, GradientsOfTheHiddenStateDoNotReadTheInput) {
           EXPECT_NE(place.slot, problem.operation->slot("input")) << operand;
       }
       EXPECT_EQ(calls, 1U) << name;
+    }
+  }
+}
+
+TEST(CellSteps, WithAReserveForwardIsNotComputedAgain) {
+  for (const std::string& cell : kCells) {
+    const Call call = a_call(cell);
+    Specs specs = call.specs();
+    specs["grad_output"] = f32({kBatch, 5, kHidden});
+    specs["grad_weight_hh"] = specs["weight_hh"];
+    for (const bool has_reserve : {false, true}) {
+      if (has_reserve) specs["reserve"] = call.reserve();
+      const Problem problem = testing::problem_of(cell + "_backward", specs);
+      for (const char* const name : {"cpu", "tile"}) {
+        const Variant& variant = *problem.operation->find_variant(name);
+        std::set<std::string> passes;
+        for (const Step& step : variant.steps(problem, {{"ROWS", 4}})) {
+          if (const LaunchStep* const launch = std::get_if<LaunchStep>(&step))
+            passes.insert(launch->pass);
+        }
+        const std::set<std::string> expected =
+            has_reserve ? std::set<std::string>{"begin_backward", "backward_of_reserve"}
+                        : std::set<std::string>{"begin", "forward", "begin_backward", "backward"};
+        EXPECT_EQ(passes, expected) << name;
+      }
     }
   }
 }
@@ -316,6 +378,13 @@ TEST(CellsRefuse, WhatContradictsItself) {
   backward["grad_output"] = f32({3, 5, 3});
   backward["grad_h0"] = f32({1, 3, 3});
   expect_refusal("lstm_backward", backward, "grad_h0 is wanted, but the call has no h0");
+  backward.erase("grad_h0");
+  backward["grad_input"] = backward["input"];
+  backward["reserve"] = f32({3, 5, 1, 17});
+  expect_refusal("lstm_backward", backward, "reserve f32[3, 5, 1, 17] must be f32[3, 5, 1, 18]");
+  backward["reserve"] = f16({3, 5, 1, 18});
+  expect_refusal("lstm_backward", backward, "reserve");
+  expect_refusal("lstm", with("reserve", f32({3, 5, 18})), "f32[3, 5, 1, 18]");
 }
 
 }  // namespace

@@ -78,6 +78,8 @@ double clocks_of(const Problem& problem, const Config& config) {
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
   const CellProblem& call = call_of(problem);
   if (call.projects) return "has no projections of h";
+  if (call.has_reserve && call.hidden % 2 == 0 && kept_place(problem).first % 2 != 0)
+    return "writes pairs of numbers to reserve, which begins at an odd element";
   if (config.get("APART", 0) > 1)
     return "keeps work-groups apart or not, and APART is " + std::to_string(config.get("APART", 0));
   const Sharing sharing = sharing_of(problem, config);

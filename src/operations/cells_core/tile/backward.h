@@ -30,7 +30,7 @@ for (u32 item = part; item < ROWS * CELL_BACK_VECTORS; item += WG_Y) {
       const bool is_back = CELL_HAS(CELL_REVERSE) != (direction == 1u);
       const u32 token = is_token && is_back ? length - 1u - step : step;
       const u32 place = (row * tokens + token) * ARGS(directions) + direction;
-      const u32 kept = ARGS(kept) + place * CELL_KEPT * hidden + unit;
+      const u32 kept = ARGS(kept) + place * ARGS(kept_row) + unit;
       float gradients[CELL_GATES];
       UNROLL for (u32 v = 0u; v < CELL_GATES; ++v) gradients[v] = 0.0f;
       float turned = 0.0f;  // of gru, of weight_hh h + bias_hh of the third gate

@@ -15,6 +15,7 @@ for (u32 r = part; r < ROWS; r += WG_Y) {
     const u32 token = is_token && is_back ? length - 1u - step : step;
     const u32 place = (row * tokens + token) * ARGS(directions) + direction;
     const u32 entry = direction * batch + row;
+    const u32 kept = ARGS(kept) + place * ARGS(kept_row) + unit;
     float before = 0.0f, c = 0.0f;
     if (!CELL_PROJECTED) before = SCRATCH(ARGS(from_state) + entry * terms + unit);
     float h = before;
@@ -28,19 +29,18 @@ for (u32 r = part; r < ROWS; r += WG_Y) {
         of_hidden[v] = sum + SCRATCH(ARGS(bias) + (direction * CELL_GATES + v) * hidden + unit);
         of_input[v] = SCRATCH(ARGS(product) + (place * CELL_GATES + v) * hidden + unit);
       }
-      const u32 kept = ARGS(kept) + place * CELL_KEPT * hidden + unit;
 #include "operations/cells_core/gates.h"
       if (CELL == CELL_LSTM) SCRATCH(ARGS(cell) + entry * hidden + unit) = c;
     }
     if (step < tokens) {
       const u32 at = ARGS(out_offset) + row * ARGS(out_batch) + token * ARGS(out_token) +
                      (direction * hidden + unit) * ARGS(out_feature);
-      if (CELL_HAS(CELL_KEEPS)) {
-        if (CELL_PROJECTED) before = h;
-        SCRATCH(ARGS(before) + place * hidden + unit) = is_token ? before : 0.0f;
-      } else if (!CELL_PROJECTED) {
-        STORE_OUTPUT(is_token ? h : 0.0f, at);
+      if (CELL_PROJECTED) before = h;
+      CELL_KEEP_VALUE(CELL_KEPT, is_token ? before : 0.0f);
+      if (!is_token) {
+        UNROLL for (u32 v = 0u; v < CELL_KEPT; ++v) CELL_KEEP_VALUE(v, 0.0f);
       }
+      if (CELL_HAS(CELL_HAS_OUTPUT) && !CELL_PROJECTED) STORE_OUTPUT(is_token ? h : 0.0f, at);
     }
     SCRATCH(ARGS(to_state) + entry * ARGS(to_terms) + unit) = h;
     if (CELL_HAS(CELL_LAST)) {

@@ -17,8 +17,9 @@ for (u32 item = part; item < ROWS * CELL_BACK_VECTORS; item += WG_Y) {
     const bool is_token = step < length;
     const bool is_back = CELL_HAS(CELL_REVERSE) != (direction == 1u);
     const u32 token = is_token && is_back ? length - 1u - step : step;
-    const u32 kept =
-        ARGS(kept) + ((row * tokens + token) * ARGS(directions) + direction) * outputs + unit;
+    const u32 kept = ARGS(kept) +
+                     ((row * tokens + token) * ARGS(directions) + direction) * ARGS(kept_row) +
+                     unit;
     const u32 out_at = ARGS(out_offset) + row * ARGS(out_batch) + token * ARGS(out_token) +
                        (direction * outputs + unit) * ARGS(out_feature);
     const float before = SCRATCH(carry);
