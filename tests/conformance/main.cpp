@@ -157,7 +157,7 @@ int main(int argc, char** argv) {
       "--seed", seed, "Of the first such call (default: by the kernels' text, or 1)");
   std::string family = "attention";
   CLI::Option* random_of =
-      app.add_option("--random-of", family, "Whose calls are drawn: attention or matmul")
+      app.add_option("--random-of", family, "Whose calls are drawn: attention, cells or matmul")
           ->needs(random)
           ->capture_default_str();
   bool large = false;

@@ -15,6 +15,7 @@
 #include "conformance/device.hpp"
 #include "kernel/embedded.hpp"
 #include "operations/attention/random.hpp"
+#include "operations/cells/random.hpp"
 #include "operations/matmul/random.hpp"
 #include "tessera/error.hpp"
 
@@ -51,7 +52,9 @@ class Progress {
 
 const std::map<std::string, decltype(&check_random_attention)>& generators() {
   static const std::map<std::string, decltype(&check_random_attention)> list{
-      {"attention", check_random_attention}, {"matmul", check_random_matmul}};
+      {"attention", check_random_attention},
+      {"cells", check_random_cells},
+      {"matmul", check_random_matmul}};
   return list;
 }
 

@@ -2,14 +2,11 @@
 #include "operations/matmul/random.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <sstream>
 #include <utility>
 
 #include "operations/matmul_core/problem.hpp"
-#include "selection/selector.hpp"
 #include "support/draw.hpp"
-#include "tessera/error.hpp"
 
 namespace tessera::testing {
 namespace {
@@ -28,7 +25,7 @@ class Maker {
  public:
   explicit Maker(std::uint64_t seed) : draw_(seed) { result_.shape.seed = seed; }
 
-  RandomMatmul make() {
+  RandomCall make() {
     backward_ = draw_.chance(0.35);
     linear_ = draw_.chance(0.25);
     result_.operation = std::string(linear_ ? "linear" : "matmul") + (backward_ ? "_backward" : "");
@@ -41,8 +38,15 @@ class Maker {
     draw_options();
     draw_operands();
     const Operation& operation = find_operation(result_.operation);
-    for (std::size_t slot = 0; slot < result_.shape.operands.size(); ++slot)
-      vary_strides(result_.shape.operands[slot], operation.operands[slot].role);
+    for (std::size_t slot = 0; slot < result_.shape.operands.size(); ++slot) {
+      std::optional<TensorSpec>& spec = result_.shape.operands[slot];
+      if (!spec || draw_.chance(0.4)) continue;
+      vary_strides(draw_, *spec);
+      // Axes along which what is read repeats.
+      if (operation.operands[slot].role == tessera::Role::kInput && draw_.chance(0.1))
+        spec->strides[static_cast<std::size_t>(
+            draw_.below(static_cast<std::int64_t>(spec->strides.size())))] = 0;
+    }
     result_.shape.name = describe();
     result_.shape.why = "drawn at random";
     result_.shape.data = "normal";
@@ -182,38 +186,14 @@ class Maker {
     want(has_gate, slots_.grad_gate, slots_.gate);
   }
 
-  // Rows or columns that are contiguous, or neither; gaps, in which there is NaN; an offset; axes
-  // along which what is read repeats.
-  void vary_strides(std::optional<TensorSpec>& spec, tessera::Role role) {
-    if (!spec || draw_.chance(0.4)) return;
-    std::vector<std::size_t> order(spec->shape.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    if (order.size() > 1 && draw_.chance(0.35)) std::swap(order.back(), order[order.size() - 2]);
-    const bool aligned = draw_.chance(0.5);
-    std::int64_t stride = draw_.chance(0.1) ? 2 : 1;
-    for (std::size_t n = order.size(); n-- > 0;) {
-      spec->strides[order[n]] = stride;
-      stride *= std::max<std::int64_t>(spec->shape[order[n]], 1);
-      stride = aligned ? (stride + 7) / 8 * 8 + 8 * draw_.below(2) : stride + draw_.below(6);
-    }
-    spec->offset = aligned ? 8 * draw_.below(3) : draw_.below(9);
-    if (role == tessera::Role::kInput && draw_.chance(0.1))
-      spec->strides[static_cast<std::size_t>(
-          draw_.below(static_cast<std::int64_t>(spec->strides.size())))] = 0;
-  }
-
   std::string describe() const {
     std::ostringstream text;
-    text << m_ << "x" << n_ << "x" << k_;
-    for (const auto& spec : result_.shape.operands)
-      text << " " << (spec ? spec->to_string() : std::string("-"));
-    for (const auto& [name, value] : result_.shape.options)
-      text << " " << name << "=" << to_string(value);
+    text << m_ << "x" << n_ << "x" << k_ << describe_operands(result_.shape);
     return text.str();
   }
 
   Draw draw_;
-  RandomMatmul result_;
+  RandomCall result_;
   MatmulSlots slots_;
   Shape batch_{}, batch_a_{}, batch_b_{};
   std::int64_t m_ = 1, n_ = 1, k_ = 1;
@@ -222,43 +202,15 @@ class Maker {
   bool transpose_a_ = false, transpose_b_ = false;
 };
 
-RandomResult run(const Context& context, std::uint64_t seed) {
-  const RandomMatmul drawn = random_matmul(seed);
-  const Operation& operation = find_operation(drawn.operation);
-  RandomResult result{.seed = seed};
-  result.name = drawn.operation + " " + drawn.shape.name;
-  try {
-    const Problem problem = make_problem(operation, drawn.shape.operands, drawn.shape.options);
-    std::vector<std::pair<const Variant*, Config>> kernels;
-    result.skipped = "no variant of " + drawn.operation + " takes it";
-    for (const Variant& variant : operation.variants) {
-      if (selection::refusal(problem, variant, context.device())) continue;
-      for (const Config& config : variant.space(problem, context.device())) {
-        if (selection::refusal(problem, variant, config, context.device())) continue;
-        kernels.emplace_back(&variant, config);
-        break;
-      }
-    }
-    if (kernels.empty()) return result;
-    result.skipped.clear();
-    const auto& [variant, config] = kernels[drawn.kernel % kernels.size()];
-    result.name = full_name(operation, *variant, config, drawn.dtype, context.device()) + " " +
-                  drawn.shape.name;
-    check_call(context, operation, drawn.shape, *variant, config, result);
-  } catch (const Error& error) {
-    result.failure = error.what();
-  }
-  return result;
-}
-
 }  // namespace
 
-RandomMatmul random_matmul(std::uint64_t seed) { return Maker(seed).make(); }
+RandomCall random_matmul(std::uint64_t seed) { return Maker(seed).make(); }
 
 RandomSummary check_random_matmul(const Context& context, std::uint64_t first, std::uint64_t count,
                                   const std::function<void(const RandomResult&)>& each) {
   return run_seeds(
-      first, count, [&](std::uint64_t seed) { return run(context, seed); }, each);
+      first, count, [&](std::uint64_t seed) { return run_call(context, random_matmul(seed)); },
+      each);
 }
 
 }  // namespace tessera::testing

@@ -13,7 +13,7 @@ namespace {
 TEST(MatmulRandom, ASeedGivesTheSameCall) {
   std::set<std::string> names;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
-    const RandomMatmul a = random_matmul(seed), b = random_matmul(seed);
+    const RandomCall a = random_matmul(seed), b = random_matmul(seed);
     EXPECT_EQ(a.shape.name, b.shape.name);
     EXPECT_EQ(a.shape.operands, b.shape.operands);
     EXPECT_EQ(a.kernel, b.kernel);
@@ -24,7 +24,7 @@ TEST(MatmulRandom, ASeedGivesTheSameCall) {
 
 TEST(MatmulRandom, EveryCallIsValid) {
   for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
-    const RandomMatmul call = random_matmul(seed);
+    const RandomCall call = random_matmul(seed);
     EXPECT_NO_THROW(
         make_problem(find_operation(call.operation), call.shape.operands, call.shape.options))
         << call.operation << " " << call.shape.name;
