@@ -38,6 +38,10 @@ typedef struct tessera_lstm_call {
   tessera_tensor** h_n;
   /* optional, output, [directions, batch, hidden]: c after the last token */
   tessera_tensor** c_n;
+  /* optional, output, [batch, seq, directions, 5 * hidden [+ hidden] + proj]: of each step gates
+     i, f, g, o, c before it, with weight_hr what that projects, and h before it; 0 behind
+     lengths */
+  tessera_tensor** reserve;
   /* bool, default false: the first direction runs from the last token to the first, and the
      second the other way */
   tessera_value reverse;
@@ -64,6 +68,7 @@ static inline tessera_status tessera_lstm(const tessera_context* context,
       {"output", call->output, 0},
       {"h_n", call->h_n, 0},
       {"c_n", call->c_n, 0},
+      {"reserve", call->reserve, 0},
   };
   const tessera_option options[] = {
       {"reverse", call->reverse},
@@ -73,7 +78,7 @@ static inline tessera_status tessera_lstm(const tessera_context* context,
       "lstm",
       operands, 9,
       options, 2,
-      outputs, 3,
+      outputs, 4,
       0, stream};
   return tessera_run(context, &generic);
 }

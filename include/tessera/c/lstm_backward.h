@@ -38,6 +38,9 @@ typedef struct tessera_lstm_backward_call {
   const tessera_tensor* grad_h_n;
   /* optional, [directions, batch, hidden]: 0 where it is left out */
   const tessera_tensor* grad_c_n;
+  /* optional, [batch, seq, directions, 5 * hidden [+ hidden] + proj]: what forward left there;
+     forward is computed again where it is left out */
+  const tessera_tensor* reserve;
   /* optional, output, [batch, seq, features]: in the shape and dtype of input */
   tessera_tensor** grad_input;
   /* optional, output, [directions, gates * hidden, features]: in the shape and dtype of
@@ -79,6 +82,7 @@ static inline tessera_status tessera_lstm_backward(const tessera_context* contex
       {"grad_output", call->grad_output, 0},
       {"grad_h_n", call->grad_h_n, 0},
       {"grad_c_n", call->grad_c_n, 0},
+      {"reserve", call->reserve, 0},
   };
   const tessera_output outputs[] = {
       {"grad_input", call->grad_input, 0},
@@ -96,7 +100,7 @@ static inline tessera_status tessera_lstm_backward(const tessera_context* contex
   };
   const tessera_call generic = {sizeof(tessera_call),
       "lstm_backward",
-      operands, 12,
+      operands, 13,
       options, 2,
       outputs, 8,
       0, stream};

@@ -31,6 +31,9 @@ typedef struct tessera_rnn_call {
   tessera_tensor** output;
   /* optional, output, [directions, batch, hidden]: h after the last token */
   tessera_tensor** h_n;
+  /* optional, output, [batch, seq, directions, 2 * hidden]: of each step h, and h before it; 0
+     behind lengths */
+  tessera_tensor** reserve;
   /* bool, default false: the first direction runs from the last token to the first, and the
      second the other way */
   tessera_value reverse;
@@ -56,6 +59,7 @@ static inline tessera_status tessera_rnn(const tessera_context* context,
   const tessera_output outputs[] = {
       {"output", call->output, 0},
       {"h_n", call->h_n, 0},
+      {"reserve", call->reserve, 0},
   };
   const tessera_option options[] = {
       {"reverse", call->reverse},
@@ -66,7 +70,7 @@ static inline tessera_status tessera_rnn(const tessera_context* context,
       "rnn",
       operands, 7,
       options, 3,
-      outputs, 2,
+      outputs, 3,
       0, stream};
   return tessera_run(context, &generic);
 }

@@ -32,6 +32,9 @@ typedef struct tessera_rnn_backward_call {
   const tessera_tensor* grad_output;
   /* optional, [directions, batch, hidden]: 0 where it is left out */
   const tessera_tensor* grad_h_n;
+  /* optional, [batch, seq, directions, 2 * hidden]: what forward left there; forward is computed
+     again where it is left out */
+  const tessera_tensor* reserve;
   /* optional, output, [batch, seq, features]: in the shape and dtype of input */
   tessera_tensor** grad_input;
   /* optional, output, [directions, gates * hidden, features]: in the shape and dtype of
@@ -68,6 +71,7 @@ static inline tessera_status tessera_rnn_backward(const tessera_context* context
       {"lengths", call->lengths, 0},
       {"grad_output", call->grad_output, 0},
       {"grad_h_n", call->grad_h_n, 0},
+      {"reserve", call->reserve, 0},
   };
   const tessera_output outputs[] = {
       {"grad_input", call->grad_input, 0},
@@ -84,7 +88,7 @@ static inline tessera_status tessera_rnn_backward(const tessera_context* context
   };
   const tessera_call generic = {sizeof(tessera_call),
       "rnn_backward",
-      operands, 9,
+      operands, 10,
       options, 3,
       outputs, 6,
       0, stream};
