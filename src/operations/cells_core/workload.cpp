@@ -103,11 +103,8 @@ std::vector<Case> conformance(const CellSlots& slots, DType dtype) {
   add("saturated", "gates at the ends of their range", small, "saturated");
   if (!slots.backward()) add("not_finite", "NaN stays in its batch entry", small, "not_finite");
   Sizes kept = both;
-  kept.reserve = true;
-  add("reserve", "what forward leaves to the way back, 0 behind lengths", kept, "lengths");
-  kept.relu = true;
-  kept.reverse = true;
-  add("reserve_reverse", "the same from the last token to the first; of rnn by relu", kept,
+  kept.reserve = kept.relu = kept.reverse = true;
+  add("reserve", "what forward leaves to the way back, 0 behind lengths; of rnn by relu", kept,
       "lengths");
   Sizes kept_wide = wide;
   kept_wide.reserve = true;
