@@ -4,8 +4,8 @@
 Programs of one kernel that differ only in how many items share the work, or in a length that is rounded up to the same
 width, have the same loops and the same registers. One of them is taken: the one with the largest work-group, since it
 leaves an item the fewest registers, and of those the one with the most operands, then the largest numbers. Of programs
-that differ in what an item holds in no way but how much, the ones that hold most are taken. Of how elements are stored
-and which way a matrix lies, every value is taken once for each kernel, by the smallest programs that have it. Tiles,
+that differ in what an item holds in no way but how much, the ones that hold most are taken. Of how elements are stored,
+of which way a matrix lies and of FEATURES, every value is taken once for each kernel, by the smallest programs that have it. Tiles,
 stages, policies and everything else that decides what an item holds are told apart, so a larger tile anywhere is a
 program of its own.
 """
@@ -42,15 +42,21 @@ def kind_of(line):
     return tuple(kind)
 
 
-def stored_as(line):
-    return {(line['kernel'], name, line['defines'][name]) for name in STORAGE if name in line['defines']}
+def bits_of(number):
+    return [bit for bit in range(number.bit_length()) if number >> bit & 1]
+
+
+def taken_once(line):
+    """What each kernel is compiled with at least once. A feature may cost what the program of most features lacks."""
+    features = {(line['kernel'], 'FEATURES', bit) for bit in bits_of(line['defines'].get('FEATURES', 0))}
+    return features | {(line['kernel'], name, line['defines'][name]) for name in STORAGE if name in line['defines']}
 
 
 def strain_of(line):
     defines = line['defines']
     items = defines.get('WG_X', 1) * defines.get('WG_Y', 1) * defines.get('WG_Z', 1)
     numbers = sum(value for name, value in defines.items() if name != 'FEATURES')
-    return items, bin(defines.get('FEATURES', 0)).count('1'), numbers
+    return items, len(bits_of(defines.get('FEATURES', 0))), numbers
 
 
 def held_by(line):
@@ -78,12 +84,12 @@ def sample_of(lines, variants=None):
         kinds.setdefault(kind_of(line), line)
     taken = list(without_smaller(kinds.values()))
     numbers = {line['number'] for line in taken}
-    known = set().union(*map(stored_as, taken))
+    known = set().union(*map(taken_once, taken))
     lines.reverse()
     while lines:
-        line = max(lines, key=lambda line: len(stored_as(line) - known))  # the first of equal ones
-        if not stored_as(line) - known:
+        line = max(lines, key=lambda line: len(taken_once(line) - known))  # the first of equal ones
+        if not taken_once(line) - known:
             break
-        known |= stored_as(line)
+        known |= taken_once(line)
         numbers.add(line['number'])
     return sorted(numbers)

@@ -37,8 +37,10 @@ class Sample(unittest.TestCase):
         lines = [program(1, WG_X=64), program(2, WG_X=256), program(3, SPLITS=4), program(4, LANES=16)]
         self.assertEqual(sample.sample_of(lines), [2])
 
-    def test_the_most_operands_are_taken(self):
-        self.assertEqual(sample.sample_of([program(1, FEATURES=1024), program(2, FEATURES=927)]), [2])
+    def test_the_most_operands_are_taken_and_each_once(self):
+        lines = [program(1, FEATURES=512), program(2, FEATURES=927), program(3, FEATURES=1025), program(4, FEATURES=1024)]
+        self.assertEqual(sample.sample_of(lines[:2]), [2])
+        self.assertEqual(sample.sample_of(lines), [2, 4])
 
     def test_lanes_of_a_matrix_count(self):
         lines = [program(1, MATRIX_M=16, LANES=32), program(2, MATRIX_M=16, LANES=64)]

@@ -59,6 +59,8 @@ struct RowPolicy {
 #define POSITION_VALUE(n) (kv_positions[n])
 #define BIAS_VALUE(n, wide) ((wide) != 0u ? bias_floats[n] : load_scalar(bias_scalars[n]))
 #define FLOAT_BITS(x) floatBitsToUint(x)
+#define INT2 ivec2
+#define MAKE_INT2(x, y) ivec2(x, y)
 #define SINK_VALUE(n, wide) ((wide) != 0u ? sink_floats[n] : load_scalar(sink_scalars[n]))
 
 #include "operations/attention_core/core/policy.h"

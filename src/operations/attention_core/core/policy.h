@@ -21,9 +21,27 @@
 #define CALL_FEATURES RULE(features)
 #endif
 
+#ifdef ROWS_KEEP_SPANS  // a member of RowPolicy, where registers are left for it
+#define ROW_SPAN(at) ((at).span)
+#else
+#define ROW_SPAN(at) policy_span(POLICY_ARGUMENTS(at).position)
+#endif
+
 #ifndef SOFT_CAP  // some keep it in a register
 #define SOFT_CAP CORE(soft_cap)
 #endif
+
+// Positions {first, last} of keys in reach of a row's own position and in its chunk.
+FUNCTION INT2 policy_span(POLICY_PARAMETERS int position) {
+  const u32 own = TO_U32(position), chunk = RULE(chunk);
+  u32 left = RULE(reach_left), right = RULE(reach_right);
+  if (chunk != 0u) {
+    const u32 before = own - TO_U32(FLOOR_DIV(position, TO_INT(chunk))) * chunk;
+    left = min(left, before), right = min(right, chunk - 1u - before);
+  }
+  const u32 below = own ^ 0x80000000u;  // positions that an int has below it, and above it
+  return MAKE_INT2(TO_INT(own - min(left, below)), TO_INT(own + min(right, ~below)));
+}
 
 FUNCTION RowPolicy policy_row(POLICY_PARAMETERS u32 batch, u32 head, u32 row) {
   RowPolicy at;
@@ -42,6 +60,9 @@ FUNCTION RowPolicy policy_row(POLICY_PARAMETERS u32 batch, u32 head, u32 row) {
   if ((CALL_FEATURES & POLICY_ALIBI) != 0u)
     at.slope = SLOPE_VALUE(RULE(slopes_offset) + batch * RULE(slopes_stride_batch) +
                            head * RULE(slopes_stride_head));
+#ifdef ROWS_KEEP_SPANS
+  at.span = policy_span(POLICY_ARGUMENTS at.position);
+#endif
   // The number of weight (batch, head, row, 0), in 64 bits.
   const u32 line = (batch * CORE(heads) + head) * CORE(q_len) + row;
   at.number_low = line * CORE(kv_len);
@@ -73,10 +94,8 @@ FUNCTION bool policy_sees(POLICY_PARAMETERS RowPolicy at, int key) {
     return false;
   if ((features & POLICY_POSITIONS) != 0u) {
     const int position = policy_position(POLICY_ARGUMENTS at, key);
-    const u32 reach = position < at.position ? RULE(reach_left) : RULE(reach_right);
-    if (policy_distance(position, at.position) > reach) return false;
-    const int chunk = TO_INT(RULE(chunk));
-    if (chunk != 0 && FLOOR_DIV(position, chunk) != FLOOR_DIV(at.position, chunk)) return false;
+    const INT2 span = ROW_SPAN(at);
+    if (position < span.x || position > span.y) return false;
   }
   return (features & POLICY_MASK) == 0u ||
          MASK_VALUE(at.mask + TO_U32(key) * RULE(mask.stride_key)) != 0u;
@@ -133,14 +152,15 @@ FUNCTION float policy_less(float sum) {
   return less == 0.0f ? LEAST_LESS : less;
 }
 
+FUNCTION bool policy_drops(POLICY_PARAMETERS RowPolicy at, int key) {
+  const u32 low = at.number_low + TO_U32(key);
+  const u32 high = at.number_high + (low < at.number_low ? 1u : 0u);
+  return philox_word(low, high, RULE(seed_low), RULE(seed_high)) < RULE(dropout_threshold);
+}
 // What dropout multiplies the weight with: 0 or the factor that keeps the mean.
 FUNCTION float policy_keep(POLICY_PARAMETERS RowPolicy at, int key) {
   if ((CALL_FEATURES & POLICY_DROPOUT) == 0u) return 1.0f;
-  const u32 low = at.number_low + TO_U32(key);
-  const u32 high = at.number_high + (low < at.number_low ? 1u : 0u);
-  return philox_word(low, high, RULE(seed_low), RULE(seed_high)) < RULE(dropout_threshold)
-             ? 0.0f
-             : RULE(dropout_factor);
+  return policy_drops(POLICY_ARGUMENTS at, key) ? 0.0f : RULE(dropout_factor);
 }
 
 // Sinks join the sum of a row's weights, whose shift they may raise: {shift, sum} afterwards. The
