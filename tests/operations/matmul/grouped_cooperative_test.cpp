@@ -2,6 +2,8 @@
 // When GPUs take groups by the matrix units of Vulkan, and with which tiles. No device is needed.
 #include <gtest/gtest.h>
 
+#include <cstdint>
+
 #include "kernel/sources.hpp"
 #include "selection/heuristics.hpp"
 #include "support/profiles.hpp"
@@ -16,9 +18,10 @@ testing::Specs products(DType dtype, std::int64_t rows, std::int64_t groups) {
           {"group_sizes", TensorSpec::contiguous(DType::kI32, {groups})}};
 }
 
-Choice choice_of(const std::string& operation, const testing::Specs& specs) {
+Choice choice_of(const std::string& operation, const testing::Specs& specs,
+                 const std::string& profile = "h200_vulkan") {
   return selection::heuristic_choice(testing::problem_of(operation, specs),
-                                     testing::load_profile("h200_vulkan"), nullptr)
+                                     testing::load_profile(profile), nullptr)
       .value();
 }
 
@@ -42,6 +45,25 @@ TEST_F(GroupsByMatrices, TakeTilesThatGroupsFill) {
   }
   EXPECT_EQ(choice_of("grouped_matmul", products(DType::kF32, 8192, 8)).variant, "tile");
   EXPECT_EQ(choice_of("grouped_matmul", products(DType::kF16, 8, 8)).variant, "tile");
+}
+
+// Of AMD's GPUs, processors with graphics have fewer registers for four waves; of Intel's, Xe2 has
+// twice as many lanes to share a part as those before.
+TEST_F(GroupsByMatrices, TakeAsLargePartsOfTilesAsRegistersHold) {
+  struct {
+    const char* profile;
+    std::uint32_t rows, columns;
+  } constexpr kParts[] = {{"navi31_vulkan", 64, 64},
+                          {"gfx1201_vulkan", 64, 64},
+                          {"strix1_vulkan", 64, 32},
+                          {"bmg_vulkan", 16, 32},
+                          {"dg2_vulkan", 16, 16}};
+  for (const auto& part : kParts) {
+    const Choice choice = choice_of("grouped_matmul", products(DType::kF16, 8192, 8), part.profile);
+    EXPECT_EQ(choice.variant, "cooperative") << part.profile;
+    EXPECT_EQ(choice.config.at("GROUP_M"), part.rows) << part.profile;
+    EXPECT_EQ(choice.config.at("GROUP_N"), part.columns) << part.profile;
+  }
 }
 
 TEST_F(GroupsByMatrices, TakeGradientsAndGroupsOfTerms) {
