@@ -80,6 +80,25 @@ FUNCTION u32 policy_distance(int a, int b) {
   return a > b ? TO_U32(a) - TO_U32(b) : TO_U32(b) - TO_U32(a);
 }
 
+// Whether segments, positions and the mask show the row a key that exists. No branch is around a
+// load but for features.
+FUNCTION bool policy_shows(POLICY_PARAMETERS RowPolicy at, int key) {
+  const u32 features = CALL_FEATURES;
+  bool shows = true;
+  if ((features & POLICY_SEGMENTS) != 0u)
+    shows = SEGMENT_VALUE(at.segments + TO_U32(key) * RULE(kv_segments_stride_key)) == at.segment;
+  if ((features & POLICY_POSITIONS) != 0u) {
+    const int position = policy_position(POLICY_ARGUMENTS at, key);
+    const INT2 span = ROW_SPAN(at);
+    shows = shows && position >= span.x && position <= span.y;
+  }
+  if ((features & POLICY_MASK) != 0u) {
+    const bool kept = MASK_VALUE(at.mask + TO_U32(key) * RULE(mask.stride_key)) != 0u;
+    shows = shows && kept;
+  }
+  return shows;
+}
+
 FUNCTION bool policy_sees(POLICY_PARAMETERS RowPolicy at, int key) {
   if (key < at.first || key >= at.end) return false;
 #if PAGED
@@ -87,18 +106,7 @@ FUNCTION bool policy_sees(POLICY_PARAMETERS RowPolicy at, int key) {
       !page_is_there(POLICY_PAGES TO_U32(PAGED_SEQUENCE(at.segment)), TO_U32(key)))
     return false;
 #endif
-  const u32 features = CALL_FEATURES;
-  if ((features & POLICY_HIDES) == 0u) return true;
-  if ((features & POLICY_SEGMENTS) != 0u &&
-      SEGMENT_VALUE(at.segments + TO_U32(key) * RULE(kv_segments_stride_key)) != at.segment)
-    return false;
-  if ((features & POLICY_POSITIONS) != 0u) {
-    const int position = policy_position(POLICY_ARGUMENTS at, key);
-    const INT2 span = ROW_SPAN(at);
-    if (position < span.x || position > span.y) return false;
-  }
-  return (features & POLICY_MASK) == 0u ||
-         MASK_VALUE(at.mask + TO_U32(key) * RULE(mask.stride_key)) != 0u;
+  return policy_shows(POLICY_ARGUMENTS at, key);
 }
 
 // Of a bias that hides its key as a mask does.
