@@ -308,12 +308,6 @@ std::vector<AttentionCaseShape> policy_cases() {
                     std::vector<std::int64_t>{std::int64_t{3} << 30, std::int64_t{1} << 31}}},
        .features = kPositions,
        .data = "normal+far"},
-      {.name = "positions_far_chunk",
-       .why = "chunks that begin before the lowest position or end behind the highest",
-       .sizes = sizes,
-       .options = {{"chunk_size", (std::int64_t{1} << 30) - 1}},
-       .features = kPositions,
-       .data = "normal+far"},
       {.name = "positions_far_slopes",
        .why = "slopes over such distances, and nothing that hides",
        .sizes = sizes,
@@ -493,6 +487,12 @@ std::vector<AttentionCaseShape> forward_only_cases() {
        .why = "more sequences than items make the list of their tiles",
        .sizes = {.q_len = 2520, .kv_len = 1260, .sequences = 140},
        .features = kPacked | kLogSumExp},
+      {.name = "positions_far_chunk",
+       .why = "chunks that begin before the lowest position or end behind the highest",
+       .sizes = {.batch = 2, .q_len = 93, .kv_len = 149, .heads = 4, .kv_heads = 2},
+       .options = {{"chunk_size", (std::int64_t{1} << 30) - 1}},
+       .features = kPositions | kAlibi | kSegments,
+       .data = "normal+far"},
   };
 }
 
