@@ -4,7 +4,7 @@
 // Memory   k and v once per MATRIX_N rows, 16 bytes per item and load, a step ahead; ATTN_FEW_LOCAL_BYTES.
 // Numerics Products of DTYPE, sums in float; each sub-group has a softmax over its own keys in order, base 2, running maximum;
 //          sub-groups are merged in order; weights are rounded to DTYPE, their sum is not. Codes are factors as they are;
-//          weights times the scales of their values are rounded in units of the largest of them.
+//          weights times the scales of their values are rounded in units of the largest of them (of e5m2, where scales are within 2^10).
 // Assumes  ATTN_FEW_VALID; full sub-groups of LANES; the device has the shape MATRIX_M x MATRIX_N x MATRIX_K for sub-groups with
 //          float sums; a grid of exactly (tiles of rows x splits) x kv heads x batch; lengths below 2^30; rows whose parts are
 //          aligned; no policies of pairs; operands below 2^32 elements.
@@ -15,7 +15,7 @@
 //
 //   [keys][features] x [features][rows]  ->  scores, softmax, rounded  ->  [columns][keys] x [keys][rows]
 //
-// A row whose sums are not finite is computed again, without matrices, from the keys that it sees alone.
+// A row whose sums are not finite, or whose scales are too far apart, is computed again, without matrices, from the keys that it sees alone.
 #version 460
 #pragma use_vulkan_memory_model
 #extension GL_GOOGLE_include_directive : require
@@ -80,6 +80,11 @@ shared vec3 statistics[ATTN_FEW_SUBGROUPS * MATRIX_N];
 // Of each sub-group's keys, by fours: what scores are multiplied by, and log2 of the scale of the value.
 shared vec4 score_scales[ATTN_FEW_SUBGROUPS * KEYS / 4u], weight_exponents[ATTN_FEW_SUBGROUPS * KEYS / 4u];
 float key_scale_ahead, value_scale_ahead;
+// Of scales of values, log2. A weight times a scale is a half in units of the largest: where scales are much smaller, it holds
+// nothing of them, and of e5m2 their codes may be as much larger. Rows of such keys are computed again.
+float least_exponent = 128.0, largest_exponent = -150.0;
+const float kFarExponents = 10.0;
+#define CODES_MAY_OUTDO_SCALES (CODE_TYPE == DTYPE_E5M2)
 uint odd_code = 0u;
 #endif
 shared uint odd_rows;  // a bit for each row that is computed again
@@ -179,8 +184,12 @@ void fetch_scales(StepPlace place, int first) {
 void store_scales() {
   if (lane >= KEYS) return;
   const uint four = (subgroup * KEYS + lane) / 4u;
+  const float exponent = log2(value_scale_ahead);
   score_scales[four][lane % 4u] = key_scale_ahead * kCodeUnit;
-  weight_exponents[four][lane % 4u] = log2(value_scale_ahead) + log2(kCodeUnit);
+  weight_exponents[four][lane % 4u] = exponent + log2(kCodeUnit);
+  if (!CODES_MAY_OUTDO_SCALES || value_scale_ahead == 0.0) return;
+  least_exponent = min(least_exponent, exponent);
+  largest_exponent = max(largest_exponent, exponent);
 }
 #else
 #define fetch_scales(place, first)
@@ -298,7 +307,7 @@ bool weigh(int first, bool all_visible) {
   most = top;
   sum *= decay;
 #if CODES
-  // Weights times scales have a maximum of their own: halves hold them whatever the scales are.
+  // Weights times scales have a maximum of their own: halves hold the largest whatever the scales are.
   vec4 scaled[ATTN_FEW_FOURS];
   top = most_scaled;
   [[unroll]] for (uint i = 0u; i < ATTN_FEW_FOURS; ++i) {
@@ -395,7 +404,9 @@ void store_rows() {
     statistics[subgroup * MATRIX_N + lane / ATTN_FEW_ROW_LANES] = vec3(most, most_scaled, sum);
   barrier();
 #if CODES
-  if (ODD_CODES_ARE_INFINITE ? odd_code == 0x7f800000u : (odd_code & 0x80808080u) != 0u) atomicOr(odd_rows, ~0u);
+  const bool far = CODES_MAY_OUTDO_SCALES &&
+                   all_lanes(largest_exponent, false) + all_lanes(-least_exponent, false) > kFarExponents;
+  if (far || (ODD_CODES_ARE_INFINITE ? odd_code == 0x7f800000u : (odd_code & 0x80808080u) != 0u)) atomicOr(odd_rows, ~0u);
 #endif
   const uint rows = min(tile_end - tile_first, MATRIX_N), item = subgroup * LANES + lane;
   [[dont_unroll]] for (uint n = item; n < rows * ATTN_FEW_VALUE_COLUMNS; n += WG_X) {

@@ -27,7 +27,9 @@ struct PagedSizes {
 };
 
 // All that no row sees is NaN, and in tables behind lengths is garbage. Data: "normal", all lengths
-// are as long as can be; "ragged", of all kinds; "hostile", anything in tables, lengths and starts.
+// are as long as can be; "ragged", of all kinds; "apart", the same, where codes of some tokens
+// are much larger than those of others, and their scales smaller; "hostile", anything in tables,
+// lengths and starts.
 struct PagedCaseShape {
   std::string name, why;
   PagedSizes sizes{};
@@ -109,6 +111,7 @@ class PagedFiller {
         random_(shape.seed * 1000003 + 17),
         hostile_(shape.data == "hostile"),
         full_(shape.data == "normal"),
+        apart_(shape.data == "apart"),
         tensors_(tensors) {}
 
   void fill() {
@@ -219,16 +222,24 @@ class PagedFiller {
     return values;
   }
 
+  // Of a row's codes, about as far as the type has codes.
+  double growth(std::size_t row) const {
+    const double most = call_.stored == DType::kE5M2 ? 0x1p10 : 0x1p4;
+    return !apart_ ? 1 : row % 4 == 0 ? 1 / most : most;
+  }
+
   // Codes over most of their range, and scales that make numbers near 1 of them.
   void write_pool(std::size_t slot, std::size_t scale) {
     Values values = pool(slot);
     if (!call_.has_codes()) return write(slot, values);
     const double range = typical_code(call_.stored);
-    for (double& value : values) value *= range;
+    const auto dim = static_cast<std::size_t>(problem_.spec(slot).shape.back());
+    for (std::size_t n = 0; n < values.size(); ++n) values[n] *= range * growth(n / dim);
     write(slot, values);
     Values scales(static_cast<std::size_t>(problem_.spec(scale).elements()));
     std::uniform_real_distribution<double> distribution(0.5, 1.5);
-    for (double& value : scales) value = distribution(random_) / range;
+    for (std::size_t n = 0; n < scales.size(); ++n)
+      scales[n] = distribution(random_) / (range * growth(n));
     write(scale, scales);
   }
 
@@ -267,7 +278,7 @@ class PagedFiller {
   const Problem& problem_;
   const AttentionProblem& call_;
   std::mt19937_64 random_;
-  bool hostile_, full_;
+  bool hostile_, full_, apart_;
   std::span<HostTensor> tensors_;
   std::vector<std::int64_t> rows_;
   Values lengths_;
@@ -364,6 +375,13 @@ std::vector<Case> paged_cases(const AttentionSlots& slots, const StorageTypes& t
     shapes.push_back({.name = "value_dim",
                       .why = "values of another width",
                       .sizes = {.head_dim = 40, .value_dim = 24}});
+    if (stored_dtype(types) == DType::kE4M3FN || stored_dtype(types) == DType::kE5M2) {
+      shapes.push_back({.name = "scales_apart",
+                        .why = "weights times scales that are no halves beside those of others",
+                        .features = kLogSumExp,
+                        .scale_of = ScaleOf::kTokenHead,
+                        .data = "apart"});
+    }
   }
   std::vector<Case> cases;
   for (PagedCaseShape& shape : shapes) {
