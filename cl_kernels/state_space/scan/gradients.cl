@@ -25,7 +25,7 @@ KERNEL void selective_scan_gradients(
     global void* restrict dinitial_elements,
     global float* scratch,
     const struct ScanArgs args) {
-  local float4 inner[SPAN * SCAN_FOURS * SCAN_ITEMS], reached_states[SPAN * SCAN_FOURS * SCAN_ITEMS];
+  local float4 inner[SPAN * SCAN_FOURS * SCAN_ITEMS], of_b[SPAN * SCAN_FOURS * SCAN_ITEMS];
   local float4 back_steps[SPAN * WG_X], factors[SPAN * SCAN_STATES / 2];
   local float sums[3 * SPAN * SCAN_ITEMS], totals[2 * SCAN_ITEMS];
 #include "operations/selective_scan/gradients.h"

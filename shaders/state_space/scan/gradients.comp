@@ -34,7 +34,7 @@ BUFFER_ARGS(ScanArgs, 16);
 #include "state_space/scan/operands.glsl"
 
 shared vec4 inner[SPAN * SCAN_FOURS * SCAN_ITEMS];
-shared vec4 reached_states[SPAN * SCAN_FOURS * SCAN_ITEMS];
+shared vec4 of_b[SPAN * SCAN_FOURS * SCAN_ITEMS];
 shared vec4 back_steps[SPAN * WG_X];
 shared vec4 factors[SPAN * SCAN_STATES / 2u];
 shared float sums[3u * SPAN * SCAN_ITEMS];

@@ -28,6 +28,8 @@
 #define LOAD_C_BITS(at) BITS_AT(c, at, ROWS_TYPE)
 #define SCAN_WIDEN(bits) widen_bits(bits, ROWS_TYPE)
 #define FACTOR_ELEMENT(at) factors[(at) / 4u][(at) % 4u]
+// All tokens of a span side by side are more than Mesa's compiler for Arc has registers for.
+#define SCAN_EACH_TOKEN [[dont_unroll]]
 #define SPACE_ALIGNED SCAN_ALIGNED
 #include "operations/selective_scan/places.h"
 

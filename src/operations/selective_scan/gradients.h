@@ -27,50 +27,93 @@ UNROLL for (u32 f = 0u; f < SCAN_FOURS; ++f) {
   }
 }
 u32 inside = 0u;  // a bit for each token of a sequence
-for (u32 token = first; token < last; ++token) {
-  const u32 i = token - first;
-#include "operations/selective_scan/enter.h"
-  if (held) inside |= 1u << i;
-  const FLOAT4 step = BACK_STEP(i, lane);
+if (SCAN_HAS(SCAN_PACKED) && first < last) SPACE_FIND(first)
+if (SCAN_IS_WHOLE) {
+  inside = 0xffffffffu;
   UNROLL for (u32 f = 0u; f < SCAN_FOURS; ++f) {
-    if (present && held)
+    if (present && first == begin) SCAN_TAKE_INITIAL(entry[f], f)
+    state[f] = entry[f];
+  }
+  SCAN_LEAVE_WHOLE
+  SCAN_EACH_TOKEN for (u32 i = 0u; i < SPAN; ++i) {
+    const FLOAT4 step = BACK_STEP(i, lane);
+    UNROLL for (u32 f = 0u; f < SCAN_FOURS; ++f) {
       state[f] = SPACE_EXP2_4(step.x * rate[f]) * state[f] + step.y * FACTOR(i, 0u, f);
-    INNER(i, f, item) = present && held ? state[f] : zero;
-  }
-}
-
-anew = true;
-for (u32 behind = last; behind > first; --behind) {
-  const u32 token = behind - 1u, i = token - first;
-#include "operations/selective_scan/leave.h"
-  const FLOAT4 step = BACK_STEP(i, lane);
-  float y = 0.0f, along = 0.0f, decay = 0.0f;
-  UNROLL for (u32 f = 0u; f < SCAN_FOURS; ++f) {
-    const u32 left = SCAN_LEFT(f);
-    FLOAT4 reached = zero;
-    if (present && held && left > 0u) {
-      const FLOAT4 b = FACTOR(i, 0u, f), c = FACTOR(i, 1u, f), now = INNER(i, f, item);
-      FLOAT4 before = entry[f];
-      if (token == begin) {
-        SCAN_TAKE_INITIAL(before, f)
-      } else if (token > first) {
-        before = INNER(i - 1u, f, item);
-      }
-      reached = slope[f] + step.z * c;
-      y += SCAN_DOT(now, c, left);
-      along += SCAN_DOT(reached, b, left);
-      slope[f] = reached * SPACE_EXP2_4(step.x * rate[f]);
-      before *= slope[f];
-      decay += SCAN_DOT(before, rate[f], left);
-      drate[f] += step.x * before;
-      if (token == begin && SCAN_HAS(SCAN_GRAD_INITIAL))
-        STORE_DINITIAL(slope[f], SCAN_STATE(dinitial, SCAN_FIRST(f)), left);
+      INNER(i, f, item) = state[f];
     }
-    REACHED(i, f, item) = reached;
   }
-  BACK_SUM(0u, i, part) = y;
-  BACK_SUM(1u, i, part) = along;
-  BACK_SUM(2u, i, part) = decay;
+  SCAN_EACH_TOKEN for (u32 back = 0u; back < SPAN; ++back) {
+    const u32 i = SPAN - 1u - back;
+    const FLOAT4 step = BACK_STEP(i, lane);
+    FLOAT4 y = zero, along = zero, decay = zero;
+    UNROLL for (u32 f = 0u; f < SCAN_FOURS; ++f) {
+      const FLOAT4 now = state[f], reached = slope[f] + step.z * FACTOR(i, 1u, f);
+      state[f] = i > 0u ? INNER(max(i, 1u) - 1u, f, item) : entry[f];
+      y += now * FACTOR(i, 1u, f);
+      along += reached * FACTOR(i, 0u, f);
+      slope[f] = reached * SPACE_EXP2_4(step.x * rate[f]);
+      const FLOAT4 decays = state[f] * slope[f];
+      decay += decays * rate[f];
+      drate[f] += step.x * decays;
+      OF_B(i, f, item) = step.y * reached;
+      OF_C(i, f, item) = step.z * now;
+    }
+    BACK_SUM(0u, i, part) = y.x + y.y + (y.z + y.w);
+    BACK_SUM(1u, i, part) = along.x + along.y + (along.z + along.w);
+    BACK_SUM(2u, i, part) = decay.x + decay.y + (decay.z + decay.w);
+  }
+  if (present && first == begin && SCAN_HAS(SCAN_GRAD_INITIAL)) {
+    UNROLL for (u32 f = 0u; f < SCAN_FOURS; ++f)
+        STORE_DINITIAL(slope[f], SCAN_STATE(dinitial, SCAN_FIRST(f)), 4u);
+  }
+} else {
+  for (u32 token = first; token < last; ++token) {
+    const u32 i = token - first;
+#include "operations/selective_scan/enter.h"
+    if (held) inside |= 1u << i;
+    const FLOAT4 step = BACK_STEP(i, lane);
+    UNROLL for (u32 f = 0u; f < SCAN_FOURS; ++f) {
+      if (present && held)
+        state[f] = SPACE_EXP2_4(step.x * rate[f]) * state[f] + step.y * FACTOR(i, 0u, f);
+      INNER(i, f, item) = present && held ? state[f] : zero;
+    }
+  }
+
+  anew = true;
+  for (u32 behind = last; behind > first; --behind) {
+    const u32 token = behind - 1u, i = token - first;
+#include "operations/selective_scan/leave.h"
+    const FLOAT4 step = BACK_STEP(i, lane);
+    float y = 0.0f, along = 0.0f, decay = 0.0f;
+    UNROLL for (u32 f = 0u; f < SCAN_FOURS; ++f) {
+      const u32 left = SCAN_LEFT(f);
+      FLOAT4 reached = zero;
+      const FLOAT4 now = INNER(i, f, item);
+      if (present && held && left > 0u) {
+        const FLOAT4 b = FACTOR(i, 0u, f), c = FACTOR(i, 1u, f);
+        FLOAT4 before = entry[f];
+        if (token == begin) {
+          SCAN_TAKE_INITIAL(before, f)
+        } else if (token > first) {
+          before = INNER(i - 1u, f, item);
+        }
+        reached = slope[f] + step.z * c;
+        y += SCAN_DOT(now, c, left);
+        along += SCAN_DOT(reached, b, left);
+        slope[f] = reached * SPACE_EXP2_4(step.x * rate[f]);
+        before *= slope[f];
+        decay += SCAN_DOT(before, rate[f], left);
+        drate[f] += step.x * before;
+        if (token == begin && SCAN_HAS(SCAN_GRAD_INITIAL))
+          STORE_DINITIAL(slope[f], SCAN_STATE(dinitial, SCAN_FIRST(f)), left);
+      }
+      OF_B(i, f, item) = step.y * reached;
+      OF_C(i, f, item) = step.z * now;
+    }
+    BACK_SUM(0u, i, part) = y;
+    BACK_SUM(1u, i, part) = along;
+    BACK_SUM(2u, i, part) = decay;
+  }
 }
 SPACE_BARRIER();
 
@@ -110,10 +153,12 @@ if (SCAN_HAS(SCAN_GRAD_B | SCAN_GRAD_C)) {
       FLOAT4 total = zero;
       if (((inside >> i) & 1u) != 0u) {
         const u32 f = four % SCAN_FOURS, from = four / SCAN_FOURS * WG_X;
-        for (u32 other = 0u; other < lanes; ++other) {
-          const FLOAT4 step = BACK_STEP(i, other);
-          total += which == 0u ? step.y * REACHED(i, f, from + other)
-                               : step.z * INNER(i, f, from + other);
+        if (lanes == WG_X) {
+          UNROLL for (u32 other = 0u; other < WG_X; ++other) total +=
+              which == 0u ? OF_B(i, f, from + other) : OF_C(i, f, from + other);
+        } else {
+          for (u32 other = 0u; other < lanes; ++other)
+            total += which == 0u ? OF_B(i, f, from + other) : OF_C(i, f, from + other);
         }
       }
       const u32 n = 4u * four;

@@ -59,14 +59,26 @@
   factors[((i)*2u + (which)) * (SCAN_STATES / 4u) + part * SCAN_FOURS + (f)]
 #define PRODUCT_OF_PART(i, other) sums[((i)*WG_Y + (other)) * WG_X + lane]
 
-// Of the way back, in a span: a step; an item's states behind a token, and the gradients of these;
-// what parts of states add to an output, to the gradient of what the step adds to states, and to
-// that of the step itself; sums over tokens.
+// Of the way back, in a span: a step; an item's states behind a token, and where these were what
+// its channel adds to the gradients of b and c; what parts of states add to an output, to the
+// gradient of what the step adds to states, and to that of the step itself; sums over tokens.
 #define BACK_STEP(i, of_lane) back_steps[(i)*WG_X + (of_lane)]
 #define INNER(i, f, by) inner[((i)*SCAN_FOURS + (f)) * SCAN_ITEMS + (by)]
-#define REACHED(i, f, by) reached_states[((i)*SCAN_FOURS + (f)) * SCAN_ITEMS + (by)]
+#define OF_B(i, f, by) of_b[((i)*SCAN_FOURS + (f)) * SCAN_ITEMS + (by)]
+#define OF_C(i, f, by) INNER(i, f, by)
 #define BACK_SUM(which, i, other) sums[(((which)*SPAN + (i)) * WG_Y + (other)) * WG_X + lane]
 #define TOTAL(which, other) totals[((which)*WG_Y + (other)) * WG_X + lane]
+// A span has all of its tokens, of one sequence, and items all of their states: nothing of it needs
+// to be asked of each token. Its last one may find the gradient of the sequence's final state.
+#define SCAN_IS_WHOLE (held && full && first + SPAN == last && last <= end)
+#define SCAN_LEAVE_WHOLE                                                    \
+  if (present && last == end) {                                             \
+    UNROLL for (u32 f = 0u; f < SCAN_FOURS; ++f) {                          \
+      slope[f] = zero;                                                      \
+      if (SCAN_HAS(SCAN_FINAL))                                             \
+        slope[f] = LOAD_DFINAL(SCAN_STATE(final_state, SCAN_FIRST(f)), 4u); \
+    }                                                                       \
+  }
 #define SPACE_LOG_2 0.693147181f
 // Spans whose states are asked for at once.
 #define SCAN_CARRIED_AT_ONCE (ROWS < 32u ? 32u / ROWS : 1u)
