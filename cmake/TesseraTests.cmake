@@ -229,6 +229,11 @@ if(TESSERA_HAVE_VULKAN AND TARGET tessera_tool AND "attention" IN_LIST families)
   endforeach()
   tessera_check_cooperative(cooperative.gated_delta_rule.chunks_packed "recurrence/cooperative/delta_chunks.comp[DTYPE=1]"
                             gated_delta_rule --dtype f16 --variant cooperative --only chunks_packed)
+  foreach(case chunks_packed chunks_large)
+    tessera_check_cooperative(cooperative.gated_delta_rule_backward.${case}
+                              "recurrence/cooperative/delta_gradients.comp[DTYPE=1]"
+                              gated_delta_rule_backward --dtype f16 --variant cooperative --only ${case})
+  endforeach()
   foreach(case chunks_packed chunks_growing)
     tessera_check_cooperative(cooperative.recurrent_backward.${case} "recurrence/cooperative/gradients.comp[DTYPE=1]"
                               recurrent_backward --dtype f16 --variant cooperative --only ${case})

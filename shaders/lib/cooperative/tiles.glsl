@@ -5,17 +5,7 @@
 // Loops over arrays of matrices have constant bounds: NVIDIA's driver moves arrays to memory where it can't unroll.
 #ifndef TESSERA_LIB_COOPERATIVE_TILES_GLSL
 #define TESSERA_LIB_COOPERATIVE_TILES_GLSL
-#extension GL_KHR_cooperative_matrix : require
-#extension GL_KHR_memory_scope_semantics : require
-#extension GL_KHR_shader_subgroup_basic : require
-#include "abi/shared.h"
-#if DTYPE == DTYPE_F16
-#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
-#define ELEMENT float16_t
-#else
-#extension GL_EXT_bfloat16 : require
-#define ELEMENT bfloat16_t
-#endif
+#include "lib/cooperative/element.glsl"
 #define STORAGE16 1
 #include "lib/prelude.glsl"
 #include "operations/common/cooperative_tiles.def"

@@ -59,16 +59,14 @@ void put_scores(bool of_keys) {
   }
 }
 
-vec4 four(uint at) { return uintBitsToFloat(memory[at]); }
-
-// Column j of the triangle, from scores of keys on.
-void weigh_column(uint j) {
-  float x = betas[j];
+// Column j of the triangle, from scores of keys on; of that of gradients, where beta is that of rows.
+void weigh_column(uint j, bool by_rows) {
+  float x = by_rows ? 1.0 : betas[j];
   [[dont_unroll]] for (uint i = 0u; i < TOKENS; i += 4u) {
     vec4 column = four(j * PITCH + i / 4u);
     [[unroll]] for (uint n = 0u; n < 4u; ++n) {
       x *= i + n > j ? factors[i + n] : 1.0;
-      column[n] = i + n > j ? column[n] * x : 0.0;
+      column[n] = i + n > j ? column[n] * x * (by_rows ? betas[i + n] : 1.0) : 0.0;
     }
     memory[j * PITCH + i / 4u] = floatBitsToUint(column);
   }
@@ -119,6 +117,26 @@ void weigh_outputs(uint j) {
   scratch_floats[CHUNK_NUMBERS(chunk) + 2u * TOKENS + j] = betas[j];
 }
 
+// The solution, of which all columns lie in memory, in halves.
+void take_solution(bool by_rows, uint square) {
+  put_scores(true);
+  barrier();
+  if (item < TOKENS) weigh_column(item, by_rows);
+  barrier();
+  solve_column(item < TOKENS, item);
+  barrier();
+  [[dont_unroll]] for (uint i = item; i < TOKENS * TOKENS / 4u; i += WG_X) {
+    const uint row = i / (TOKENS / 4u), column = i % (TOKENS / 4u) * 4u;
+    vec4 x = vec4(0.0);
+    uvec2 low;
+    [[unroll]] for (uint n = 0u; n < 4u; ++n)
+      if (column + n <= row) x[n] = uintBitsToFloat(memory[(column + n) * PITCH + row / 4u][row % 4u]);
+    scratch_pairs[CHUNK_SQUARE(chunk, square) * 2u + i] = take_halves(x, low);
+    scratch_pairs[CHUNK_SQUARE(chunk, square + 1u) * 2u + i] = low;
+  }
+  barrier();
+}
+
 void main() {
   if (!find_chunk()) return;
   if (item == 0u) {
@@ -142,37 +160,19 @@ void main() {
     scratch_rows[CHUNK_ROWS(chunk) + TOKENS * EIGHTS + i] = its_query;
   }
   if (item < TOKENS) {
-    float log_decay = 0.0, its_beta = 0.0;
-    if (item < count) {
-      if (RECUR_HAS(RECUR_GATE))
-        log_decay = load_g_steps(first_row(args.g) + (first + item) * row_step(args.g), 0u, 1u,
-                                 args.types >> RECUR_TYPE_G & 3u).x;
+    float its_beta = 0.0;
+    if (item < count)
       its_beta = load_beta_steps(first_row(args.beta) + (first + item) * row_step(args.beta), 0u, 1u,
                                  args.types >> RECUR_TYPE_BETA & 3u).x;
-    }
-    factors[item] = factors_of(vec4(log_decay)).x;
+    factors[item] = step_factor(item);
     betas[item] = its_beta;
     odd = odd || !(abs(its_beta) <= LARGEST);
   }
   barrier();
   take_scores();
   barrier();
-  put_scores(true);
-  barrier();
-  if (item < TOKENS) weigh_column(item);
-  barrier();
-  solve_column(item < TOKENS, item);
-  barrier();
-  [[dont_unroll]] for (uint i = item; i < TOKENS * TOKENS / 4u; i += WG_X) {
-    const uint row = i / (TOKENS / 4u), column = i % (TOKENS / 4u) * 4u;
-    vec4 x = vec4(0.0);
-    uvec2 low;
-    [[unroll]] for (uint n = 0u; n < 4u; ++n)
-      if (column + n <= row) x[n] = uintBitsToFloat(memory[(column + n) * PITCH + row / 4u][row % 4u]);
-    scratch_pairs[CHUNK_SQUARE(chunk, 0u) * 2u + i] = take_halves(x, low);
-    scratch_pairs[CHUNK_SQUARE(chunk, 1u) * 2u + i] = low;
-  }
-  barrier();
+  take_solution(false, SOLUTION);
+  if (GOES_BACK != 0u) take_solution(true, SOLUTION_BACK);
   put_scores(false);
   barrier();
   if (item < TOKENS) weigh_outputs(item);
@@ -180,8 +180,8 @@ void main() {
   [[dont_unroll]] for (uint i = item; i < TOKENS * TOKENS / 4u; i += WG_X) {
     const uint row = i / (TOKENS / 4u), column = i % (TOKENS / 4u) * 4u;
     const vec4 x = column <= row ? four(row * PITCH + column / 4u) : vec4(0.0);
-    odd = odd || !all(lessThanEqual(abs(x), vec4(LARGEST)));
-    scratch_pairs[CHUNK_SQUARE(chunk, 2u) * 2u + i] = narrow4(x);
+    odd = odd || too_large(x);
+    scratch_pairs[CHUNK_SQUARE(chunk, OUTPUT_WEIGHTS) * 2u + i] = narrow4(x);
   }
   if (odd) mark = 1u;
   barrier();

@@ -16,17 +16,7 @@
 #version 460
 #pragma use_vulkan_memory_model
 #extension GL_GOOGLE_include_directive : require
-#extension GL_KHR_cooperative_matrix : require
-#extension GL_KHR_memory_scope_semantics : require
-#extension GL_KHR_shader_subgroup_basic : require
-#include "abi/shared.h"
-#if DTYPE == DTYPE_F16
-#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
-#define ELEMENT float16_t
-#else
-#extension GL_EXT_bfloat16 : require
-#define ELEMENT bfloat16_t
-#endif
+#include "lib/cooperative/element.glsl"
 #define RECUR_OUTPUTS 1
 #define RECUR_AREA RECUR_COOP_OUTPUTS_AREA
 #include "recurrence/cooperative/chunks.glsl"

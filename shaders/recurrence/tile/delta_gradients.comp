@@ -36,6 +36,7 @@ shared vec4 space[RECUR_DELTA_GRADIENTS_VECTORS];
 #define RECUR_FOUND RECUR_GRADIENTS_VECTORS
 #define RECUR_TAKES_QUERY 1
 #define RECUR_TAKES_GRADIENT 1
+#define LOAD_MARK(i) boundaries[RECUR_MARK_PLACE(i)]
 #define RECUR_CLEAR(token)                                                                           \
   {                                                                                                  \
     if (lane == 0u) SCRATCH_FLOAT(RECUR_BETA_SHARE(token)) = RECUR_ZERO.x;                            \

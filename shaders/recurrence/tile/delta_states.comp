@@ -31,6 +31,7 @@ shared vec4 space[RECUR_DELTA_STATES_VECTORS];
 #define RECUR_FOUND RECUR_STATES_VECTORS
 #define RECUR_TAKES_QUERY 0
 #define RECUR_TAKES_GRADIENT 1
+#define LOAD_MARK(i) boundaries[RECUR_MARK_PLACE(i)]
 #define RECUR_CLEAR(token)                                                  \
   for (u32 k = lane; k < (ARGS(key_dim) + 3u) / 4u; k += WG_X)              \
     SCRATCH(RECUR_SHARE(dquery_shares, token, k)) = RECUR_ZERO;

@@ -2,6 +2,9 @@
 // When GPUs take recurrences by the matrix units of Vulkan. No device is needed.
 #include <gtest/gtest.h>
 
+#include <string>
+#include <string_view>
+
 #include "kernel/sources.hpp"
 #include "selection/heuristics.hpp"
 #include "support/profiles.hpp"
@@ -11,19 +14,20 @@ namespace tessera {
 namespace {
 
 Choice choice_of(const char* profile, DType dtype, std::int64_t tokens, std::int64_t key_dim,
-                 const char* operation = "gla") {
+                 std::string_view operation = "gla") {
   const auto rows = [&](std::int64_t dim) {
     return TensorSpec::contiguous(dtype, {1, tokens, 4, dim});
   };
   testing::Specs specs{
       {"query", rows(key_dim)}, {"key", rows(key_dim)}, {"value", rows(128)}, {"g", rows(key_dim)}};
-  if (operation == std::string("gla_backward")) specs.insert({"grad_output", rows(128)});
-  if (operation == std::string("delta_rule")) {
+  if (operation.ends_with("_backward")) specs.insert({"grad_output", rows(128)});
+  if (operation.starts_with("delta_rule")) {
     specs.erase("g");
     specs.insert({"beta", TensorSpec::contiguous(dtype, {1, tokens, 4})});
   }
   const DeviceProfile device = testing::load_profile(profile);
-  return selection::heuristic_choice(testing::problem_of(operation, specs), device, nullptr)
+  return selection::heuristic_choice(testing::problem_of(std::string(operation), specs), device,
+                                     nullptr)
       .value();
 }
 
@@ -75,13 +79,17 @@ TEST_F(RecurrentMatrices, TakeGradientsOfLongSequences) {
 }
 
 TEST_F(RecurrentMatrices, TakeDeltaRulesOfLongSequences) {
-  for (const DType dtype : {DType::kF16, DType::kBF16}) {
-    const Choice choice = choice_of("h200_vulkan", dtype, 8192, 128, "delta_rule");
-    EXPECT_EQ(choice.variant, "cooperative");
-    EXPECT_EQ(choice.config.at("TOKENS"), 64U);
+  for (const char* operation : {"delta_rule", "delta_rule_backward"}) {
+    for (const DType dtype : {DType::kF16, DType::kBF16}) {
+      const Choice choice = choice_of("h200_vulkan", dtype, 8192, 128, operation);
+      EXPECT_EQ(choice.variant, "cooperative") << operation;
+      EXPECT_EQ(choice.config.at("TOKENS"), 64U) << operation;
+    }
+    EXPECT_EQ(choice_of("h200_vulkan", DType::kF32, 8192, 128, operation).variant, "tile");
+    EXPECT_EQ(choice_of("h200_vulkan", DType::kBF16, 32, 128, operation).variant, "tile");
+    // Local memory holds no state of longer rows.
+    EXPECT_EQ(choice_of("h200_vulkan", DType::kBF16, 8192, 256, operation).variant, "tile");
   }
-  EXPECT_EQ(choice_of("h200_vulkan", DType::kF32, 8192, 128, "delta_rule").variant, "tile");
-  EXPECT_EQ(choice_of("h200_vulkan", DType::kBF16, 32, 128, "delta_rule").variant, "tile");
 }
 
 }  // namespace

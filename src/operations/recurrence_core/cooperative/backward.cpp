@@ -3,6 +3,7 @@
 // behind them, and then each chunk by itself. What matrices can't take goes step by step, in the
 // scratch memory that chunks have had.
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,43 +37,24 @@ std::uint64_t local_bytes_of(const Problem& problem, const Config& config) {
   return std::max<std::uint64_t>(RECUR_COOP_STATES_BYTES, RECUR_COOP_GRADIENTS_BYTES);
 }
 
-// How recurrence/tile takes sequences that are marked.
-Config step_config(const Config& config) {
-  return {{"ROWS", config.at("STEP_ROWS")},
-          {"TOKENS", config.at("STEP_TOKENS")},
-          {"WG_X", config.at("STEP_X")},
-          {"WG_Y", config.at("STEP_Y")},
-          {"SEGMENT", 64},
-          {"SPANS", 1}};
-}
-
-// Where things begin in scratch, in bytes. `common` is behind what steps take in place of all that
-// comes before it.
-struct ChunkScratch {
-  std::uint64_t states = 0, kept = 0, gradients = 0, common = 0;
-  std::uint64_t factors = 0, last = 0, sums = 0, chunk_marks = 0, end = 0;
+struct ChunkScratch : CooperativeScratch {
+  std::uint64_t gradients = 0, sums = 0;
 };
 
 ChunkScratch chunk_scratch_of(const Problem& problem, const Config& config) {
   const RecurrenceProblem& call = call_of(problem);
-  ChunkScratch scratch;
-  const auto add = [&](std::int64_t bytes) {
-    const std::uint64_t begin = scratch.end;
-    scratch.end += (static_cast<std::uint64_t>(bytes) + 15) / 16 * 16;
-    return begin;
-  };
   const std::int64_t chunks = cooperative_chunks(call, config) * call.heads;
-  const std::int64_t state = call.key_dim * call.value_dim, units = call.sequences * call.heads;
-  scratch.states = add(4 * chunks * state);
-  scratch.kept = add(2 * chunks * state);
-  scratch.gradients = add(2 * chunks * state);
-  scratch.end = std::max(scratch.end, scratch_of(problem, step_config(config)).bytes());
-  scratch.common = scratch.end;
-  scratch.factors = add(4 * chunks * call.key_dim);
-  scratch.last = add(4 * units * state);
-  scratch.sums = add(wants(problem, RECUR_GRAD_DECAY) ? 4 * rows_of(call) : 0);
-  scratch.chunk_marks = add(4 * chunks);
-  add(4 * units);  // RECUR_MARK_PLACE
+  const std::int64_t state = call.key_dim * call.value_dim;
+  ChunkScratch scratch;
+  scratch.states = scratch.add(4 * chunks * state);
+  scratch.kept = scratch.add(2 * chunks * state);
+  scratch.gradients = scratch.add(2 * chunks * state);
+  // Steps take the place of all that, not of what comes behind.
+  scratch.end =
+      std::max(scratch.end, scratch_of(problem, cooperative_step_config(problem, config)).bytes());
+  scratch.factors = scratch.add(4 * chunks * call.key_dim);
+  scratch.sums = scratch.add(wants(problem, RECUR_GRAD_DECAY) ? 4 * rows_of(call) : 0);
+  scratch.add_last(problem, config);
   return scratch;
 }
 
@@ -80,24 +62,12 @@ std::uint64_t bytes_before_boundaries(const Problem& problem, const Config& conf
   return chunk_scratch_of(problem, config).end;
 }
 
-void add_common(const ChunkScratch& scratch, abi::RecurArgs& args) {
-  args.sums = static_cast<abi::u32>(scratch.sums / 16);
-  args.boundaries = static_cast<abi::u32>(scratch.end / 4);
-}
-
 // Of chunks, and of the states before them.
 abi::RecurArgs arguments(const Problem& problem, const Config& config) {
   const ChunkScratch scratch = chunk_scratch_of(problem, config);
-  const auto narrow = [](std::uint64_t number) { return static_cast<abi::u32>(number); };
-  abi::RecurArgs args = arguments_of(problem);
-  args.segment = static_cast<abi::u32>(cooperative_chunks(call_of(problem), config));
-  args.span_states = narrow(scratch.states / 16);
-  args.kept = narrow(scratch.kept / 16);
-  args.dstates = narrow(scratch.gradients / 16);
-  args.span_factors = narrow(scratch.factors / 4);
-  args.tiles = narrow(scratch.last / 16);
-  args.inner = narrow(scratch.chunk_marks / 4);
-  add_common(scratch, args);
+  abi::RecurArgs args = cooperative_arguments(problem, config, scratch);
+  args.dstates = static_cast<abi::u32>(scratch.gradients / 16);
+  args.sums = static_cast<abi::u32>(scratch.sums / 16);
   return args;
 }
 
@@ -116,8 +86,10 @@ abi::RecurArgs back_arguments(const Problem& problem, const Config& config) {
 }
 
 abi::RecurArgs step_arguments(const Problem& problem, const Config& config) {
-  abi::RecurArgs args = tile_backward_arguments(problem, step_config(config));
-  add_common(chunk_scratch_of(problem, config), args);
+  const ChunkScratch scratch = chunk_scratch_of(problem, config);
+  abi::RecurArgs args = tile_backward_arguments(problem, cooperative_step_config(problem, config));
+  args.sums = static_cast<abi::u32>(scratch.sums / 16);
+  args.boundaries = static_cast<abi::u32>(scratch.end / 4);
   return args;
 }
 
@@ -129,16 +101,12 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
                                 slots.grad_value};
   if (problem.has(slots.gk)) rows.push_back(slots.grad_gk);
   if (call.key_gate) rows.push_back(slots.grad_g);
-  if (Refusal no = rejects_cooperative(problem, config, profile, rows)) return no;
-  if (local_bytes_of(problem, config) == 0)
-    return "has a work-group that does not divide into matrices "
-           "(operations/recurrence_core/cooperative/geometry.h)";
-  if (chunk_scratch_of(problem, config).end >= std::uint64_t{1} << 33)
-    return "counts scratch memory to 2^33 bytes, and the call takes more";
   const std::int64_t step = 15 + config.at("STEP_X") + config.at("STEP_Y");
-  if (Refusal no = rejects_rounds(call.tokens * std::max<std::int64_t>(step, 24), profile))
-    return no;
-  return rejects_recurrence(problem, profile);
+  return rejects_cooperative(problem, config, profile,
+                             {.rows = std::move(rows),
+                              .local_bytes = local_bytes_of(problem, config),
+                              .scratch_bytes = bytes_before_boundaries(problem, config),
+                              .rounds = call.tokens * std::max<std::int64_t>(step, 24)});
 }
 
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
@@ -163,33 +131,9 @@ Pass back_pass(const RecurrenceSlots& slots, Pass pass) {
                    kNoOperand,
                    slots.grad_initial_state,
                    kScratch};
-  pass.specialized_on->push_back("GOES_BACK");
-  pass.constants = [constants = pass.constants](const Problem& problem, const Config& config) {
-    std::vector<Define> list = constants(problem, config);
-    list.push_back({"GOES_BACK", 1});
-    return list;
-  };
+  go_back(pass);
   pass.args = [](const Problem& problem, const Config& config) {
     return argument_bytes(back_arguments(problem, config));
-  };
-  return pass;
-}
-
-Pass step_pass(Pass pass) {
-  pass.name = "step_" + pass.name;
-  pass.opencl = {};
-  if (!pass.group_size) {
-    pass.specialized_on = std::vector<std::string>{"STEP_ROWS", "STEP_TOKENS"};
-    pass.group_size = [](const Config& config) {
-      return Dim3{config.at("STEP_X"), config.at("STEP_Y")};
-    };
-  }
-  take_marked(pass);
-  pass.groups = [groups = pass.groups](const Problem& problem, const Config& config) {
-    return groups(problem, step_config(config));
-  };
-  pass.args = [](const Problem& problem, const Config& config) {
-    return argument_bytes(step_arguments(problem, config));
   };
   return pass;
 }
@@ -210,8 +154,7 @@ std::vector<Pass> passes_of(const RecurrenceSlots& slots) {
                            back_pass(slots, carry),
                            std::move(gradients),
                            back_pass(slots, cooperative_final_pass(slots, arguments))};
-  for (Pass& pass : tile_gradient_passes(slots)) passes.push_back(step_pass(std::move(pass)));
-  passes.push_back(step_pass(tile_combine_pass(slots)));
+  std::ranges::move(cooperative_gradient_steps(slots, step_arguments), std::back_inserter(passes));
   passes.push_back(tile_gamma_pass(slots, [](const Problem& problem, const Config& config) {
     return argument_bytes(step_arguments(problem, config));
   }));

@@ -10,6 +10,7 @@
 
 #include "base/vendor_ids.hpp"
 #include "kernel/matrices.hpp"
+#include "kernel/option_access.hpp"
 #include "kernel/tunable_list.hpp"
 #include "operations/common/launch.hpp"
 #include "operations/recurrence_core/cooperative/geometry.h"
@@ -56,28 +57,14 @@ std::uint64_t local_bytes_of(const Problem& problem, const Config& config) {
   return std::max<std::uint64_t>(RECUR_COOP_STATES_BYTES, RECUR_COOP_OUTPUTS_BYTES);
 }
 
-// Where things begin in scratch, in bytes.
-struct Scratch {
-  std::int64_t chunks = 0;
-  std::uint64_t states = 0, kept = 0, factors = 0, last = 0, chunk_marks = 0, end = 0;
-};
-
-Scratch scratch_of(const Problem& problem, const Config& config) {
+CooperativeScratch scratch_of(const Problem& problem, const Config& config) {
   const RecurrenceProblem& call = call_of(problem);
-  Scratch scratch;
-  scratch.chunks = cooperative_chunks(call, config);
-  const std::int64_t state = call.key_dim * call.value_dim, units = call.sequences * call.heads;
-  const auto add = [&](std::int64_t bytes) {
-    const std::uint64_t begin = scratch.end;
-    scratch.end += (static_cast<std::uint64_t>(bytes) + 15) / 16 * 16;
-    return begin;
-  };
-  scratch.states = add(4 * scratch.chunks * call.heads * state);
-  scratch.kept = add(2 * scratch.chunks * call.heads * state);
-  scratch.factors = add(4 * scratch.chunks * call.heads * call.key_dim);
-  scratch.last = add(4 * units * state);
-  scratch.chunk_marks = add(4 * scratch.chunks * call.heads);
-  add(4 * units);  // RECUR_MARK_PLACE
+  const std::int64_t chunks = cooperative_chunks(call, config) * call.heads;
+  CooperativeScratch scratch;
+  scratch.states = scratch.add(4 * chunks * call.key_dim * call.value_dim);
+  scratch.kept = scratch.add(2 * chunks * call.key_dim * call.value_dim);
+  scratch.factors = scratch.add(4 * chunks * call.key_dim);
+  scratch.add_last(problem, config);
   return scratch;
 }
 
@@ -86,32 +73,17 @@ std::uint64_t bytes_before_boundaries(const Problem& problem, const Config& conf
 }
 
 abi::RecurArgs arguments(const Problem& problem, const Config& config) {
-  const Scratch scratch = scratch_of(problem, config);
-  const auto narrow = [](std::uint64_t number) { return static_cast<abi::u32>(number); };
-  abi::RecurArgs args = arguments_of(problem);
-  args.segment = narrow(static_cast<std::uint64_t>(scratch.chunks));
-  args.span_states = narrow(scratch.states / 16);
-  args.kept = narrow(scratch.kept / 16);
-  args.span_factors = narrow(scratch.factors / 4);
-  args.tiles = narrow(scratch.last / 16);
-  args.inner = narrow(scratch.chunk_marks / 4);
-  args.boundaries = narrow(scratch.end / 4);
-  return args;
+  return cooperative_arguments(problem, config, scratch_of(problem, config));
 }
 
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
   const RecurrenceProblem& call = call_of(problem);
   const RecurrenceSlots& slots = call.slots;
-  if (Refusal no = rejects_cooperative(problem, config, profile,
-                                       {slots.query, slots.key, slots.value, slots.output}))
-    return no;
-  if (local_bytes_of(problem, config) == 0)
-    return "has a work-group that does not divide into matrices "
-           "(operations/recurrence_core/cooperative/geometry.h)";
-  if (scratch_of(problem, config).end >= std::uint64_t{1} << 33)
-    return "counts scratch memory to 2^33 bytes, and the call takes more";
-  if (Refusal no = rejects_rounds(call.tokens * 24, profile)) return no;
-  return rejects_recurrence(problem, profile);
+  return rejects_cooperative(problem, config, profile,
+                             {.rows = {slots.query, slots.key, slots.value, slots.output},
+                              .local_bytes = local_bytes_of(problem, config),
+                              .scratch_bytes = bytes_before_boundaries(problem, config),
+                              .rounds = call.tokens * 24});
 }
 
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
@@ -123,14 +95,57 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
                               .local_bytes = local_bytes_of});
 }
 
+// A pass of recurrence/tile, of sequences that are marked only.
+void take_marked(Pass& pass) {
+  pass.opencl = {};
+  if (!pass.group_size) {
+    pass.specialized_on = std::vector<std::string>{"STEP_ROWS", "STEP_TOKENS"};
+    pass.group_size = [](const Config& config) {
+      return Dim3{config.at("STEP_X"), config.at("STEP_Y")};
+    };
+  }
+  pass.specialized_on->push_back("MARKED");
+  pass.constants = [](const Problem&, const Config&) -> std::vector<Define> {
+    return {{"MARKED", 1}};
+  };
+}
+
 }  // namespace
 
 std::int64_t cooperative_chunks(const RecurrenceProblem& call, const Config& config) {
   return call.batch * call.tokens / config.at("TOKENS") + call.sequences;
 }
 
+std::uint64_t CooperativeScratch::add(std::int64_t bytes) {
+  const std::uint64_t begin = end;
+  end += (static_cast<std::uint64_t>(bytes) + 15) / 16 * 16;
+  return begin;
+}
+
+void CooperativeScratch::add_last(const Problem& problem, const Config& config) {
+  const RecurrenceProblem& call = call_of(problem);
+  const std::int64_t units = call.sequences * call.heads;
+  last = add(4 * units * call.key_dim * call.value_dim);
+  chunk_marks = add(4 * cooperative_chunks(call, config) * call.heads);
+  add(4 * units);  // RECUR_MARK_PLACE
+}
+
+abi::RecurArgs cooperative_arguments(const Problem& problem, const Config& config,
+                                     const CooperativeScratch& scratch) {
+  const auto narrow = [](std::uint64_t number) { return static_cast<abi::u32>(number); };
+  abi::RecurArgs args = arguments_of(problem);
+  args.segment = static_cast<abi::u32>(cooperative_chunks(call_of(problem), config));
+  args.span_states = narrow(scratch.states / 16);
+  args.kept = narrow(scratch.kept / 16);
+  args.span_factors = narrow(scratch.factors / 4);
+  args.tiles = narrow(scratch.last / 16);
+  args.inner = narrow(scratch.chunk_marks / 4);
+  args.boundaries = narrow(scratch.end / 4);
+  return args;
+}
+
 Refusal rejects_cooperative(const Problem& problem, const Config& config,
-                            const DeviceProfile& profile, const std::vector<std::size_t>& slots) {
+                            const DeviceProfile& profile, const CooperativeNeeds& needs) {
   if (Refusal no = rejects_chunks_by_matrices(problem)) return no;
   const auto lies_by_eights = [&](std::size_t slot) {
     if (!problem.has(slot)) return true;
@@ -139,9 +154,16 @@ Refusal rejects_cooperative(const Problem& problem, const Config& config,
     return by_eights(spec.offset) &&
            std::all_of(spec.strides.begin(), spec.strides.end() - 1, by_eights);
   };
-  if (!std::ranges::all_of(slots, lies_by_eights) || !lies_by_eights(key_decays(problem)))
+  if (!std::ranges::all_of(needs.rows, lies_by_eights) || !lies_by_eights(key_decays(problem)))
     return "takes rows that lie at multiples of eight elements";
-  return kernel::rejects_matrices(problem, config, profile);
+  if (Refusal no = kernel::rejects_matrices(problem, config, profile)) return no;
+  if (needs.local_bytes == 0)
+    return "has a work-group that does not divide into matrices "
+           "(operations/recurrence_core/cooperative/geometry.h)";
+  if (needs.scratch_bytes >= std::uint64_t{1} << 33)
+    return "counts scratch memory to 2^33 bytes, and the call takes more";
+  if (Refusal no = rejects_rounds(needs.rounds, profile)) return no;
+  return rejects_recurrence(problem, profile);
 }
 
 std::vector<Config> cooperative_configs(const Problem& problem, const DeviceProfile& profile,
@@ -150,6 +172,11 @@ std::vector<Config> cooperative_configs(const Problem& problem, const DeviceProf
   const std::uint32_t lanes = profile.subgroup_size;
   if (lanes == 0) return list;
   const Config step = first_tile_config(problem, profile);
+  // Processors, which take one program for all key dims, share sums of no more than there are.
+  const auto parts = static_cast<std::uint64_t>(
+      std::max<std::int64_t>(ceil_div(call_of(problem).key_dim, step.at("ROWS")), 16));
+  const auto step_y = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(step.group().y, kernel::next_power_of_two(parts)));
   for (std::uint32_t tokens = space.most_tokens; tokens >= 16; tokens /= 2) {
     for (const MatrixShape& shape : profile.matrix_shapes) {
       // An item for each part of eight key dims, and two sub-groups for sixteen tokens.
@@ -165,7 +192,7 @@ std::vector<Config> cooperative_configs(const Problem& problem, const DeviceProf
                           {"STEP_ROWS", step.at("ROWS")},
                           {"STEP_TOKENS", step.at("TOKENS")},
                           {"STEP_X", step.group().x},
-                          {"STEP_Y", step.group().y}};
+                          {"STEP_Y", step_y}};
       if (config.group().x <= profile.max_group_size && !space.rejects(problem, config, profile) &&
           space.local_bytes(problem, config) <= profile.local_memory)
         list.push_back(config);
@@ -194,6 +221,15 @@ Pass cooperative_pass(const std::string& name, std::vector<std::size_t> bindings
   return pass;
 }
 
+void go_back(Pass& pass) {
+  pass.specialized_on->push_back("GOES_BACK");
+  pass.constants = [constants = pass.constants](const Problem& problem, const Config& config) {
+    std::vector<Define> list = constants(problem, config);
+    list.push_back({"GOES_BACK", 1});
+    return list;
+  };
+}
+
 Pass cooperative_states_pass(const std::string& name, std::vector<std::size_t> bindings,
                              CooperativeArguments arguments, std::int64_t elements) {
   Pass pass = cooperative_pass(name, std::move(bindings), arguments);
@@ -207,22 +243,10 @@ Pass cooperative_states_pass(const std::string& name, std::vector<std::size_t> b
   return pass;
 }
 
-void take_marked(Pass& pass) {
-  pass.specialized_on->push_back("MARKED");
-  pass.constants = [](const Problem&, const Config&) -> std::vector<Define> {
-    return {{"MARKED", 1}};
-  };
-}
-
 Pass cooperative_steps_pass(const RecurrenceSlots& slots, CooperativeArguments arguments) {
   Pass pass = tile_forward_pass(slots);
   pass.name = "steps";
-  pass.opencl = {};
-  pass.specialized_on = std::vector<std::string>{"STEP_ROWS", "STEP_TOKENS"};
   take_marked(pass);
-  pass.group_size = [](const Config& config) {
-    return Dim3{config.at("STEP_X"), config.at("STEP_Y")};
-  };
   pass.groups = [](const Problem& problem, const Config& config) {
     return groups_of(units_of(call_of(problem), std::int64_t{4} * config.at("STEP_X")));
   };
@@ -230,6 +254,37 @@ Pass cooperative_steps_pass(const RecurrenceSlots& slots, CooperativeArguments a
     return argument_bytes(arguments(problem, config));
   };
   return pass;
+}
+
+Config cooperative_step_config(const Problem& problem, const Config& config) {
+  // About as many tokens as there are segments of a sequence, for scratch has states of both.
+  const RecurrenceProblem& call = call_of(problem);
+  const std::int64_t sequences = std::max<std::int64_t>(call.packed ? call.sequences : 1, 1);
+  std::uint32_t segment = 8;
+  while (segment < 64 && segment * segment < call.tokens / sequences) segment *= 2;
+  return {{"ROWS", config.at("STEP_ROWS")},
+          {"TOKENS", config.at("STEP_TOKENS")},
+          {"WG_X", config.at("STEP_X")},
+          {"WG_Y", config.at("STEP_Y")},
+          {"SEGMENT", segment},
+          {"SPANS", 1}};
+}
+
+std::vector<Pass> cooperative_gradient_steps(const RecurrenceSlots& slots,
+                                             CooperativeArguments arguments) {
+  std::vector<Pass> passes = tile_gradient_passes(slots);
+  passes.push_back(tile_combine_pass(slots));
+  for (Pass& pass : passes) {
+    pass.name = "step_" + pass.name;
+    take_marked(pass);
+    pass.groups = [groups = pass.groups](const Problem& problem, const Config& config) {
+      return groups(problem, cooperative_step_config(problem, config));
+    };
+    pass.args = [arguments](const Problem& problem, const Config& config) {
+      return argument_bytes(arguments(problem, config));
+    };
+  }
+  return passes;
 }
 
 Pass cooperative_final_pass(const RecurrenceSlots& slots, CooperativeArguments arguments) {
@@ -269,7 +324,8 @@ Way cooperative_way_of(Variant variant) {
 }
 
 std::optional<Way> cooperative_way(const RecurrenceSlots& slots) {
-  if (slots.delta()) return cooperative_delta_way(slots);
+  if (slots.delta())
+    return slots.backward() ? cooperative_delta_backward_way(slots) : cooperative_delta_way(slots);
   if (slots.backward()) return cooperative_backward_way(slots);
   Variant variant;
   variant.idea = "states and outputs of all chunks at once by cooperative matrices";

@@ -101,11 +101,29 @@
 #define RECUR_COOP_DELTA_CHUNKS_AREA \
   RECUR_COOP_MAX(2u * RECUR_COOP_KEY_AREA, TOKENS * RECUR_COOP_DELTA_PITCH)
 #define RECUR_COOP_DELTA_AREA (11u * KEY_DIM + 19u * TOKENS)
+#define RECUR_COOP_DELTA_TEAM (LANES == 32u ? 16u : 8u)  // 512 items, but for lavapipe
+#define RECUR_COOP_DELTA_BLOCKS (RECUR_COOP_DELTA_TEAM / RECUR_COOP_SIXTEENS)
+#define RECUR_COOP_DELTA_TABLE_AREA \
+  RECUR_COOP_MAX(TOKENS* RECUR_COOP_DELTA_PITCH, 2u * RECUR_COOP_WEIGHT_AREA)
+#define RECUR_COOP_DELTA_SCORE_EIGHTS 8u
+#define RECUR_COOP_DELTA_STATE_EIGHTS 4u
+#define RECUR_COOP_DELTA_ROW_STRIDE (2u * RECUR_COOP_DELTA_BLOCKS + 1u)
+#define RECUR_COOP_DELTA_GRADIENTS_AREA                                                         \
+  RECUR_COOP_MAX(                                                                               \
+      RECUR_COOP_DELTA_TABLE_AREA + RECUR_COOP_MAX(RECUR_COOP_DELTA_TEAM * RECUR_COOP_OWN_AREA, \
+                                                   2u * TOKENS * RECUR_COOP_DELTA_ROW_STRIDE),  \
+      RECUR_COOP_MAX(3u * TOKENS * (RECUR_COOP_DELTA_SCORE_EIGHTS + 1u),                        \
+                     (2u * TOKENS + KEY_DIM) * (RECUR_COOP_DELTA_STATE_EIGHTS + 1u)))
+#define RECUR_COOP_DELTA_GRADIENTS_BYTES                                          \
+  (16u * (RECUR_COOP_DELTA_GRADIENTS_AREA + RECUR_COOP_TOTALS(RECUR_COOP_PART)) + \
+   4u * (4u + RECUR_COOP_SIXTEENS) * TOKENS + 68u)
 #define RECUR_COOP_DELTA_BYTES                                                  \
   (16u * (RECUR_COOP_MAX(RECUR_COOP_DELTA_CHUNKS_AREA, RECUR_COOP_DELTA_AREA) + \
           RECUR_COOP_TOTALS(RECUR_COOP_PART)) +                                 \
    8u * TOKENS + 4u)
-#define RECUR_COOP_DELTA_VALID (TOKENS == RECUR_COOP_DELTA_TOKENS && WG_X >= TOKENS)
+#define RECUR_COOP_DELTA_VALID                            \
+  (TOKENS == RECUR_COOP_DELTA_TOKENS && WG_X >= TOKENS && \
+   RECUR_COOP_SUBGROUPS >= 2u * RECUR_COOP_SIXTEENS)
 
 // In scratch there are chunks of all sequences, one behind the other with a chunk to spare for
 // each: the first of a sequence whose first token is `at` of those of all batch entries.

@@ -5,4 +5,6 @@ tessera_add_kernels(
           "recurrence/cooperative/gradients.comp|DTYPE=1,2|--target-env=vulkan1.3"
           "recurrence/cooperative/delta_chunks.comp|DTYPE=1,2|--target-env=vulkan1.3"
           "recurrence/cooperative/delta_forward.comp|DTYPE=1,2|--target-env=vulkan1.3"
+          "recurrence/cooperative/delta_states.comp|DTYPE=1,2|--target-env=vulkan1.3"
+          "recurrence/cooperative/delta_gradients.comp|DTYPE=1,2|--target-env=vulkan1.3"
           "recurrence/cooperative/carry.comp|DTYPE=1,2" "recurrence/cooperative/final.comp")

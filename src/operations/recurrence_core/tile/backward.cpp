@@ -96,6 +96,7 @@ abi::RecurArgs tile_backward_arguments(const Problem& problem, const Config& con
 }
 
 std::vector<Pass> tile_gradient_passes(const RecurrenceSlots& slots) {
+  if (slots.delta()) return delta_passes(slots);
   Pass states = new_pass("states", kForth,
                          {slots.key, slots.value, slots.g, slots.gamma, slots.gk, slots.gv,
                           slots.initial_state, slots.grad_output, kScratch});
@@ -182,7 +183,7 @@ std::vector<Step> backward_steps(const Problem& problem, const Config& config) {
 }
 
 std::vector<Pass> backward_passes(const RecurrenceSlots& slots) {
-  std::vector<Pass> passes = slots.delta() ? delta_passes(slots) : decay_passes(slots);
+  std::vector<Pass> passes = slots.delta() ? tile_gradient_passes(slots) : decay_passes(slots);
   passes.insert(passes.begin(),
                 boundaries_pass(slots, [](const Problem& problem, const Config& config) {
                   return 16 * scratch_of(problem, config).boundaries;

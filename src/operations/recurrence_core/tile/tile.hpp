@@ -42,7 +42,8 @@ struct BackwardScratch {
 BackwardScratch scratch_of(const Problem& problem, const Config& config);
 
 abi::RecurArgs tile_backward_arguments(const Problem& problem, const Config& config);
-// Of decays: "states" and "gradients", which take all steps forward and back; then the last two.
+// "states" and "gradients", or those of delta rules, which take all steps forward and back; then
+// the last two.
 std::vector<Pass> tile_gradient_passes(const RecurrenceSlots& slots);
 Pass tile_combine_pass(const RecurrenceSlots& slots);
 Pass tile_gamma_pass(const RecurrenceSlots& slots, PassArguments arguments);
