@@ -18,6 +18,7 @@
 layout(std430, binding = 2) readonly buffer List { uvec4 list[]; };
 TYPED_INPUT(addend, 3)
 TYPED_OUTPUT(result, 4)
+layout(std430, binding = 4) writeonly buffer ResultVectors { uvec4 result8[]; };
 PUSH_ARGS(GroupedArgs);
 
 #define OVER_TERMS (RAGGED == GROUPED_TERMS)
@@ -72,6 +73,16 @@ void finish(uint row, uint column, vec4 x) {
   } else {
     store_result_steps(x, at, step, count, args.result_type);
   }
+}
+
+bool is_plain() {
+  return !adds && args.result_type == DTYPE && args.result.column == 1u &&
+         ((args.result.offset | group * args.result.group | args.result.row | columns) & 7u) == 0u;
+}
+
+void finish_plain(uint row, uint column, vec4 low, vec4 high) {
+  const uint at = args.result.offset + group * args.result.group + row * args.result.row + column;
+  result8[at / 8u] = uvec4(narrow4(low), narrow4(high));
 }
 
 void main() {

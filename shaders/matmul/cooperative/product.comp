@@ -14,10 +14,13 @@
 
 layout(std430, binding = 2) writeonly buffer Scratch { vec4 scratch[]; };
 #define MATMUL_BINDING 3
+layout(std430, binding = MATMUL_BINDING + 4) writeonly buffer ResultVectors { uvec4 result8[]; };
 #define MATMUL_SCALES 0
 #include "matmul/core/operands.glsl"
 
 uint batch, split, summand, a_base, b_base;
+uint result_base, result_step;  // of a plain result, in vectors
+float alpha;
 
 void begin_summand() {
   const uint outer = summand / args.sums1, inner = summand % args.sums1;
@@ -44,6 +47,19 @@ void finish(uint row, uint column, vec4 x) {
   } else {
     matmul_finish(batch, row, column, x);
   }
+}
+
+bool is_plain() {
+  const uint base = matmul_base(args.result, batch);
+  result_base = base / 8u;
+  result_step = args.result.row / 8u;
+  alpha = args.alpha;
+  return args.splits == 1u && (args.features & MATMUL_FINISHED) == 0u && (args.types >> MATMUL_TYPE_RESULT & 15u) == DTYPE &&
+         args.result.column == 1u && ((base | args.result.row | columns) & 7u) == 0u;
+}
+
+void finish_plain(uint row, uint column, vec4 low, vec4 high) {
+  result8[result_base + row * result_step + column / 8u] = uvec4(narrow4(alpha * low), narrow4(alpha * high));
 }
 
 void main() {

@@ -21,6 +21,7 @@ layout(std430, binding = 1) readonly buffer Weight { uvec4 weight_vectors[]; };
 TYPED_INPUT(scale, 2)
 layout(std430, binding = 3) readonly buffer Zero { uint zero_words[]; };
 TYPED_OUTPUT(y, 4)
+layout(std430, binding = 4) writeonly buffer OutputVectors { uvec4 y8[]; };
 PUSH_ARGS(QuantArgs);
 
 #define NIBBLES (FORMAT == QUANT_NIBBLES)
@@ -150,6 +151,14 @@ void finish(uint row, uint column, vec4 x) {
   } else {
     store_y_steps(x, at, 1u, count, args.output_type);
   }
+}
+
+bool is_plain() {
+  return args.output_type == DTYPE && ((args.output_offset | args.output_row | columns) & 7u) == 0u;
+}
+
+void finish_plain(uint row, uint column, vec4 low, vec4 high) {
+  y8[(args.output_offset + row * args.output_row + column) / 8u] = uvec4(narrow4(low), narrow4(high));
 }
 
 void main() {

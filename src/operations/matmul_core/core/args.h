@@ -18,6 +18,10 @@
 #define MATMUL_GATE 128u
 #define MATMUL_RESIDUAL 256u  // with MATMUL_GRADIENT: the gradient of the output
 #define MATMUL_BESIDE 512u
+// One of those that are more than a factor of the sums.
+#define MATMUL_FINISHED                                                                \
+  (MATMUL_ACTIVATION | MATMUL_PAIRED | MATMUL_GRADIENT | MATMUL_BIAS | MATMUL_ADDEND | \
+   MATMUL_GATE | MATMUL_RESIDUAL | MATMUL_BESIDE)
 // Vectors of four elements of a or b that lie at multiples of four: along the axis that is summed,
 // or along the other.
 #define MATMUL_A_BY_TERMS 1024u

@@ -12,47 +12,82 @@
 #define TILE_SQUARE_PART(square, by_terms, squares) \
   ((by_terms) ? (square) % TO_U32(TILE_PARTS) : (square) / (squares))
 
-#define TILE_FETCH_STEP(step)                                                                     \
-  {                                                                                               \
-    const u32 summand = (step) / k_steps, term0 = (step) % k_steps * TO_U32(BLOCK_K);             \
-    const u32 outer = summand / ARGS(sums1), inner = summand % ARGS(sums1);                       \
-    const u32 a_at = a_base + outer * ARGS(a_sum0) + inner * ARGS(a_sum1);                        \
-    const u32 b_at = b_base + outer * ARGS(b_sum0) + inner * ARGS(b_sum1);                        \
-    UNROLL for (u32 i = 0u; i < TO_U32(TILE_FETCHES); ++i) {                                      \
-      u32 square = lane + i * TO_U32(WG_X);                                                       \
-      if (square < TO_U32(TILE_A_SQUARES)) {                                                      \
-        const u32 row = row0 + TILE_SQUARE_ROW(square, a_by_terms, TO_U32(BLOCK_M) / 4u);         \
-        const u32 term = term0 + 4u * TILE_SQUARE_PART(square, a_by_terms, TO_U32(BLOCK_M) / 4u); \
-        MATMUL_FETCH(LOAD_A_VECTOR, LOAD_A_STEPS, A_TYPE, a_at, row, ARGS(m), ARGS(a).row, term,  \
-                     ARGS(k), ARGS(a).column, a_by_terms, a_by_rows, 4u * i)                      \
-      } else if (square < TO_U32(TILE_A_SQUARES + TILE_B_SQUARES)) {                              \
-        square -= TO_U32(TILE_A_SQUARES);                                                         \
-        const u32 row = column0 + TILE_SQUARE_ROW(square, b_by_terms, TO_U32(BLOCK_N) / 4u);      \
-        const u32 term = term0 + 4u * TILE_SQUARE_PART(square, b_by_terms, TO_U32(BLOCK_N) / 4u); \
-        MATMUL_FETCH(LOAD_B_VECTOR, LOAD_B_STEPS, B_TYPE, b_at, row, ARGS(n), ARGS(b).column,     \
-                     term, ARGS(k), ARGS(b).row, b_by_terms, b_by_columns, 4u * i)                \
-      }                                                                                           \
-    }                                                                                             \
+// A square whose rows and terms all exist, with vectors along one of its axes: four of them as they
+// lie. They are turned when they are stored, for who turns them waits for them.
+#define TILE_FETCH_WHOLE(LOAD_VECTOR, type, at, row, row_step, term, term_step, by_terms, to) \
+  {                                                                                           \
+    const u32 begin = at + (row) * (row_step) + (term) * (term_step);                         \
+    const u32 apart = (by_terms) ? (row_step) : (term_step);                                  \
+    UNROLL for (u32 j = 0u; j < 4u; ++j) HELD(to + j) = LOAD_VECTOR(begin + j * apart, type); \
+  }
+
+#define TILE_FETCH_STEP()                                                                          \
+  {                                                                                                \
+    whole = whole_tile && term0 + TO_U32(BLOCK_K) <= ARGS(k);                                      \
+    UNROLL for (u32 i = 0u; i < TO_U32(TILE_FETCHES); ++i) {                                       \
+      u32 square = lane + i * TO_U32(WG_X);                                                        \
+      if (square < TO_U32(TILE_A_SQUARES)) {                                                       \
+        const u32 row = row0 + TILE_SQUARE_ROW(square, a_by_terms, TO_U32(BLOCK_M) / 4u);          \
+        const u32 term = term0 + 4u * TILE_SQUARE_PART(square, a_by_terms, TO_U32(BLOCK_M) / 4u);  \
+        if (whole)                                                                                 \
+          TILE_FETCH_WHOLE(LOAD_A_VECTOR, A_TYPE, a_at, row, ARGS(a).row, term, ARGS(a).column,    \
+                           a_by_terms, 4u * i)                                                     \
+        else                                                                                       \
+          MATMUL_FETCH(LOAD_A_VECTOR, LOAD_A_STEPS, A_TYPE, a_at, row, ARGS(m), ARGS(a).row, term, \
+                       ARGS(k), ARGS(a).column, a_by_terms, a_by_rows, 4u * i)                     \
+      } else if (square < TO_U32(TILE_A_SQUARES + TILE_B_SQUARES)) {                               \
+        square -= TO_U32(TILE_A_SQUARES);                                                          \
+        const u32 row = column0 + TILE_SQUARE_ROW(square, b_by_terms, TO_U32(BLOCK_N) / 4u);       \
+        const u32 term = term0 + 4u * TILE_SQUARE_PART(square, b_by_terms, TO_U32(BLOCK_N) / 4u);  \
+        if (whole)                                                                                 \
+          TILE_FETCH_WHOLE(LOAD_B_VECTOR, B_TYPE, b_at, row, ARGS(b).column, term, ARGS(b).row,    \
+                           b_by_terms, 4u * i)                                                     \
+        else                                                                                       \
+          MATMUL_FETCH(LOAD_B_VECTOR, LOAD_B_STEPS, B_TYPE, b_at, row, ARGS(n), ARGS(b).column,    \
+                       term, ARGS(k), ARGS(b).row, b_by_terms, b_by_columns, 4u * i)               \
+      }                                                                                            \
+    }                                                                                              \
+    term0 += TO_U32(BLOCK_K);                                                                      \
+    if (term0 >= ARGS(k)) {                                                                        \
+      term0 = 0u;                                                                                  \
+      ++summand;                                                                                   \
+      TILE_BEGIN_SUMMAND()                                                                         \
+    }                                                                                              \
+  }
+#define TILE_BEGIN_SUMMAND()                                                \
+  {                                                                         \
+    const u32 outer = summand / ARGS(sums1), inner = summand % ARGS(sums1); \
+    a_at = a_base + outer * ARGS(a_sum0) + inner * ARGS(a_sum1);            \
+    b_at = b_base + outer * ARGS(b_sum0) + inner * ARGS(b_sum1);            \
   }
 
 // Row 4 g + j of a tile lies at place g + j times a quarter of the rows: vectors of neighbouring
 // squares are in different banks, and four columns of an item are neighbours in memory.
-#define TILE_STORE_STEP()                                                                    \
-  {                                                                                          \
-    UNROLL for (u32 i = 0u; i < TO_U32(TILE_FETCHES); ++i) {                                 \
-      u32 square = lane + i * TO_U32(WG_X);                                                  \
-      if (square < TO_U32(TILE_A_SQUARES + TILE_B_SQUARES)) {                                \
-        const bool of_a = square < TO_U32(TILE_A_SQUARES);                                   \
-        const u32 quarter = of_a ? TO_U32(BLOCK_M) / 4u : TO_U32(BLOCK_N) / 4u;              \
-        const bool by_terms = of_a ? a_by_terms : b_by_terms;                                \
-        if (!of_a) square -= TO_U32(TILE_A_SQUARES);                                         \
-        const u32 place =                                                                    \
-            (of_a ? 0u : TO_U32(BLOCK_M)) + TILE_SQUARE_ROW(square, by_terms, quarter) / 4u; \
-        const u32 part = TILE_SQUARE_PART(square, by_terms, quarter);                        \
-        UNROLL for (u32 j = 0u; j < 4u; ++j)                                                 \
-            TILE((place + j * quarter) * TO_U32(TILE_STRIDE) + part) = HELD(4u * i + j);     \
-      }                                                                                      \
-    }                                                                                        \
+#define TILE_TURNED(at, axis) \
+  MAKE_FLOAT4(HELD(at).axis, HELD(at + 1u).axis, HELD(at + 2u).axis, HELD(at + 3u).axis)
+#define TILE_STORE_STEP()                                                                         \
+  {                                                                                               \
+    UNROLL for (u32 i = 0u; i < TO_U32(TILE_FETCHES); ++i) {                                      \
+      u32 square = lane + i * TO_U32(WG_X);                                                       \
+      if (square < TO_U32(TILE_A_SQUARES + TILE_B_SQUARES)) {                                     \
+        const bool of_a = square < TO_U32(TILE_A_SQUARES);                                        \
+        const u32 quarter = of_a ? TO_U32(BLOCK_M) / 4u : TO_U32(BLOCK_N) / 4u;                   \
+        const bool by_terms = of_a ? a_by_terms : b_by_terms;                                     \
+        if (!of_a) square -= TO_U32(TILE_A_SQUARES);                                              \
+        const u32 place =                                                                         \
+            (of_a ? 0u : TO_U32(BLOCK_M)) + TILE_SQUARE_ROW(square, by_terms, quarter) / 4u;      \
+        const u32 part = TILE_SQUARE_PART(square, by_terms, quarter);                             \
+        const u32 to = place * TO_U32(TILE_STRIDE) + part, apart = quarter * TO_U32(TILE_STRIDE); \
+        if (whole && !by_terms) {                                                                 \
+          TILE(to) = TILE_TURNED(4u * i, x);                                                      \
+          TILE(to + apart) = TILE_TURNED(4u * i, y);                                              \
+          TILE(to + 2u * apart) = TILE_TURNED(4u * i, z);                                         \
+          TILE(to + 3u * apart) = TILE_TURNED(4u * i, w);                                         \
+        } else {                                                                                  \
+          UNROLL for (u32 j = 0u; j < 4u; ++j) TILE(to + j * apart) = HELD(4u * i + j);           \
+        }                                                                                         \
+      }                                                                                           \
+    }                                                                                             \
   }
 
 // Row and column of vector `vector` of an item's sums.
@@ -111,9 +146,16 @@ for (u32 unit = GROUP_ID_X; unit < units; unit += GROUP_COUNT_X) {
   if (BLOCKS != MATMUL_BLOCKS_NONE) {
     UNROLL for (u32 i = 0u; i < TO_U32(ROWS * COLUMNS); ++i) TOTAL(i) = 0;
   }
+  // Where the next step's operands begin.
+  u32 summand = first / k_steps, term0 = first % k_steps * TO_U32(BLOCK_K), a_at, b_at;
+  TILE_BEGIN_SUMMAND()
+  const bool whole_tile = row0 + TO_U32(BLOCK_M) <= ARGS(m) &&
+                          column0 + TO_U32(BLOCK_N) <= ARGS(n) && (a_by_terms || a_by_rows) &&
+                          (b_by_terms || b_by_columns);
+  bool whole = false;  // the step that is on its way
   // A round fetches step `step` while the products of the one before are taken.
   for (u32 step = first; first < last && step <= last; ++step) {
-    if (step < last) TILE_FETCH_STEP(step)
+    if (step < last) TILE_FETCH_STEP()
     if (step > first)
       ADD_PRODUCTS(lane_m * TO_U32(TILE_STRIDE), (TO_U32(BLOCK_M) + lane_n) * TO_U32(TILE_STRIDE));
     // One summand: only gradients have more.
