@@ -150,13 +150,14 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   fit(problem, config, "BLOCK", most_bytes);
   if (call.backward) {
     // Of AMD's, twelve work-groups share 128 KiB; more states of an item's tokens spill on Arc. On
-    // an H200 8, 12 and 14 tokens took 1.13, 0.99 and 0.96 ms, through Vulkan 1.78, 1.66 and 1.64.
-    constexpr std::uint64_t kTwelfth = 131072 / 12;
-    const bool nvidia = profile.vendor_id == kVendorNvidia;
-    if (!is_cpu(profile)) config.set("SPAN", std::min(nvidia ? 14U : 8U, 4 * config.group().y));
+    // an H200 8, 12 and 14 tokens took 1.13, 0.99 and 0.96 ms, but through Vulkan 14 took 12.5,
+    // 8 10.7.
+    constexpr std::uint64_t kTwelfth = 131072 / 12, kMost = 49152;
+    const bool ptx = has(profile.features, Feature::kNvidiaPtx);
+    if (!is_cpu(profile)) config.set("SPAN", std::min(ptx ? 14U : 8U, 4 * config.group().y));
     fit(problem, config, "SPAN",
         profile.vendor_id == kVendorAmd ? kTwelfth
-        : nvidia                        ? std::min<std::uint64_t>(49152, profile.local_memory)
+        : ptx                           ? std::min(kMost, profile.local_memory)
                                         : most_bytes);
     return {config};
   }

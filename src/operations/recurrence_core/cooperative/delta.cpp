@@ -96,10 +96,6 @@ Pass cooperative_delta_chunks_pass(const RecurrenceSlots& slots, CooperativeArgu
   return pass;
 }
 
-std::int64_t delta_columns(const RecurrenceProblem& call) {
-  return call.sequences * call.heads * (call.value_dim / 16);
-}
-
 std::optional<Way> cooperative_delta_way(const RecurrenceSlots& slots) {
   Variant variant;
   variant.idea = "chunks of 64 tokens by cooperative matrices: each is a triangle, solved once";
@@ -111,6 +107,7 @@ std::optional<Way> cooperative_delta_way(const RecurrenceSlots& slots) {
   };
   Pass chunks = cooperative_delta_chunks_pass(slots, arguments);
   Pass forward = cooperative_pass("delta_forward", chunks.bindings, arguments);
+  forward.specialized_on->push_back("AHEAD");
   forward.groups = [](const Problem& problem, const Config&) {
     return groups_of(delta_columns(call_of(problem)));
   };

@@ -21,7 +21,5 @@ std::vector<Config> cooperative_delta_configs(const Problem& problem, const Devi
                                               CooperativeRejects rejects);
 // The pass that leaves that in scratch.
 Pass cooperative_delta_chunks_pass(const RecurrenceSlots& slots, CooperativeArguments arguments);
-// Sequences, heads and sixteens of columns.
-std::int64_t delta_columns(const RecurrenceProblem& call);
 
 }  // namespace tessera::operations::recurrence
