@@ -223,6 +223,10 @@ if(TESSERA_HAVE_VULKAN AND TARGET tessera_tool AND "attention" IN_LIST families)
   endforeach()
   tessera_check_cooperative(cooperative.quantised_matmul "quantised/cooperative/product.comp[DTYPE=1]"
                             quantised_matmul --dtype f16 --variant cooperative --only u4_more)
+  foreach(case i4_row u4_parts)
+    tessera_check_cooperative(cooperative_stream.quantised_matmul.${case} "quantised/cooperative/stream.comp[DTYPE=1]"
+                              quantised_matmul --dtype f16 --variant cooperative_stream --only ${case})
+  endforeach()
   foreach(case chunks_packed chunks_in_place)
     tessera_check_cooperative(cooperative.recurrent.${case} "recurrence/cooperative/states.comp[DTYPE=1]"
                               recurrent --dtype f16 --variant cooperative --only ${case})

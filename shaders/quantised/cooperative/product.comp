@@ -13,7 +13,6 @@
 #include "lib/bytes.glsl"
 #include "lib/typed.glsl"
 #include "operations/quantised_core/args.h"
-#include "operations/quantised_core/scale.h"
 #include "operations/quantised_core/cooperative/cooperative.def"
 
 layout(std430, binding = 0) readonly buffer Input { uvec4 input_vectors[]; };
@@ -23,6 +22,7 @@ layout(std430, binding = 3) readonly buffer Zero { uint zero_words[]; };
 TYPED_OUTPUT(y, 4)
 layout(std430, binding = 4) writeonly buffer OutputVectors { uvec4 y8[]; };
 PUSH_ARGS(QuantArgs);
+#include "quantised/core/scales.glsl"
 
 #define NIBBLES (FORMAT == QUANT_NIBBLES)
 #define CODES (NIBBLES ? 32u : 16u)      // of a vector
@@ -64,28 +64,12 @@ void fetch_weights(uint slot, uint term0) {
     }
   }
   [[unroll]] for (uint n = 0u; n < S_COPIES; ++n) {
-    const uint at = args.scale_offset + min(column0 + item + n * WG_X, columns - 1u) * args.scale_row + group;
-    scale_copies[slot * S_COPIES + n] = SCALE_TYPE == DTYPE_F32 ? floatBitsToUint(scale_as_floats[at]) : uint(scale_as_shorts[at]);
+    const uint column = min(column0 + item + n * WG_X, columns - 1u);
+    scale_copies[slot * S_COPIES + n] = scale_bits(args.scale_offset + column * args.scale_row + group);
   }
 }
 
-// Pairs of codes half a word apart as numbers: of half bytes i and i + 4 of a word, or of bytes i and i + 2.
-uint pair_of(uint word, uint i, uint zero) {
-#if DTYPE == DTYPE_F16
-  // Bits of a code among those of 2^10, in which the lowest bit is 1, or of 2^6, in which bit 4 is.
-  const uint shift = NIBBLES ? i / 2u * 8u : i * 8u, place = NIBBLES ? i % 2u * 4u : 0u;
-  const uint mask = (NIBBLES ? 0x000f000fu : 0x00ff00ffu) << place, power = (0x6400u - (place << 10)) * 0x00010001u;
-  const uint bits = ((word >> shift) & mask) ^ (power | (middle << place) * 0x00010001u);
-  return packFloat2x16(unpackFloat2x16(bits) - unpackFloat2x16(power | (zero << place) * 0x00010001u));
-#else
-  // The same of floats, whose upper halves these are.
-  const uint place = (NIBBLES ? 4u : 8u) * i, mask = (NIBBLES ? 15u : 255u) << place, power = (150u - place) << 23;
-  const float base = uintBitsToFloat(power | zero << place);
-  const vec2 x = vec2(uintBitsToFloat((word & mask) ^ (power | middle << place)),
-                      uintBitsToFloat(((word >> 16) & mask) ^ (power | middle << place))) - base;
-  return floatBitsToUint(x.x) >> 16 | (floatBitsToUint(x.y) & 0xffff0000u);
-#endif
-}
+#include "quantised/cooperative/numbers.glsl"
 
 void store(uint slot) {
   [[unroll]] for (uint n = 0u; n < COOPERATIVE_A_COPIES; ++n) {
@@ -114,10 +98,7 @@ void store(uint slot) {
     }
   }
   [[unroll]] for (uint n = 0u; n < S_COPIES; ++n) {
-    const uint bits = scale_copies[slot * S_COPIES + n];
-    if (item + n * WG_X < BLOCK_N)
-      scales[item + n * WG_X] =
-          quant_scale(SCALE_TYPE == DTYPE_F32 ? uintBitsToFloat(bits) : widen_typed(uvec2(bits, 0u), SCALE_TYPE).x);
+    if (item + n * WG_X < BLOCK_N) scales[item + n * WG_X] = number_of_scale(scale_copies[slot * S_COPIES + n]);
   }
 }
 

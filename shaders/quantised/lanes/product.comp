@@ -12,7 +12,6 @@
 #include "lib/bytes.glsl"
 #include "lib/typed.glsl"
 #include "operations/quantised_core/args.h"
-#include "operations/quantised_core/scale.h"
 #include "operations/quantised_core/lanes/lanes.def"
 
 layout(std430, binding = 0) readonly buffer Input { uvec4 input_vectors[]; };
@@ -21,6 +20,7 @@ TYPED_INPUT(scale, 2)
 layout(std430, binding = 3) readonly buffer Zero { uint zero_words[]; };
 TYPED_OUTPUT(y, 4)
 PUSH_ARGS(QuantArgs);
+#include "quantised/core/scales.glsl"
 
 #define NIBBLES (FORMAT == QUANT_NIBBLES)
 #define PLACES (NIBBLES ? 4u : 2u)   // of codes in half a word
@@ -40,17 +40,6 @@ float base[PLACES * COLUMNS];  // what is taken away from a code of each place
 uint powers[PLACES];           // what the bits of a code are turned in to be a float, of each place
 float part[SUMS], sum[SUMS];
 vec4 x[2u * ROWS];
-
-// Nothing may be made of a scale before it is needed: that would wait for it.
-uint scale_bits(uint at) {
-#if STORAGE16
-  if (SCALE_TYPE != DTYPE_F32) return uint(scale_as_shorts[at]);
-#endif
-  return floatBitsToUint(scale_as_floats[at]);
-}
-float number_of_scale(uint bits) {
-  return quant_scale(SCALE_TYPE == DTYPE_F32 ? uintBitsToFloat(bits) : widen_typed(uvec2(bits, 0u), SCALE_TYPE).x);
-}
 
 // Columns behind the last one repeat it.
 void fetch(uint column0, uint chunk) {

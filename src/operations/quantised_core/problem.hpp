@@ -76,6 +76,7 @@ Way mma_way();
 Way hopper_way();
 Way stream_way();
 Way lanes_way();
+Way cooperative_stream_way();
 Way cooperative_way();
 Way rows_way();
 Way cpu_way();

@@ -66,7 +66,7 @@ Operation forward() {
   operation.reference = reference_quantised_matmul;
   operation.raises = raised_by_groups;
   add_ways(operation, {weights_way(false), cpu_way(), hopper_way(), stream_way(), mma_way(),
-                       lanes_way(), cooperative_way(), rows_way()});
+                       cooperative_stream_way(), lanes_way(), cooperative_way(), rows_way()});
   operation.workload = quantised_matmul_workload();
   return operation;
 }
