@@ -491,7 +491,7 @@ std::vector<AttentionCaseShape> forward_only_cases() {
        .why = "chunks that begin before the lowest position or end behind the highest",
        .sizes = {.batch = 2, .q_len = 93, .kv_len = 149, .heads = 4, .kv_heads = 2},
        .options = {{"chunk_size", (std::int64_t{1} << 30) - 1}},
-       .features = kPositions | kAlibi | kSegments,
+       .features = kPositions,
        .data = "normal+far"},
   };
 }
