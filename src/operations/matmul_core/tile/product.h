@@ -149,7 +149,7 @@ for (u32 unit = GROUP_ID_X; unit < units; unit += GROUP_COUNT_X) {
   // Where the next step's operands begin.
   u32 summand = first / k_steps, term0 = first % k_steps * TO_U32(BLOCK_K), a_at, b_at;
   TILE_BEGIN_SUMMAND()
-  const bool whole_tile = row0 + TO_U32(BLOCK_M) <= ARGS(m) &&
+  const bool whole_tile = BLOCKS == MATMUL_BLOCKS_NONE && row0 + TO_U32(BLOCK_M) <= ARGS(m) &&
                           column0 + TO_U32(BLOCK_N) <= ARGS(n) && (a_by_terms || a_by_rows) &&
                           (b_by_terms || b_by_columns);
   bool whole = false;  // the step that is on its way
