@@ -15,14 +15,9 @@
 #version 460
 #pragma use_vulkan_memory_model
 #extension GL_GOOGLE_include_directive : require
-#extension GL_KHR_cooperative_matrix : require
-#extension GL_KHR_memory_scope_semantics : require
-#extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
-#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
-#define ELEMENT float16_t
 #define STORAGE16 1
-#include "abi/shared.h"
+#include "lib/cooperative/element.glsl"
 #include "lib/prelude.glsl"
 #include "lib/bytes.glsl"
 #include "lib/typed.glsl"
