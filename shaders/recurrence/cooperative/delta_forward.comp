@@ -13,6 +13,7 @@
 #pragma use_vulkan_memory_model
 #extension GL_GOOGLE_include_directive : require
 #define RECUR_AHEAD 1
+#define RECUR_AT_ONCE 1u
 #include "recurrence/cooperative/delta_scan.glsl"
 
 layout(std430, binding = 6) readonly buffer Initial { float initial[]; };

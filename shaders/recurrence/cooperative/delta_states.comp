@@ -20,6 +20,7 @@
 #extension GL_GOOGLE_include_directive : require
 #define RECUR_ARGS_BINDING 12
 #define RECUR_AHEAD 0
+#define RECUR_AT_ONCE 4u
 #include "recurrence/cooperative/delta_scan.glsl"
 
 layout(std430, binding = 6) readonly buffer Initial { float initial[]; };
