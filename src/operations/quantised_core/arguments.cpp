@@ -156,4 +156,14 @@ Refusal rejects_blocks_and_codes(const Problem& problem) {
   return std::nullopt;
 }
 
+Refusal rejects_rows_off_vectors(const Problem& problem) {
+  const abi::QuantArgs args = arguments_of(problem);
+  const std::uint32_t per_vector = problem.spec(kInput).dtype == DType::kF32 ? 4 : 8;
+  if ((args.features & QUANT_ALIGNED) == 0 || args.k % QUANT_CHUNK != 0 ||
+      args.input_offset % per_vector != 0 || args.input_row % per_vector != 0)
+    return "takes rows of input and of weights that lie at multiples of 16 bytes, and terms that "
+           "are a multiple of 32";
+  return std::nullopt;
+}
+
 }  // namespace tessera::operations::quantised

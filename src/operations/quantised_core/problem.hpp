@@ -61,9 +61,9 @@ abi::QuantArgs arguments_of(const Problem& problem);
 std::vector<std::byte> product_arguments(const Problem& problem, const Config& config);  // a pass's
 // Chunks of 32 terms that share a scale; 0 where a row has one.
 std::uint32_t group_of(const Problem& problem);
+// Of kernels that read weights as they lie.
+std::vector<Define> weight_constants(const Problem& problem);
 // A work-group for each tile of output, so far as a launch may have as many.
-std::vector<Define> weight_constants(
-    const Problem& problem);  // of kernels that read weights as they lie
 Dim3 groups_of_tiles(const Problem& problem, std::uint32_t rows, std::uint32_t columns);
 // The distance of rows, where the axes before the last lie one behind the other; else -1.
 std::int64_t row_step(const TensorSpec& spec);
@@ -71,6 +71,7 @@ Refusal rejects_rows_apart(const Problem& problem, std::span<const std::size_t> 
 // Of ways that read weights where they lie.
 Refusal rejects_quantised(const Problem& problem, const DeviceProfile& profile);
 Refusal rejects_blocks_and_codes(const Problem& problem);
+Refusal rejects_rows_off_vectors(const Problem& problem);  // of ways that read them by 16 bytes
 
 Way mma_way();
 Way hopper_way();

@@ -5,31 +5,14 @@
 
 #include <gtest/gtest.h>
 
-#include <set>
+#include "support/random_checks.hpp"
 
 namespace tessera::testing {
 namespace {
 
-TEST(CellsRandom, ASeedGivesTheSameCall) {
-  std::set<std::string> names;
-  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
-    const RandomCall a = random_cells(seed), b = random_cells(seed);
-    EXPECT_EQ(a.shape.name, b.shape.name);
-    EXPECT_EQ(a.shape.operands, b.shape.operands);
-    EXPECT_EQ(a.kernel, b.kernel);
-    names.insert(a.operation + a.shape.name);
-  }
-  EXPECT_GT(names.size(), 195U);
-}
+TEST(CellsRandom, ASeedGivesTheSameCall) { expect_a_seed_gives_the_same_call(random_cells); }
 
-TEST(CellsRandom, EveryCallIsValid) {
-  for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
-    const RandomCall call = random_cells(seed);
-    EXPECT_NO_THROW(
-        make_problem(find_operation(call.operation), call.shape.operands, call.shape.options))
-        << call.operation << " " << call.shape.name;
-  }
-}
+TEST(CellsRandom, EveryCallIsValid) { expect_every_call_is_valid(random_cells); }
 
 }  // namespace
 }  // namespace tessera::testing

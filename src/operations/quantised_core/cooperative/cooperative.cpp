@@ -60,14 +60,8 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
 }
 
 Refusal rejects_call(const Problem& problem) {
-  constexpr std::uint32_t kVector = 8;  // elements
   if (Refusal no = rejects_blocks_and_codes(problem)) return no;
-  const abi::QuantArgs args = arguments_of(problem);
-  if ((args.features & QUANT_ALIGNED) == 0 || args.k % QUANT_CHUNK != 0 ||
-      args.input_offset % kVector != 0 || args.input_row % kVector != 0)
-    return "takes rows of input and of weights that lie at multiples of 16 bytes, and terms that "
-           "are a multiple of 32";
-  return std::nullopt;
+  return rejects_rows_off_vectors(problem);
 }
 
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {

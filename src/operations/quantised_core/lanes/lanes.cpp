@@ -51,13 +51,7 @@ Refusal rejects_call(const Problem& problem) {
   const auto& call = problem.as<QuantisedProblem>();
   if (Refusal no = rejects_blocks_and_codes(problem)) return no;
   if (call.m > kMostRows) return "takes at most 4 rows";
-  const abi::QuantArgs args = arguments_of(problem);
-  const std::uint32_t per_16_bytes = problem.spec(kInput).dtype == DType::kF32 ? 4 : 8;
-  if ((args.features & QUANT_ALIGNED) == 0 || args.k % QUANT_CHUNK != 0 ||
-      args.input_offset % per_16_bytes != 0 || args.input_row % per_16_bytes != 0)
-    return "takes rows of input and of weights that lie at multiples of 16 bytes, and terms that "
-           "are a multiple of 32";
-  return std::nullopt;
+  return rejects_rows_off_vectors(problem);
 }
 
 Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {

@@ -112,10 +112,6 @@ void take_marked(Pass& pass) {
 
 }  // namespace
 
-std::int64_t delta_columns(const RecurrenceProblem& call) {
-  return call.sequences * call.heads * (call.value_dim / 16);
-}
-
 std::int64_t cooperative_chunks(const RecurrenceProblem& call, const Config& config) {
   return call.batch * call.tokens / config.at("TOKENS") + call.sequences;
 }
@@ -181,10 +177,6 @@ std::vector<Config> cooperative_configs(const Problem& problem, const DeviceProf
       std::max<std::int64_t>(ceil_div(call_of(problem).key_dim, step.at("ROWS")), 16));
   const auto step_y = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(step.group().y, kernel::next_power_of_two(parts)));
-  // On an H200 asking ahead takes registers of a second work-group: 4.34 ms for 5.9 of 16 heads,
-  // whose work-groups have a multiprocessor each, and 4.28 for 3.47 of 64.
-  const std::uint32_t ahead =
-      delta_columns(call_of(problem)) <= std::int64_t{profile.compute_units} ? 1 : 0;
   for (std::uint32_t tokens = space.most_tokens; tokens >= 16; tokens /= 2) {
     for (const MatrixShape& shape : profile.matrix_shapes) {
       // An item for each part of eight key dims, and two sub-groups for sixteen tokens.
@@ -196,7 +188,7 @@ std::vector<Config> cooperative_configs(const Problem& problem, const DeviceProf
                           {"MATRIX_M", shape.m},
                           {"MATRIX_N", shape.n},
                           {"MATRIX_K", shape.k},
-                          {"AHEAD", ahead},
+                          {"AHEAD", 0},
                           {"WG_X", groups * lanes},
                           {"STEP_ROWS", step.at("ROWS")},
                           {"STEP_TOKENS", step.at("TOKENS")},

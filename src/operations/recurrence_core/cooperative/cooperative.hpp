@@ -12,9 +12,6 @@
 
 namespace tessera::operations::recurrence {
 
-// Work-groups of a delta rule: sequences, heads and sixteens of columns.
-std::int64_t delta_columns(const RecurrenceProblem& call);
-
 // Chunks of all sequences, with one to spare for each.
 std::int64_t cooperative_chunks(const RecurrenceProblem& call, const Config& config);
 

@@ -11,6 +11,8 @@ namespace tessera::operations::recurrence {
 
 // Of a work-group, of all passes of a way; 0 where the kernels have no such geometry.
 std::uint64_t cooperative_delta_bytes(const Problem& problem, const Config& config);
+// Work-groups over columns: sequences, heads and sixteens of them.
+std::int64_t delta_columns(const RecurrenceProblem& call);
 // What chunks leave for all columns.
 void add_delta_chunks(const Problem& problem, const Config& config, CooperativeScratch& scratch);
 // What both ways need of a call: rows of its operands are added to `needs`.
