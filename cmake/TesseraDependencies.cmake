@@ -76,8 +76,18 @@ endif()
 # What tools/newer.sh unpacked goes before the system's own.
 execute_process(COMMAND sh "${PROJECT_SOURCE_DIR}/tools/newer.sh" path OUTPUT_VARIABLE newer ERROR_QUIET
                 OUTPUT_STRIP_TRAILING_WHITESPACE)
-find_program(TESSERA_GLSLC glslc HINTS "${newer}/glslc/bin" DOC "Compiler of GLSL to SPIR-V")
-find_program(TESSERA_SPIRV_VAL spirv-val HINTS "${newer}/glslc/bin" DOC "SPIR-V validator")
+# What an earlier run found is looked for again, for newer.sh may have run since; what the user named stays.
+function(tessera_find_newest variable program doc)
+  if("${${variable}}" STREQUAL "${${variable}_FOUND}")
+    unset(${variable} CACHE)
+  endif()
+  if(NOT DEFINED ${variable})
+    find_program(${variable} ${program} HINTS "${newer}/glslc/bin" DOC "${doc}")
+    set(${variable}_FOUND "${${variable}}" CACHE INTERNAL "what find_program() found")
+  endif()
+endfunction()
+tessera_find_newest(TESSERA_GLSLC glslc "Compiler of GLSL to SPIR-V")
+tessera_find_newest(TESSERA_SPIRV_VAL spirv-val "SPIR-V validator")
 find_program(TESSERA_CLANG NAMES clang clang-19 clang-18 clang-17 clang-16 clang-15 clang-14
              DOC "clang, for the syntax check of OpenCL C")
 mark_as_advanced(TESSERA_GLSLC TESSERA_SPIRV_VAL TESSERA_CLANG)
