@@ -9,22 +9,31 @@
 
 namespace tessera {
 
-// Numbers that `draw` gives. Many repeat what was drawn first: as many numbers as no axis divides,
-// since drawing takes longer than all else that a large call needs.
+// Numbers that `draw` gives, for so many elements. More than a prime of them, which no axis
+// divides, are not drawn, since that takes longer than all else that a large call needs: they are
+// repeated.
 template <class Draw>
-std::vector<double> drawn_numbers(std::size_t count, const Draw& draw) {
-  constexpr std::size_t kMostDrawn = 1048573;  // a prime
-  std::vector<double> numbers(count);
-  const std::size_t drawn = std::min(count, kMostDrawn);
-  for (std::size_t i = 0; i < drawn; ++i) numbers[i] = draw();
-  for (std::size_t i = drawn; i < count; ++i) numbers[i] = numbers[i - drawn];
+std::vector<double> drawn_numbers(std::size_t elements, const Draw& draw) {
+  constexpr std::size_t kMostDrawn = 1048573;
+  std::vector<double> numbers(std::min(elements, kMostDrawn));
+  for (double& number : numbers) number = draw();
   return numbers;
 }
 
-// Numbers of the normal distribution.
-inline std::vector<double> normal_numbers(std::size_t count, std::mt19937_64& generator) {
+// Those of the normal distribution.
+inline std::vector<double> normal_numbers(std::size_t elements, std::mt19937_64& generator) {
   std::normal_distribution<double> normal;
-  return drawn_numbers(count, [&] { return normal(generator); });
+  return drawn_numbers(elements, [&] { return normal(generator); });
+}
+
+// So many, again and again where there are fewer.
+inline std::vector<double> repeated(std::vector<double> numbers, std::size_t count) {
+  const std::size_t drawn = numbers.size();
+  numbers.resize(count);
+  for (std::size_t i = drawn; i < count; i += drawn)
+    std::copy_n(numbers.begin(), std::min(drawn, count - i),
+                numbers.begin() + static_cast<std::ptrdiff_t>(i));
+  return numbers;
 }
 
 }  // namespace tessera

@@ -6,14 +6,17 @@
 #include "base/system/out_of_memory.hpp"
 #include "base/tensors/byte_range.hpp"
 #include "kernel/elements.hpp"
+#include "kernel/repeated.hpp"
 #include "tessera/error.hpp"
 #include "tessera/record.hpp"
 
 namespace tessera {
 namespace {
 
-using kernel::for_each_element;
+using kernel::for_all_runs;
+using kernel::for_each_run;
 using kernel::load_nibble;
+using kernel::Run;
 using kernel::store_nibble;
 
 // Callers make these by hand, too.
@@ -40,8 +43,9 @@ std::int64_t to_integer(double value, double least, double most) {
   return std::llrint(std::clamp(value, least, most));
 }
 
-double load_as_double(DType dtype, const std::byte* data, std::size_t element) {
-  switch (dtype) {
+template <DType kDType>
+double load_as_double(const std::byte* data, std::size_t element) {
+  switch (kDType) {
     case DType::kF32:
       return load<float>(data, element);
     case DType::kF16:
@@ -65,11 +69,11 @@ double load_as_double(DType dtype, const std::byte* data, std::size_t element) {
     case DType::kE5M2:
       return from_e5m2_bits(load<std::uint8_t>(data, element));
   }
-  throw InvalidArgument("a tensor has an unknown dtype");
 }
 
-void store_from_double(DType dtype, std::byte* data, std::size_t element, double value) {
-  switch (dtype) {
+template <DType kDType>
+void store_from_double(std::byte* data, std::size_t element, double value) {
+  switch (kDType) {
     case DType::kF32:
       return store(data, element, static_cast<float>(value));
     case DType::kF16:
@@ -96,13 +100,56 @@ void store_from_double(DType dtype, std::byte* data, std::size_t element, double
   }
 }
 
+// Calls use.operator()<dtype>(), compiled for each of them.
+template <class Use>
+void with(DType dtype, Use use) {
+  switch (dtype) {
+    case DType::kF32:
+      return use.template operator()<DType::kF32>();
+    case DType::kF16:
+      return use.template operator()<DType::kF16>();
+    case DType::kBF16:
+      return use.template operator()<DType::kBF16>();
+    case DType::kI32:
+      return use.template operator()<DType::kI32>();
+    case DType::kU8:
+      return use.template operator()<DType::kU8>();
+    case DType::kF64:
+      return use.template operator()<DType::kF64>();
+    case DType::kI8:
+      return use.template operator()<DType::kI8>();
+    case DType::kI4:
+      return use.template operator()<DType::kI4>();
+    case DType::kU4:
+      return use.template operator()<DType::kU4>();
+    case DType::kE4M3FN:
+      return use.template operator()<DType::kE4M3FN>();
+    case DType::kE5M2:
+      return use.template operator()<DType::kE5M2>();
+  }
+  throw InvalidArgument("a tensor has an unknown dtype");
+}
+
+// Calls visit(run) for all of a tensor's runs, for writing: on several threads where no two of them
+// write to one byte.
+template <class Visit>
+void for_written_runs(const TensorSpec& spec, Visit visit) {
+  const bool whole_bytes =
+      !is_packed(spec.dtype) || spec.shape.empty() || spec.shape.back() % 2 == 0;
+  if (whole_bytes && has_distinct_elements(spec)) return for_all_runs(spec, visit);
+  for_each_run(spec, 0, spec.elements(), visit);
+}
+
 }  // namespace
 
 std::vector<double> HostTensor::read() const try {
   check(*this);
   std::vector<double> values(static_cast<std::size_t>(spec.elements()));
-  for_each_element(spec, [&](std::size_t flat, std::size_t element) {
-    values[flat] = load_as_double(spec.dtype, data, element);
+  with(spec.dtype, [&]<DType kDType>() {
+    for_all_runs(spec, [&](const Run& run) {
+      for (std::size_t i = 0; i < run.count; ++i)
+        values[run.flat + i] = load_as_double<kDType>(data, run.element + i * run.stride);
+    });
   });
   return values;
 } catch (...) {
@@ -115,11 +162,36 @@ void HostTensor::write(std::span<const double> values) try {
     throw InvalidArgument("HostTensor::write: " + std::to_string(values.size()) + " values for " +
                           spec.to_string());
   }
-  for_each_element(spec, [&](std::size_t flat, std::size_t element) {
-    store_from_double(spec.dtype, data, element, values[flat]);
+  with(spec.dtype, [&]<DType kDType>() {
+    for_written_runs(spec, [&](const Run& run) {
+      for (std::size_t i = 0; i < run.count; ++i)
+        store_from_double<kDType>(data, run.element + i * run.stride, values[run.flat + i]);
+    });
   });
 } catch (...) {
   rethrow_as_error();
+}
+
+void kernel::write_repeated(HostTensor& tensor, std::span<const double> values) {
+  const TensorSpec& spec = tensor.spec;
+  const DType dtype = spec.dtype;
+  if (values.size() >= static_cast<std::size_t>(spec.elements())) return tensor.write(values);
+  // Rounded once, and copied from there on.
+  const auto count = static_cast<std::int64_t>(values.size());
+  std::vector<std::byte> rounded((values.size() * bits_of(dtype) + 7) / 8);
+  HostTensor{.spec = TensorSpec::contiguous(dtype, {count}), .data = rounded.data()}.write(values);
+  for_written_runs(spec, [&](const Run& run) {
+    const bool bytes = run.stride == 1 && !is_packed(dtype);
+    for (std::size_t i = 0; i < run.count;) {
+      const std::size_t from = (run.flat + i) % values.size();
+      const std::size_t most = std::min(run.count - i, values.size() - from);
+      const std::size_t to = run.element + i * run.stride;
+      if (bytes) copy_elements(dtype, rounded.data(), from, tensor.data, to, most);
+      for (std::size_t j = 0; !bytes && j < most; ++j)
+        copy_element(dtype, rounded.data(), from + j, tensor.data, to + j * run.stride);
+      i += most;
+    }
+  });
 }
 
 }  // namespace tessera

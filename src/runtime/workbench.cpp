@@ -12,6 +12,7 @@
 #include "base/normal_numbers.hpp"
 #include "base/tensors/rounding.hpp"
 #include "kernel/elements.hpp"
+#include "kernel/repeated.hpp"
 #include "tessera/error.hpp"
 
 namespace tessera::runtime {
@@ -29,7 +30,8 @@ void fill_normal(const Problem& problem, const Case& shape, std::span<HostTensor
   for (std::size_t slot = 0; slot < tensors.size(); ++slot) {
     if (!problem.has(slot) || !is_read(problem.operation->operands[slot].role)) continue;
     std::mt19937_64 generator(shape.seed * 1000003 + slot);
-    tensors[slot].write(
+    kernel::write_repeated(
+        tensors[slot],
         normal_numbers(static_cast<std::size_t>(problem.spec(slot).elements()), generator));
   }
 }
@@ -224,16 +226,25 @@ std::string Workbench::wrong_bytes(std::size_t slot, const std::vector<std::byte
     return after == images_[slot] ? "" : "the kernel changed input " + operand.name;
   const TensorSpec& spec = problem_.spec(slot);
   const bool is_partial = operand.role == Role::kInOut && problem_.operation->writes;
-  std::vector<bool> written(static_cast<std::size_t>(spec.elements()), !is_partial);
+  std::vector<std::byte> expected = images_[slot];
+  const auto copy = [&](std::size_t element) {
+    kernel::copy_element(spec.dtype, after.data(), element, expected.data(), element);
+  };
   if (is_partial) {
+    std::vector<bool> written(static_cast<std::size_t>(spec.elements()));
     std::vector<HostTensor> before = tensors_before();
     for (const std::size_t element : written_of(problem_, before, slot)) written[element] = true;
+    kernel::for_each_element(spec, [&](std::size_t flat, std::size_t element) {
+      if (written[flat]) copy(element);
+    });
+  } else {
+    kernel::for_each_run(spec, 0, spec.elements(), [&](const kernel::Run& run) {
+      if (run.stride == 1 && !is_packed(spec.dtype))
+        return kernel::copy_elements(spec.dtype, after.data(), run.element, expected.data(),
+                                     run.element, run.count);
+      for (std::size_t i = 0; i < run.count; ++i) copy(run.element + i * run.stride);
+    });
   }
-  std::vector<std::byte> expected = images_[slot];
-  kernel::for_each_element(spec, [&](std::size_t flat, std::size_t element) {
-    if (written[flat])
-      kernel::copy_element(spec.dtype, after.data(), element, expected.data(), element);
-  });
   if (after == expected) return "";
   return "the kernel wrote outside the elements of " + operand.name +
          (is_partial ? " that the call writes" : "");

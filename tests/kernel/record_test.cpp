@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "kernel/repeated.hpp"
 #include "support/messages.hpp"
 #include "tessera/error.hpp"
 
@@ -251,6 +252,27 @@ TEST(HostTensor, ReadsAndWritesEveryDTypeThroughStrides) {
     EXPECT_EQ(tensor.read(), values) << to_string(dtype);
     const HostTensor flat{.spec = TensorSpec::contiguous(dtype, {64}), .data = memory.data()};
     EXPECT_EQ(flat.read()[3 + 1 + 2 * 4], 6) << to_string(dtype);
+  }
+}
+
+// More elements than a thread takes at a time, through strides and in rows of half bytes.
+TEST(HostTensor, FewerValuesAreRepeated) {
+  constexpr std::size_t kRows = 401, kColumns = 999, kValues = 1009;
+  std::vector<double> values(kValues);
+  for (std::size_t i = 0; i < kValues; ++i) values[i] = static_cast<double>(i % 8);
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kI8, DType::kI4}) {
+    TensorSpec spec = TensorSpec::contiguous(dtype, {kRows, kColumns});
+    if (dtype == DType::kF16) spec.strides = {1, kRows + 2};
+    if (dtype == DType::kI8) spec.strides[0] += 5;
+    std::vector<std::byte> bytes(static_cast<std::size_t>(spec.last_element() + 1) * 4);
+    HostTensor tensor{.spec = spec, .data = bytes.data()};
+    kernel::write_repeated(tensor, values);
+    const std::vector<double> all = tensor.read();
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < all.size(); ++i) wrong += all[i] == values[i % kValues] ? 0 : 1;
+    EXPECT_EQ(wrong, 0U) << to_string(dtype);
+    tensor.write(all);
+    EXPECT_EQ(tensor.read(), all) << to_string(dtype);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,26 @@ void check_packed(const TensorSpec& spec, Whose whose) {
   }
 }
 
+// An axis that does not step over those before it, in the order of strides, which reach so far.
+struct Repeating {
+  std::size_t axis;
+  std::int64_t reach;
+};
+
+std::optional<Repeating> repeating_axis(const TensorSpec& spec) {
+  if (std::ranges::count(spec.shape, 0) > 0) return {};
+  std::vector<std::size_t> axes(spec.shape.size());
+  std::iota(axes.begin(), axes.end(), std::size_t{0});
+  std::erase_if(axes, [&](std::size_t axis) { return spec.shape[axis] == 1; });
+  std::ranges::stable_sort(axes, {}, [&](std::size_t axis) { return spec.strides[axis]; });
+  std::int64_t reach = 0;
+  for (const std::size_t axis : axes) {
+    if (spec.strides[axis] <= reach) return Repeating{.axis = axis, .reach = reach};
+    reach += (spec.shape[axis] - 1) * spec.strides[axis];
+  }
+  return {};
+}
+
 }  // namespace
 
 ByteRange byte_range(const TensorSpec& spec, Whose whose, std::uint64_t buffer_bytes) {
@@ -97,22 +118,16 @@ ByteRange byte_range(const TensorSpec& spec, Whose whose, std::uint64_t buffer_b
 }
 
 void check_distinct_elements(const TensorSpec& spec, Whose whose) {
-  if (std::ranges::count(spec.shape, 0) > 0) return;
-  std::vector<std::size_t> axes(spec.shape.size());
-  std::iota(axes.begin(), axes.end(), std::size_t{0});
-  std::erase_if(axes, [&](std::size_t axis) { return spec.shape[axis] == 1; });
-  std::ranges::stable_sort(axes, {}, [&](std::size_t axis) { return spec.strides[axis]; });
-  std::int64_t reach = 0;  // of the axes so far
-  for (const std::size_t axis : axes) {
-    const std::int64_t stride = spec.strides[axis];
-    if (stride <= reach) {
-      std::string why = "is written to and has stride " + std::to_string(stride) + along(axis);
-      if (stride > 0)
-        why += ", within the " + std::to_string(reach + 1) + " elements of other axes";
-      refuse(spec, whose, why);
-    }
-    reach += (spec.shape[axis] - 1) * stride;
-  }
+  const std::optional<Repeating> repeating = repeating_axis(spec);
+  if (!repeating) return;
+  const std::int64_t stride = spec.strides[repeating->axis];
+  std::string why =
+      "is written to and has stride " + std::to_string(stride) + along(repeating->axis);
+  if (stride > 0)
+    why += ", within the " + std::to_string(repeating->reach + 1) + " elements of other axes";
+  refuse(spec, whose, why);
 }
+
+bool has_distinct_elements(const TensorSpec& spec) { return !repeating_axis(spec); }
 
 }  // namespace tessera

@@ -32,5 +32,6 @@ ByteRange byte_range(const TensorSpec& spec, Whose whose, std::uint64_t buffer_b
 // For what is written to, after byte_range(): throws InvalidArgument unless in the order of strides
 // each axis steps over all of those before it, so that no two elements share memory.
 void check_distinct_elements(const TensorSpec& spec, Whose whose);
+bool has_distinct_elements(const TensorSpec& spec);  // whether it would return
 
 }  // namespace tessera

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/normal_numbers.hpp"
+#include "kernel/repeated.hpp"
 #include "operations/causal_conv1d/expect.hpp"
 #include "operations/common/cases.hpp"
 
@@ -131,7 +132,7 @@ void fill(const Problem& problem, const Case& shape, std::span<HostTensor> tenso
     if (!problem.has(slot) || problem.operation->operands[slot].role != Role::kInput) continue;
     if (slot == kConvOffsets) continue;
     const auto count = static_cast<std::size_t>(problem.spec(slot).elements());
-    tensors[slot].write(normal_numbers(count, generator));
+    kernel::write_repeated(tensors[slot], normal_numbers(count, generator));
     const bool has_rows = slot == kConvInput || (call.backward && slot == kConvGradOutput);
     if (has_rows && shape.data == "gap") hide_rows(call.layout, sequences, tensors[slot]);
     if (has_rows && shape.data == "not_finite") spoil(call.layout, tensors[slot], slot);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/normal_numbers.hpp"
+#include "kernel/repeated.hpp"
 #include "operations/grouped_core/made_case.hpp"
 #include "operations/grouped_core/oracle.hpp"
 
@@ -290,6 +291,14 @@ std::vector<double> ragged_sizes(std::int64_t groups, std::int64_t rows,
   return sizes;
 }
 
+// NaN in what lies at `index` of an axis.
+void hide(const HostTensor& tensor, std::size_t axis, std::int64_t index) {
+  HostTensor slice = tensor;
+  slice.spec.offset += index * slice.spec.strides[axis];
+  slice.spec.shape[axis] = 1;
+  slice.write(std::vector(static_cast<std::size_t>(slice.spec.elements()), std::nan("")));
+}
+
 std::vector<double> sizes_of(const Case& shape, std::int64_t groups, std::int64_t rows,
                              std::mt19937_64& generator) {
   const auto count = static_cast<std::size_t>(groups);
@@ -454,28 +463,24 @@ void fill_grouped(const Problem& problem, const Case& shape, std::span<HostTenso
     if (dtype == DType::kI32)
       for (std::size_t i = 0; i < values.size(); ++i)
         values[i] = i % 3 == 1 ? 0x7f912345 : values[i] * 0x1p27;  // as floats, signalling NaN
+    kernel::write_repeated(tensors[slot], values);
     // The axis that groups share out, where the operand has it: nothing else is NaN.
     const std::size_t axis = slots.transposed && slot == slots.lhs ? 1 : 0;
     const bool is_shared = dims.size() == 2 && slot != slots.existing;
-    const auto columns = static_cast<std::size_t>(dims.back());
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const std::size_t row = axis == 1 ? i % columns : i / columns;
-      if (is_shared && !held_rows[row]) values[i] = std::nan("");
-    }
+    for (std::int64_t row = 0; is_shared && row < dims[axis]; ++row)
+      if (!held_rows[static_cast<std::size_t>(row)]) hide(tensors[slot], axis, row);
     // Matrices of groups without rows are not read.
     if (shape.data == "hostile" && slot == slots.rhs && dims.size() == 3) {
-      const std::size_t each = values.size() / static_cast<std::size_t>(dims[0]);
-      for (std::size_t i = 0; i < values.size(); ++i) {
-        const auto group = i / each + static_cast<std::size_t>(call.first);
-        if (ranges[group].first == ranges[group].end) values[i] = std::nan("");
+      for (std::int64_t held = 0; held < dims[0]; ++held) {
+        const GroupRange& range = ranges[static_cast<std::size_t>(held + call.first)];
+        if (range.first == range.end) hide(tensors[slot], 0, held);
       }
     }
-    tensors[slot].write(values);
   }
   for (const std::size_t slot : {slots.scale_lhs, slots.scale_rhs}) {
     if (!problem.has(slot)) continue;
-    std::vector<double> values =
-        normal_numbers(static_cast<std::size_t>(problem.spec(slot).elements()), generator);
+    const auto elements = static_cast<std::size_t>(problem.spec(slot).elements());
+    std::vector<double> values = repeated(normal_numbers(elements, generator), elements);
     spread_scales(shape.data, values);
     // A row's own scales are as little read as the row where it has no group.
     const Shape& dims = problem.spec(slot).shape;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 #include "operations/common/numerics.hpp"
 #include "operations/grouped_core/args.h"
@@ -45,8 +44,6 @@ std::vector<Raised> raised_by_sizes(std::span<const double> sizes, std::int64_t 
   return raised;
 }
 
-using Columns = std::function<double(std::int64_t)>;
-
 // A row of sums, and of their magnitudes. Of i8 they are exact before they are scaled.
 class GroupedOracle::Sum {
  public:
@@ -59,7 +56,8 @@ class GroupedOracle::Sum {
         exact_(exact) {}
 
   // One more term for all columns.
-  void add(double factor, const Columns& column) {
+  template <class Column>
+  void add(double factor, const Column& column) {
     ++terms_;
     for (std::size_t i = 0; i < block_.size(); ++i) {
       const double product = factor * column(static_cast<std::int64_t>(i));
@@ -69,7 +67,8 @@ class GroupedOracle::Sum {
   }
 
   // The terms since the last block are one, which is scaled.
-  void end_block(double of_row, const Columns& of_column) {
+  template <class Column>
+  void end_block(double of_row, const Column& of_column) {
     for (std::size_t i = 0; i < block_.size(); ++i) {
       const double column = of_column(static_cast<std::int64_t>(i));
       row_.values[i] += block_[i] * of_row * column;

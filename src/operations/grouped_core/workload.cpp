@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/system/parallel.hpp"
 #include "operations/common/numerics.hpp"
 #include "operations/grouped_core/oracle.hpp"
 
@@ -29,9 +30,16 @@ std::vector<Expectation> expect(const Problem& problem, std::span<HostTensor> te
     const auto all = static_cast<double>(output.rows);
     const auto count = static_cast<std::int64_t>(std::clamp(share * all, std::min(8.0, all), all));
     Expectation to{.slot = output.slot};
+    const auto row_of = [&](std::int64_t i) {
+      return count == 1 ? 0 : i * (output.rows - 1) / (count - 1);
+    };
+    std::vector<GroupedRow> rows(static_cast<std::size_t>(count));
+    parallel_for(rows.size(), [&](std::size_t i) {
+      rows[i] = oracle.row(output.slot, row_of(static_cast<std::int64_t>(i)));
+    });
     for (std::int64_t i = 0; i < count; ++i) {
-      const std::int64_t row = count == 1 ? 0 : i * (output.rows - 1) / (count - 1);
-      const GroupedRow from = oracle.row(output.slot, row);
+      const std::int64_t row = row_of(i);
+      const GroupedRow& from = rows[static_cast<std::size_t>(i)];
       to.values.insert(to.values.end(), from.values.begin(), from.values.end());
       to.bounds.insert(to.bounds.end(), from.bounds.begin(), from.bounds.end());
       if (count == output.rows) continue;

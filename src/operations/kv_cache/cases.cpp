@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/normal_numbers.hpp"
+#include "kernel/repeated.hpp"
 #include "operations/common/cases.hpp"
 #include "operations/kv_cache/reference.hpp"
 
@@ -18,7 +19,7 @@ void fill_normal(HostTensor& tensor, std::mt19937_64& random, double factor) {
   std::vector<double> values =
       normal_numbers(static_cast<std::size_t>(tensor.spec.elements()), random);
   for (double& value : values) value *= factor;
-  tensor.write(values);
+  kernel::write_repeated(tensor, values);
 }
 
 void fill_scales(HostTensor& tensor, std::mt19937_64& random) {

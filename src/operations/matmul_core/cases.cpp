@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/normal_numbers.hpp"
+#include "kernel/repeated.hpp"
 #include "operations/common/cases.hpp"
 #include "operations/matmul_core/made_case.hpp"
 
@@ -418,7 +419,7 @@ void fill_matmul(const Problem& problem, const Case& shape, std::span<HostTensor
       values[2 * columns + 1] = std::numeric_limits<double>::infinity();
       values[3 * columns] = -std::numeric_limits<double>::infinity();
     }
-    tensors[slot].write(values);
+    kernel::write_repeated(tensors[slot], values);
   }
 }
 

@@ -41,14 +41,13 @@ MatmulOracle::Matrix MatmulOracle::read(std::span<const HostTensor> tensors, std
   matrix.columns = shape.back();
   if (shape.size() > 1) matrix.rows = shape[shape.size() - 2];
   if (shape.size() > 2) matrix.leading.assign(shape.begin(), shape.end() - 2);
-  matrix.values = tensors[slot].read();
-  if (!transposed) return matrix;
-  const std::vector<double> stored = matrix.values;
-  const auto rows = static_cast<std::size_t>(matrix.rows);
-  const auto columns = static_cast<std::size_t>(matrix.columns), size = rows * columns;
-  for (std::size_t i = 0; i < stored.size(); ++i)
-    matrix.values[i / size * size + i % columns * rows + i % size / columns] = stored[i];
-  std::swap(matrix.rows, matrix.columns);
+  HostTensor stored = tensors[slot];
+  if (transposed) std::swap(matrix.rows, matrix.columns);
+  if (transposed && shape.size() > 1) {
+    std::swap(stored.spec.shape.back(), stored.spec.shape[shape.size() - 2]);
+    std::swap(stored.spec.strides.back(), stored.spec.strides[shape.size() - 2]);
+  }
+  matrix.values = stored.read();
   return matrix;
 }
 

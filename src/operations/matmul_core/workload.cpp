@@ -5,6 +5,7 @@
 #include <functional>
 #include <numeric>
 
+#include "base/system/parallel.hpp"
 #include "operations/common/numerics.hpp"
 #include "operations/matmul_core/cases.hpp"
 #include "operations/matmul_core/oracle.hpp"
@@ -94,9 +95,16 @@ std::vector<Expectation> expect(const Problem& problem, std::span<HostTensor> te
         static_cast<double>(output.rows)));
     const bool all = count == output.rows && !output.turned;
     Expectation to{.slot = output.slot};
+    const auto row_of = [&](std::int64_t i) {
+      return count == 1 ? 0 : i * (output.rows - 1) / (count - 1);
+    };
+    std::vector<Bounded> rows(static_cast<std::size_t>(count));
+    parallel_for(rows.size(), [&](std::size_t i) {
+      rows[i] = output.row(row_of(static_cast<std::int64_t>(i)));
+    });
     for (std::int64_t i = 0; i < count; ++i) {
-      const std::int64_t row = count == 1 ? 0 : i * (output.rows - 1) / (count - 1);
-      Bounded from = output.row(row);
+      const std::int64_t row = row_of(i);
+      const Bounded& from = rows[static_cast<std::size_t>(i)];
       to.values.insert(to.values.end(), from.values.begin(), from.values.end());
       to.bounds.insert(to.bounds.end(), from.bounds.begin(), from.bounds.end());
       if (all) continue;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/normal_numbers.hpp"
+#include "kernel/repeated.hpp"
 #include "operations/common/cases.hpp"
 #include "operations/common/numerics.hpp"
 #include "operations/merge_attention_states/oracle.hpp"
@@ -99,7 +100,7 @@ void fill(const Problem& problem, const Case& shape, std::span<HostTensor> tenso
     if (is_sum) {
       for (double& value : values) value = 5 + 3 * value;
     }
-    tensors[slot].write(values);
+    kernel::write_repeated(tensors[slot], values);
   }
   if (shape.data == "wild") make_wild(problem, tensors);
 }

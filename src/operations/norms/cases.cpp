@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/normal_numbers.hpp"
+#include "kernel/repeated.hpp"
 
 namespace tessera::operations::norms {
 namespace {
@@ -299,9 +300,10 @@ void fill_norm(const Problem& problem, const Case& shape, std::span<HostTensor> 
   std::mt19937_64 generator(shape.seed * 1000003);
   for (std::size_t slot = 0; slot < tensors.size(); ++slot) {
     if (!problem.has(slot) || problem.operation->operands[slot].role != Role::kInput) continue;
-    std::vector<double> values =
-        normal_numbers(static_cast<std::size_t>(tensors[slot].spec.elements()), generator);
+    const auto elements = static_cast<std::size_t>(tensors[slot].spec.elements());
+    std::vector<double> values = normal_numbers(elements, generator);
     if (slot == kInput) {
+      if (shape.data == "constant") values.resize(elements);
       for (std::size_t i = 0; i < values.size(); ++i) {
         if (shape.data == "shifted") values[i] += 1000;
         if (shape.data == "constant") values[i] = 0.1 * static_cast<double>(i / dim + 1);
@@ -315,7 +317,7 @@ void fill_norm(const Problem& problem, const Case& shape, std::span<HostTensor> 
         values[2 * dim + 2] = -std::numeric_limits<double>::infinity();
       }
     }
-    tensors[slot].write(values);
+    kernel::write_repeated(tensors[slot], values);
   }
 }
 

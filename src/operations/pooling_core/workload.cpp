@@ -76,7 +76,7 @@ std::vector<double> made_up_boundaries(const MeanPoolingProblem& call, const std
 
 std::vector<double> made_up_values(std::size_t count, DType dtype, const std::string& data,
                                    Generator& generator) {
-  std::vector<double> values = normal_numbers(count, generator);
+  std::vector<double> values = repeated(normal_numbers(count, generator), count);
   for (double& value : values) {
     if (data == "constant") value = 0.1;
     if (data == "large") value = dtype == DType::kF16 ? 6e4 : 1e30;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/normal_numbers.hpp"
+#include "kernel/repeated.hpp"
 #include "operations/grouped_core/problem.hpp"
 #include "operations/quantised_core/problem.hpp"
 
@@ -438,17 +439,18 @@ void fill_quantised_matmul(const Problem& problem, const Case& shape,
   if (const DType type = problem.spec(kInput).dtype; type == DType::kI8) {
     for (double& x : input) x = random_code(type, generator);
   }
-  tensors[kInput].write(input);
+  kernel::write_repeated(tensors[kInput], input);
   if (problem.operands.size() > kOutput && problem.has(kInputScale)) {
     std::vector<double> scales(count(kInputScale));
     for (double& scale : scales) scale = 0.02 * normal(generator);
     if (shape.data == "wild") scales[1] = std::numeric_limits<double>::infinity();
     tensors[kInputScale].write(scales);
   }
-  std::vector<double> codes(count(kWeight));
-  for (double& code : codes) code = random_code(problem.spec(kWeight).dtype, generator);
+  std::vector<double> codes = drawn_numbers(
+      count(kWeight), [&] { return random_code(problem.spec(kWeight).dtype, generator); });
   if (call.layout != Layout::kPlain) {
     const auto size = static_cast<std::size_t>(block_bytes(call.layout));
+    codes.resize(codes.size() / size * size);
     for (std::size_t at = 0; at < codes.size(); at += size) {
       const double size = shape.data == "tiny" ? 0x1p-20 : 0.01;
       std::uint16_t bits = to_half_bits(size * normal(generator));
@@ -459,21 +461,21 @@ void fill_quantised_matmul(const Problem& problem, const Case& shape,
       codes[at + 1] = bits / 256;
     }
   }
-  tensors[kWeight].write(codes);
+  kernel::write_repeated(tensors[kWeight], codes);
   if (problem.has(kScale)) {
-    std::vector<double> scales(count(kScale));
-    for (double& scale : scales) scale = 0.01 * normal(generator);
+    std::vector<double> scales =
+        drawn_numbers(count(kScale), [&] { return 0.01 * normal(generator); });
     if (shape.data == "wild") {
       scales[0] = 0;
       scales[2] = std::nan("");
       scales[5] = std::numeric_limits<double>::infinity();
     }
-    tensors[kScale].write(scales);
+    kernel::write_repeated(tensors[kScale], scales);
   }
   if (problem.has(kZero)) {
-    std::vector<double> zeros(count(kZero));
-    for (double& zero : zeros) zero = random_code(problem.spec(kZero).dtype, generator);
-    tensors[kZero].write(zeros);
+    kernel::write_repeated(tensors[kZero], drawn_numbers(count(kZero), [&] {
+                             return random_code(problem.spec(kZero).dtype, generator);
+                           }));
   }
 }
 

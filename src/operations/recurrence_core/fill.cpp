@@ -6,6 +6,7 @@
 #include <random>
 
 #include "base/normal_numbers.hpp"
+#include "kernel/repeated.hpp"
 #include "operations/recurrence_core/oracle.hpp"
 #include "operations/recurrence_core/workload.hpp"
 
@@ -152,11 +153,12 @@ void fill_recurrence(const Problem& problem, const Case& shape, std::span<HostTe
     const bool is_decay =
         slot == slots.g || slot == slots.gamma || slot == slots.gk || slot == slots.gv;
     const auto count = static_cast<std::size_t>(problem.spec(slot).elements());
-    tensors[slot].write(drawn_numbers(count, [&] {
+    const auto draw = [&] {
       return !is_decay                 ? made_up_number(call, shape.data, slot, generator)
              : shape.data == "opposed" ? opposed_decay(slots, problem, slot)
                                        : made_up_decay(shape.data, generator);
-    }));
+    };
+    kernel::write_repeated(tensors[slot], drawn_numbers(count, draw));
     const bool has_rows =
         slot != slots.gamma && slot != slots.initial_state && slot != slots.grad_final_state;
     if (call.packed && shape.data == "gap" && has_rows) hide_rows(call, tensors, slot);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/normal_numbers.hpp"
+#include "kernel/repeated.hpp"
 #include "operations/common/cases.hpp"
 #include "operations/selective_scan/call.hpp"
 
@@ -173,7 +174,7 @@ void fill(const Problem& problem, const Case& shape, std::span<HostTensor> tenso
       if (slot == kScanU) std::fill_n(values.begin(), rows, 0.0);
       if (slot == kScanA) std::ranges::fill(values, -1.0);
     }
-    tensors[slot].write(values);
+    kernel::write_repeated(tensors[slot], values);
     const bool has_rows = slot <= kScanDelta || slot == kScanB || slot == kScanC ||
                           slot == kScanZ || (call.backward && slot == kScanGradOutput);
     if (has_rows && shape.data == "gap") hide_rows(call.layout, sequences, tensors[slot]);

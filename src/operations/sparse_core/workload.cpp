@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/normal_numbers.hpp"
+#include "kernel/repeated.hpp"
 #include "operations/common/cases.hpp"
 #include "operations/common/numerics.hpp"
 #include "operations/sparse_core/problem.hpp"
@@ -282,9 +283,10 @@ void fill_sparse(const Problem& problem, const Case& shape, std::span<HostTensor
   }
   for (const std::size_t slot : {slots.dense, slots.values, slots.grad_output}) {
     if (!problem.has(slot)) continue;
-    std::vector<double> values =
-        normal_numbers(static_cast<std::size_t>(problem.spec(slot).elements()), generator);
+    const auto elements = static_cast<std::size_t>(problem.spec(slot).elements());
+    std::vector<double> values = normal_numbers(elements, generator);
     if (slot == slots.values) {
+      values = repeated(std::move(values), elements);
       const std::int64_t rows = call.on_left ? call.blocks_n() : call.blocks_k();
       const std::int64_t columns = call.on_left ? call.blocks_k() : call.blocks_n();
       const auto each = static_cast<std::size_t>(call.block_k * call.block_n);
@@ -299,7 +301,7 @@ void fill_sparse(const Problem& problem, const Case& shape, std::span<HostTensor
         if (!counts) values[i] = std::nan("");
       }
     }
-    tensors[slot].write(values);
+    kernel::write_repeated(tensors[slot], values);
   }
 }
 

@@ -87,8 +87,8 @@ class Filler {
     const std::int64_t rows = shape[1], heads = shape[2], dim = shape[3];
     const std::string& data = data_;
     std::mt19937_64 random = generator(slot);
-    const Values drawn =
-        normal_numbers(static_cast<std::size_t>(problem_.spec(slot).elements()), random);
+    const auto elements = static_cast<std::size_t>(problem_.spec(slot).elements());
+    const Values drawn = repeated(normal_numbers(elements, random), elements);
     each(slot, [&](auto&, std::size_t n) -> double {
       const double value = drawn[n];
       const auto flat = static_cast<std::int64_t>(n);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/normal_numbers.hpp"
+#include "kernel/repeated.hpp"
 #include "operations/common/numerics.hpp"
 #include "operations/moe/ffn/oracle.hpp"
 
@@ -113,7 +114,7 @@ void fill_ffn(const Problem& problem, const Case& shape, std::span<HostTensor> t
     std::vector<double> values =
         normal_numbers(static_cast<std::size_t>(problem.spec(slot).elements()), random);
     for (double& value : values) value *= size;
-    tensors[slot].write(values);
+    kernel::write_repeated(tensors[slot], values);
   };
   fill(slots.input, 1);
   fill(slots.gate_up, 1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(call.hidden, 1))));

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/normal_numbers.hpp"
+#include "kernel/repeated.hpp"
 #include "operations/common/cases.hpp"
 #include "operations/common/numerics.hpp"
 #include "operations/moe/rows/oracle.hpp"
@@ -143,7 +144,7 @@ void fill(const Problem& problem, const Case& shape, std::span<HostTensor> tenso
     if (slot == kChoiceWeights) {
       for (std::size_t n = 0; n < values.size(); n += 6) values[n] = 0;
     }
-    tensors[slot].write(values);
+    kernel::write_repeated(tensors[slot], values);
   }
 }
 
