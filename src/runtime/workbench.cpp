@@ -277,26 +277,44 @@ std::string Workbench::wrong_errors(const Plan& plan) {
   return "";
 }
 
-Verdict Workbench::verify(const Plan& plan) {
-  std::vector<std::vector<std::byte>> after(images_.size());
-  std::vector<HostTensor> tensors(images_.size());
+void Workbench::download(std::size_t slot) {
+  downloads_.resize(images_.size());
+  downloads_[slot].resize(images_[slot].size());
+  context_.default_stream()->use(
+      [&](device::Stream& stream) { stream.download(*buffers_[slot], 0, downloads_[slot]); });
+}
+
+std::string Workbench::hash_outputs() const {
   std::string bits;
   for (std::size_t slot = 0; slot < images_.size(); ++slot) {
+    if (buffers_[slot] && is_written(problem_.operation->operands[slot].role))
+      bits += hash128(downloads_[slot]);
+  }
+  return hash128(bits);
+}
+
+std::string Workbench::download_bits() {
+  for (std::size_t slot = 0; slot < images_.size(); ++slot) {
+    if (buffers_[slot] && is_written(problem_.operation->operands[slot].role)) download(slot);
+  }
+  return hash_outputs();
+}
+
+Verdict Workbench::verify(const Plan& plan) {
+  std::vector<HostTensor> tensors(images_.size());
+  for (std::size_t slot = 0; slot < images_.size(); ++slot) {
     if (!buffers_[slot]) continue;
-    after[slot].resize(images_[slot].size());
-    context_.default_stream()->use(
-        [&](device::Stream& stream) { stream.download(*buffers_[slot], 0, after[slot]); });
-    tensors[slot] = {.spec = problem_.spec(slot), .data = after[slot].data()};
+    download(slot);
+    tensors[slot] = {.spec = problem_.spec(slot), .data = downloads_[slot].data()};
   }
   for (std::size_t slot = 0; slot < images_.size(); ++slot) {
     if (!buffers_[slot]) continue;
-    if (std::string wrong = wrong_bytes(slot, after[slot]); !wrong.empty())
+    if (std::string wrong = wrong_bytes(slot, downloads_[slot]); !wrong.empty())
       return {.worst = 0, .failure = std::move(wrong)};
-    if (is_written(problem_.operation->operands[slot].role)) bits += hash128(after[slot]);
   }
   if (std::string wrong = wrong_errors(plan); !wrong.empty())
     return {.worst = 0, .failure = std::move(wrong)};
-  output_bits_ = hash128(bits);
+  output_bits_ = hash_outputs();
   return compare(problem_, tensors, expectations(plan));
 }
 

@@ -47,10 +47,13 @@ class Workbench {
   double oracle_seconds() const { return oracle_seconds_; }  // in the reference, so far
   // Hash of the outputs' bytes as of the last verify().
   const std::string& output_bits() const { return output_bits_; }
+  std::string download_bits();  // the same of the last launch, which is not verified
 
  private:
   void upload();
   std::vector<HostTensor> tensors_before();
+  void download(std::size_t slot);
+  std::string hash_outputs() const;  // of what was downloaded
   std::string wrong_bytes(std::size_t slot, const std::vector<std::byte>& after);
   std::string wrong_errors(const Plan& plan);
 
@@ -58,6 +61,7 @@ class Workbench {
   double max_flops_;
   Problem problem_;
   std::vector<std::vector<std::byte>> images_;  // by slot: the buffer's bytes before the call
+  std::vector<std::vector<std::byte>> downloads_;  // the same, after the last run
   std::vector<device::BufferPtr> buffers_;
   std::vector<device::BufferPtr> pristine_;  // copies of in-out operands as they were
   std::unique_ptr<ErrorWords> errors_;       // of the last launch; null: the plan raises none

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <thread>
 #include <utility>
 
+#include "base/system/parallel.hpp"
 #include "base/tensors/rounding.hpp"
 #include "operations/common/numerics.hpp"
 #include "operations/recurrence_core/oracle.hpp"
@@ -15,7 +17,8 @@ namespace {
 
 class Gathered {
  public:
-  Gathered(const Problem& problem, const RecurrenceProblem& call)
+  // `some`: not of all units, and what no unit writes has no bound.
+  Gathered(const Problem& problem, const RecurrenceProblem& call, bool some)
       : call_(call), outputs_(problem.operands.size()) {
     const RecurrenceSlots& s = call.slots;
     for (const std::size_t slot :
@@ -23,7 +26,7 @@ class Gathered {
           s.grad_gk, s.grad_gv, s.grad_beta, s.grad_initial_state}) {
       if (!problem.has(slot)) continue;
       const std::vector<double> zeros(static_cast<std::size_t>(problem.spec(slot).elements()));
-      outputs_[slot] = Bounded{zeros, zeros};
+      outputs_[slot] = Bounded{zeros, zeros, std::vector<bool>(some ? zeros.size() : 0, true)};
     }
   }
 
@@ -47,6 +50,7 @@ class Gathered {
     if (to == nullptr) return;
     to->values[static_cast<std::size_t>(unit.head)] += value;
     to->bounds[static_cast<std::size_t>(unit.head)] += bound;
+    if (!to->unbounded.empty()) to->unbounded[static_cast<std::size_t>(unit.head)] = false;
   }
   // Calls use(slot, values) for every output of the call.
   template <class Use>
@@ -65,7 +69,10 @@ class Gathered {
                    std::int64_t count) {
     std::copy_n(from.values.begin() + first, count, to.values.begin() + place);
     std::copy_n(from.bounds.begin() + first, count, to.bounds.begin() + place);
-    if (from.unbounded.empty()) return;
+    if (from.unbounded.empty()) {
+      if (!to.unbounded.empty()) std::fill_n(to.unbounded.begin() + place, count, false);
+      return;
+    }
     to.unbounded.resize(to.values.size());
     std::copy_n(from.unbounded.begin() + first, count, to.unbounded.begin() + place);
   }
@@ -74,33 +81,53 @@ class Gathered {
   std::vector<std::optional<Bounded>> outputs_;  // by slot; 0 where no unit writes
 };
 
-Gathered gather(const Problem& problem, std::span<HostTensor> tensors, bool rounds) {
+// Calls add(compute(unit)) for units, in their order; they are computed on all cores.
+template <class Compute, class Add>
+void for_units(const std::vector<Unit>& units, Compute compute, Add add) {
+  const std::size_t most = std::max(1U, std::thread::hardware_concurrency());
+  for (std::size_t first = 0; first < units.size(); first += most) {
+    std::vector<decltype(compute(units[0]))> results(std::min(most, units.size() - first));
+    parallel_for(results.size(),
+                 [&](std::size_t i) { results[i] = compute(units[first + i]); });
+    for (std::size_t i = 0; i < results.size(); ++i) add(units[first + i], results[i]);
+  }
+}
+
+// Of each `stride`-th head.
+Gathered gather(const Problem& problem, std::span<HostTensor> tensors, bool rounds,
+                std::int64_t stride = 1) {
   const auto& call = problem.as<RecurrenceProblem>();
   const RecurrenceSlots& slots = call.slots;
   const RecurrenceOracle oracle(problem, tensors, rounds);
-  Gathered gathered(problem, call);
-  for (const Unit& unit : oracle.units()) {
-    if (!slots.backward()) {
-      const RecurrenceOracle::Forward result = oracle.forward(unit, 0, call.value_dim);
-      gathered.rows(slots.output, unit, result.output, call.value_dim);
-      gathered.state(slots.final_state, unit, result.state);
-      continue;
-    }
-    const RecurrenceOracle::Backward result = oracle.backward(unit);
-    gathered.rows(slots.grad_query, unit, result.query, call.key_dim);
-    gathered.rows(slots.grad_key, unit, result.key, call.key_dim);
-    gathered.rows(slots.grad_value, unit, result.value, call.value_dim);
-    if (call.key_gate) {
-      gathered.rows(slots.grad_g, unit, result.gk, call.key_dim);
-    } else {
-      gathered.rows(slots.grad_g, unit, result.gate, 1);
-    }
-    gathered.rows(slots.grad_gk, unit, result.gk, call.key_dim);
-    gathered.rows(slots.grad_gv, unit, result.gv, call.value_dim);
-    gathered.rows(slots.grad_beta, unit, result.beta, 1);
-    gathered.add_head(slots.grad_gamma, unit, result.gamma, result.gamma_bound);
-    gathered.state(slots.grad_initial_state, unit, result.state);
+  Gathered gathered(problem, call, stride > 1);
+  std::vector<Unit> units = oracle.units();
+  std::erase_if(units, [&](const Unit& unit) { return unit.head % stride != 0; });
+  if (!slots.backward()) {
+    for_units(
+        units, [&](const Unit& unit) { return oracle.forward(unit, 0, call.value_dim); },
+        [&](const Unit& unit, const RecurrenceOracle::Forward& result) {
+          gathered.rows(slots.output, unit, result.output, call.value_dim);
+          gathered.state(slots.final_state, unit, result.state);
+        });
+    return gathered;
   }
+  for_units(
+      units, [&](const Unit& unit) { return oracle.backward(unit); },
+      [&](const Unit& unit, const RecurrenceOracle::Backward& result) {
+        gathered.rows(slots.grad_query, unit, result.query, call.key_dim);
+        gathered.rows(slots.grad_key, unit, result.key, call.key_dim);
+        gathered.rows(slots.grad_value, unit, result.value, call.value_dim);
+        if (call.key_gate) {
+          gathered.rows(slots.grad_g, unit, result.gk, call.key_dim);
+        } else {
+          gathered.rows(slots.grad_g, unit, result.gate, 1);
+        }
+        gathered.rows(slots.grad_gk, unit, result.gk, call.key_dim);
+        gathered.rows(slots.grad_gv, unit, result.gv, call.value_dim);
+        gathered.rows(slots.grad_beta, unit, result.beta, 1);
+        gathered.add_head(slots.grad_gamma, unit, result.gamma, result.gamma_bound);
+        gathered.state(slots.grad_initial_state, unit, result.state);
+      });
   return gathered;
 }
 
@@ -139,11 +166,21 @@ std::vector<Expectation> expect_columns(const Problem& problem, std::span<HostTe
   Expectation output{.slot = call.slots.output}, state{.slot = call.slots.final_state};
   const auto units = static_cast<std::int64_t>(oracle.units().size());
   const std::int64_t columns = units * call.value_dim;
-  for (std::int64_t i = 0; i < std::min(count, columns); ++i) {
-    const std::int64_t column = i * (columns - 1) / std::max<std::int64_t>(count - 1, 1);
-    const Unit& unit = oracle.units()[static_cast<std::size_t>(column / call.value_dim)];
-    const std::int64_t v = column % call.value_dim;
-    const RecurrenceOracle::Forward result = oracle.forward(unit, v, 1);
+  const auto column_of = [&](std::size_t i) {
+    return static_cast<std::int64_t>(i) * (columns - 1) / std::max<std::int64_t>(count - 1, 1);
+  };
+  const auto unit_of = [&](std::int64_t column) -> const Unit& {
+    return oracle.units()[static_cast<std::size_t>(column / call.value_dim)];
+  };
+  std::vector<RecurrenceOracle::Forward> results(
+      static_cast<std::size_t>(std::min(count, columns)));
+  parallel_for(results.size(), [&](std::size_t i) {
+    results[i] = oracle.forward(unit_of(column_of(i)), column_of(i) % call.value_dim, 1);
+  });
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const Unit& unit = unit_of(column_of(i));
+    const std::int64_t v = column_of(i) % call.value_dim;
+    const RecurrenceOracle::Forward& result = results[i];
     for (std::int64_t t = 0; t < unit.length(); ++t) {
       const std::int64_t row = (unit.batch * call.tokens + unit.begin + t) * call.heads + unit.head;
       output.elements.push_back(static_cast<std::size_t>(row * call.value_dim + v));
@@ -182,11 +219,15 @@ double recurrence_flops(const Problem& problem) {
 
 std::vector<Expectation> expect_recurrence(const Problem& problem, std::span<HostTensor> tensors,
                                            bool rounds, double max_flops) {
-  const bool forward = !problem.as<RecurrenceProblem>().slots.backward();
-  if (forward && 4 * recurrence_flops(problem) > max_flops)
+  const auto& call = problem.as<RecurrenceProblem>();
+  const double share = 4 * recurrence_flops(problem) / max_flops;
+  if (!call.slots.backward() && share > 1)
     return expect_columns(problem, tensors, rounds, max_flops);
+  // Gradients of keys are sums over all columns, so that heads are the least that can be chosen.
+  const auto most = static_cast<double>(std::max<std::int64_t>(call.heads, 1));
+  const auto stride = static_cast<std::int64_t>(std::clamp(std::ceil(share), 1.0, most));
   std::vector<Expectation> expected;
-  gather(problem, tensors, rounds).each([&](std::size_t slot, Bounded& all) {
+  gather(problem, tensors, rounds, stride).each([&](std::size_t slot, Bounded& all) {
     expected.push_back(bounded_of(slot, std::move(all)));
     round_bounds(problem, expected.back());
   });
