@@ -16,16 +16,6 @@ namespace {
 
 bool is_empty(const Dim3& groups) { return groups.x == 0 || groups.y == 0 || groups.z == 0; }
 
-// What the rules would take.
-Choice choose_by_rules(const Problem& problem, const std::string& variant,
-                       const DeviceProfile& profile) {
-  const Variant* only =
-      variant.empty() ? nullptr : &selection::known_variant(problem, variant, Tier::kOverride);
-  auto choice = selection::heuristic_choice(problem, profile, only);
-  if (!choice) throw Unsupported("nothing here can do " + problem.operation->name);
-  return *std::move(choice);
-}
-
 // Adds the launches of a call, and of those that it makes.
 class Planner {
  public:
@@ -140,6 +130,15 @@ class Planner {
 };
 
 }  // namespace
+
+Choice choose_by_rules(const Problem& problem, const std::string& variant,
+                       const DeviceProfile& profile) {
+  const Variant* only =
+      variant.empty() ? nullptr : &selection::known_variant(problem, variant, Tier::kOverride);
+  auto choice = selection::heuristic_choice(problem, profile, only);
+  if (!choice) throw Unsupported("nothing here can do " + problem.operation->name);
+  return *std::move(choice);
+}
 
 std::vector<ProgramName> program_names(const Problem& problem, const Variant& variant,
                                        const Config& config, const DeviceProfile& profile) {

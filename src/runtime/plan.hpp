@@ -55,6 +55,9 @@ struct Plan {
 
 // Chooses for a call that a variant makes, of the variant if one is named.
 using ChooseCall = std::function<Choice(const Problem& problem, const std::string& variant)>;
+// What the rules would take.
+Choice choose_by_rules(const Problem& problem, const std::string& variant,
+                       const DeviceProfile& profile);
 
 // Builds what `choice` needs. Asks selection::refusal() first: nothing is launched that was not
 // judged. Without `choose`, calls that the variant makes run by the rules. `in_parts`: its launches

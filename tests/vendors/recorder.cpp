@@ -68,7 +68,7 @@ device::ProgramPtr Recorder::build(const device::ProgramRequest& request,
   nlohmann::ordered_json line{
       {"name", request.name}, {"level", level_}, {"case", call_}, {"defines", std::move(defines)}};
   line["family"] = family_;
-  line["local_bytes"] = local_bytes_;
+  line["local_bytes"] = local_bytes_of(request.name);
   line["number"] = programs_;
   line["kernel"] = request.entry + hash128(request.source) + hash128(std::as_bytes(request.spirv));
   if (real_) {
@@ -78,6 +78,13 @@ device::ProgramPtr Recorder::build(const device::ProgramRequest& request,
   }
   print(line);
   return program;
+}
+
+// A variant's programs are those of its name, or begin with it and a dot.
+std::uint64_t Recorder::local_bytes_of(const std::string& program) const {
+  const std::size_t end = program.find('.', program.find('.') + 1);
+  const auto counted = local_bytes_.find(program.substr(0, end));
+  return counted == local_bytes_.end() ? 0 : counted->second;
 }
 
 void Recorder::build_for_real(const device::ProgramRequest& request, device::BlobStore& store,

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -26,7 +27,10 @@ class Recorder final : public device::Device {
 
   // What the next programs are built for.
   void set_call(std::string call, std::string family, int level);
-  void set_local_bytes(std::uint64_t bytes) { local_bytes_ = bytes; }  // by the variant's count
+  // By the variant's count. `variant`: with its operation, as programs' names begin.
+  void set_local_bytes(const std::string& variant, std::uint64_t bytes) {
+    local_bytes_[variant] = bytes;
+  }
   // A call that could not be planned.
   void fail(const std::string& variant, const std::string& error);
   void set_dims(std::set<std::uint32_t> dims) { dims_ = std::move(dims); }
@@ -36,6 +40,7 @@ class Recorder final : public device::Device {
   int failures() const { return failures_; }
 
  private:
+  std::uint64_t local_bytes_of(const std::string& program) const;
   void build_for_real(const device::ProgramRequest& request, device::BlobStore& store,
                       nlohmann::ordered_json& line);
   void write_source(const device::ProgramRequest& request, nlohmann::ordered_json& line);
@@ -46,7 +51,7 @@ class Recorder final : public device::Device {
   std::set<std::uint32_t> dims_;  // of HEAD_DIM; empty = all
   std::set<int> only_;
   std::string call_, family_;
-  std::uint64_t local_bytes_ = 0;
+  std::map<std::string, std::uint64_t> local_bytes_;
   int level_ = 0, programs_ = 0, failures_ = 0;
 };
 

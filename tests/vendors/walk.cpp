@@ -82,13 +82,24 @@ class Walk {
 
   void plan(const Problem& problem, const Choice& choice) {
     try {
-      const Variant* variant = problem.operation->find_variant(choice.variant);
-      const bool counts = variant != nullptr && variant->local_bytes;
-      recorder_.set_local_bytes(counts ? variant->local_bytes(problem, choice.config) : 0);
-      runtime::make_plan(problem, choice, recorder_.profile(), programs_);
+      count_local_bytes(problem, choice);
+      runtime::make_plan(problem, choice, recorder_.profile(), programs_,
+                         [this](const Problem& called, const std::string& variant) {
+                           Choice chosen =
+                               runtime::choose_by_rules(called, variant, recorder_.profile());
+                           count_local_bytes(called, chosen);
+                           return chosen;
+                         });
     } catch (const Error& error) {
       recorder_.fail(choice.variant, error.what());
     }
+  }
+
+  void count_local_bytes(const Problem& problem, const Choice& choice) {
+    const Variant* variant = problem.operation->find_variant(choice.variant);
+    const bool counts = variant != nullptr && variant->local_bytes;
+    recorder_.set_local_bytes(problem.operation->name + "." + choice.variant,
+                              counts ? variant->local_bytes(problem, choice.config) : 0);
   }
 
   Recorder& recorder_;

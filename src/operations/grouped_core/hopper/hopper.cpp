@@ -98,6 +98,7 @@ Pass hopper_pass(const std::string& name, const char* file, const char* entry,
   Pass pass;
   pass.name = name;
   pass.opencl = {.file = file, .entry = entry, .ptx_target = "sm_90a"};
+  pass.axes = dtype_axes;
   pass.constants = [stage](const Problem& problem, const Config&) {
     return constants(problem, stage);
   };
@@ -126,7 +127,6 @@ Pass prepare_pass(const GroupedSlots& slots, const GroupedStage& stage) {
 
 Pass product_pass(const GroupedStage& stage) {
   Pass pass = hopper_pass(stage.name, "matmul/hopper/grouped.cl", "grouped_hopper", stage);
-  pass.axes = dtype_axes;
   pass.bindings = {stage.slots[kLeft], stage.slots[kRight], kScratch, stage.slots[kAdded],
                    stage.slots[kProduct]};
   pass.groups = [stage](const Problem& problem, const Config& config) {

@@ -2,4 +2,4 @@
 tessera_add_kernels(
   OPENCL "matmul/hopper/grouped.cl|hopper.def|DTYPE=1,2|WG_X=384|RAGGED=0,1|RESULT=0|${TESSERA_NVIDIA_PTX}"
          "matmul/hopper/grouped.cl|hopper.def|DTYPE=2|WG_X=384|RAGGED=0,1|RESULT=2,3|${TESSERA_NVIDIA_PTX}"
-         "matmul/hopper/grouped_list.cl|hopper.def|WG_X=128|RAGGED=0,1|${TESSERA_NVIDIA_PTX}")
+         "matmul/hopper/grouped_list.cl|hopper.def|DTYPE=1,2|WG_X=128|RAGGED=0,1|${TESSERA_NVIDIA_PTX}")
