@@ -87,8 +87,7 @@ void for_units(const std::vector<Unit>& units, Compute compute, Add add) {
   const std::size_t most = std::max(1U, std::thread::hardware_concurrency());
   for (std::size_t first = 0; first < units.size(); first += most) {
     std::vector<decltype(compute(units[0]))> results(std::min(most, units.size() - first));
-    parallel_for(results.size(),
-                 [&](std::size_t i) { results[i] = compute(units[first + i]); });
+    parallel_for(results.size(), [&](std::size_t i) { results[i] = compute(units[first + i]); });
     for (std::size_t i = 0; i < results.size(); ++i) add(units[first + i], results[i]);
   }
 }
