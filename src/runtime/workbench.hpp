@@ -60,7 +60,7 @@ class Workbench {
   ContextState& context_;
   double max_flops_;
   Problem problem_;
-  std::vector<std::vector<std::byte>> images_;  // by slot: the buffer's bytes before the call
+  std::vector<std::vector<std::byte>> images_;     // by slot: the buffer's bytes before the call
   std::vector<std::vector<std::byte>> downloads_;  // the same, after the last run
   std::vector<device::BufferPtr> buffers_;
   std::vector<device::BufferPtr> pristine_;  // copies of in-out operands as they were
