@@ -100,6 +100,7 @@ std::vector<GroupedCase> table() {
        .groups = 200},
       {.name = "no_terms", .why = "the product is 0", .m = 12, .n = 8, .k = 0, .groups = 3},
       {.name = "no_rows", .why = "groups of nothing", .m = 0, .n = 8, .k = 12, .groups = 3},
+      {.name = "no_columns", .why = "matrices of nothing", .m = 12, .n = 0, .k = 8, .groups = 3},
       {.name = "turned",
        .why = "matrices as weights lie",
        .m = 67,

@@ -143,7 +143,7 @@ GroupedRow GroupedOracle::row(std::size_t slot, std::int64_t row) const {
   if (slot == call_.slots.grad_rhs) return grad_rhs_row(row);
   // The gradient of existing_out: that of the output where no group is held.
   Sum sum(call_.n);
-  return sum.finish(group_of(row) < 0 ? &grad_[at(row, call_.n, 0)] : nullptr);
+  return sum.finish(group_of(row) < 0 ? grad_.data() + at(row, call_.n, 0) : nullptr);
 }
 
 std::int64_t GroupedOracle::group_of(std::int64_t row) const {
@@ -205,7 +205,7 @@ GroupedRow GroupedOracle::forward_row(std::int64_t row) const {
     if ((k + 1) % each == 0 || k + 1 == call_.k) end_block(sum, group, row, k / each);
   }
   const bool keeps = group < 0 && !existing_.empty();
-  return sum.finish(keeps ? &existing_[at(row, call_.n, 0)] : nullptr, call_.output);
+  return sum.finish(keeps ? existing_.data() + at(row, call_.n, 0) : nullptr, call_.output);
 }
 
 // Row k of a group: the sum over its rows i of lhs[k, i] rhs[i, :].
@@ -216,7 +216,8 @@ GroupedRow GroupedOracle::transposed_row(std::int64_t row) const {
     sum.add(lhs_[at(row % call_.k, call_.m, i)],
             [&](std::int64_t n) { return rhs_[at(i, call_.n, n)]; });
   if (range.first < range.end) end_block(sum, 0, row % call_.k, 0);
-  return sum.finish(existing_.empty() ? nullptr : &existing_[at(row, call_.n, 0)], call_.output);
+  return sum.finish(existing_.empty() ? nullptr : existing_.data() + at(row, call_.n, 0),
+                    call_.output);
 }
 
 GroupedRow GroupedOracle::grad_lhs_row(std::int64_t row) const {
@@ -258,8 +259,8 @@ GroupedRow GroupedOracle::grad_rhs_row(std::int64_t row) const {
   const GroupRange range = rows_of(row / rows);
   Sum sum(columns);
   for (std::int64_t i = range.first; i < range.end; ++i) {
-    const double* left = &lhs_[at(i, call_.k, 0)];
-    const double* right = &grad_[at(i, call_.n, 0)];
+    const double* left = lhs_.data() + at(i, call_.k, 0);
+    const double* right = grad_.data() + at(i, call_.n, 0);
     if (call_.transpose_rhs) std::swap(left, right);
     sum.add(left[inner], [&](std::int64_t column) { return right[column]; });
   }
