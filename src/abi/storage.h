@@ -88,16 +88,37 @@ FUNCTION u32 to_u8(float x) { return TO_U32(to_integer(x, 0.0f, 255.0f)); }
 FUNCTION u32 to_i4(float x) { return TO_U32(to_integer(x, -8.0f, 7.0f)) & 0xfu; }
 FUNCTION u32 to_u4(float x) { return TO_U32(to_integer(x, 0.0f, 15.0f)); }
 
-// The inverse of a scale by which quotients come: what a product with it lacks is added to that,
-// which rounds as a division does while nothing is subnormal. Else 0, and divisions have to do.
+// x / y rounded to nearest even, of `near`, which is at most 4 units off. What is left of x is
+// exact in integers, so that neither a device's divisions nor a compiler that fuses products with
+// sums, or does not, make a difference. Near itself where one of them is no normal number.
+FUNCTION float exact_quotient(float x, float y, float near) {
+  const u32 x_bits = BITS_OF_FLOAT(x) & 0x7fffffffu, y_bits = BITS_OF_FLOAT(y) & 0x7fffffffu;
+  const u32 sign = BITS_OF_FLOAT(near) & 0x80000000u;
+  u32 bits = BITS_OF_FLOAT(near) ^ sign;
+  const u32 least = min(min(x_bits, y_bits), bits), most = max(max(x_bits, y_bits), bits);
+  if (least < 0x800000u || most >= 0x7f800000u) return near;
+  const u32 x_whole = (x_bits & 0x7fffffu) | 0x800000u, y_whole = (y_bits & 0x7fffffu) | 0x800000u;
+  for (int i = 0; i < 4; ++i) {
+    const u32 shift = (x_bits >> 23) + 150u - (y_bits >> 23) - (bits >> 23);
+    const u32 whole = (bits & 0x7fffffu) | 0x800000u;
+    const int left = TO_INT((x_whole << shift) - whole * y_whole);  // in last bits of bits times y
+    if (2 * left > TO_INT(y_whole)) ++bits;
+    if (2 * left < -TO_INT(y_whole)) --bits;
+  }
+  return FLOAT_OF_BITS(sign | bits);
+}
+
+// The inverse of a scale by which quotients come: products with it are 2 units off, which codes of
+// 8 bits do not show but beside the middle between two of them. 0 of scales whose inverse, or
+// products with it, may be no normal number: divisions have to do.
 FUNCTION float inverse_of_scale(float scale) {
-  return scale > 8.2718061e-25f && scale < 1.2089258e24f ? 1.0f / scale : 0.0f;  // 2^-80, 2^80
+  if (!(scale > 8.2718061e-25f && scale < 1.2089258e24f)) return 0.0f;  // 2^-80, 2^80
+  return exact_quotient(1.0f, scale, 1.0f / scale);
 }
 FUNCTION float quotient_by_scale(float x, float scale, float inverse) {
-  if (inverse == 0.0f) return x / scale;
-  const float quotient = x * inverse;
-  const float whole = fma(fma(-quotient, scale, x), inverse, quotient);
-  return (BITS_OF_FLOAT(quotient) & 0x7fffffffu) < 0x7f800000u ? whole : quotient;
+  const float near = inverse == 0.0f ? x / scale : x * inverse;
+  const bool is_between = ((BITS_OF_FLOAT(near) + 4u) & 0x7fffu) <= 8u;
+  return is_between ? exact_quotient(x, scale, near) : near;
 }
 
 // By a storage type, which is known when the kernel is built.

@@ -4,11 +4,13 @@
 // Memory   Floats once, by vectors where fours are aligned; a block by bytes.
 // Numerics Float: a scale is one division, its inverse another; codes as ggml rounds them.
 // Assumes  Operands below 2^31 elements.
+#pragma OPENCL FP_CONTRACT OFF
 #include "lib/bytes.clh"
 #include "lib/typed.clh"
 #include "operations/quantise/args.h"
 #include "operations/quantise/codes.h"
 #include "operations/quantised_core/scale.h"
+#define PRECISE
 #include "operations/quantise/gguf/codes.h"
 
 #define FLOAT4 float4

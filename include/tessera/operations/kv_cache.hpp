@@ -31,7 +31,7 @@
 // e4m3fn and e5m2):
 //
 //   scale = largest |x| of what shares the scale / m; 1 where that is below 2^-126
-//   code  = x / scale, rounded to nearest even, at most m in magnitude
+//   code  = x / scale, as floats, rounded to nearest even, at most m in magnitude
 //   x'    = code * scale
 //
 // NaN is no largest magnitude; its code is NaN in 8-bit floats and 0 in integers. Scales are f32 in

@@ -26,15 +26,15 @@
 // codes are [..., rows, columns / 32 bytes of a block], quantise gives the scales beside them, f32
 // [..., rows, columns / 32], and dequantise takes none.
 //
-// Numerics: scale is a float, rounded once; x / scale is one float division (a device may be 2.5
-// units off), then rounded once, to nearest even. A scale below the smallest normal float is 1, of
-// 8-bit floats 2^-126, so zeros have one, too. NaN is in no range; its code is 0 (zero_point, where
-// there is one), or NaN of an 8-bit float. An infinity makes its block's scale infinite (0 if
-// dynamic): what the other elements mean is lost. dequantise takes any scale: its output is the
-// float product, NaN where that is. Blocks are ggml's to the bit where a device's division is exact
-// and its compiler does not fuse products with sums; where s is below the smallest normal float all
-// codes are those of 0, beyond the largest half the scale is infinite. Output in f32, f16 or bf16,
-// rounded to nearest even.
+// Numerics: scale is a float, rounded once; x / scale is rounded to a float as IEEE 754 has it, on
+// every device, and then once to a code, to nearest even. A scale below the smallest normal float
+// is 1, of 8-bit floats 2^-126, so zeros have one, too. NaN is in no range; its code is 0
+// (zero_point, where there is one), or NaN of an 8-bit float. An infinity makes its block's scale
+// infinite (0 if dynamic): what the other elements mean is lost. dequantise takes any scale: its
+// output is the float product, NaN where that is. Blocks are ggml's to the bit; where s is below
+// the smallest normal float all codes are those of 0, beyond the largest half the scale is
+// infinite. Devices may take subnormal elements for 0. Output in f32, f16 or bf16, rounded to
+// nearest even.
 //
 // Errors: InvalidArgument for shapes, dtypes and options that contradict this. Unsupported where
 // rows are not contiguous, batches not at equal distances, and operands reach element 2^31.

@@ -7,6 +7,7 @@
 #include "operations/quantise/args.h"
 #include "operations/quantise/codes.h"
 #include "operations/quantised_core/scale.h"
+#define PRECISE precise
 #include "operations/quantise/gguf/codes.h"
 
 TYPED_INPUT(floats, 0)

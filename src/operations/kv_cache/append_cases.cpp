@@ -179,25 +179,27 @@ void expect_side(const Problem& problem, std::span<HostTensor> tensors, const Pl
     const std::int64_t slot = places.slots[n] % pool.page_size;
     for (std::int64_t head = 0; head < pool.heads; ++head) {
       const std::int64_t row = (page * pool.heads + head) * pool.page_size + slot;
-      std::vector<double> values =
+      const std::vector<double> floats =
           row_of(tensors[rows], {static_cast<std::int64_t>(n), head}).read();
+      std::vector<double> values = floats;
       if (is_code(codes)) {
         double with = 0;
         if (own) {
-          with = scale_of_peak(peak_of(values), codes);
+          with = scale_of_peak(peak_of(floats), codes);
           scales.elements.push_back(static_cast<std::size_t>(row));
           scales.values.push_back(with);
-          scales.bounds.push_back(4 * kUnitF32 * with);
+          scales.bounds.push_back(0);
         } else {
           with = given[scale_index(problem.spec(scale), page, head, slot)];
         }
-        values = scaled(values, with, codes);
+        values = scaled(floats, with, codes);
       }
       for (std::int64_t i = 0; i < pool.dim; ++i) {
         const double value = values[static_cast<std::size_t>(i)];
+        const double x = floats[static_cast<std::size_t>(i)];
         to.elements.push_back(static_cast<std::size_t>(row * pool.dim + i));
         to.values.push_back(value);
-        to.bounds.push_back(is_code(codes) ? code_bound(value, codes) : 0);
+        to.bounds.push_back(is_code(codes) ? code_bound(x, value) : 0);
       }
     }
   }

@@ -166,6 +166,11 @@ std::vector<CodesCase> codes_cases() {
        "token_head",
        "wild"},
       {"wild_aligned", "the same by words: NaN is integer 0", {2, 2, 3, 64}, "token_head", "wild"},
+      {"middles",
+       "quotients beside the middles between codes",
+       {6, 2, 8, 64},
+       "token_head",
+       "middles"},
       {"nothing", "no pages", {0, 2, 3, 16}}};
 }
 
@@ -192,10 +197,22 @@ Case make_dequantise(const StorageTypes& types, const CodesCase& from) {
   return result;
 }
 
-void fill_quantise(const Problem& /*problem*/, const Case& shape, std::span<HostTensor> tensors) {
+void fill_quantise(const Problem& problem, const Case& shape, std::span<HostTensor> tensors) {
   std::mt19937_64 random(shape.seed * 1000003 + 7);
   fill_normal(tensors[kFloats], random, 1);
   if (shape.data == "wild") make_wild(tensors[kFloats]);
+  if (shape.data != "middles") return;
+  std::vector<double> values = tensors[kFloats].read();
+  const auto dim = static_cast<std::size_t>(tensors[kFloats].spec.shape.back());
+  const DType codes = problem.spec(kCodes).dtype;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double peak = 1 + std::fmod(static_cast<double>(i / dim) * 0.61803398875, 1.0);
+    const auto code = static_cast<double>(random() % (codes == DType::kI4 ? 7 : 127)) + 0.5;
+    const bool is_float = codes == DType::kE4M3FN || codes == DType::kE5M2;
+    const double middle = is_float ? std::ldexp(8.5 + std::floor(code / 16), 4) : code;
+    values[i] = i % dim == 0 ? peak : peak / largest_code(codes) * middle;
+  }
+  tensors[kFloats].write(values);
 }
 
 std::vector<Expectation> expect_quantise(const Problem& problem, std::span<HostTensor> tensors,
@@ -203,15 +220,16 @@ std::vector<Expectation> expect_quantise(const Problem& problem, std::span<HostT
   const PoolShape& pool = problem.as<CodesProblem>().pool;
   const DType dtype = problem.spec(kCodes).dtype;
   Expectation codes{.slot = kCodes}, scale{.slot = kScale, .values = scales_of(problem, tensors)};
-  for (const double value : scale.values) scale.bounds.push_back(4 * kUnitF32 * value);
+  scale.bounds.resize(scale.values.size(), 0);
   for (std::int64_t page = 0; page < pool.pages; ++page) {
     for (std::int64_t head = 0; head < pool.heads; ++head) {
       for (std::int64_t slot = 0; slot < pool.page_size; ++slot) {
         const double with = scale.values[scale_index(problem.spec(kScale), page, head, slot)];
         const std::vector<double> row = row_of(tensors[kFloats], {page, head, slot}).read();
-        for (const double value : scaled(row, with, dtype)) {
-          codes.values.push_back(value);
-          codes.bounds.push_back(code_bound(value, dtype));
+        const std::vector<double> numbers = scaled(row, with, dtype);
+        for (std::size_t i = 0; i < row.size(); ++i) {
+          codes.values.push_back(numbers[i]);
+          codes.bounds.push_back(code_bound(row[i], numbers[i]));
         }
       }
     }

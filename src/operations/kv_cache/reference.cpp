@@ -91,7 +91,7 @@ double peak_of(const std::vector<double>& row) {
 }
 
 double scale_of_peak(double peak, DType codes) {
-  const double scale = peak / largest_code(codes);
+  const double scale = static_cast<float>(peak / largest_code(codes));
   return scale >= 0x1p-126 ? scale : 1;
 }
 
@@ -99,20 +99,20 @@ std::vector<double> scaled(const std::vector<double>& row, double scale, DType c
   const double most = largest_code(codes);
   std::vector<double> result;
   for (const double value : row) {
-    const double code = value / scale;
-    const bool is_integer = codes == DType::kI8 || codes == DType::kI4;
-    if (std::isnan(code)) {
-      result.push_back(is_integer ? 0 : code);
+    const double code = static_cast<float>(value / scale);
+    if (codes == DType::kE4M3FN) {
+      result.push_back(from_e4m3fn_bits(to_e4m3fn_bits(code)));
+    } else if (codes == DType::kE5M2) {
+      result.push_back(from_e5m2_bits(to_e5m2_bits(code)));
     } else {
-      result.push_back(std::clamp(code, -most, most));
+      result.push_back(std::isnan(code) ? 0 : std::nearbyint(std::clamp(code, -most, most)));
     }
   }
   return result;
 }
 
-double code_bound(double value, DType codes) {
-  const double before = 8 * kUnitF32 * std::fabs(value);
-  return before + storage_unit(codes) * (std::fabs(value) + before) + smallest_number(codes);
+double code_bound(double x, double code) {
+  return x != 0 && std::fabs(x) < 0x1p-126 ? std::fabs(code) : 0;
 }
 
 std::size_t scale_index(const TensorSpec& scales, std::int64_t page, std::int64_t head,

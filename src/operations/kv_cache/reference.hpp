@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What rows of codes must be, and how far from it float arithmetic may end.
+// What rows of codes must be: scales and quotients are floats, and every device has the same bits.
 #pragma once
 
 #include <cstddef>
@@ -16,10 +16,10 @@ HostTensor row_of(const HostTensor& tensor, const std::vector<std::int64_t>& ind
 // The largest magnitude, NaN left out, and the scale that it makes.
 double peak_of(const std::vector<double>& row);
 double scale_of_peak(double peak, DType codes);
-// Before rounding to a code; within the codes' range.
+// The numbers that codes stand for.
 std::vector<double> scaled(const std::vector<double>& row, double scale, DType codes);
-// How far a stored code may be from scaled(): the rounding, and those of a division and a scale.
-double code_bound(double value, DType codes);
+// How far one may be from scaled(): devices may take a subnormal x for 0.
+double code_bound(double x, double code);
 
 // The index into scales that broadcast to [pages, heads, page_size], row-major.
 std::size_t scale_index(const TensorSpec& scales, std::int64_t page, std::int64_t head,

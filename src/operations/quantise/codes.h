@@ -21,8 +21,10 @@ FUNCTION bool codes_are_packed(u32 type) {
 FUNCTION float scale_of_codes(u32 type, bool is_dynamic, float least, float most, float largest) {
   const float peak = -least > most ? -least : most;
   // Devices may lose what is smaller.
-  if (is_dynamic) return peak >= 1.17549435e-38f ? largest / (peak + 1.0e-6f) : 1.0f;
-  const float scale = (codes_are_unsigned(type) ? most - least : peak) / largest;
+  const float over = is_dynamic ? largest : codes_are_unsigned(type) ? most - least : peak;
+  const float under = is_dynamic ? peak + 1.0e-6f : largest;
+  const float scale = exact_quotient(over, under, over / under);
+  if (is_dynamic) return peak >= 1.17549435e-38f ? scale : 1.0f;
   if (scale >= 1.17549435e-38f) return scale;
   return codes_are_floats(type) ? 1.17549435e-38f : 1.0f;
 }

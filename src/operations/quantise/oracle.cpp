@@ -10,8 +10,6 @@
 namespace tessera::operations::quantised {
 namespace {
 
-constexpr double kUnit = kUnitF32;
-
 struct Range {
   float least = 0, most = 0;  // 0 among them; NaN is not
 };
@@ -31,11 +29,6 @@ double nearest(double x, double least, double most) {
   return std::isnan(x) ? 0 : std::nearbyint(std::clamp(x, least, most));
 }
 
-// Whether float arithmetic may round it the other way.
-bool is_near_a_tie(double x) {
-  return std::fabs(std::fabs(x - std::floor(x)) - 0.5) <= 16 * kUnit * (std::fabs(x) + 1);
-}
-
 }  // namespace
 
 Codes codes_of(const CodesProblem& call, const std::vector<double>& floats) {
@@ -50,37 +43,26 @@ Codes codes_of(const CodesProblem& call, const std::vector<double>& floats) {
     if (x > range.most) range.most = x;
   }
   Codes result;
-  std::vector<double> doubts(blocks, 0);  // of a zero point that float arithmetic may round away
   for (std::size_t block = 0; block < blocks; ++block) {
     const float scale = scale_of(call, ranges[block]);
     result.scales.push_back(scale);
-    result.scale_bounds.push_back(std::isfinite(scale) ? 4 * kUnit * double{scale} : 0);
-    const float zero = -ranges[block].least / scale;
-    result.zeros.push_back(has_zeros ? nearest(zero, 0, largest) : 0);
-    doubts[block] = has_zeros && is_near_a_tie(zero) ? 1 : 0;
-    result.zero_bounds.push_back(doubts[block]);
+    result.zeros.push_back(has_zeros ? nearest(-ranges[block].least / scale, 0, largest) : 0);
   }
   for (std::size_t i = 0; i < floats.size(); ++i) {
     const std::size_t block = call.block_of(static_cast<std::int64_t>(i));
     const auto x = static_cast<float>(floats[i]), scale = static_cast<float>(result.scales[block]);
     const double quotient = call.is_dynamic ? x * scale : x / scale;
     // Devices may take it for 0.
-    const double lost = std::fabs(x) < 0x1p-126F ? std::fabs(quotient) : 0;
-    if (call.codes == DType::kE4M3FN || call.codes == DType::kE5M2) {
-      const double value =
-          std::isnan(quotient) ? quotient : std::clamp(quotient, -largest, largest);
-      const double before = 8 * kUnit * std::fabs(value);
-      result.numbers.push_back(value);
-      result.unrounded.push_back(value);
-      result.bounds.push_back(before + storage_unit(call.codes) * (std::fabs(value) + before) +
-                              smallest_number(call.codes) + lost);
-      continue;
+    const bool is_lost = x != 0 && std::fabs(x) < 0x1p-126F;
+    result.bounds.push_back(is_lost ? std::ceil(std::fabs(quotient)) : 0);
+    if (call.codes == DType::kE4M3FN) {
+      result.numbers.push_back(from_e4m3fn_bits(to_e4m3fn_bits(quotient)));
+    } else if (call.codes == DType::kE5M2) {
+      result.numbers.push_back(from_e5m2_bits(to_e5m2_bits(quotient)));
+    } else {
+      const double least = has_zeros ? 0 : -largest, number = nearest(quotient, -largest, largest);
+      result.numbers.push_back(std::clamp(number + result.zeros[block], least, largest));
     }
-    const double least = has_zeros ? 0 : -largest, zero = result.zeros[block];
-    const double number = std::isnan(quotient) ? 0 : quotient;
-    result.numbers.push_back(std::clamp(nearest(number, -largest, largest) + zero, least, largest));
-    result.unrounded.push_back(std::clamp(number + zero, least, largest));
-    result.bounds.push_back(0.5 + 8 * kUnit * largest + doubts[block] + lost);
   }
   return result;
 }
@@ -112,7 +94,8 @@ void reference_dequantise(const Problem& problem, std::span<HostTensor> tensors)
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::size_t block = call.block_of(static_cast<std::int64_t>(i));
     values[i] -= zeros[block];
-    values[i] = call.is_dynamic ? values[i] / scales[block] : values[i] * scales[block];
+    const double number = call.is_dynamic ? values[i] / scales[block] : values[i] * scales[block];
+    values[i] = static_cast<float>(number);
   }
   tensors[call.slots.floats].write(values);
 }

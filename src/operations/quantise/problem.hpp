@@ -45,15 +45,14 @@ void validate_dequantise(Problem& problem);
 
 // What quantise must give, in the float arithmetic of its definition.
 struct Codes {
-  std::vector<double> scales{}, scale_bounds{}, zeros{}, zero_bounds{};
-  std::vector<double> numbers{};              // what codes stand for
-  std::vector<double> unrounded{}, bounds{};  // the same before the last rounding
+  std::vector<double> scales{}, zeros{};
+  std::vector<double> numbers{}, bounds{};  // what codes stand for
 };
 Codes codes_of(const CodesProblem& call, const std::vector<double>& floats);
 
 // The same of GGUF's blocks: their bytes, and their scales once more.
 struct BlockCodes {
-  std::vector<double> bytes{}, bounds{}, scales{}, scale_bounds{};
+  std::vector<double> bytes{}, scales{};
 };
 BlockCodes blocks_of(const CodesProblem& call, const std::vector<double>& floats);
 std::vector<double> floats_of_blocks(const CodesProblem& call, const std::vector<double>& bytes);

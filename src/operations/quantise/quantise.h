@@ -40,7 +40,9 @@ for (u32 i = lane; i < steps; i += TO_U32(LANES)) {
 if (is_unsigned) least = -LARGEST_LINE(-least);
 most = LARGEST_LINE(most);
 const float scale = scale_of_codes(type, is_dynamic, least, most, ARGS(largest));
-const i32 zero = is_unsigned ? to_integer(-least / scale, 0.0f, ARGS(largest)) : 0;
+const float inverse = is_dynamic ? 0.0f : inverse_of_scale(scale);
+const i32 zero =
+    is_unsigned ? to_integer(quotient_by_scale(-least, scale, inverse), 0.0f, ARGS(largest)) : 0;
 if (counts && lane == 0u) {
   STORE_SCALE(scale, CODES_AT(scale, tall, group));
   if (has_zeros) {
@@ -52,7 +54,6 @@ if (counts && lane == 0u) {
     }
   }
 }
-const float inverse = is_dynamic ? 0.0f : inverse_of_scale(scale);
 for (u32 i = lane; i < steps; i += TO_U32(LANES)) {
   CODES_EIGHT(i)
   CODES_LOAD_FLOATS()

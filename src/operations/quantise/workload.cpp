@@ -41,6 +41,17 @@ CodesCase in_blocks(const char* name, const char* why, Shape shape, bool strided
           .layout = std::string(name).starts_with("q8_0") ? "q8_0" : "q4_0"};
 }
 
+const char* const kMiddles =
+    "floats beside the middles between codes: a quotient's last bit counts";
+CodesCase in_middles(const char* name, const char* codes, Shape shape) {
+  return {.name = name,
+          .why = kMiddles,
+          .codes = codes,
+          .shape = std::move(shape),
+          .group = QUANT_CHUNK,
+          .data = "middles"};
+}
+
 std::vector<CodesCase> codes_cases() {
   return {{"i8_rows", "a scale for each row", "i8", {5, 77}},
           {"i8_groups", "groups, the last of them shorter", "i8", {7, 200}, 64},
@@ -90,13 +101,18 @@ std::vector<CodesCase> codes_cases() {
            true,
            false,
            "wild"},
+          in_middles("i8_middles", "i8", {48, 128}),
+          in_middles("u8_middles", "u8", {48, 128}),
+          in_middles("e4m3fn_middles", "e4m3fn", {48, 128}),
           {"nothing", "no rows", "u8", {0, 64}, 32},
           in_blocks("q8_0", "GGUF's blocks", {5, 96}),
           in_blocks("q4_0", "GGUF's blocks of half bytes", {3, 2, 64}),
           in_blocks("q8_0_gaps", "unused memory between rows", {2, 3, 64}, true),
           in_blocks("q8_0_wild", "zeros, NaN, infinities, and halves beyond their range", {9, 32},
                     false, "wild"),
-          in_blocks("q4_0_wild", "the same in half bytes", {9, 32}, false, "wild")};
+          in_blocks("q4_0_wild", "the same in half bytes", {9, 32}, false, "wild"),
+          in_blocks("q8_0_middles", kMiddles, {48, 128}, false, "middles"),
+          in_blocks("q4_0_middles", kMiddles, {48, 128}, false, "middles")};
 }
 
 TensorSpec codes_layout(DType dtype, const CodesCase& from) {
@@ -187,6 +203,20 @@ void fill_quantise(const Problem& problem, const Case& shape, std::span<HostTens
       if (block == 8) values[i] *= 1e4;
     }
   }
+  if (shape.data == "middles") {
+    const bool floats = call.codes == DType::kE4M3FN || call.codes == DType::kE5M2;
+    const bool half_bytes = call.layout == Layout::kQ4_0;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const double peak = 1 + std::fmod(static_cast<double>(i / 32) * 0.61803398875, 1.0);
+      const auto code = static_cast<double>(generator() % (half_bytes ? 8 : 127)) + 0.5;
+      const double most = half_bytes                     ? 8
+                          : call.layout == Layout::kQ8_0 ? 127
+                                                         : largest_code(call.codes);
+      // Middles between floats of 8 bits have a bit more than these.
+      const double middle = floats ? std::ldexp(8.5 + std::floor(code / 16), 4) : code;
+      values[i] = i % 32 == 0 ? peak : peak / most * middle * (i % 2 == 0 ? 1 : -1);
+    }
+  }
   tensors[call.slots.floats].write(values);
 }
 
@@ -240,21 +270,23 @@ std::vector<Expectation> expect_quantise(const Problem& problem, std::span<HostT
   const auto& call = problem.as<CodesProblem>();
   const std::vector<double> floats = tensors[call.slots.floats].read();
   std::vector<Expectation> expected;
-  const auto add = [&](std::size_t slot, std::vector<double>& values, std::vector<double>& bounds) {
+  const auto add = [&](std::size_t slot, std::vector<double>& values,
+                       std::vector<double> bounds = {}) {
     if (!problem.has(slot) || values.empty()) return;
+    bounds.resize(values.size());  // 0: the same bits on every device
     expected.push_back(
         {.slot = slot, .elements = {}, .values = std::move(values), .bounds = std::move(bounds)});
   };
   if (call.layout != Layout::kPlain) {
     BlockCodes blocks = blocks_of(call, floats);
-    add(call.slots.codes, blocks.bytes, blocks.bounds);
-    add(call.slots.scale, blocks.scales, blocks.scale_bounds);
+    add(call.slots.codes, blocks.bytes);
+    add(call.slots.scale, blocks.scales);
     return expected;
   }
   Codes codes = codes_of(call, floats);
-  add(call.slots.codes, codes.unrounded, codes.bounds);
-  add(call.slots.scale, codes.scales, codes.scale_bounds);
-  add(call.slots.zero, codes.zeros, codes.zero_bounds);
+  add(call.slots.codes, codes.numbers, std::move(codes.bounds));
+  add(call.slots.scale, codes.scales);
+  add(call.slots.zero, codes.zeros);
   return expected;
 }
 

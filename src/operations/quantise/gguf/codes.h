@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Codes of GGUF's blocks, after operations/quantised_core/scale.h. Text for OpenCL C and GLSL.
+// Codes of GGUF's blocks, after operations/quantised_core/scale.h. Text for OpenCL C and GLSL;
+// PRECISE keeps GLSL from fusing, and FP_CONTRACT OpenCL C.
 #ifndef TESSERA_OPERATIONS_QUANTISE_GGUF_CODES_H
 #define TESSERA_OPERATIONS_QUANTISE_GGUF_CODES_H
 
 // 0 of a scale that devices may lose.
 FUNCTION float gguf_inverse(float scale) {
-  return scale >= 1.17549435e-38f || scale <= -1.17549435e-38f ? 1.0f / scale : 0.0f;
+  const bool is_there = scale >= 1.17549435e-38f || scale <= -1.17549435e-38f;
+  return is_there ? exact_quotient(1.0f, scale, 1.0f / scale) : 0.0f;
 }
 
 FUNCTION u32 gguf_half(float x) {
@@ -22,9 +24,10 @@ FUNCTION u32 gguf_byte(float x) {
   return TO_U32(x < 0.0f ? -code : code) & 0xffu;
 }
 
-// The same in 4 bits, of which 8 is zero; of NaN that.
-FUNCTION u32 gguf_half_byte(float x) {
-  const float size = x + 8.5f;
+// The same in 4 bits, of which 8 is zero; of NaN that. A product and a sum, each rounded.
+FUNCTION u32 gguf_half_byte(float x, float inverse) {
+  PRECISE float product = x * inverse;
+  PRECISE float size = product + 8.5f;
   return size >= 0.0f ? TO_U32(min(size, 15.0f)) : 8u;
 }
 

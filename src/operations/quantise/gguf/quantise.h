@@ -30,7 +30,7 @@ for (u32 unit = GLOBAL_ID; unit < ARGS(blocks); unit += GLOBAL_COUNT) {
       most = FLOATS(i);
     }
   }
-  const float scale = half_bytes ? most / -8.0f : peak / 127.0f;
+  const float scale = half_bytes ? most * -0.125f : exact_quotient(peak, 127.0f, peak / 127.0f);
   const float inverse = gguf_inverse(scale);
   const u32 half_scale = gguf_half(scale);
   STORE_SCALE(quant_half(half_scale), CODES_AT(scale, row, block));
@@ -38,8 +38,8 @@ for (u32 unit = GLOBAL_ID; unit < ARGS(blocks); unit += GLOBAL_COUNT) {
   STORE_CODE_BYTE(half_scale >> 8, to + 1u)
   if (half_bytes) {
     UNROLL for (u32 i = 0u; i < 16u; ++i) {
-      const u32 low = gguf_half_byte(FLOATS(i) * inverse);
-      STORE_CODE_BYTE(low | gguf_half_byte(FLOATS(i + 16u) * inverse) << 4, to + 2u + i)
+      const u32 low = gguf_half_byte(FLOATS(i), inverse);
+      STORE_CODE_BYTE(low | gguf_half_byte(FLOATS(i + 16u), inverse) << 4, to + 2u + i)
     }
   } else {
     UNROLL for (u32 i = 0u; i < 32u; ++i) {
