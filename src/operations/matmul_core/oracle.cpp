@@ -360,6 +360,7 @@ CodesRow codes_row(DType codes, Bounded floats) {
   const bool whole = codes == DType::kI8;
   double largest = 0, error = 0;
   for (std::size_t i = 0; i < floats.values.size(); ++i) {
+    floats.values[i] = static_cast<float>(floats.values[i]);
     if (std::isnan(floats.values[i])) continue;
     largest = std::max(largest, std::fabs(floats.values[i]));
     if (std::isfinite(floats.bounds[i])) error = std::max(error, floats.bounds[i]);
@@ -373,7 +374,7 @@ CodesRow codes_row(DType codes, Bounded floats) {
   row.scale.bounds[0] = finite ? relative * scale : 0;
   for (std::size_t i = 0; i < row.codes.values.size(); ++i) {
     double &value = row.codes.values[i], &bound = row.codes.bounds[i];
-    value /= scale;
+    value = static_cast<float>(value / scale);
     if (whole && std::isnan(value)) value = 0;
     value = std::isnan(value) ? value : std::clamp(value, -largest_number, largest_number);
     bound = finite ? bound / scale + std::fabs(value) * (relative + 4 * kUnit) : 0;
