@@ -28,6 +28,7 @@ KERNEL void attention_hopper_backward_maps(const global scalar* q, const global 
                                  : a.gradient.do_stride_row;
   TensorMap tensor;
   tensor.element = sizeof(scalar);
+  tensor.short_boxes = 0;
   tensor.start = (is_query   ? q + a.core.q_offset
                   : is_key   ? k + a.core.k_offset
                   : is_value ? v + a.core.v_offset

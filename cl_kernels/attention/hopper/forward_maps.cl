@@ -24,6 +24,7 @@ KERNEL void attention_hopper_maps(const global scalar* q, const global scalar* k
              : is_value ? (size_t)a.first_key * a.core.v_stride_row : 0;
   TensorMap tensor;
   tensor.element = sizeof(scalar);
+  tensor.short_boxes = 0;
   tensor.start = is_query   ? q + a.core.q_offset
                  : is_key   ? k + a.core.k_offset + skipped
                  : is_value ? v + a.core.v_offset + skipped

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What     result = finish(a b) of operands of 32, 16 or 8 bits, or shares of the sums to scratch.
+// What     result = finish(a b) of operands of 32, 16 or 8 bits, or one of 32 and one of 16, or shares of the sums to scratch.
 // Who      Groups that stay, one per multiprocessor; each steps over tiles of 64 rows for each of WARPGROUPS by BLOCK_N columns.
 // Memory   Tiles of both operands by tensor copies into a ring; results by tensor copies (RESULT) or from local memory.
 // Numerics Products of f16 or bf16, sums in float; of i8, sums of integers; of 8-bit floats, sums in what the matrix unit keeps,
@@ -105,7 +105,7 @@ KERNEL void matmul_hopper(const global uchar* a, const global uchar* b, global f
   const ulong b_tiles = wgmma_matrix(memory + HOPPER_A_BYTES, HOPPER_BLOCK_BYTES);
   const uint own = memory + HOPPER_RESULTS_START + warpgroup * 2 * HOPPER_BUFFER_BYTES;
 #if FLOATS
-  const uint rows = memory + warpgroup * HOPPER_BLOCK_BYTES + place_of_rows((uint)lane, (uint)warp);
+  const uint rows = memory + warpgroup * HOPPER_ROWS_BYTES + place_of_rows((uint)lane, (uint)warp);
 #else
   const ulong a_tiles = wgmma_matrix(memory + warpgroup * HOPPER_BLOCK_BYTES, HOPPER_BLOCK_BYTES);
 #endif
@@ -179,7 +179,7 @@ KERNEL void matmul_hopper(const global uchar* a, const global uchar* b, global f
         const uint row = (uint)(row0 + local_row), column = (uint)(work.column + 64 * round + 4 * vector);
         if (row >= args.m || column >= args.n) continue;
 #if FLOATS
-        words = as_uint4(checked_sums(&call, (const global float*)a, (const global float*)b, &work, row, column, as_float4(words)));
+        words = as_uint4(checked_sums(&call, a, b, &work, row, column, as_float4(words)));
         if (plain && column + 4 <= args.n) {
           *(global float4*)(plain_result + row * args.result.row + column) = args.alpha * as_float4(words);
           continue;

@@ -160,16 +160,16 @@ COPY_PART(copy_part_of_b, B_LINES, B_CHUNKS, B_PITCH)
 INLINE float4 exact_sums(const MatmulOperands* operands, const global scalar* a, const global scalar* b, const Work* work,
                          uint row, uint column) {
   const uint k_steps = (ARGS(k) + TERMS - 1) / TERMS;
-  float sum[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+  float4 sum = (float4)(0.0f);
   ROLLED for (uint step = work->first; step < work->last; ++step) {
     const uint summand = step / k_steps, term0 = step % k_steps * TERMS;
     const uint outer = summand / ARGS(sums1), inner = summand % ARGS(sums1);
-    const global scalar* a_at = a + (work->a + outer * ARGS(a_sum0) + inner * ARGS(a_sum1) + row * ARGS(a).row);
-    const global scalar* b_at = b + (work->b + outer * ARGS(b_sum0) + inner * ARGS(b_sum1) + column * ARGS(b).column);
+    const uint a_at = work->a + outer * ARGS(a_sum0) + inner * ARGS(a_sum1) + row * ARGS(a).row;
+    const uint b_at = work->b + outer * ARGS(b_sum0) + inner * ARGS(b_sum1) + column * ARGS(b).column;
     ROLLED for (uint term = term0; term < min(term0 + TERMS, ARGS(k)); ++term)
-        matmul_add_exactly(operands, sum, a_at, b_at, column, term);
+        matmul_add_exactly(operands, &sum, a, DTYPE, a_at, b, DTYPE, b_at, column, term);
   }
-  return (float4)(sum[0], sum[1], sum[2], sum[3]);
+  return sum;
 }
 #endif
 

@@ -352,7 +352,6 @@ std::vector<Case> edge_cases(const MatmulSlots& slots, DType dtype, const Config
                                .n = (config.at("GROUPS") / kRows + 2) * tile.n,
                                .k = tile.k,
                                .has = turned}));
-    if (slots.backward()) return cases;
     for (const MatmulCase& from : hopper_table(slots, dtype, config))
       cases.push_back(make_case(slots, dtype, from));
   }

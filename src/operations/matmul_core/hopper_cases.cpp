@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Hopper's kernel finishes in registers, at the ends of tiles in every direction.
+// What Hopper's kernel finishes in registers, and factors of two types, at the ends of tiles in every
+// direction.
 #include <algorithm>
 
 #include "operations/matmul_core/made_case.hpp"
@@ -129,6 +130,46 @@ std::vector<MatmulCase> whole_table(DType dtype, const Config& config) {
            .output = dtype == DType::kF16 ? "bf16" : "f16"}};
 }
 
+// Floats times 16 bits, on either side; columns end with no tile.
+std::vector<MatmulCase> mixed_table(DType dtype, const Config& config) {
+  const bool floats = dtype == DType::kF32;
+  const std::int64_t m = 200, n = config.at("BLOCK_N") + 48, k = 276;
+  std::vector<MatmulCase> table{{.name = "mixed",
+                                 .why = "factors of two types, of terms that end with no step",
+                                 .m = m,
+                                 .n = n,
+                                 .k = floats ? k : 280,
+                                 .b_dtype = floats ? "f16" : "f32"},
+                                {.name = "mixed_turned",
+                                 .why = "factors of two types by columns, shared terms and batches",
+                                 .m = m,
+                                 .n = n,
+                                 .k = 2080,
+                                 .has = kTransposeA | kTransposeB | kHasBias,
+                                 .batch_a = {2},
+                                 .batch_b = {2},
+                                 .alpha = 0.5,
+                                 .b_dtype = floats ? "bf16" : "f32"},
+                                {.name = "mixed_infinite",
+                                 .why = "splitting a factor makes NaN of infinities, beside 16 bits",
+                                 .m = m,
+                                 .n = n,
+                                 .k = 64,
+                                 .data = "wild",
+                                 .b_dtype = floats ? "f16" : "f32"}};
+  if (!floats)
+    table.push_back({.name = "mixed_output",
+                     .why = "gradients of sums are floats, and what becomes of them",
+                     .m = m,
+                     .n = n,
+                     .k = 280,
+                     .has = kHasBias,
+                     .activation = "silu",
+                     .b_dtype = dtype == DType::kF16 ? "f32" : "",
+                     .output = "f32"});
+  return table;
+}
+
 bool is_linear(const MatmulCase& from) {
   return from.batch_b.empty() && from.alpha == 1 && (from.has & kTransposeA) == 0;
 }
@@ -136,7 +177,14 @@ bool is_linear(const MatmulCase& from) {
 }  // namespace
 
 std::vector<MatmulCase> hopper_table(const MatmulSlots& slots, DType dtype, const Config& config) {
-  std::vector<MatmulCase> table = whole_table(dtype, config);
+  constexpr std::uint32_t kMostFloats = 128;  // columns
+  std::vector<MatmulCase> table;
+  if (!is_eight_bits(dtype) && config.at("BLOCK_N") <= kMostFloats)
+    table = mixed_table(dtype, config);
+  if (!slots.backward()) {
+    const std::vector<MatmulCase> whole = whole_table(dtype, config);
+    table.insert(table.end(), whole.begin(), whole.end());
+  }
   if (slots.linear) std::erase_if(table, [](const MatmulCase& from) { return !is_linear(from); });
   return table;
 }

@@ -49,7 +49,7 @@ std::vector<MatmulCase> eight_bit_table(const MatmulSlots& slots, DType dtype);
 // Of forward calls whose output is quantised.
 std::vector<MatmulCase> codes_table(const MatmulSlots& slots, DType dtype);
 
-// Of forward calls, beside the edges of Hopper's tiles.
+// Beside the edges of Hopper's tiles.
 std::vector<MatmulCase> hopper_table(const MatmulSlots& slots, DType dtype, const Config& config);
 
 }  // namespace tessera::operations::matmul

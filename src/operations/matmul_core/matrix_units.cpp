@@ -20,9 +20,9 @@ std::uint32_t block_splits(const Product& product, const Config& config) {
   return filling_splits(product, block_tiles(product, config), config.at("FILL"), kLeastTerms);
 }
 
-std::vector<Product> multiplied(const Problem& problem) {
+std::vector<Product> multiplied(const Problem& problem, bool rounds) {
   std::vector<Product> products;
-  for (const Stage& stage : stages(problem.as<MatmulProblem>().slots, true)) {
+  for (const Stage& stage : stages(problem.as<MatmulProblem>().slots, rounds)) {
     if (!multiplies(stage)) continue;
     if (auto product = product_with_terms(problem, stage)) products.push_back(std::move(*product));
   }

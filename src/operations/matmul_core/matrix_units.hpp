@@ -15,8 +15,8 @@ std::uint64_t block_tiles(const Product& product, const Config& config);
 // Shares of the terms, so that tiles fill FILL work-groups.
 std::uint32_t block_splits(const Product& product, const Config& config);
 
-// The products of a call that are multiplied, those with terms.
-std::vector<Product> multiplied(const Problem& problem);
+// The products of a call that are multiplied, those with terms; `rounds` as stages() has it.
+std::vector<Product> multiplied(const Problem& problem, bool rounds = true);
 
 // Rows of all batches of a call; 2^63 - 1 where they would wrap.
 std::int64_t rows_of_batches(const MatmulProblem& call);

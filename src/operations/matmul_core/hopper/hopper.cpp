@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVIDIA's Hopper through OpenCL: operands of 32, 16 or 8 bits by tensor copies and wgmma.
+// NVIDIA's Hopper through OpenCL: operands of 32, 16 or 8 bits by tensor copies and wgmma. Floats are
+// a variant of their own, which takes each factor as it is: with it nothing is rounded.
 #include <algorithm>
 #include <string>
 
@@ -61,9 +62,19 @@ bool is_scaled_by_tiles(const Product& product) {
   return !scale.present || scale.column == 0 || product.scale_columns == MATMUL_BLOCK;
 }
 
-// Floats: b is read from scratch, where a pass before the product leaves its parts.
+bool has_limited_axes(const Product& product) {
+  constexpr std::size_t kMostAxes = 2;
+  return product.axes.size() <= kMostAxes && product.sums() == 1;
+}
+
+// Of hopper_f32, whose factors are floats or have 16 bits. b is read from scratch, where a pass
+// before the product leaves its parts.
+bool takes_floats(const Stage& stage) { return !stage.rounds; }
 bool takes_floats(const Product& product) {
-  return product.views[kB].dtype == DType::kF32 && copies(product, kA, product.m, product.k);
+  return has_limited_axes(product) && copies(product, kA, product.m, product.k);
+}
+bool has_floats(const Product& product) {
+  return product.views[kA].dtype == DType::kF32 || product.views[kB].dtype == DType::kF32;
 }
 
 bool takes(const Problem& problem, const Product& product) {
@@ -75,10 +86,8 @@ bool takes(const Problem& problem, const Product& product) {
   const bool by_terms = product.views[kA].column == 1 && product.views[kB].row == 1;
   if (is_eight_bits(problem.dtype) && !by_terms) return false;
   if (has_blocks(product) && (!floats8 || !is_scaled_by_tiles(product))) return false;
-  constexpr std::size_t kMostAxes = 2;
-  if (product.axes.size() > kMostAxes || product.sums() != 1) return false;
-  if (problem.dtype == DType::kF32) return takes_floats(product);
-  return copies(product, kA, product.m, product.k) && copies(product, kB, product.k, product.n);
+  return has_limited_axes(product) && copies(product, kA, product.m, product.k) &&
+         copies(product, kB, product.k, product.n);
 }
 
 // Matrices of b that batches do not share.
@@ -89,6 +98,7 @@ std::int64_t matrices_of_b(const Product& product) {
 }
 
 std::uint64_t parts_floats(const Product& product) {
+  const std::uint64_t PARTS = product.views[kB].dtype == DType::kF32 ? 2 : 1;
   return static_cast<std::uint64_t>(matrices_of_b(product) * product.n) *
          HOPPER_PARTS_PITCH(static_cast<std::uint64_t>(product.k));
 }
@@ -113,7 +123,7 @@ std::uint64_t parts_start(const Problem& problem, const Config& config) {
 
 std::uint64_t scratch_with_parts(const Problem& problem, const Config& config) {
   std::uint64_t floats = 0;
-  for (const Product& product : multiplied(problem))
+  for (const Product& product : multiplied(problem, false))
     floats = std::max(floats, parts_floats(product));
   return 4 * (parts_start(problem, config) + floats);
 }
@@ -137,8 +147,8 @@ bool is_direct(const Product& product, const Config& config) {
   };
   const bool joins = views[kGate].present || views[kResidual].present;
   const Role joining = views[kGate].present ? kGate : kResidual;
-  if (product.views[kA].dtype == DType::kF32 || (arguments_of(product).features & kNever) != 0 ||
-      splits(product, config) != 1 || !leaves(kResult) || (paired && config.at("BLOCK_N") != 256))
+  if ((arguments_of(product).features & kNever) != 0 || splits(product, config) != 1 ||
+      !leaves(kResult) || (paired && config.at("BLOCK_N") != 256))
     return false;
   if (size_of(views[kResult].dtype) == 4)
     return product.features == 0 && !views[kBias].present && !joins;
@@ -147,10 +157,15 @@ bool is_direct(const Product& product, const Config& config) {
   return !views[kBias].present || is_bias_by_columns(product);
 }
 
-std::uint32_t result_of(const Product& product, const Config& config) {
-  if (!is_direct(product, config)) return HOPPER_ANY_RESULT;
+std::uint32_t result_of(const Product& product, const Stage& stage, const Config& config) {
+  if (takes_floats(stage) || !is_direct(product, config)) return HOPPER_ANY_RESULT;
   const DType dtype = product.views[kResult].dtype;
   return dtype == DType::kF16 ? HOPPER_F16 : dtype == DType::kBF16 ? HOPPER_BF16 : HOPPER_WORDS;
+}
+
+// Programs of hopper_f32 are those of floats, whatever the call's type.
+std::vector<Define> float_axes(const Problem& /*problem*/, const DeviceProfile& /*profile*/) {
+  return {{"DTYPE", dtype_axis(DType::kF32)}};
 }
 
 std::vector<Define> constants(const Problem& problem, const Stage& stage, const Config& config) {
@@ -158,21 +173,23 @@ std::vector<Define> constants(const Problem& problem, const Stage& stage, const 
                                  MATMUL_RESIDUAL | MATMUL_SCALE_A | MATMUL_SCALE_B | MATMUL_WHOLE;
   const auto product = product_with_terms(problem, stage);
   if (!product)
-    return {{"B_TYPE", 0},
+    return {{"A_TYPE", 0},
+            {"B_TYPE", 0},
             {"BLOCKS", 0},
             {"A_BY_TERMS", 1},
             {"B_BY_TERMS", 1},
             {"RESULT", HOPPER_ANY_RESULT},
             {"FEATURES", 0}};
-  const std::uint32_t result = result_of(*product, config);
+  const std::uint32_t result = result_of(*product, stage, config);
   abi::u32 features = result == HOPPER_ANY_RESULT ? 0 : arguments_of(*product).features & kFeatures;
   const View& scale = product->views[kScaleB];
   if ((features & MATMUL_SCALE_B) != 0 && scale.column == 0) features |= HOPPER_ONE_SCALE_B;
   if (has_blocks(*product)) features &= ~(MATMUL_SCALE_A | MATMUL_SCALE_B | HOPPER_ONE_SCALE_B);
-  return {{"B_TYPE", dtype_axis(product->views[kB].dtype)},
+  return {{"A_TYPE", dtype_axis(product->views[kA].dtype)},
+          {"B_TYPE", dtype_axis(product->views[kB].dtype)},
           {"BLOCKS", blocks_of(*product)},
           {"A_BY_TERMS", product->views[kA].column == 1 ? 1U : 0U},
-          {"B_BY_TERMS", problem.dtype == DType::kF32 || product->views[kB].row == 1 ? 1U : 0U},
+          {"B_BY_TERMS", takes_floats(stage) || product->views[kB].row == 1 ? 1U : 0U},
           {"RESULT", result},
           {"FEATURES", features}};
 }
@@ -184,7 +201,7 @@ std::vector<std::byte> arguments(const Problem& problem, const Stage& stage, con
   args.splits = splits(*product, config);
   args.maps = static_cast<abi::u32>(own_start(problem));
   args.partial = static_cast<abi::u32>(partial_start(problem, kMapsFloats));
-  if (problem.dtype == DType::kF32)
+  if (takes_floats(stage))
     args.packed_b = static_cast<abi::u32>(parts_start(problem, config));
   return argument_bytes(args);
 }
@@ -200,9 +217,9 @@ Pass split_pass(const Stage& stage) {
   Pass pass;
   pass.name = stage.name + " split";
   pass.opencl = {.file = "matmul/hopper/split.cl", .entry = "matmul_split"};
-  pass.axes = dtype_axes;
+  pass.axes = float_axes;
   pass.bindings = {stage.slots[kB], kScratch};
-  pass.specialized_on = std::vector<std::string>{"A_BY_TERMS"};
+  pass.specialized_on = std::vector<std::string>{"A_TYPE", "B_TYPE", "A_BY_TERMS"};
   pass.constants = [stage](const Problem& problem, const Config& config) {
     return constants(problem, stage, config);
   };
@@ -222,7 +239,7 @@ Pass split_pass(const Stage& stage) {
   return pass;
 }
 
-std::vector<Pass> passes_of(const Stage& stage, bool floats) {
+std::vector<Pass> passes_of(const Stage& stage) {
   if (!multiplies(stage)) {
     if (stage.step == Step::kGradBias) return sums_passes(stage, kMapsFloats);
     return {combine_pass(stage, splits, kMapsFloats)};
@@ -231,9 +248,10 @@ std::vector<Pass> passes_of(const Stage& stage, bool floats) {
   pass.name = stage.name;
   pass.opencl = {
       .file = "matmul/hopper/product.cl", .entry = "matmul_hopper", .ptx_target = "sm_90a"};
-  pass.axes = dtype_axes;
-  pass.specialized_on = std::vector<std::string>{"BLOCK_N",    "STAGES",     "B_TYPE", "BLOCKS",
-                                                 "A_BY_TERMS", "B_BY_TERMS", "RESULT", "FEATURES"};
+  pass.axes = takes_floats(stage) ? float_axes : dtype_axes;
+  pass.specialized_on =
+      std::vector<std::string>{"BLOCK_N",    "STAGES",     "A_TYPE", "B_TYPE",  "BLOCKS",
+                               "A_BY_TERMS", "B_BY_TERMS", "RESULT", "FEATURES"};
   pass.constants = [stage](const Problem& problem, const Config& config) {
     return constants(problem, stage, config);
   };
@@ -246,12 +264,12 @@ std::vector<Pass> passes_of(const Stage& stage, bool floats) {
     return product ? Dim3{groups_of(*product, config)} : Dim3{0, 0, 0};
   };
   Pass combine = combine_pass(stage, splits, kMapsFloats);
-  if (!floats) return {std::move(pass), std::move(combine)};
+  if (!takes_floats(stage)) return {std::move(pass), std::move(combine)};
   return {split_pass(stage), std::move(pass), std::move(combine)};
 }
 
 // Wide tiles first, but for products that have too few of them.
-std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
+std::vector<Config> space(const Problem& problem, const DeviceProfile& profile, bool floats) {
   const std::uint32_t groups =
       std::min<std::uint32_t>(kernel::compute_units_of(profile), HOPPER_MOST_GROUPS);
   const auto config = [&](std::uint32_t block_n, std::uint32_t stages,
@@ -261,7 +279,7 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   const std::vector<Product> products = products_of(problem, true);
   if (std::ranges::any_of(products, has_blocks)) return {config(MATMUL_BLOCK, 4, kItemsOfBlocks)};
   std::vector<Config> list{config(256, 3), config(128, 4), config(64, 8)};
-  if (problem.dtype == DType::kF32) list = {config(128, 4), config(64, 6)};
+  if (floats) list = {config(128, 4), config(64, 6)};
   const auto few = [&](const Config& config) {
     return std::ranges::any_of(products, [&](const Product& product) {
       return product.k > 0 && product.m >= kLeastRows && tiles_of(product, config) * 4 < 3 * groups;
@@ -272,10 +290,11 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   return list;
 }
 
-Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile) {
+Refusal rejects(const Problem& problem, const Config& config, const DeviceProfile& profile,
+                bool floats) {
   const std::uint32_t BLOCK_N = config.at("BLOCK_N"), STAGES = config.at("STAGES");
   const std::uint32_t items = config.get("WG_X", 0), WARPGROUPS = items / 128 - 1;
-  const bool floats = problem.dtype == DType::kF32;
+  const std::uint32_t FLOATS = floats ? 1 : 0, NARROW_A = 0;  // as wide as factors may be
   const std::uint32_t PARTS = floats ? 2 : 1;
   if (items != kItems && items != kItemsOfBlocks)
     return "takes work-groups of three warpgroups, or four for scales of blocks";
@@ -291,13 +310,17 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
   if (Refusal no = rejects_products(problem, profile)) return no;
   if (Refusal no = rejects_sums(problem, config, splits, kMapsFloats)) return no;
   const MatmulSlots& slots = problem.as<MatmulProblem>().slots;
-  for (const Stage& stage : stages(slots, true)) {
+  if (floats && std::ranges::none_of(multiplied(problem, false), has_floats))
+    return "takes floats, on one side at least";
+  for (const Stage& stage : stages(slots, !floats)) {
     const auto product = product_with_terms(problem, stage);
     if (!product || !multiplies(stage)) continue;
-    if (!takes(problem, *product))
+    if (floats && !takes_floats(*product))
+      return "takes rows that are contiguous along an axis, with offsets and strides that are "
+             "multiples of 16 bytes, and at most two axes of batches";
+    if (!floats && !takes(problem, *product))
       return "takes operands of one type that are contiguous along an axis, of 8 bits along the "
-             "terms, of floats only a, "
-             "with offsets and strides that are multiples of 16 bytes, at most two axes of "
+             "terms, with offsets and strides that are multiples of 16 bytes, at most two axes of "
              "batches, "
              "and scales of blocks of terms only of 8-bit floats, with those of b for 128 columns";
     if (has_blocks(*product) != (items == kItemsOfBlocks) ||
@@ -320,12 +343,16 @@ bool prefers_hopper(const Problem& problem, const DeviceProfile& profile) {
 }
 
 // Splitting b pays where its parts meet rows enough. On an H200 `mma` is faster with 64 rows and at
-// 512^3, slower with 128 rows, with 64 terms and at 1024 x 256 x 1024.
+// 512^3, slower with 128 rows, with 64 terms and at 1024 x 256 x 1024. Factors of two types are
+// nothing that `mma` takes.
 bool prefers_hopper_f32(const Problem& problem, const DeviceProfile& profile) {
   constexpr std::int64_t kLeast = 128, kLeastTerms = 64;
   constexpr std::int64_t kLeastProducts = std::int64_t{1} << 28;
   return has(profile.features, Feature::kWgmma) &&
-         std::ranges::all_of(multiplied(problem), [](const Product& product) {
+         std::ranges::all_of(multiplied(problem, false), [](const Product& product) {
+           if (product.views[kA].dtype != product.views[kB].dtype)
+             return product.m >= kLeastRows && product.n >= kLeastColumns &&
+                    product.k >= kLeastTerms;
            return product.m >= kLeast && product.n >= kLeast && product.k >= kLeastTerms &&
                   saturating_mul(saturating_mul(product.m, product.n),
                                  saturating_mul(product.k, product.batches())) >= kLeastProducts;
@@ -339,13 +366,18 @@ Way new_way(const MatmulSlots& slots, bool floats = false) {
   variant.needs = {.backends = {Backend::kOpenCL},
                    .features = Feature::kNvidiaPtx | Feature::kWgmma};
   variant.tunables = tunables();
-  variant.space = space;
-  variant.rejects = rejects;
+  variant.space = [floats](const Problem& problem, const DeviceProfile& profile) {
+    return space(problem, profile, floats);
+  };
+  variant.rejects = [floats](const Problem& problem, const Config& config,
+                             const DeviceProfile& profile) {
+    return rejects(problem, config, profile, floats);
+  };
   variant.scratch_bytes = [](const Problem& problem, const Config& config) {
     return scratch_with_sums(problem, config, splits, kMapsFloats);
   };
-  for (const Stage& stage : stages(slots, true)) {
-    for (Pass& pass : passes_of(stage, floats)) variant.passes.push_back(std::move(pass));
+  for (const Stage& stage : stages(slots, !floats)) {
+    for (Pass& pass : passes_of(stage)) variant.passes.push_back(std::move(pass));
   }
   return {
       .variant = std::move(variant),
@@ -365,8 +397,9 @@ Way hopper_way(const MatmulSlots& slots) {
 Way hopper_f32_way(const MatmulSlots& slots) {
   Way way = new_way(slots, true);
   way.variant.name = "hopper_f32";
-  way.variant.idea = "as hopper, of floats as three products of tf32; a pass splits b before";
-  way.variant.dtypes = {DType::kF32};
+  way.variant.idea =
+      "as hopper, of floats as three products of tf32, two with 16 bits; a pass splits b before";
+  way.variant.dtypes = {DType::kF32, DType::kF16, DType::kBF16};
   way.variant.scratch_bytes = scratch_with_parts;
   way.rule.why = "Hopper's matrix unit, where splitting b pays";
   way.rule.when = prefers_hopper_f32;

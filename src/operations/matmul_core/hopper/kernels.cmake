@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # FEATURES 34: bias and gelu, 140: pairs of silu with a gate, 260: silu and a residual, 98304: scales of rows and columns.
 tessera_add_kernels(
-  OPENCL "matmul/hopper/split.cl|hopper.def|DTYPE=0|WG_X=256|A_BY_TERMS=0,1|${TESSERA_NVIDIA_PTX}"
-         "matmul/hopper/product.cl|hopper.def|DTYPE=0|WG_X=384|A_BY_TERMS=0,1|BLOCK_N=128|STAGES=4|${TESSERA_NVIDIA_PTX}"
+  OPENCL "matmul/hopper/split.cl|hopper.def|DTYPE=0|A_TYPE=0,1|B_TYPE=0,1,2|WG_X=256|A_BY_TERMS=0,1|${TESSERA_NVIDIA_PTX}"
+         "matmul/hopper/product.cl|hopper.def|DTYPE=0|A_TYPE=0,1,2|B_TYPE=0,1|WG_X=384|A_BY_TERMS=0,1|BLOCK_N=128|STAGES=4|${TESSERA_NVIDIA_PTX}"
          "matmul/hopper/product.cl|hopper.def|DTYPE=1,2|WG_X=384|A_BY_TERMS=0,1|RESULT=0|${TESSERA_NVIDIA_PTX}"
          "matmul/hopper/product.cl|hopper.def|DTYPE=1|WG_X=384|RESULT=1,2|FEATURES=0,34,140,260|${TESSERA_NVIDIA_PTX}"
          "matmul/hopper/product.cl|hopper.def|DTYPE=3|WG_X=384|RESULT=0,3|FEATURES=0|${TESSERA_NVIDIA_PTX}"
