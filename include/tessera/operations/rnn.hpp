@@ -35,8 +35,12 @@
 // Dtypes: f32, f16 or bf16, the same for all operands. Numerics: products, gates and states between
 // tokens in float, one rounding to nearest even of each result. The variant mma, which matrix units
 // compute, rounds h to the dtype as well where it is a factor of weight_hh; where gates mix it in
-// it is a float. NaN and infinities stay in their batch entry, but for gradients of weights. The
-// same library, driver, device, configuration and inputs give the same bits.
+// it is a float. On the way back it rounds the gradients of the gates' sums where they are factors
+// of weight_hh, to as many bits as the dtype has, times a power of 2 that keeps those of a batch
+// entry and 16 units in its range, so that small ones lose nothing else; gradients of input,
+// weights and biases take them as floats (Precision::kHigh). NaN and infinities stay in their batch
+// entry, but for gradients of weights. The same library, driver, device, configuration and inputs
+// give the same bits.
 //
 // Errors: InvalidArgument for shapes, dtypes and options that contradict this, Unsupported where no
 // variant of the device can.

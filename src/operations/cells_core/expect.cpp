@@ -61,8 +61,10 @@ struct Extent {
 
 class Gatherer {
  public:
-  Gatherer(const Problem& problem, std::span<HostTensor> tensors, bool rounds_h)
-      : call_(problem.as<CellProblem>()), oracle_(problem, tensors, rounds_h), gathered_(problem) {}
+  Gatherer(const Problem& problem, std::span<HostTensor> tensors, bool rounds_factors)
+      : call_(problem.as<CellProblem>()),
+        oracle_(problem, tensors, rounds_factors),
+        gathered_(problem) {}
 
   Gathered run(const Extent& extent) {
     for (std::int64_t direction = 0; direction < call_.directions; ++direction) {

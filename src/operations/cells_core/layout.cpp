@@ -77,9 +77,10 @@ KeptPlace kept_place(const Problem& problem) {
 Refusal rejects_cells(const Problem& problem, const Config& config, const DeviceProfile& profile) {
   const CellProblem& call = call_of(problem);
   const CellSlots& slots = call.slots;
-  constexpr std::int64_t kMostGroups = 65535;
-  if (config.at("ROWS") == 0) return "takes at least one batch entry at a time, and ROWS is 0";
-  if (ceil_div(call.batch, config.at("ROWS")) > kMostGroups)
+  constexpr std::uint32_t kMostGroups = 65535;
+  const std::uint32_t rows = config.get("ROWS", kMostGroups);  // of ways that launch groups by them
+  if (rows == 0) return "takes at least one batch entry at a time, and ROWS is 0";
+  if (ceil_div(call.batch, rows) > kMostGroups)
     return "takes up to 65535 work-groups of batch entries";
   std::vector<std::size_t> merged{slots.weight_ih};
   if (slots.backward()) {

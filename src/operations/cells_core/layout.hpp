@@ -58,9 +58,9 @@ std::vector<Pass> cell_passes(const CellSlots& slots, const std::string& file,
 // The product of all tokens, then launches for each of them, and the same on the way back, which is
 // all of a call with a reserve. A work-group takes ROWS batch entries and one panel.
 std::vector<Step> cell_steps(const Problem& problem, const Config& config);
-// The same with other steps forward than those launches.
-std::vector<Step> cell_steps_with(const Problem& problem, const Config& config,
-                                  std::vector<Step> forward);
+// The same with these in place of those launches, forward and back.
+std::vector<Step> cell_steps_with(const Problem& problem, std::vector<Step> forward,
+                                  std::vector<Step> backward);
 
 std::uint32_t kind_of(const Problem& problem);  // CELL_…
 // Why no kernel can run the call.

@@ -34,11 +34,11 @@ void add_to(Estimates& to, const Estimates& terms) {
 
 }  // namespace
 
-CellOracle::CellOracle(const Problem& problem, std::span<HostTensor> tensors, bool rounds_h)
+CellOracle::CellOracle(const Problem& problem, std::span<HostTensor> tensors, bool rounds_factors)
     : problem_(problem),
       call_(problem.as<CellProblem>()),
       tensors_(tensors),
-      rounds_h_(rounds_h && bits_of(problem.dtype) < 32) {
+      rounds_factors_(rounds_factors && bits_of(problem.dtype) < 32) {
   const CellSlots& slots = call_.slots;
   input_ = read(slots.input);
   weight_ih_ = read(slots.weight_ih);
@@ -115,7 +115,7 @@ StepValues CellOracle::step(const Path& path, std::int64_t step, const StepValue
   Estimates a = multiply(ih_turned_.data() + first * call_.features, rows, factors);
   Estimates h = before.h;
   for (Estimate& factor : h) {
-    if (!rounds_h_) break;
+    if (!rounds_factors_) break;
     factor.variance += square(storage_unit(problem_.dtype) * factor.value) +
                        square(smallest_number(problem_.dtype));
   }
@@ -251,8 +251,11 @@ StepGradients CellOracle::step_back(const Path& path, std::int64_t step, const S
       n = n * gate(0, j);
     }
   }
-  dh = multiply(weight_hh_.data() + path.direction * rows * call_.outputs, call_.outputs,
-                result.of_hidden_sums);
+  Estimates factors = result.of_hidden_sums;
+  for (Estimate& factor : factors) {
+    if (rounds_factors_) factor.variance += square(storage_unit(problem_.dtype) * factor.value);
+  }
+  dh = multiply(weight_hh_.data() + path.direction * rows * call_.outputs, call_.outputs, factors);
   add_to(dh, passed);
   return result;
 }

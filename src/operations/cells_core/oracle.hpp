@@ -33,8 +33,9 @@ struct StepGradients {
 
 class CellOracle {
  public:
-  // `rounds_h`: what is computed may round h to the storage type before it multiplies weight_hh.
-  CellOracle(const Problem& problem, std::span<HostTensor> tensors, bool rounds_h);
+  // `rounds_factors`: what is computed may round h, and on the way back gradients of the gates'
+  // sums, to the bits of the storage type before they multiply weight_hh.
+  CellOracle(const Problem& problem, std::span<HostTensor> tensors, bool rounds_factors);
 
   Path path(std::int64_t direction, std::int64_t batch) const;
   std::int64_t token(const Path& path, std::int64_t step) const;
@@ -63,7 +64,7 @@ class CellOracle {
   const Problem& problem_;
   const CellProblem& call_;
   std::span<HostTensor> tensors_;
-  bool rounds_h_ = false;
+  bool rounds_factors_ = false;
   std::vector<double> input_, weight_ih_, weight_hh_, ih_turned_, hh_turned_, weight_hr_,
       hr_turned_, bias_ih_, bias_hh_;
   std::vector<double> h0_, c0_, grad_output_, lengths_, reserve_;

@@ -158,7 +158,7 @@ void place_step(Args& args, const Problem& problem, const Config& config, bool b
   args.batch = narrow(call.batch);
   args.tokens = narrow(call.tokens);
   args.directions = narrow(call.directions);
-  args.rows = config.at("ROWS");
+  args.rows = config.get("ROWS", 1);
   args.lengths = narrow(layout.lengths);
 }
 
@@ -384,17 +384,25 @@ LaunchStep launch_of(const Problem& problem, const Config& config, const Stage& 
 
 std::vector<Step> cell_steps(const Problem& problem, const Config& config) {
   const CellProblem& call = call_of(problem);
-  const std::int64_t launches = is_alone(call, config) ? 1 : std::max<std::int64_t>(call.tokens, 1);
-  std::vector<Step> forward;
+  const bool alone = is_alone(call, config);
+  const std::int64_t launches = alone ? 1 : std::max<std::int64_t>(call.tokens, 1);
+  std::vector<Step> forward, backward;
   for (std::int64_t step = 0; step < launches; ++step) {
     forward.push_back(launch_of(problem, config, {}, step));
     if (call.projects) forward.push_back(launch_of(problem, config, {.projects = true}, step));
   }
-  return cell_steps_with(problem, config, std::move(forward));
+  if (!call.slots.backward()) return cell_steps_with(problem, std::move(forward), {});
+  for (std::int64_t step = call.tokens - 1; step >= (alone ? call.tokens - 1 : -1); --step) {
+    if (call.projects)
+      backward.push_back(launch_of(problem, config, {.backward = true, .projects = true}, step));
+    backward.push_back(
+        launch_of(problem, config, {.backward = true, .has_reserve = call.has_reserve}, step));
+  }
+  return cell_steps_with(problem, std::move(forward), std::move(backward));
 }
 
-std::vector<Step> cell_steps_with(const Problem& problem, const Config& config,
-                                  std::vector<Step> forward) {
+std::vector<Step> cell_steps_with(const Problem& problem, std::vector<Step> forward,
+                                  std::vector<Step> backward) {
   const CellProblem& call = call_of(problem);
   std::vector<Step> steps;
   const auto begin = [&](bool backward) {
@@ -409,13 +417,7 @@ std::vector<Step> cell_steps_with(const Problem& problem, const Config& config,
   }
   if (!call.slots.backward()) return steps;
   begin(true);
-  const bool alone = is_alone(call, config);
-  for (std::int64_t step = call.tokens - 1; step >= (alone ? call.tokens - 1 : -1); --step) {
-    if (call.projects)
-      steps.push_back(launch_of(problem, config, {.backward = true, .projects = true}, step));
-    steps.push_back(
-        launch_of(problem, config, {.backward = true, .has_reserve = call.has_reserve}, step));
-  }
+  for (Step& step : backward) steps.push_back(std::move(step));
   for (CallStep& product : gradient_products(problem)) steps.push_back(std::move(product));
   return steps;
 }

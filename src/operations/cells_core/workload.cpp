@@ -109,6 +109,8 @@ std::vector<Case> conformance(const CellSlots& slots, DType dtype) {
   Sizes kept_wide = wide;
   kept_wide.reserve = true;
   add("reserve_wide", "of several tiles of rows and of units", kept_wide);
+  if (slots.backward())
+    add("reserve_faint", "gradients below what 16 bits have, which weights amplify", kept, "faint");
   if (slots.weight_hr != kNoOperand) {
     Sizes projected = both;
     projected.outputs = 5;
@@ -213,6 +215,11 @@ void fill(const Problem& problem, const Case& shape, std::span<HostTensor> tenso
     for (double& value : values) value = weights ? uniform(generator) : normal(generator);
     if (slot == slots.input && shape.data == "saturated") {
       for (double& value : values) value *= 60;
+    }
+    // Gradients that f16 has few bits for, which steps back make much larger; those of rnn fastest.
+    if (shape.data == "faint" && (slot == slots.grad_output || slot == slots.weight_hh)) {
+      const double growth = slots.cell == Cell::kRnn ? 4 : 16;
+      for (double& value : values) value *= slot == slots.grad_output ? 0x1p-16 : growth;
     }
     if (slot == slots.input && shape.data == "not_finite") values[values.size() / 2] = std::nan("");
     if (slot == slots.input || slot == slots.grad_output) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Hopper's kernel finishes in registers, and factors of two types, at the ends of tiles in every
-// direction.
+// What Hopper's kernel finishes in registers, and factors of two types, at the ends of tiles in
+// every direction.
 #include <algorithm>
 
 #include "operations/matmul_core/made_case.hpp"
@@ -134,29 +134,30 @@ std::vector<MatmulCase> whole_table(DType dtype, const Config& config) {
 std::vector<MatmulCase> mixed_table(DType dtype, const Config& config) {
   const bool floats = dtype == DType::kF32;
   const std::int64_t m = 200, n = config.at("BLOCK_N") + 48, k = 276;
-  std::vector<MatmulCase> table{{.name = "mixed",
-                                 .why = "factors of two types, of terms that end with no step",
-                                 .m = m,
-                                 .n = n,
-                                 .k = floats ? k : 280,
-                                 .b_dtype = floats ? "f16" : "f32"},
-                                {.name = "mixed_turned",
-                                 .why = "factors of two types by columns, shared terms and batches",
-                                 .m = m,
-                                 .n = n,
-                                 .k = 2080,
-                                 .has = kTransposeA | kTransposeB | kHasBias,
-                                 .batch_a = {2},
-                                 .batch_b = {2},
-                                 .alpha = 0.5,
-                                 .b_dtype = floats ? "bf16" : "f32"},
-                                {.name = "mixed_infinite",
-                                 .why = "splitting a factor makes NaN of infinities, beside 16 bits",
-                                 .m = m,
-                                 .n = n,
-                                 .k = 64,
-                                 .data = "wild",
-                                 .b_dtype = floats ? "f16" : "f32"}};
+  std::vector<MatmulCase> table{
+      {.name = "mixed",
+       .why = "factors of two types, of terms that end with no step",
+       .m = m,
+       .n = n,
+       .k = floats ? k : 280,
+       .b_dtype = floats ? "f16" : "f32"},
+      {.name = "mixed_turned",
+       .why = "factors of two types by columns, shared terms and batches",
+       .m = m,
+       .n = n,
+       .k = 2080,
+       .has = kTransposeA | kTransposeB | kHasBias,
+       .batch_a = {2},
+       .batch_b = {2},
+       .alpha = 0.5,
+       .b_dtype = floats ? "bf16" : "f32"},
+      {.name = "mixed_infinite",
+       .why = "splitting a factor makes NaN of infinities, beside 16 bits",
+       .m = m,
+       .n = n,
+       .k = 64,
+       .data = "wild",
+       .b_dtype = floats ? "f16" : "f32"}};
   if (!floats)
     table.push_back({.name = "mixed_output",
                      .why = "gradients of sums are floats, and what becomes of them",

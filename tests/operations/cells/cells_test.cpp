@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 #include <string>
@@ -349,6 +350,43 @@ TEST(CellSteps, WithAReserveForwardIsNotComputedAgain) {
                         : std::set<std::string>{"begin", "forward", "begin_backward", "backward"};
         EXPECT_EQ(passes, expected) << name;
       }
+    }
+  }
+}
+
+// Nobody waits in the second of both passes: which of them does something, work-groups find out.
+TEST(CellSteps, MatrixUnitsTakeAllStepsOfAPassInOneLaunch) {
+  DeviceProfile profile;
+  profile.backend = Backend::kOpenCL;
+  profile.features = Feature::kStorage16 | Feature::kNvidiaPtx | Feature::kMmaSync;
+  for (const std::string& cell : kCells) {
+    const Call call = a_call(cell);
+    Specs specs = call.specs();
+    for (auto& [name, spec] : specs) {
+      if (name != "lengths") spec.dtype = DType::kF16;
+    }
+    specs["grad_output"] = f16({kBatch, 5, kHidden});
+    specs["grad_weight_hh"] = specs["weight_hh"];
+    for (const bool has_reserve : {false, true}) {
+      if (has_reserve) specs["reserve"] = call.reserve();
+      const Problem problem = testing::problem_of(cell + "_backward", specs);
+      const Variant& variant = *problem.operation->find_variant("mma");
+      const Config config = variant.space(problem, profile).front();
+      EXPECT_EQ(variant.rejects(problem, config, profile), std::nullopt);
+      std::vector<std::string> passes;
+      for (const Step& step : variant.steps(problem, config)) {
+        if (const LaunchStep* const launch = std::get_if<LaunchStep>(&step))
+          passes.push_back(launch->pass);
+      }
+      const std::vector<std::string> expected =
+          has_reserve
+              ? std::vector<std::string>{"begin_backward", "backward_of_reserve_together",
+                                         "backward_of_reserve_alone"}
+              : std::vector<std::string>{"begin",          "forward_together",  "forward_alone",
+                                         "begin_backward", "backward_together", "backward_alone"};
+      EXPECT_EQ(passes, expected) << cell;
+      for (const std::string& pass : passes)
+        EXPECT_EQ(std::ranges::count(variant.passes, pass, &Pass::name), 1) << pass;
     }
   }
 }

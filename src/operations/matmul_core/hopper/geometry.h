@@ -8,7 +8,7 @@
 
 // A tile has 64 rows of each of WARPGROUPS warpgroups, by BLOCK_N columns.
 #define HOPPER_ROWS (64 * WARPGROUPS)
-#define HOPPER_BLOCK_BYTES 8192  // 64 rows of 128 bytes
+#define HOPPER_BLOCK_BYTES 8192                                      // 64 rows of 128 bytes
 #define HOPPER_ROWS_BYTES (HOPPER_BLOCK_BYTES / (NARROW_A ? 2 : 1))  // a warpgroup's
 #define HOPPER_A_BYTES (WARPGROUPS * HOPPER_ROWS_BYTES)
 #define HOPPER_B_BYTES (BLOCK_N / 64 * HOPPER_BLOCK_BYTES)  // of a part

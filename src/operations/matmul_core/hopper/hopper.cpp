@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVIDIA's Hopper through OpenCL: operands of 32, 16 or 8 bits by tensor copies and wgmma. Floats are
-// a variant of their own, which takes each factor as it is: with it nothing is rounded.
+// NVIDIA's Hopper through OpenCL: operands of 32, 16 or 8 bits by tensor copies and wgmma. Floats
+// are a variant of their own, which takes each factor as it is: with it nothing is rounded.
 #include <algorithm>
 #include <string>
 
@@ -173,12 +173,8 @@ std::vector<Define> constants(const Problem& problem, const Stage& stage, const 
                                  MATMUL_RESIDUAL | MATMUL_SCALE_A | MATMUL_SCALE_B | MATMUL_WHOLE;
   const auto product = product_with_terms(problem, stage);
   if (!product)
-    return {{"A_TYPE", 0},
-            {"B_TYPE", 0},
-            {"BLOCKS", 0},
-            {"A_BY_TERMS", 1},
-            {"B_BY_TERMS", 1},
-            {"RESULT", HOPPER_ANY_RESULT},
+    return {{"A_TYPE", 0},     {"B_TYPE", 0},     {"BLOCKS", 0},
+            {"A_BY_TERMS", 1}, {"B_BY_TERMS", 1}, {"RESULT", HOPPER_ANY_RESULT},
             {"FEATURES", 0}};
   const std::uint32_t result = result_of(*product, stage, config);
   abi::u32 features = result == HOPPER_ANY_RESULT ? 0 : arguments_of(*product).features & kFeatures;
@@ -201,8 +197,7 @@ std::vector<std::byte> arguments(const Problem& problem, const Stage& stage, con
   args.splits = splits(*product, config);
   args.maps = static_cast<abi::u32>(own_start(problem));
   args.partial = static_cast<abi::u32>(partial_start(problem, kMapsFloats));
-  if (takes_floats(stage))
-    args.packed_b = static_cast<abi::u32>(parts_start(problem, config));
+  if (takes_floats(stage)) args.packed_b = static_cast<abi::u32>(parts_start(problem, config));
   return argument_bytes(args);
 }
 
