@@ -287,7 +287,7 @@ Way mma_way(const CellSlots& slots) {
   variant.rounds_factors = true;
   variant.tunables = tunables();
   variant.passes = passes_of(slots);
-  variant.steps = [](const Problem& problem, const Config& config) {
+  variant.steps = [](const Problem& problem, const Config& /*config*/) {
     const bool has_reserve = call_of(problem).has_reserve;
     return cell_steps_with(problem, launches("forward"),
                            launches(has_reserve ? "backward_of_reserve" : "backward"));
