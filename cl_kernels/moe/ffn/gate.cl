@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What     act(gate) up of rows [gate, up], or act(up) of rows [up]; or, from its gradient, those of gate and up in their place
-// Who      An item owns every so many fours of elements.
+// Who      An item owns every so many eights of elements, whose loads are under way together.
 // Memory   Each element once.
-// Numerics Float; one rounding to the storage type.
+// Numerics Float, of 16 bits by the device's own exponential and inverse; one rounding to the storage type.
 // Assumes  Scratch below 2^31 elements.
 #include "lib/typed.clh"
 #include "operations/matmul_core/core/args.h"
@@ -10,7 +10,13 @@
 
 #define ACT_VALUES float4
 #define ACT_SPLAT(x) ((float4)(x))
+#if STORAGE16
+#define ACT_EXP(x) native_exp(x)
+#define ACT_INVERSE(x) native_recip(x)
+#define ACT_16_BITS
+#else
 #define ACT_EXP(x) exp(x)
+#endif
 #define ACT_ABS(x) fabs(x)
 #define ACT_BELOW(x, a, b) ((x) < 0.0f ? (a) : (b))
 #define ACT_CLAMP(x, limit) clamp(x, -(limit), limit)

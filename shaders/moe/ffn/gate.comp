@@ -22,6 +22,7 @@ PUSH_ARGS(MoeFfnArgs);
 #define FLOAT4 vec4
 #define MAKE_FLOAT4(x, y, z, w) vec4(x, y, z, w)
 #define ARGS(name) (args.name)
+#define UNROLL [[unroll]]
 #define GLOBAL_ID gl_GlobalInvocationID.x
 #define GLOBAL_COUNT (gl_NumWorkGroups.x * WG_X)
 #define LOAD(at, count) load_four(at, count)

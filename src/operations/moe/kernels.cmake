@@ -12,4 +12,4 @@ tessera_add_kernels(
          "moe/rows/clear.cl|rows/rows.def|WG_X=64|DTYPE=0" "moe/rows/map.cl|rows/rows.def|WG_X=64|DTYPE=0"
          "moe/rows/spread.cl|rows/rows.def|WG_X=64" "moe/rows/gather.cl|rows/rows.def|WG_X=64"
          "moe/rows/dots.cl|rows/rows.def|WG_X=64" "moe/ffn/sizes.cl|ffn/ffn.def|WG_X=64"
-         "moe/ffn/gate.cl|ffn/ffn.def|BACKWARD=0,1|WG_X=64")
+         "moe/ffn/gate.cl|ffn/ffn.def|STORAGE16=0,1|BACKWARD=0,1|WG_X=64")

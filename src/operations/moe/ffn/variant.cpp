@@ -186,8 +186,8 @@ Pass gate_pass(const std::string& name, bool backward) {
   pass.groups = [](const Problem& problem, const Config& config) {
     constexpr std::int64_t kMostGroups = 16384;
     const auto& call = problem.as<FfnProblem>();
-    const std::int64_t fours = call.rows * ((call.inner + 3) / 4), items = config.group().x;
-    return Dim3{static_cast<std::uint32_t>(std::min((fours + items - 1) / items, kMostGroups))};
+    const std::int64_t eights = call.rows * ((call.inner + 7) / 8), items = config.group().x;
+    return Dim3{static_cast<std::uint32_t>(std::min((eights + items - 1) / items, kMostGroups))};
   };
   pass.args = [](const Problem& problem, const Config&) {
     return argument_bytes(arguments(problem));
