@@ -34,7 +34,7 @@
 #define CELL_BACK_VALID                                                                  \
   ((BACK_UNITS == 16u || BACK_UNITS == 32u) && (BACK_ROWS == 16u || BACK_ROWS == 32u) && \
    BACK_UNITS + BACK_ROWS <= 48u && WG_X >= 64u && WG_X <= 512u && WG_X % 32u == 0u &&   \
-   SIXTEENS >= 1u && HELD <= SIXTEENS && CELL_BACK_HELD_WORDS <= 64u &&                  \
-   SIXTEENS * 16u / BACK_UNITS + 1u <= 32u)
+   SIXTEENS >= 1u && HELD <= SIXTEENS && AHEAD >= 1u && AHEAD <= 16u &&                  \
+   CELL_BACK_HELD_WORDS <= 64u && SIXTEENS * 16u / BACK_UNITS + 1u <= 32u)
 
 #endif  // TESSERA_OPERATIONS_CELLS_CORE_MMA_GEOMETRY_H

@@ -170,7 +170,12 @@ std::vector<Config> varied(const Problem& problem, const Config& from, const Dev
       config.set(backward ? "BACK_UNITS" : "UNITS", units);
       config.set(backward ? "BACK_ROWS" : "BLOCK_ROWS", rows);
       config.set(backward ? "BACK_TEAMS" : "TEAMS", teams);
-      if (backward) hold_weights(problem, config, profile);
+      if (backward) {
+        // Eight fragments of factors.
+        const auto gates = static_cast<std::uint32_t>(call.gates);
+        config.set("AHEAD", std::max(8 * 16 / (rows * gates), 1U));
+        hold_weights(problem, config, profile);
+      }
       list.push_back(std::move(config));
     }
   }
@@ -215,9 +220,9 @@ Pass team_pass(const Pass& step, bool backward, bool alone) {
                  .entry = backward ? "cells_mma_backward" : "cells_mma_forward"};
   pass.axes = dtype_axes;
   pass.specialized_on =
-      backward
-          ? std::vector<std::string>{"CELL", "BACK_UNITS", "BACK_ROWS", "SIXTEENS", "HELD", "ALONE"}
-          : std::vector<std::string>{"CELL", "UNITS", "BLOCK_ROWS", "K_STEPS", "ALONE"};
+      backward ? std::vector<std::string>{"CELL", "BACK_UNITS", "BACK_ROWS", "SIXTEENS",
+                                          "HELD", "AHEAD",      "ALONE"}
+               : std::vector<std::string>{"CELL", "UNITS", "BLOCK_ROWS", "K_STEPS", "ALONE"};
   pass.constants = [backward, alone](const Problem& problem, const Config& config) {
     return std::vector<Define>{
         {"CELL", kind_of(problem)},
