@@ -38,7 +38,8 @@
 // it is a float. On the way back it rounds the gradients of the gates' sums where they are factors
 // of weight_hh, to as many bits as the dtype has, times a power of 2 that keeps those of a batch
 // entry and 16 units in its range, so that small ones lose nothing else; gradients of input,
-// weights and biases take them as floats (Precision::kHigh). NaN and infinities stay in their batch
+// weights and biases take them as floats, and that of weight_hh takes h as it was a factor
+// (Precision::kHigh). NaN and infinities stay in their batch
 // entry, but for gradients of weights. The same library, driver, device, configuration and inputs
 // give the same bits.
 //

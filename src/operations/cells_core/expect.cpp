@@ -138,9 +138,10 @@ class Gatherer {
       if (sums == nullptr) continue;
       const double* x = oracle_.input(path, step);
       const double one = 1;
+      const Estimates h = oracle_.h_as_factors(made.h_before);
       for (std::size_t i = 0; i < sums->ih.size(); ++i) {
         sums->ih[i].add(gradients.of_input_sums[i], x);
-        sums->hh[i].add(gradients.of_hidden_sums[i], made.h_before.data());
+        sums->hh[i].add(gradients.of_hidden_sums[i], h.data());
         sums->bias_ih[i].add(gradients.of_input_sums[i], &one);
         sums->bias_hh[i].add(gradients.of_hidden_sums[i], &one);
       }

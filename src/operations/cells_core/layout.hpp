@@ -43,7 +43,10 @@ KeptPlace kept_place(const Problem& problem);
 // Products that the library's own operations do: of all tokens before the first step, and what
 // becomes gradients of operands behind the last.
 CallStep input_product(const Problem& problem);
-std::vector<CallStep> gradient_products(const Problem& problem);
+// With `rounded_h` gradients of weight_hh take h before each step from there in scratch, in
+// elements of the storage type, [batch, tokens, directions, hidden]; else what was kept.
+std::vector<CallStep> gradient_products(const Problem& problem,
+                                        std::optional<std::uint64_t> rounded_h = std::nullopt);
 bool copies_input(const Problem& problem);  // for the latter, with 0 behind lengths
 // The same elements with the first two axes as one; nothing where no stride says so.
 std::optional<TensorSpec> folded(const TensorSpec& spec);
@@ -60,7 +63,8 @@ std::vector<Pass> cell_passes(const CellSlots& slots, const std::string& file,
 std::vector<Step> cell_steps(const Problem& problem, const Config& config);
 // The same with these in place of those launches, forward and back.
 std::vector<Step> cell_steps_with(const Problem& problem, std::vector<Step> forward,
-                                  std::vector<Step> backward);
+                                  std::vector<Step> backward,
+                                  std::optional<std::uint64_t> rounded_h = std::nullopt);
 
 std::uint32_t kind_of(const Problem& problem);  // CELL_…
 // Why no kernel can run the call.

@@ -106,6 +106,15 @@ Estimates CellOracle::last(const Path& path, std::size_t slot) const {
   return part(read(slot), (path.direction * call_.batch + path.batch) * size, size);
 }
 
+Estimates CellOracle::h_as_factors(Estimates h) const {
+  for (Estimate& factor : h) {
+    if (!rounds_factors_) break;
+    factor.variance += square(storage_unit(problem_.dtype) * factor.value) +
+                       square(smallest_number(problem_.dtype));
+  }
+  return h;
+}
+
 StepValues CellOracle::step(const Path& path, std::int64_t step, const StepValues& before) const {
   const std::int64_t hidden = call_.hidden, rows = call_.gates * hidden;
   const std::int64_t first = path.direction * rows;
@@ -113,13 +122,7 @@ StepValues CellOracle::step(const Path& path, std::int64_t step, const StepValue
   Estimates factors(at(call_.features));
   for (std::size_t i = 0; i < factors.size(); ++i) factors[i].value = x[i];
   Estimates a = multiply(ih_turned_.data() + first * call_.features, rows, factors);
-  Estimates h = before.h;
-  for (Estimate& factor : h) {
-    if (!rounds_factors_) break;
-    factor.variance += square(storage_unit(problem_.dtype) * factor.value) +
-                       square(smallest_number(problem_.dtype));
-  }
-  Estimates b = multiply(hh_turned_.data() + first * call_.outputs, rows, h);
+  Estimates b = multiply(hh_turned_.data() + first * call_.outputs, rows, h_as_factors(before.h));
   if (!bias_ih_.empty()) add_to(a, part(bias_ih_, first, rows));
   if (!bias_hh_.empty()) add_to(b, part(bias_hh_, first, rows));
   StepValues values;

@@ -33,8 +33,8 @@ struct StepGradients {
 
 class CellOracle {
  public:
-  // `rounds_factors`: what is computed may round h, and on the way back gradients of the gates'
-  // sums, to the bits of the storage type before they multiply weight_hh.
+  // `rounds_factors`: what is computed may round h to the storage type where it is a factor, and
+  // gradients of the gates' sums to as many bits before they multiply weight_hh.
   CellOracle(const Problem& problem, std::span<HostTensor> tensors, bool rounds_factors);
 
   Path path(std::int64_t direction, std::int64_t batch) const;
@@ -42,6 +42,7 @@ class CellOracle {
   // h0 and c0, or what a step behind the last would read.
   StepValues start(const Path& path) const;
   StepValues step(const Path& path, std::int64_t step, const StepValues& before) const;
+  Estimates h_as_factors(Estimates h) const;
   // What `step` leaves to the way back, [kept], and a step as far as that has it.
   Estimates kept(const StepValues& values) const;
   StepValues kept_step(const Path& path, std::int64_t step) const;

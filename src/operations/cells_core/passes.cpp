@@ -402,7 +402,8 @@ std::vector<Step> cell_steps(const Problem& problem, const Config& config) {
 }
 
 std::vector<Step> cell_steps_with(const Problem& problem, std::vector<Step> forward,
-                                  std::vector<Step> backward) {
+                                  std::vector<Step> backward,
+                                  std::optional<std::uint64_t> rounded_h) {
   const CellProblem& call = call_of(problem);
   std::vector<Step> steps;
   const auto begin = [&](bool backward) {
@@ -418,7 +419,8 @@ std::vector<Step> cell_steps_with(const Problem& problem, std::vector<Step> forw
   if (!call.slots.backward()) return steps;
   begin(true);
   for (Step& step : backward) steps.push_back(std::move(step));
-  for (CallStep& product : gradient_products(problem)) steps.push_back(std::move(product));
+  for (CallStep& product : gradient_products(problem, rounded_h))
+    steps.push_back(std::move(product));
   return steps;
 }
 

@@ -72,7 +72,7 @@ std::optional<CallStep> input_gradients(const Problem& problem) {
   return step;
 }
 
-// Floats [rows, width] of one direction, of all that lie side by side in scratch.
+// Floats, or elements, [rows, width] of one direction, of all that lie side by side in scratch.
 Place rows_in_scratch(const CellProblem& call, std::uint64_t first, std::int64_t direction,
                       std::int64_t width) {
   return scratch_place(first + static_cast<std::uint64_t>(direction * width), {call.rows(), width},
@@ -91,7 +91,8 @@ Place rows_of_kept(const Problem& problem, std::int64_t from, std::int64_t direc
   return place;
 }
 
-std::optional<CallStep> hidden_gradients(const Problem& problem, std::int64_t direction) {
+std::optional<CallStep> hidden_gradients(const Problem& problem, std::int64_t direction,
+                                         std::optional<std::uint64_t> rounded_h) {
   const CellProblem& call = call_of(problem);
   const CellSlots& slots = call.slots;
   const CellLayout layout = layout_of(problem);
@@ -105,8 +106,12 @@ std::optional<CallStep> hidden_gradients(const Problem& problem, std::int64_t di
   if (!any) return std::nullopt;
   const std::uint64_t sums = slots.cell == Cell::kGru ? layout.turned : layout.product;
   step.operands.emplace_back("weight", Place{slots.weight_hh, part(problem.spec(slots.weight_hh))});
-  step.operands.emplace_back(
-      "input", rows_of_kept(problem, call.kept() - call.outputs, direction, call.outputs));
+  Place h = rows_of_kept(problem, call.kept() - call.outputs, direction, call.outputs);
+  if (rounded_h) {
+    h = rows_in_scratch(call, *rounded_h, direction, call.hidden);
+    h.spec.dtype = problem.dtype;
+  }
+  step.operands.emplace_back("input", h);
   step.operands.emplace_back("grad_output",
                              rows_in_scratch(call, sums, direction, call.gates * call.hidden));
   return step;
@@ -179,14 +184,15 @@ CallStep input_product(const Problem& problem) {
   return step;
 }
 
-std::vector<CallStep> gradient_products(const Problem& problem) {
+std::vector<CallStep> gradient_products(const Problem& problem,
+                                        std::optional<std::uint64_t> rounded_h) {
   std::vector<CallStep> calls;
   const auto add = [&](std::optional<CallStep> call) {
     if (call) calls.push_back(*std::move(call));
   };
   add(input_gradients(problem));
   for (std::int64_t direction = 0; direction < call_of(problem).directions; ++direction) {
-    add(hidden_gradients(problem, direction));
+    add(hidden_gradients(problem, direction, rounded_h));
     add(projection_gradients(problem, direction));
   }
   return calls;

@@ -16,6 +16,8 @@ struct CellTeamArgs {
   u32 flags;     // [team, parts]: steps that are in `exchange`
   u32 census;    // work-groups that have begun, and from CELL_VERDICT on what follows from that
   u32 patience;  // microseconds
+  u32 rounded;   // back: where h before each step goes for gradients of weight_hh, [batch, tokens,
+                 // directions, hidden] elements of the storage type from scratch on; 0: nowhere
 };
 
 TESSERA_ABI_END

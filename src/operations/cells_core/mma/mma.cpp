@@ -93,6 +93,26 @@ Sharing sharing_of(const Problem& problem, const Config& config, bool backward) 
   return sharing;
 }
 
+std::uint64_t elements_of_h(const CellProblem& call) {
+  return static_cast<std::uint64_t>(call.rows() * call.directions * call.hidden);
+}
+
+// Behind what work-groups tell each other, in elements of the storage type; nothing where products
+// would not reach it.
+std::optional<std::uint64_t> rounded_h(const Problem& problem, const Config& config) {
+  const CellProblem& call = call_of(problem);
+  if (!call.slots.backward() || !problem.has(call.slots.grad_weight_hh)) return std::nullopt;
+  const std::uint64_t first = 2 * sharing_of(problem, config, true).end;
+  if (first + elements_of_h(call) >= std::uint64_t{1} << 31) return std::nullopt;
+  return first;
+}
+
+std::uint64_t scratch_floats(const Problem& problem, const Config& config) {
+  const CellProblem& call = call_of(problem);
+  if (const auto first = rounded_h(problem, config)) return (*first + elements_of_h(call) + 1) / 2;
+  return sharing_of(problem, config, call.slots.backward()).end;
+}
+
 // The launches of all steps that a call has: back, forward, or both.
 std::vector<bool> directions_of(const CellProblem& call) {
   std::vector<bool> list;
@@ -207,6 +227,7 @@ std::vector<std::byte> team_arguments(const Problem& problem, const Config& conf
   args.exchange = static_cast<abi::u32>(sharing.exchange);
   args.flags = static_cast<abi::u32>(sharing.flags);
   args.census = static_cast<abi::u32>(sharing.census);
+  if (backward) args.rounded = static_cast<abi::u32>(rounded_h(problem, config).value_or(0));
   // Without patience no work-group waits for another.
   args.patience = config.get("APART", 0) != 0 ? 0 : config.get("PATIENCE", kPatience);
   return argument_bytes(args);
@@ -292,15 +313,16 @@ Way mma_way(const CellSlots& slots) {
   variant.rounds_factors = true;
   variant.tunables = tunables();
   variant.passes = passes_of(slots);
-  variant.steps = [](const Problem& problem, const Config& /*config*/) {
+  variant.steps = [](const Problem& problem, const Config& config) {
     const bool has_reserve = call_of(problem).has_reserve;
     return cell_steps_with(problem, launches("forward"),
-                           launches(has_reserve ? "backward_of_reserve" : "backward"));
+                           launches(has_reserve ? "backward_of_reserve" : "backward"),
+                           rounded_h(problem, config));
   };
   variant.space = space;
   variant.rejects = rejects;
   variant.scratch_bytes = [](const Problem& problem, const Config& config) {
-    return 4 * sharing_of(problem, config, call_of(problem).slots.backward()).end;
+    return 4 * scratch_floats(problem, config);
   };
   return {.variant = std::move(variant),
           .rule = {.why = "weights stay in the cores, and matrix instructions multiply",
