@@ -11,7 +11,8 @@ for (u32 row = GROUP_ID * lines + line; row < ARGS(rows); row += GROUP_COUNT * l
   if (lane == 0u && ARGS(has_merged) != 0u) {
     STORE_MERGED(sum == 0.0f ? STATE_NOTHING : largest + log(sum));
   }
-  const float first = STATE_WEIGHT(0u), second = STATE_WEIGHT(1u);
+  // The factor of a row with NaN is NaN, and so would be the weight of a part that is not there.
+  const float first = STATE_WEIGHT(0u), second = all_parts > 1u ? STATE_WEIGHT(1u) : 0.0f;
   const FLOAT4 nothing = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
   for (u32 i = lane * 8u; i < dim; i += TO_U32(LANES) * 8u) {
     const bool is_whole = i + 4u < dim;

@@ -51,6 +51,12 @@ std::vector<Case> cases(bool backward, DType dtype) {
            {"batched", "as flash attention returns them", {3, 2, 5, 3, 40}, true},
            {"plain", "the log-sum-exp is not wanted", {4, 17, 2, 128}, false, false},
            {"one", "one part stays what it is", {1, 3, 2, 8}},
+           {"nan",
+            "rows of NaN, whose other parts are not there",
+            {1, 5, 3, 20},
+            false,
+            true,
+            "nan"},
            {"many", "more parts than a device has splits", {37, 4, 2, 12}},
            {"wild",
             "parts that saw no key hold NaN; lowest floats and infinity",
@@ -103,6 +109,11 @@ void fill(const Problem& problem, const Case& shape, std::span<HostTensor> tenso
     kernel::write_repeated(tensors[slot], values);
   }
   if (shape.data == "wild") make_wild(problem, tensors);
+  if (shape.data == "nan") {
+    std::vector<double> sums = tensors[kSums].read();
+    for (std::size_t i = 0; i < sums.size(); i += 2) sums[i] = std::nan("");
+    tensors[kSums].write(sums);
+  }
 }
 
 std::vector<Expectation> expect(const Problem& problem, std::span<HostTensor> tensors,
