@@ -39,6 +39,8 @@ typedef struct tessera_append_to_cache_call {
   /* optional, in-out, [pages, heads, page_size]: of codes; one for each token and head is made
      and written, others are read */
   const tessera_tensor* value_scale;
+  /* bool, default false: true: those of each token and head, too, are read and not made */
+  tessera_value read_scales;
   /* one of default, high, highest, default none: how far arithmetic may depart from float, see
      tessera/precision.hpp */
   tessera_value precision;
@@ -61,12 +63,13 @@ static inline tessera_status tessera_append_to_cache(const tessera_context* cont
       {"value_scale", call->value_scale, 0},
   };
   const tessera_option options[] = {
+      {"read_scales", call->read_scales},
       {"precision", call->precision},
   };
   const tessera_call generic = {sizeof(tessera_call),
       "append_to_cache",
       operands, 11,
-      options, 1,
+      options, 2,
       0, 0,
       0, stream};
   return tessera_run(context, &generic);

@@ -37,7 +37,7 @@
 // NaN is no largest magnitude; its code is NaN in 8-bit floats and 0 in integers. Scales are f32 in
 // the shape [pages, heads, page_size], with axes of 1 where they are shared. append_to_cache into a
 // pool of codes takes scales, too: with one for each token and head it makes and writes them,
-// others are given and read.
+// others are given and read; so are all with the option read_scales, which Executor::run takes.
 //
 // Tables are data that only the device sees, and may hold anything where no token lies. What is
 // wrong elsewhere is reported by DataError and has the nearest defined result: slots and pages

@@ -7,7 +7,8 @@
 //        kv_cache[block_tables[n, t / page_size], t % page_size, 2 g]     = keys[r, g]
 //        kv_cache[block_tables[n, t / page_size], t % page_size, 2 g + 1] = values[r, g]
 //      A cache of codes gets round(key / scale). A kv_scale with a scale for each token and head is
-//      made and written, any other is read. Everything else keeps its bits.
+//      made and written, any other is read, one for each token that its keys and values share, too.
+//      Everything else keeps its bits.
 //      or, with value_cache, from and to caches of their own:
 //        kv_cache[..., g] = keys[r, g], value_cache[..., g] = values[r, g]
 //   2. ragged_page_attention over the cache as it is then, or over both.

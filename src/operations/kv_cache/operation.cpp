@@ -98,6 +98,10 @@ Operation append_to_cache() {
        optional(tensor("key_scale", Role::kInOut, "[pages, heads, page_size]", {DType::kF32}, own)),
        optional(
            tensor("value_scale", Role::kInOut, "[pages, heads, page_size]", {DType::kF32}, own))});
+  operation.options = {{.name = "read_scales",
+                        .fallback = false,
+                        .type = "bool",
+                        .doc = "true: those of each token and head, too, are read and not made"}};
   operation.types = append_types();
   add_errors_of_tables(operation);
   operation.validate = validate_append;

@@ -146,7 +146,7 @@ PoolShape pool_of(const TensorSpec& spec) {
 }
 
 bool has_own_scales(const Problem& problem, std::size_t scale, const PoolShape& pool) {
-  return problem.has(scale) &&
+  return problem.has(scale) && !kernel::bool_option(problem, "read_scales") &&
          problem.spec(scale).shape == Shape{pool.pages, pool.heads, pool.page_size};
 }
 

@@ -92,6 +92,9 @@ CallStep append_step(const Problem& problem) {
         values ? "value_cache" : "key_cache",
         Place{side.cache, heads_of_side(problem, heads_of_cache(problem, side.cache), values)});
     if (problem.has(side.scale)) {
+      // One of keys and values together is no head's own, though a side with one head looks so.
+      if (side.by_turns && problem.spec(side.scale).shape[2] == 1)
+        step.options["read_scales"] = true;
       step.operands.emplace_back(
           scale, Place{side.scale, heads_of_side(problem, problem.spec(side.scale), values)});
     } else if (scales_of(problem).of_codes) {

@@ -199,6 +199,22 @@ TEST(RaggedPageAttentionV3, CachesApartAreTheHalvesOfOne) {
   }
 }
 
+TEST(RaggedPageAttentionV3, ReadsAScaleThatAKeyAndAValueShare) {
+  const std::vector<Case> cases =
+      fused().workload.cases(*std::ranges::find(fused().types, "f32_i8", &StorageTypes::name));
+  const std::size_t cache = fused().slot("kv_cache"), scale = fused().slot("kv_scale");
+  Case one_head = *std::ranges::find_if(cases, [&](const Case& each) {
+    return !each.operands[fused().slot("value_cache")] && each.operands[cache]->shape[2] == 2;
+  });
+  const Shape& pool = one_head.operands[cache]->shape;
+  one_head.operands[scale] = TensorSpec::contiguous(DType::kF32, {pool[0], pool[1], 1});
+  testing::HostCase host(fused(), one_head);
+  const HostTensor& scales = host.tensors()[scale];
+  const Values before = scales.read();
+  fused().reference(host.problem(), host.tensors());
+  EXPECT_EQ(scales.read(), before);
+}
+
 TEST(RaggedPageAttentionV3, RefusesScalesThatSayNothing) {
   const auto says = [](const std::string& types, const Options& options, bool given,
                        const std::string& text) {
