@@ -191,9 +191,9 @@ std::vector<Config> varied(const Problem& problem, const Config& from, const Dev
       config.set(backward ? "BACK_ROWS" : "BLOCK_ROWS", rows);
       config.set(backward ? "BACK_TEAMS" : "TEAMS", teams);
       if (backward) {
-        // Eight fragments of factors.
+        // Twelve fragments of factors; of fewer than two sixteens ptxas spills.
         const auto gates = static_cast<std::uint32_t>(call.gates);
-        config.set("AHEAD", std::max(8 * 16 / (rows * gates), 1U));
+        config.set("AHEAD", std::max(12 * 16 / (rows * gates), 2U));
         hold_weights(problem, config, profile);
       }
       list.push_back(std::move(config));
