@@ -156,7 +156,11 @@ struct CodesCase {
 std::vector<CodesCase> codes_cases() {
   return {
       {"rows", "a scale for each token and head, rows that no word divides", {3, 2, 5, 22}},
-      {"rows_aligned", "the same by words", {3, 2, 7, 64}},
+      {"rows_aligned",
+       "the same by words, quotients beside the middles between codes",
+       {3, 2, 7, 64},
+       "token_head",
+       "middles"},
       {"pages", "a scale for each page", {5, 3, 4, 18}, "page"},
       {"heads", "a scale for each head", {4, 3, 6, 40}, "head"},
       {"tensor", "one scale", {6, 2, 16, 136}, "tensor"},
@@ -166,11 +170,6 @@ std::vector<CodesCase> codes_cases() {
        "token_head",
        "wild"},
       {"wild_aligned", "the same by words: NaN is integer 0", {2, 2, 3, 64}, "token_head", "wild"},
-      {"middles",
-       "quotients beside the middles between codes",
-       {6, 2, 8, 64},
-       "token_head",
-       "middles"},
       {"nothing", "no pages", {0, 2, 3, 16}}};
 }
 
