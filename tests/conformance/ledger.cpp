@@ -39,10 +39,8 @@ const std::map<std::pair<std::string, Backend>, std::size_t>& larger_budgets() {
       {{"recurrence", Backend::kOpenCL}, 31},
       {{"recurrence", Backend::kVulkan}, 26},
       // Six operations; few tokens are looked up and copied in one launch, too, and types of codes
-      // are compiled in; numbers beside the middles of codes are a case of each. CPUs take rows of
-      // codes
-      // by kernels of their own.
-      {{"kv_cache", Backend::kOpenCL}, 28},
+      // are compiled in. CPUs take rows of codes by kernels of their own.
+      {{"kv_cache", Backend::kOpenCL}, 26},
       {{"kv_cache", Backend::kVulkan}, 20},
       // CPUs have a kernel of their own for outputs in 8 bits, too.
       {{"norms", Backend::kOpenCL}, 25},
