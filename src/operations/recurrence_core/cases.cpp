@@ -89,7 +89,7 @@ bool is_gated_delta(const RecurrenceSlots& slots) { return slots.delta() && slot
 // Dims that matrix units take, and more tokens than they take at once.
 template <class Add>
 void add_chunks(Add add, bool forward) {
-  Sizes keys{.batch = 2, .tokens = 150, .heads = 2, .key_dim = 48, .value_dim = 80};
+  Sizes keys{.batch = 2, .tokens = 75, .heads = 2, .key_dim = 48, .value_dim = 80};
   keys.gk = keys.gate = keys.gamma = keys.initial = keys.final = true;
   add("chunks", "whole and broken chunks of tokens, key dims that decay", keys, "normal");
   Sizes heads = keys;
@@ -134,7 +134,7 @@ void add_chunks(Add add, bool forward) {
 // The same for delta rules, whose chunks are longer.
 template <class Add>
 void add_delta_chunks(Add add, bool backward) {
-  Sizes plain{.batch = 2, .tokens = 150, .heads = 2, .key_dim = 48, .value_dim = 80};
+  Sizes plain{.batch = 2, .tokens = 75, .heads = 2, .key_dim = 48, .value_dim = 80};
   plain.initial = plain.final = true;
   add("chunks_kept", "whole and broken chunks of tokens, nothing is forgotten", plain, "normal");
   Sizes heads = plain;
