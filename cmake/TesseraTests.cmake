@@ -242,6 +242,11 @@ if(TESSERA_HAVE_VULKAN AND TARGET tessera_tool AND "attention" IN_LIST families)
     tessera_check_cooperative(cooperative.recurrent_backward.${case} "recurrence/cooperative/gradients.comp[DTYPE=1]"
                               recurrent_backward --dtype f16 --variant cooperative --only ${case})
   endforeach()
+  # Of kernels that take that lavapipe a minute and more, the other cases wait for the full run.
+  foreach(long cooperative.odd cooperative_backward.some_nan_mask cooperative.gated_delta_rule_backward.chunks_large
+               cooperative.recurrent_backward.chunks_growing)
+    set_tests_properties(conformance.${long} PROPERTIES LABELS "conformance;full")
+  endforeach()
   if(TARGET tessera_tests)
     tessera_add_test(kernels.cooperative unit sh "${PROJECT_SOURCE_DIR}/tools/newer.sh" run
                      "$<TARGET_FILE:tessera_tests>" --gtest_filter=VulkanTiles.CooperativeMatrices* --gtest_brief=1)
