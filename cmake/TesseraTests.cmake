@@ -242,9 +242,10 @@ if(TESSERA_HAVE_VULKAN AND TARGET tessera_tool AND "attention" IN_LIST families)
     tessera_check_cooperative(cooperative.recurrent_backward.${case} "recurrence/cooperative/gradients.comp[DTYPE=1]"
                               recurrent_backward --dtype f16 --variant cooperative --only ${case})
   endforeach()
-  # Of kernels that take that lavapipe a minute and more, the other cases wait for the full run.
-  foreach(long cooperative.odd cooperative_backward.some_nan_mask cooperative.gated_delta_rule_backward.chunks_large
-               cooperative.recurrent_backward.chunks_growing)
+  # Of kernels that take that lavapipe a minute and more, other cases wait for the full run; of gradients of delta rules, which
+  # take it two, all do.
+  foreach(long cooperative.odd cooperative_backward.some_nan_mask cooperative.gated_delta_rule_backward.chunks_packed
+               cooperative.gated_delta_rule_backward.chunks_large cooperative.recurrent_backward.chunks_growing)
     set_tests_properties(conformance.${long} PROPERTIES LABELS "conformance;full")
   endforeach()
   if(TARGET tessera_tests)
