@@ -14,15 +14,6 @@
 KERNEL void cells_mma_backward(global float* scratch, global void* restrict output_elements,
                                global void* restrict h_elements, global void* restrict c_elements,
                                global float* kept_numbers, const struct CellTeamArgs args) {
-  local uint4 space[CELL_BACK_LOCAL_BYTES / 16];
-  CellPart part;
-  part.args = &args;
-  part.scratch = scratch;
-  part.kept_numbers = kept_numbers;
-  part.output = (global scalar*)output_elements;
-  part.h = (global scalar*)h_elements;
-  part.c = (global scalar*)c_elements;
-  part.steps = args.step.tokens + 1;
-  const uint local_memory = LOCAL_ADDRESS(space);
-  cell_team(&part, local_memory, CELL_BACK_WEIGHT_BYTES, local_memory + CELL_BACK_LOCAL_BYTES - 16);
+  local uint4 space[CELL_LOCAL_BYTES / 16];
+  cell_team(scratch, output_elements, h_elements, c_elements, kept_numbers, &args, LOCAL_ADDRESS(space));
 }

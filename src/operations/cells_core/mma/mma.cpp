@@ -43,13 +43,22 @@ struct Sharing {
   }
 };
 
-Sharing forward_geometry(const Problem& problem, const Config& config) {
+Sharing geometry_of(const Problem& problem, const Config& config, bool backward) {
   using Number = std::uint32_t;
   const CellProblem& call = call_of(problem);
 #include "kernel/tunable_locals.inc"
 #include "operations/cells_core/mma/mma.def"
-  if (WG_X < 32 || UNITS == 0) return {};
+  if (WG_X < 32 || (backward ? BACK_UNITS : UNITS) == 0) return {};
   const Number CELL = kind_of(problem), K_STEPS = ceil_div(call.hidden, 16 * CELL_MMA_WARPS);
+  if (backward) {
+    const Number SIXTEENS = K_STEPS;
+    return {.valid = CELL_BACK_VALID,
+            .steps = SIXTEENS,
+            .rows = BACK_ROWS,
+            .local_bytes = CELL_BACK_LOCAL_BYTES,
+            .block_words = CELL_BACK_BLOCK_WORDS,
+            .parts = ceil_div(call.hidden, BACK_UNITS)};
+  }
   return {.valid = CELL_MMA_VALID,
           .steps = K_STEPS,
           .rows = BLOCK_ROWS,
@@ -58,25 +67,9 @@ Sharing forward_geometry(const Problem& problem, const Config& config) {
           .parts = ceil_div(call.hidden, UNITS)};
 }
 
-Sharing backward_geometry(const Problem& problem, const Config& config) {
-  using Number = std::uint32_t;
-  const CellProblem& call = call_of(problem);
-#include "kernel/tunable_locals.inc"
-#include "operations/cells_core/mma/mma.def"
-  if (WG_X < 32 || BACK_UNITS == 0) return {};
-  const Number CELL = kind_of(problem), SIXTEENS = ceil_div(call.hidden, 16 * CELL_MMA_WARPS);
-  return {.valid = CELL_BACK_VALID,
-          .steps = SIXTEENS,
-          .rows = BACK_ROWS,
-          .local_bytes = CELL_BACK_LOCAL_BYTES,
-          .block_words = CELL_BACK_BLOCK_WORDS,
-          .parts = ceil_div(call.hidden, BACK_UNITS)};
-}
-
 Sharing sharing_of(const Problem& problem, const Config& config, bool backward) {
   const CellProblem& call = call_of(problem);
-  Sharing sharing =
-      backward ? backward_geometry(problem, config) : forward_geometry(problem, config);
+  Sharing sharing = geometry_of(problem, config, backward);
   if (!sharing.valid) return {};
   const std::uint32_t blocks = std::max(ceil_div(call.batch, sharing.rows), 1U);
   const std::uint32_t teams_wanted = config.get(backward ? "BACK_TEAMS" : "TEAMS", 1);
@@ -169,7 +162,7 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
 void hold_weights(const Problem& problem, Config& config, const DeviceProfile& profile) {
   for (std::uint32_t held = 0;; ++held) {
     config.set("HELD", held);
-    const Sharing sharing = backward_geometry(problem, config);
+    const Sharing sharing = geometry_of(problem, config, true);
     if (!sharing.valid || sharing.local_bytes <= kernel::nvidia_local_bytes(profile)) return;
   }
 }
