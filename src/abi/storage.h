@@ -108,12 +108,14 @@ FUNCTION float exact_quotient(float x, float y, float near) {
   return FLOAT_OF_BITS(sign | bits);
 }
 
+FUNCTION float rounded_quotient(float x, float y) { return exact_quotient(x, y, x / y); }
+
 // The inverse of a scale by which quotients come: products with it are 2 units off, which codes of
 // 8 bits do not show but beside the middle between two of them. 0 of scales whose inverse, or
 // products with it, may be no normal number: divisions have to do.
 FUNCTION float inverse_of_scale(float scale) {
   if (!(scale > 8.2718061e-25f && scale < 1.2089258e24f)) return 0.0f;  // 2^-80, 2^80
-  return exact_quotient(1.0f, scale, 1.0f / scale);
+  return rounded_quotient(1.0f, scale);
 }
 FUNCTION float quotient_by_scale(float x, float scale, float inverse) {
   const float near = inverse == 0.0f ? x / scale : x * inverse;

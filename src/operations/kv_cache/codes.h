@@ -6,7 +6,7 @@
 
 // Of rows whose largest magnitude is `peak`; 1 where a device may lose it.
 FUNCTION float cache_scale(float peak, float largest) {
-  const float scale = exact_quotient(peak, largest, peak / largest);
+  const float scale = rounded_quotient(peak, largest);
   return scale >= 1.17549435e-38f ? scale : 1.0f;
 }
 

@@ -23,7 +23,7 @@ FUNCTION float scale_of_codes(u32 type, bool is_dynamic, float least, float most
   // Devices may lose what is smaller.
   const float over = is_dynamic ? largest : codes_are_unsigned(type) ? most - least : peak;
   const float under = is_dynamic ? peak + 1.0e-6f : largest;
-  const float scale = exact_quotient(over, under, over / under);
+  const float scale = rounded_quotient(over, under);
   if (is_dynamic) return peak >= 1.17549435e-38f ? scale : 1.0f;
   if (scale >= 1.17549435e-38f) return scale;
   return codes_are_floats(type) ? 1.17549435e-38f : 1.0f;

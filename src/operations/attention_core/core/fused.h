@@ -10,7 +10,7 @@ if (n < ARGS(elements)) {
   const u32 row = n / ARGS(dim) / ARGS(heads);
   const float stored =
       LOAD(ARGS(from.offset) + row * ARGS(from.stride_row) + head * ARGS(from.stride_head) + d);
-  const float x = exact_quotient(stored, ARGS(divisor), stored / ARGS(divisor)) * ARGS(factor);
+  const float x = rounded_quotient(stored, ARGS(divisor)) * ARGS(factor);
   float result = x > ARGS(most) ? ARGS(most) : x < -ARGS(most) ? -ARGS(most) : x;
   if (ARGS(code) != 0u) result = from_storage(ARGS(code), to_storage(ARGS(code), result));
   STORE(result, ARGS(to.offset) + row * ARGS(to.stride_row) + head * ARGS(to.stride_head) + d);

@@ -7,7 +7,7 @@
 // 0 of a scale that devices may lose.
 FUNCTION float gguf_inverse(float scale) {
   const bool is_there = scale >= 1.17549435e-38f || scale <= -1.17549435e-38f;
-  return is_there ? exact_quotient(1.0f, scale, 1.0f / scale) : 0.0f;
+  return is_there ? rounded_quotient(1.0f, scale) : 0.0f;
 }
 
 FUNCTION u32 gguf_half(float x) {

@@ -30,7 +30,7 @@ for (u32 unit = GLOBAL_ID; unit < ARGS(blocks); unit += GLOBAL_COUNT) {
       most = FLOATS(i);
     }
   }
-  const float scale = half_bytes ? most * -0.125f : exact_quotient(peak, 127.0f, peak / 127.0f);
+  const float scale = half_bytes ? most * -0.125f : rounded_quotient(peak, 127.0f);
   const float inverse = gguf_inverse(scale);
   const u32 half_scale = gguf_half(scale);
   STORE_SCALE(quant_half(half_scale), CODES_AT(scale, row, block));
