@@ -103,6 +103,11 @@ class Seconds(unittest.TestCase):
         self.assertEqual(self.of(first=6.0, again=6.5, slowness=1), 6.0)
         self.assertEqual(self.of(first=9.0, again=8.0, slowness=2), 4.0)
 
+    def test_of_several_looks_the_best_counts(self):
+        looks = iter((3.6, 3.4, 3.2, 2.8))
+        with unittest.mock.patch.object(yardstick, 'slowness', return_value=1):
+            self.assertEqual(vendors.quickest({'seconds': 4.0}, lambda: {'seconds': next(looks)}), {'seconds': 2.8})
+
     def test_no_machine_is_quicker_than_the_yardstick(self):
         self.assertGreaterEqual(yardstick.slowness(), 1.0)
 
