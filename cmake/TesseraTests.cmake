@@ -182,6 +182,12 @@ function(tessera_check_cooperative name program)
   endif()
   tessera_add_test(conformance.${name} conformance ${command})
   set_tests_properties(conformance.${name} PROPERTIES SKIP_RETURN_CODE 77)
+  # One after the other: where cases have a pipeline in common, the driver's store has it for the second.
+  get_property(before GLOBAL PROPERTY "TESSERA_COOPERATIVE_${program}")
+  if(before)
+    set_tests_properties(conformance.${name} PROPERTIES DEPENDS conformance.${before})
+  endif()
+  set_property(GLOBAL PROPERTY "TESSERA_COOPERATIVE_${program}" ${name})
 endfunction()
 if(TESSERA_HAVE_VULKAN AND TARGET tessera_tool AND "attention" IN_LIST families)
   foreach(run "cooperative|odd" "cooperative|everything" "cooperative_registers|odd")
@@ -241,12 +247,6 @@ if(TESSERA_HAVE_VULKAN AND TARGET tessera_tool AND "attention" IN_LIST families)
   foreach(case chunks_packed chunks_growing)
     tessera_check_cooperative(cooperative.recurrent_backward.${case} "recurrence/cooperative/gradients.comp[DTYPE=1]"
                               recurrent_backward --dtype f16 --variant cooperative --only ${case})
-  endforeach()
-  # Of kernels that take that lavapipe a minute and more, other cases wait for the full run; of gradients of delta rules, which
-  # take it two, all do.
-  foreach(long cooperative.odd cooperative_backward.some_nan_mask cooperative.gated_delta_rule_backward.chunks_packed
-               cooperative.gated_delta_rule_backward.chunks_large cooperative.recurrent_backward.chunks_growing)
-    set_tests_properties(conformance.${long} PROPERTIES LABELS "conformance;full")
   endforeach()
   if(TARGET tessera_tests)
     tessera_add_test(kernels.cooperative unit sh "${PROJECT_SOURCE_DIR}/tools/newer.sh" run

@@ -100,8 +100,8 @@ void add_chunks(Add add, bool forward) {
   packed.sequences = 6;
   packed.key_gate = packed.initial = packed.final = packed.reverse = packed.wide_decays = true;
   add("chunks_packed", "chunks begin with their sequences", packed, "gap");
-  Sizes hard{.tokens = 90, .heads = 2, .key_dim = 32, .value_dim = 32};
-  hard.key_gate = hard.initial = hard.final = true;
+  Sizes hard{.tokens = 90, .heads = 2, .key_dim = 64, .value_dim = 48};  // programs of packed
+  hard.key_gate = hard.initial = hard.final = hard.wide_decays = true;
   add("chunks_strong", "decays of 0 and of -80 a step in chunks", hard, "strong");
   add("chunks_reset", "decays of minus infinity in chunks", hard, "reset");
   add("chunks_growing", "decays a little above 0 in chunks", hard, "growing");
@@ -114,8 +114,9 @@ void add_chunks(Add add, bool forward) {
   add("chunks_of_heads_not_finite", "NaN and infinity where key dims decay alike", hard,
       "not_finite");
   if (forward) {
-    Sizes in_place{.tokens = 90, .heads = 2, .key_dim = 32, .value_dim = 32, .in_place = true};
-    in_place.key_gate = true;
+    Sizes in_place = hard;
+    in_place.initial = in_place.final = false;
+    in_place.in_place = true;
     add("chunks_in_place", "a state that changes in place, from chunk to chunk", in_place,
         "normal");
     add("chunks_in_place_growing", "the same where matrices can't be used for all heads", in_place,
@@ -150,8 +151,8 @@ void add_delta_chunks(Add add, bool backward) {
   shorts.sequences = 60;
   shorts.initial = shorts.final = true;
   add("chunks_short", "a few tokens for each of many states", shorts, "normal");
-  Sizes hard{.tokens = 140, .heads = 2, .key_dim = 32, .value_dim = 32};
-  hard.gate = hard.initial = hard.final = true;
+  Sizes hard{.tokens = 140, .heads = 2, .key_dim = 64, .value_dim = 48};  // programs of packed
+  hard.gate = hard.initial = hard.final = hard.wide_decays = true;
   add("chunks_of_heads_strong", "decays of 0 and of -80 a step in chunks", hard, "strong");
   add("chunks_of_heads_reset", "decays of minus infinity in chunks", hard, "reset");
   add("chunks_of_heads_growing", "decays a little above 0 in chunks", hard, "growing");
