@@ -89,7 +89,7 @@ bool is_gated_delta(const RecurrenceSlots& slots) { return slots.delta() && slot
 // Dims that matrix units take, and more tokens than they take at once.
 template <class Add>
 void add_chunks(Add add, bool forward) {
-  Sizes keys{.batch = 2, .tokens = 75, .heads = 2, .key_dim = 48, .value_dim = 80};
+  Sizes keys{.batch = 2, .tokens = 75, .heads = 1, .key_dim = 48, .value_dim = 80};
   keys.gk = keys.gate = keys.gamma = keys.initial = keys.final = true;
   add("chunks", "whole and broken chunks of tokens, key dims that decay", keys, "normal");
   Sizes heads = keys;
@@ -100,7 +100,7 @@ void add_chunks(Add add, bool forward) {
   packed.sequences = 6;
   packed.key_gate = packed.initial = packed.final = packed.reverse = packed.wide_decays = true;
   add("chunks_packed", "chunks begin with their sequences", packed, "gap");
-  Sizes hard{.tokens = 90, .heads = 2, .key_dim = 64, .value_dim = 48};  // programs of packed
+  Sizes hard{.tokens = 90, .heads = 1, .key_dim = 64, .value_dim = 48};  // programs of packed
   hard.key_gate = hard.initial = hard.final = hard.wide_decays = true;
   add("chunks_strong", "decays of 0 and of -80 a step in chunks", hard, "strong");
   add("chunks_reset", "decays of minus infinity in chunks", hard, "reset");
@@ -135,7 +135,7 @@ void add_chunks(Add add, bool forward) {
 // The same for delta rules, whose chunks are longer.
 template <class Add>
 void add_delta_chunks(Add add, bool backward) {
-  Sizes plain{.batch = 2, .tokens = 75, .heads = 2, .key_dim = 48, .value_dim = 80};
+  Sizes plain{.batch = 2, .tokens = 75, .heads = 1, .key_dim = 48, .value_dim = 80};
   plain.initial = plain.final = true;
   add("chunks_kept", "whole and broken chunks of tokens, nothing is forgotten", plain, "normal");
   Sizes heads = plain;
@@ -151,7 +151,7 @@ void add_delta_chunks(Add add, bool backward) {
   shorts.sequences = 60;
   shorts.initial = shorts.final = true;
   add("chunks_short", "a few tokens for each of many states", shorts, "normal");
-  Sizes hard{.tokens = 140, .heads = 2, .key_dim = 64, .value_dim = 48};  // programs of packed
+  Sizes hard{.tokens = 140, .heads = 1, .key_dim = 64, .value_dim = 48};  // programs of packed
   hard.gate = hard.initial = hard.final = hard.wide_decays = true;
   add("chunks_of_heads_strong", "decays of 0 and of -80 a step in chunks", hard, "strong");
   add("chunks_of_heads_reset", "decays of minus infinity in chunks", hard, "reset");
