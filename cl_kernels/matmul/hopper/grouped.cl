@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What     Products of groups of rows with a matrix each, or of groups of terms: 16-bit operands.
-// Who      Groups that stay, one per multiprocessor; a counter hands them tiles of 128 rows by BLOCK_N columns of one group.
+// What     Products of groups of rows with a matrix each, or of groups of terms: 16-bit operands. With HOPPER_HALVES the matrix
+//          has the columns of a gate, then those of up, and the result is act(gate) up.
+// Who      Groups that stay, one per multiprocessor; a counter hands them tiles of 128 rows by TILE_N columns of one group.
 // Memory   As matmul/hopper/product. Of tiles in which a group ends its rows are stored one by one from local memory.
 // Numerics Products of f16 or bf16, sums in float, terms in order; one rounding.
 // Assumes  sm_90a (ptx_promotion.hpp); what matmul/hopper/grouped_list leaves; at most GROUPED_MOST_HELD groups.
@@ -67,7 +68,7 @@ INLINE void finish_others(const struct MatmulArgs* args, const global void* adde
 
 INLINE void copy_tiles(const struct MatmulArgs* args, const global uchar* maps, volatile global uint* counter, uint memory,
                        uint barriers) {
-  const uint tiles_n = (args->n + BLOCK_N - 1) / BLOCK_N, held = args->k != 0 ? args->batches : 0;
+  const uint tiles_n = (args->n + TILE_N - 1) / TILE_N, held = args->k != 0 ? args->batches : 0;
   const global uchar *a_map = maps, *b_map = maps + TENSOR_MAP_BYTES;
   int stage = 0;
   uint parity = 1, slot = 0, tile_parity = 1;
@@ -85,7 +86,7 @@ INLINE void copy_tiles(const struct MatmulArgs* args, const global uchar* maps, 
     const uint column = in_band / max(height, 1u), tile_row = 16 * band + in_band % max(height, 1u);
     Work work;
     work.row = (int)((OVER_TERMS ? 0 : start) + tile_row * HOPPER_ROWS);
-    work.column = (int)(((band & 1) != 0 ? tiles_n - 1 - column : column) * BLOCK_N);
+    work.column = (int)(((band & 1) != 0 ? tiles_n - 1 - column : column) * TILE_N);
     work.inner = (int)group;
     work.outer = 0;
     // An empty group of terms has a step of zeros, from behind all terms.
@@ -107,8 +108,9 @@ INLINE void copy_tiles(const struct MatmulArgs* args, const global uchar* maps, 
 }
 
 #if RESULT != HOPPER_ANY_RESULT
-// 16 bytes of a row of the result.
+// Elements of 16 bytes of a row of the result; how many such are in a row of a buffer.
 #define CHUNK (RESULT == HOPPER_WORDS ? 4 : 8)
+#define ROUND_CHUNKS (8 * ROUND_BLOCKS)
 INLINE void store_chunk(const struct MatmulArgs* args, global void* result, uint row, uint column, uint4 words) {
   if (column >= args->n) return;
   const uint at = place_of(args->result, 0, row, column), count = args->n - column;
@@ -141,13 +143,13 @@ INLINE void store_chunk(const struct MatmulArgs* args, global void* result, uint
       GROUP_SYNC(1 + warpgroup, 128);                                                                                      \
       if (OVER_TERMS || rows >= 64) {                                                                                      \
         if (t == 0) {                                                                                                      \
-          UNROLL for (int i = 0; i < 2; ++i)                                                                               \
+          UNROLL for (int i = 0; i < ROUND_BLOCKS; ++i)                                                                    \
             tensor_store(maps + 2 * TENSOR_MAP_BYTES, work.column + round * ROUND_COLUMNS + i * BLOCK_COLUMNS, OVER_TERMS ? work.inner : 0, \
                          row0, 0, to + i * HOPPER_BLOCK_BYTES);                                                            \
         }                                                                                                                  \
       } else {                                                                                                             \
-        ROLLED for (int i = t; i < rows * 16; i += 128) {                                                                  \
-          const int row = i / 16, chunk = i % 16;                                                                          \
+        ROLLED for (int i = t; i < rows * ROUND_CHUNKS; i += 128) {                                                        \
+          const int row = i / ROUND_CHUNKS, chunk = i % ROUND_CHUNKS;                                                      \
           store_chunk(&args, result, (uint)(row0 + row), (uint)(work.column + round * ROUND_COLUMNS + chunk * CHUNK),      \
                       load_local4(to + chunk / 8 * HOPPER_BLOCK_BYTES + row * 128 + (chunk % 8 ^ row % 8) * 16));          \
         }                                                                                                                  \

@@ -7,11 +7,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "abi/shared.h"
 #include "operations/common/eight_bits.hpp"
 #include "operations/common/ways.hpp"
 #include "tessera/record.hpp"
@@ -43,6 +45,8 @@ struct GroupedProblem {
   bool transpose_rhs = false;
   DType output = DType::kF32;
   Scaling scale_lhs{}, scale_rhs{};
+  // Of gated.hpp: MATMUL_…, the activation of these n columns, which multiplies those n further on.
+  std::optional<abi::u32> gate{};
 };
 
 void validate_grouped(Problem& problem, const GroupedSlots& slots);

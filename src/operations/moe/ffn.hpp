@@ -45,6 +45,7 @@ Options route_options(const Problem& problem);
 void reference_ffn(const Problem& problem, std::span<HostTensor> tensors);
 Workload ffn_workload(const FfnSlots& slots);
 Way ffn_way(const FfnSlots& slots);
+Way ffn_hopper_way(const FfnSlots& slots);  // forward
 std::vector<Operation> ffn_operations(std::vector<OptionInfo> route_options);
 
 }  // namespace tessera::operations::moe

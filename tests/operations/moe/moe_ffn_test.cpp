@@ -7,8 +7,11 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "selection/heuristics.hpp"
+#include "support/profiles.hpp"
 #include "support/reference.hpp"
 #include "tessera/error.hpp"
 #include "tessera/operations/grouped_matmul.hpp"
@@ -132,6 +135,104 @@ TEST(MoeFfnReference, InfiniteGatesHaveSlopes) {
     EXPECT_THAT(gradients.at("grad_input"), ::testing::ElementsAre(30, 0)) << activation;
   }
 }
+
+// ---- on Hopper
+// ------------------------------------------------------------------------------------
+
+Problem gated_problem(DType dtype, std::int64_t tokens, std::int64_t experts, std::int64_t hidden,
+                      std::int64_t inner, Options options = {}) {
+  const bool transposed = options.contains("transposed");
+  const bool gated = !options.contains("gated");
+  const std::int64_t columns = gated ? 2 * inner : inner;
+  const auto of = [&](Shape shape) { return TensorSpec::contiguous(dtype, std::move(shape)); };
+  return problem_of(
+      "moe_ffn",
+      {{"input", of({tokens, hidden})},
+       {"logits", of({tokens, experts})},
+       {"gate_up", transposed ? of({experts, columns, hidden}) : of({experts, hidden, columns})},
+       {"down", transposed ? of({experts, hidden, inner}) : of({experts, inner, hidden})}},
+      std::move(options));
+}
+
+TEST(MoeFfnHopper, IsChosenWhereTilesAreFull) {
+  const auto chosen = [](const Problem& problem, const char* profile) {
+    const auto choice =
+        selection::heuristic_choice(problem, testing::load_profile(profile), nullptr);
+    return choice ? choice->variant + " " + choice->config.to_string() : "nothing";
+  };
+  const Problem mixture =
+      gated_problem(DType::kBF16, 16384, 64, 4096, 1536, {{"top_k", std::int64_t{6}}});
+  EXPECT_EQ(chosen(mixture, "h200_opencl"), "hopper BLOCK_N=256,GROUPS=132,STAGES=3,WG_X=384");
+  EXPECT_EQ(chosen(mixture, "ampere_opencl"), "calls WG_X=64");
+  EXPECT_EQ(chosen(mixture, "h200_vulkan"), "calls WG_X=64");
+  EXPECT_EQ(chosen(gated_problem(DType::kF16, 64, 2, 1024, 512), "h200_opencl"),
+            "hopper BLOCK_N=128,GROUPS=132,STAGES=4,WG_X=384");
+  const std::pair<Problem, const char*> others[] = {
+      {gated_problem(DType::kF32, 512, 4, 256, 256), "floats"},
+      {gated_problem(DType::kF16, 4, 4, 256, 256), "few rows"},
+      {gated_problem(DType::kF16, 512, 4, 256, 32), "few columns"},
+      {gated_problem(DType::kF16, 512, 4, 256, 260), "rows that are no multiples of 16 bytes"},
+      {gated_problem(DType::kF16, 512, 4, 256, 256, {{"gated", false}}), "no gate"}};
+  for (const auto& [problem, why] : others)
+    EXPECT_EQ(chosen(problem, "h200_opencl"), "calls WG_X=64") << why;
+}
+
+TEST(MoeFfnHopper, SaysWhatItDoesNotTake) {
+  const DeviceProfile profile = testing::load_profile("h200_opencl");
+  const Variant& variant = *find_operation("moe_ffn").find_variant("hopper");
+  const auto refusal = [&](const Problem& problem, std::uint32_t block_n = 256) {
+    const Config config{{"BLOCK_N", block_n}, {"STAGES", 3}, {"WG_X", 384}, {"GROUPS", 132}};
+    return variant.rejects(problem, config, profile).value_or("");
+  };
+  EXPECT_EQ(refusal(gated_problem(DType::kF16, 512, 4, 256, 200)), "");
+  EXPECT_EQ(refusal(gated_problem(DType::kF16, 512, 4, 256, 200, {{"transposed", true}})), "");
+  EXPECT_THAT(refusal(gated_problem(DType::kF16, 512, 4, 256, 200), 64),
+              HasSubstr("takes tiles of 128 or 256 columns"));
+  EXPECT_THAT(refusal(gated_problem(DType::kF16, 512, 4, 256, 200, {{"gated", false}})),
+              HasSubstr("takes experts with a gate"));
+  // Matrices have rows of multiples of 16 bytes there, gated values do not.
+  EXPECT_THAT(refusal(gated_problem(DType::kF16, 512, 4, 256, 204)),
+              HasSubstr("leaves gated results by tensor copies"));
+  EXPECT_THAT(refusal(gated_problem(DType::kF16, 512, 4, 252, 256)),
+              HasSubstr("multiples of 16 bytes"));
+  // One row of gate and one of up are lines of a map, too.
+  EXPECT_THAT(refusal(gated_problem(DType::kF16, 1, 4, 252, 1,
+                                    {{"transposed", true}, {"top_k", std::int64_t{1}}})),
+              HasSubstr("multiples of 16 bytes"));
+  EXPECT_THAT(refusal(gated_problem(DType::kF16, 512, 1025, 64, 64)),
+              HasSubstr("takes at most 1024 groups"));
+}
+
+// What is stored between its steps lies behind the list of groups, and the sums of gate and up are
+// nowhere.
+TEST(MoeFfnHopper, KeepsNoSumsInScratch) {
+  const DeviceProfile profile = testing::load_profile("h200_opencl");
+  const Operation& operation = find_operation("moe_ffn");
+  const Problem problem = gated_problem(DType::kBF16, 4096, 16, 512, 384);
+  const auto scratch = [&](const char* name) {
+    const Variant& variant = *operation.find_variant(name);
+    return variant.scratch_bytes(problem, variant.space(problem, profile).front());
+  };
+  const std::uint64_t sums = std::uint64_t{2} * 2 * 4096 * 2 * 384;
+  EXPECT_LT(scratch("hopper"), scratch("calls") - sums + 16384);
+}
+
+// Edges of its tiles, which no device at hand may have.
+TEST(MoeFfnEdges, OfHopperAreTakenByHopper) {
+  const DeviceProfile profile = testing::load_profile("h200_opencl");
+  const Operation& operation = find_operation("moe_ffn");
+  const Variant& variant = *operation.find_variant("hopper");
+  for (const std::uint32_t block_n : {128U, 256U}) {
+    const Config config{{"BLOCK_N", block_n}, {"STAGES", 3}, {"WG_X", 384}, {"GROUPS", 132}};
+    for (const Case& edge : operation.workload.edge_cases(DType::kF16, config)) {
+      const Problem problem = make_problem(operation, edge.operands, edge.options);
+      EXPECT_EQ(variant.rejects(problem, config, profile).value_or(""), "") << edge.name;
+    }
+  }
+}
+
+// ---- whole calls
+// ----------------------------------------------------------------------------------
 
 class MoeFfn : public ::testing::Test {
  protected:

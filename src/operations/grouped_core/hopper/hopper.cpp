@@ -8,6 +8,7 @@
 #include "kernel/tunable_list.hpp"
 #include "operations/common/launch.hpp"
 #include "operations/grouped_core/copies.hpp"
+#include "operations/grouped_core/gated.hpp"
 #include "operations/grouped_core/hopper/geometry.h"
 #include "operations/grouped_core/stages.hpp"
 #include "operations/matmul_core/core/hopper_results.h"
@@ -34,9 +35,10 @@ Refusal refuses(const Problem& problem, const GroupedStage& stage) {
   const auto product = grouped_product(problem, stage);
   if (!product || product->is_empty() || product->k == 0) return std::nullopt;
   const abi::MatmulArgs args = matmul_arguments(problem, stage);
+  const std::uint32_t columns = problem.as<GroupedProblem>().gate ? 2 * args.n : args.n;
   if (product->dtypes[kLeft] != problem.dtype || product->dtypes[kRight] != problem.dtype ||
       !tensor_copies_take(args.a, problem.dtype, args.m, args.k, 1) ||
-      !tensor_copies_take(args.b, problem.dtype, args.k, args.n,
+      !tensor_copies_take(args.b, problem.dtype, args.k, columns,
                           stage.over_terms ? 1 : args.batches))
     return "takes operands of one type of 16 bits that are contiguous along an axis, with offsets "
            "and strides that are multiples of 16 bytes";
@@ -61,35 +63,37 @@ std::uint32_t result_of(const Problem& problem, const GroupedStage& stage) {
 std::uint64_t tiles_of(const Problem& problem, const GroupedStage& stage,
                        const GroupedProduct& product, std::uint32_t block_n) {
   const std::uint64_t blocks = stage.over_terms ? ceil_div(product.m, kRows) : 1;
-  return grouped_items(problem, stage, kRows) * blocks * ceil_div(product.n, block_n);
+  const std::uint32_t columns = problem.as<GroupedProblem>().gate ? block_n / 2 : block_n;
+  return grouped_items(problem, stage, kRows) * blocks * ceil_div(product.n, columns);
 }
 
 std::vector<Define> constants(const Problem& problem, const GroupedStage& stage) {
   const abi::MatmulArgs args = matmul_arguments(problem, stage);
+  const auto& gate = problem.as<GroupedProblem>().gate;
   return {{"A_BY_TERMS", args.a.column == 1 ? 1U : 0U},
           {"B_BY_TERMS", args.b.row == 1 ? 1U : 0U},
           {"RESULT", result_of(problem, stage)},
-          {"FEATURES", 0},
+          {"FEATURES", gate ? HOPPER_HALVES | *gate : 0},
           {"RAGGED", static_cast<std::uint32_t>(stage.over_terms ? GROUPED_TERMS : GROUPED_ROWS)}};
 }
 
 // In scratch, in floats: the list of groups, then the maps.
-std::uint64_t maps_start(const Problem& problem) {
+std::uint64_t maps_start(std::int64_t held, std::int64_t groups) {
   constexpr std::uint64_t kBytes = 128;
-  const auto& call = problem.as<GroupedProblem>();
-  const std::uint64_t list = 16 * (1 + static_cast<std::uint64_t>(call.held)) +
-                             4 * static_cast<std::uint64_t>(call.groups);
+  const std::uint64_t list =
+      16 * (1 + static_cast<std::uint64_t>(held)) + 4 * static_cast<std::uint64_t>(groups);
   return (list + kBytes - 1) / kBytes * kBytes / 4;
 }
 
-std::uint64_t scratch_bytes(const Problem& problem) {
-  const auto held = static_cast<std::uint64_t>(problem.as<GroupedProblem>().held);
-  return 4 * (maps_start(problem) + kMapFloats * (GROUPED_MAPS + 2 * held));
+std::uint64_t scratch_bytes(std::int64_t held, std::int64_t groups) {
+  return 4 * (maps_start(held, groups) +
+              kMapFloats * (GROUPED_MAPS + 2 * static_cast<std::uint64_t>(held)));
 }
 
 abi::MatmulArgs product_arguments(const Problem& problem, const GroupedStage& stage) {
   abi::MatmulArgs args = matmul_arguments(problem, stage);
-  args.maps = static_cast<abi::u32>(maps_start(problem));
+  const auto& call = problem.as<GroupedProblem>();
+  args.maps = static_cast<abi::u32>(maps_start(call.held, call.groups));
   return args;
 }
 
@@ -177,6 +181,10 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
     if (Refusal no = refuses(problem, stage)) return no;
     if (tiles_of(problem, stage, *product, block_n) >= std::uint64_t{1} << 31)
       return "counts tiles to 2^31";
+    if (call.gate && call.n >= std::int64_t{1} << 30)
+      return "counts columns of gate and up to 2^31";
+    if (call.gate && !product->is_empty() && result_of(problem, stage) == HOPPER_ANY_RESULT)
+      return "leaves gated results by tensor copies, at multiples of 16 bytes";
   }
   return std::nullopt;
 }
@@ -190,6 +198,8 @@ bool prefers_hopper(const Problem& problem, const DeviceProfile& profile) {
 
 }  // namespace
 
+std::uint64_t gated_scratch(std::int64_t groups) { return scratch_bytes(groups, groups); }
+
 Way grouped_hopper_way(const GroupedSlots& slots) {
   Variant variant;
   variant.name = "hopper";
@@ -201,7 +211,8 @@ Way grouped_hopper_way(const GroupedSlots& slots) {
   variant.space = space;
   variant.rejects = rejects;
   variant.scratch_bytes = [](const Problem& problem, const Config&) {
-    return scratch_bytes(problem);
+    const auto& call = problem.as<GroupedProblem>();
+    return scratch_bytes(call.held, call.groups);
   };
   for (const GroupedStage& stage : grouped_stages(slots)) {
     variant.passes.push_back(prepare_pass(slots, stage));

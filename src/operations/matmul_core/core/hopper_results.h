@@ -10,8 +10,10 @@
 #define HOPPER_BF16 2
 #define HOPPER_WORDS 3
 
-// A bit of FEATURES, beside those of args.h: one scale for all columns.
+// Bits of FEATURES, beside those of args.h: one scale for all columns; and b has 2 n columns, those
+// of a gate, which is activated, and those of up, which it multiplies.
 #define HOPPER_ONE_SCALE_B 1048576u
+#define HOPPER_HALVES 2097152u
 
 // Bits of the constant BLOCKS: which factors have scales beside those of blocks of terms.
 #define HOPPER_BLOCKS_OF_A 1u

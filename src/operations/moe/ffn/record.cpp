@@ -142,6 +142,7 @@ void append(std::vector<Operand>& to, std::vector<Operand> more) {
 Operation finish(Operation operation, const FfnSlots& slots) {
   operation.validate = [slots](Problem& problem) { validate_ffn(problem, slots); };
   operation.reference = reference_ffn;
+  if (!slots.backward()) add_ways(operation, {ffn_hopper_way(slots)});
   add_ways(operation, {ffn_way(slots)});
   operation.workload = ffn_workload(slots);
   return operation;

@@ -40,6 +40,21 @@ std::vector<FfnCase> ffn_cases() {
       {"bilinear", "a gate that is not activated", 5, 3, 2, 16, 12, 0, false, false, "identity"}};
 }
 
+// At the tiles of a gated product, of half as many columns of the gate as of sums.
+std::vector<FfnCase> gated_edges(std::int64_t columns) {
+  return {{"edge-8", "the last tile of the gate not whole, tiles that end in other groups", 150, 3,
+           2, 72, columns - 8},
+          {"edge", "whole tiles, one expert", 128, 1, 1, 64, columns},
+          {"edge+8", "the second tile of the gate begins; turns of the ring", 90, 2, 1, 584,
+           columns + 8, 0, true, false, "gelu"},
+          {"edge_wide", "bands of tiles, places that no token has", 300, 2, 2, 40, 3 * columns + 48,
+           2100, false, false, "gelu_tanh"},
+          {"edge_rows", "experts of a row or none", 6, 24, 2, 200, columns + 40, 0, true, false,
+           "relu"},
+          {"edge_bilinear", "a gate that is not activated", 70, 4, 2, 24, 2 * columns, 0, false,
+           false, "identity"}};
+}
+
 Case make_ffn(const FfnSlots& slots, DType dtype, const FfnCase& from) {
   Case result{.name = from.name, .why = from.why};
   const std::int64_t rows =
@@ -222,6 +237,13 @@ Workload ffn_workload(const FfnSlots& slots) {
   workload.cases = [slots](DType dtype) {
     std::vector<Case> cases;
     for (const FfnCase& from : ffn_cases()) cases.push_back(make_ffn(slots, dtype, from));
+    return cases;
+  };
+  workload.edge_cases = [slots](DType dtype, const Config& config) {
+    std::vector<Case> cases;
+    const std::int64_t columns = config.get("BLOCK_N", 0) / 2;
+    if (columns == 0) return cases;
+    for (const FfnCase& from : gated_edges(columns)) cases.push_back(make_ffn(slots, dtype, from));
     return cases;
   };
   workload.benchmarks = [slots](DType dtype) {
