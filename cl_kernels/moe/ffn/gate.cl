@@ -11,7 +11,7 @@
 #define ACT_VALUES float4
 #define ACT_SPLAT(x) ((float4)(x))
 #if STORAGE16
-#define ACT_EXP(x) native_exp(x)
+#define ACT_EXP(x) native_exp2(1.44269504f * (x))  // clang has no native_exp for NVIDIA
 #define ACT_INVERSE(x) native_recip(x)
 #define ACT_16_BITS
 #else
