@@ -350,11 +350,12 @@ TuneReport ContextState::tune(const Problem& problem, const Case& shape, const P
       return candidate.variant != &only;
     });
   }
-  TuneReport report = selection::tune(problem, candidates, trial_factory(*this, problem, shape),
-                                      {.budget_seconds = policy.tune_seconds,
-                                       .warm_up = device::warm_up_of(profile_),
-                                       .clock_mhz = device::clock_reader(profile_)},
-                                      both);
+  TuneReport report =
+      selection::tune(problem, candidates, trial_factory(*this, problem, shape, candidates),
+                      {.budget_seconds = policy.tune_seconds,
+                       .warm_up = device::warm_up_of(profile_),
+                       .clock_mhz = device::clock_reader(profile_)},
+                      both);
   if (!report.best) return report;
   const auto measured =
       std::ranges::find_if(report.measurements, [&](const Measurement& measurement) {

@@ -147,8 +147,9 @@ class ContextState {
 // What the handle stands for; InvalidArgument where it is empty.
 ContextState& state_of(const Context& context);
 
-// Times and checks the candidates of one problem on made-up operands of the case.
-selection::MakeTrial trial_factory(ContextState& context, const Problem& problem,
-                                   const Case& shape);
+// Times and checks the candidates of one problem on made-up operands of the case. Programs of GPUs
+// are built on several cores, ahead of the candidates' turns.
+selection::MakeTrial trial_factory(ContextState& context, const Problem& problem, const Case& shape,
+                                   const std::vector<selection::Candidate>& candidates);
 
 }  // namespace tessera::runtime
