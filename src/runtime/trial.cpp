@@ -25,11 +25,12 @@ std::shared_ptr<const Plan> plan_of(ContextState& context, const Problem& proble
                    context.profile(), context.programs());
 }
 
-// Drivers of GPUs compile for seconds, during which one candidate after the other would wait. A CPU
-// has its cores to itself.
+// Drivers of GPUs compile for seconds, during which one candidate after the other would wait.
+// NVIDIA's OpenCL compiles one program at a time, whatever asks. A CPU has its cores to itself.
 std::size_t threads_that_build(const DeviceProfile& profile) {
   constexpr unsigned kMost = 8;
   if (profile.backend == Backend::kHost || is_cpu(profile)) return 0;
+  if (profile.backend == Backend::kOpenCL) return 1;
   return std::clamp(std::thread::hardware_concurrency(), 1U, kMost);
 }
 
