@@ -253,7 +253,8 @@ if(TESSERA_HAVE_VULKAN AND TARGET tessera_tool AND "attention" IN_LIST families)
     tessera_check_cooperative(cooperative.recurrent_backward.${case} "recurrence/cooperative/gradients.comp[DTYPE=1]"
                               recurrent_backward --dtype f16 --variant cooperative --only ${case})
   endforeach()
-  # Of plain calls cooperative_registers.odd runs the same text, and this takes that lavapipe most of a minute.
+  # It takes that lavapipe most of a minute. cooperative_registers.odd runs plain calls of the same file, cooperative.everything the
+  # way to keep sums.
   set_tests_properties(conformance.cooperative.odd PROPERTIES LABELS "conformance;full")
   if(TARGET tessera_tests)
     tessera_add_test(kernels.cooperative unit sh "${PROJECT_SOURCE_DIR}/tools/newer.sh" run

@@ -148,7 +148,7 @@ class ContextState {
 ContextState& state_of(const Context& context);
 
 // Times and checks the candidates of one problem on made-up operands of the case. Programs of GPUs
-// are built on several cores, ahead of the candidates' turns.
+// are built ahead of the candidates' turns.
 selection::MakeTrial trial_factory(ContextState& context, const Problem& problem, const Case& shape,
                                    const std::vector<selection::Candidate>& candidates);
 

@@ -26,7 +26,8 @@ std::shared_ptr<const Plan> plan_of(ContextState& context, const Problem& proble
 }
 
 // Drivers of GPUs compile for seconds, during which one candidate after the other would wait.
-// NVIDIA's OpenCL compiles one program at a time, whatever asks. A CPU has its cores to itself.
+// Where eight threads asked NVIDIA's OpenCL, the first candidate waited for the others: it seems to
+// compile one program at a time. A CPU has its cores to itself.
 std::size_t threads_that_build(const DeviceProfile& profile) {
   constexpr unsigned kMost = 8;
   if (profile.backend == Backend::kHost || is_cpu(profile)) return 0;

@@ -88,7 +88,8 @@ def what_of(lines, everything):
     dims = {line['defines'].get('HEAD_DIM') for line in programs(lines)} - {None, 0}
     of_dims = ' at dims ' + ' and '.join(map(str, sorted(dims))) if len(dims) <= 2 else ''
     asked = families_of(lines)
-    return ', '.join(sorted(dtypes)) + of_dims + ('' if everything - set(asked) <= OF_CALLS_ALONE else ': ' + ', '.join(map(title, asked)))
+    of_families = '' if everything - set(asked) <= OF_CALLS_ALONE else ': ' + ', '.join(map(title, asked))
+    return ', '.join(sorted(dtypes)) + of_dims + of_families
 
 
 def title(family):
