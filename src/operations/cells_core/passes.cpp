@@ -266,16 +266,11 @@ Dim3 step_groups(const Problem& problem, const Config& config, const Stage& stag
           ceil_div(call.batch, config.at("ROWS")), narrow(call.directions)};
 }
 
-std::vector<Define> axes(const Problem& problem, const DeviceProfile& profile) {
-  return profile.backend == Backend::kVulkan ? storage_axes(problem, profile)
-                                             : std::vector<Define>{};
-}
-
 Pass begin_pass() {
   Pass pass;
   pass.opencl = {.file = kBeginKernel, .entry = "cells_begin"};
   pass.vulkan = {.file = "cells/core/begin.comp", .entry = "main"};
-  pass.axes = axes;
+  pass.axes = shader_storage_axes;
   pass.specialized_on = std::vector<std::string>{};
   pass.group_size = [](const Config&) { return Dim3{64, 1, 1}; };
   pass.groups = [](const Problem& problem, const Config&) {
@@ -338,7 +333,7 @@ Pass step_pass(const CellSlots& slots, const Stage& stage, const std::string& fi
                    stage.backward ? slots.grad_h0 : slots.h_n};
   if (!stage.projects) pass.bindings.push_back(stage.backward ? slots.grad_c0 : slots.c_n);
   pass.bindings.push_back(kept_slot(slots, stage));
-  pass.axes = axes;
+  pass.axes = shader_storage_axes;
   if (!stage.projects) {
     pass.constants = [](const Problem& problem, const Config&) {
       return std::vector<Define>{{"CELL", kind_of(problem)}};

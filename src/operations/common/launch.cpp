@@ -58,8 +58,15 @@ Refusal rejects_long_strides(const std::string& name, const TensorSpec& spec) {
 
 }  // namespace
 
-std::vector<Define> storage_axes(const Problem& problem, const DeviceProfile& /*profile*/) {
-  return {{"STORAGE16", has_16_bits(problem) ? 1U : 0U}};
+std::vector<Define> storage_axes(const Problem& problem, const DeviceProfile& profile) {
+  const bool one_for_all = profile.backend == Backend::kVulkan && is_cpu(profile) &&
+                           has(profile.features, Feature::kStorage16);
+  return {{"STORAGE16", one_for_all || has_16_bits(problem) ? 1U : 0U}};
+}
+
+std::vector<Define> shader_storage_axes(const Problem& problem, const DeviceProfile& profile) {
+  if (profile.backend != Backend::kVulkan) return {};
+  return storage_axes(problem, profile);
 }
 
 Refusal rejects_storage16(const Problem& problem, const DeviceProfile& profile) {

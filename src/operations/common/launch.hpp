@@ -20,8 +20,11 @@ std::uint32_t dtype_axis(DType dtype);  // the value of the build-time axis DTYP
 std::vector<Define> dtype_axes(const Problem& problem, const DeviceProfile& profile);
 
 // Of kernels that know types as values: the build-time axis STORAGE16 says whether an operand has
-// 16 bits, and such operands are refused where the device can't store them.
+// 16 bits, and such operands are refused where the device can't store them. Processors take seconds
+// to compile a shader and have one for all types.
 std::vector<Define> storage_axes(const Problem& problem, const DeviceProfile& profile);
+std::vector<Define> shader_storage_axes(const Problem& problem,
+                                        const DeviceProfile& profile);  // no OpenCL C has it
 Refusal rejects_storage16(const Problem& problem, const DeviceProfile& profile);
 
 // The tunables SM80 and SM90 of kernels that convert elements by NVIDIA's instructions: 1 where a

@@ -81,10 +81,7 @@ Way cumsum_columns_way() {
   pass.opencl = {.file = "recurrence/scan/scan.cl", .entry = "cumsum_scan"};
   pass.vulkan = {.file = "recurrence/scan/scan.comp", .entry = "main"};
   pass.bindings = {kCumsumInput, kScratch, kCumsumOutput};
-  pass.axes = [](const Problem& problem, const DeviceProfile& profile) {
-    return profile.backend == Backend::kVulkan ? storage_axes(problem, profile)
-                                               : std::vector<Define>{};
-  };
+  pass.axes = shader_storage_axes;
   pass.groups = [](const Problem& problem, const Config& config) {
     const CumsumCall& call = call_of(problem);
     return Dim3{ceil_div(call.heads * call.dim, config.group().x),

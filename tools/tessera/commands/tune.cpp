@@ -27,6 +27,7 @@ struct Result {
   TuneJob job;
   TuneReport report;
   double milliseconds = 0, spread = 0;
+  double untuned = 0;  // milliseconds of what rules take, which is tried first; 0: it failed
 };
 
 class Tuner {
@@ -136,6 +137,8 @@ class Tuner {
 
   void take(Result result) {
     if (result.report.best) {
+      const Measurement& of_rules = result.report.measurements.front();
+      if (of_rules.failure.empty()) result.untuned = of_rules.milliseconds;
       for (const Measurement& m : result.report.measurements) {
         const bool chosen =
             m.variant == result.report.best->variant && m.config == result.report.best->config;
@@ -160,6 +163,7 @@ class Tuner {
                  {"variant"},
                  {"configuration"},
                  {"ms", true},
+                 {"untuned", true},
                  {"spread", true},
                  {"clock", true},
                  {"tried", true},
@@ -172,6 +176,7 @@ class Tuner {
                  report.best ? report.best->variant : "none",
                  report.best ? report.best->config.to_string() : "",
                  report.best ? significant(result.milliseconds) : "",
+                 result.untuned > 0 ? fixed(result.untuned / result.milliseconds, 2) + " x" : "",
                  report.best ? spread_text(result.spread, report.settled) : "",
                  clock_text(report.clock_mhz), tally.text(), std::to_string(tally.failed),
                  fixed(report.seconds, 1)});
@@ -224,6 +229,7 @@ class Tuner {
         json["best"] = choice_json(*result.report.best);
         json["best"]["milliseconds"] = result.milliseconds;
         json["best"]["spread"] = result.spread;
+        if (result.untuned > 0) json["untuned_milliseconds"] = result.untuned;
         json["best"]["unsteady"] = is_unsteady(result.spread, result.report.settled);
       }
       list.push_back(json);
@@ -261,7 +267,8 @@ Command add_tune(App& tool) {
   app->add_flag("-v,--verbose", a.verbose, "Print every candidate");
   app->add_flag("--json", a.json, "Print JSON");
   app->footer(
-      "A candidate must be right before it is timed. What wins goes to the cache.\n"
+      "A candidate must be right before it is timed. What wins goes to the cache. 'untuned': how\n"
+      "many times as long the choice without tuning takes.\n"
       "Exit code 1 if a call could not be tuned or its result not be kept.\n\n"
       "Examples:\n"
       "  tessera tune --budget 300\n"

@@ -36,7 +36,7 @@ std::vector<std::byte> backward_bytes(const Problem& problem, const Config& conf
 // The same pass through Vulkan.
 Pass with_shader(Pass pass) {
   pass.vulkan = {.file = "recurrence/tile/" + pass.name + ".comp", .entry = "main"};
-  pass.axes = tile_axes;
+  pass.axes = shader_storage_axes;
   return pass;
 }
 

@@ -34,7 +34,7 @@ Pass spans_pass(const std::string& name, std::vector<std::size_t> bindings) {
   pass.opencl = {.file = "recurrence/tile/spans.cl", .entry = "recurrence_spans"};
   pass.vulkan = {.file = "recurrence/tile/spans.comp", .entry = "main"};
   pass.bindings = std::move(bindings);
-  pass.axes = tile_axes;
+  pass.axes = shader_storage_axes;
   pass.groups = span_groups;
   pass.args = [](const Problem& problem, const Config&) {
     return argument_bytes(arguments_of(problem));

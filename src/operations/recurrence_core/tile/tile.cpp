@@ -84,29 +84,25 @@ Config make_config(const Problem& problem, const Cut& cut) {
   return config;
 }
 
-// Processors only check these kernels: one program each for small, usual and large key dims, of
-// Vulkan's, which compile for longer, for the last two, and backward for the last one.
+// Processors only check these kernels: one program each for key dims up to 128 and for more.
 Config cpu_config(const Problem& problem, const DeviceProfile& profile) {
-  const std::int64_t key_dim = call_of(problem).key_dim;
-  const bool backward = call_of(problem).slots.backward(), delta = call_of(problem).slots.delta();
-  const bool large = key_dim > 128 || (backward && profile.backend == Backend::kVulkan);
-  Config config{{"ROWS", 8}, {"WG_X", backward && large ? 2 : 4}};
-  const bool small = key_dim <= 16 && profile.backend != Backend::kVulkan;
-  config.set("WG_Y", small ? 2 : large ? 64 : 16);
-  if (backward) {
+  const RecurrenceProblem& call = call_of(problem);
+  const bool delta = call.slots.delta(), large = call.key_dim > 128;
+  const bool values_decay = problem.has(call.slots.gv);
+  Config config{
+      {"ROWS", 8}, {"WG_X", call.slots.backward() && large ? 2 : 4}, {"WG_Y", large ? 64 : 16}};
+  if (call.slots.backward()) {
     // Spans by the program that forward has.
-    config.set("TOKENS", large ? 1 : small ? 3 : 2);
-    config.set("SEGMENT", small ? 9 : 8);
-    if (!delta)
-      config.set("SPANS", key_dim <= 16 && !problem.has(call_of(problem).slots.gv) ? 3 : 1);
+    config.set("TOKENS", large ? 1 : 3);
+    config.set("SEGMENT", large ? 8 : 9);
+    if (!delta) config.set("SPANS", call.key_dim <= 16 && !values_decay ? 3 : 1);
     return config;
   }
   config.set("TOKENS", large ? 2 : 3);
   config.set("LAUNCH", profile.backend != Backend::kVulkan ? 0 : delta ? 128 : 512);
   if (delta) return config;
   // Three spans where that is no more programs than it must be.
-  const bool spans =
-      !large && !problem.has(call_of(problem).slots.gv) && !call_of(problem).in_place;
+  const bool spans = !large && !values_decay && !call.in_place;
   config.set("SPANS", spans && launches_of(problem, config) == 1 ? 3 : 1);
   return config;
 }
@@ -259,11 +255,6 @@ std::vector<Step> steps(const Problem& problem, const Config& config) {
 
 std::int64_t columns_of(const Config& config) { return std::int64_t{4} * config.group().x; }
 
-std::vector<Define> tile_axes(const Problem& problem, const DeviceProfile& profile) {
-  if (profile.backend != Backend::kVulkan) return {};
-  return storage_axes(problem, profile);
-}
-
 Config first_tile_config(const Problem& problem, const DeviceProfile& profile) {
   const std::vector<Config> list = space(problem, profile);
   return list.empty() ? make_config(problem, {16, 4, 1, 64}) : list.front();
@@ -279,7 +270,7 @@ Pass tile_forward_pass(const RecurrenceSlots& slots) {
     pass.opencl = {.file = "recurrence/tile/delta_forward.cl", .entry = "recurrence_delta_forward"};
     pass.vulkan = {.file = "recurrence/tile/delta_forward.comp", .entry = "main"};
   }
-  pass.axes = tile_axes;
+  pass.axes = shader_storage_axes;
   pass.groups = span_groups;
   pass.args = [](const Problem& problem, const Config&) {
     return argument_bytes(arguments_of(problem));

@@ -13,7 +13,6 @@
 namespace tessera::operations::recurrence {
 
 std::int64_t columns_of(const Config& config);  // of a work-group
-std::vector<Define> tile_axes(const Problem& problem, const DeviceProfile& profile);
 
 // The pass that takes all steps forward, and what it begins with where nothing is tuned.
 Pass tile_forward_pass(const RecurrenceSlots& slots);
