@@ -10,7 +10,7 @@ if(sources)
   target_link_libraries(tessera_tool_objects PRIVATE tessera_private tessera_quickly_compiled CLI11::CLI11)
   target_include_directories(tessera_tool_objects PRIVATE "${PROJECT_SOURCE_DIR}/tools")
   tessera_precompile(tessera_tool_objects)
-  tessera_unite(tessera_tool_objects "/(bench|cache|catalogue|check|devices|run|try|tune)\\.cpp$")  # commands with Arguments each
+  tessera_unite(tessera_tool_objects)
 
   add_executable(tessera_tool "${PROJECT_SOURCE_DIR}/tools/tessera/main.cpp" $<TARGET_OBJECTS:tessera_tool_objects>)
   target_link_libraries(tessera_tool PRIVATE tessera_internal tessera_quickly_compiled)

@@ -5,7 +5,7 @@
 
 #include "base/large_registers.hpp"
 #include "base/vendor_ids.hpp"
-#include "kernel/tunable_list.hpp"
+#include "kernel/tunable_list.inc"
 #include "operations/causal_conv1d/launch.hpp"
 #include "operations/common/launch.hpp"
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <string>
 
-#include "kernel/tunable_list.hpp"
+#include "kernel/tunable_list.inc"
 #include "operations/causal_conv1d/launch.hpp"
 #include "operations/common/launch.hpp"
 

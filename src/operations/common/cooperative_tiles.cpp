@@ -8,7 +8,7 @@
 #include "base/vendor_ids.hpp"
 #include "kernel/gpu.hpp"
 #include "kernel/matrices.hpp"
-#include "kernel/tunable_list.hpp"
+#include "kernel/tunable_list.inc"
 #include "operations/common/cooperative_tiles.h"
 
 namespace tessera::operations {

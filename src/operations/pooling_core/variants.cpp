@@ -6,7 +6,7 @@
 #include "abi/shared.h"
 #include "kernel/gpu.hpp"
 #include "kernel/option_access.hpp"
-#include "kernel/tunable_list.hpp"
+#include "kernel/tunable_list.inc"
 #include "operations/common/launch.hpp"
 #include "operations/pooling_core/launch.hpp"
 #include "operations/pooling_core/problem.hpp"

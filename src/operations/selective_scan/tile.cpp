@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/vendor_ids.hpp"
-#include "kernel/tunable_list.hpp"
+#include "kernel/tunable_list.inc"
 #include "operations/common/launch.hpp"
 #include "operations/selective_scan/launch.hpp"
 

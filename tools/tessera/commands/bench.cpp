@@ -22,7 +22,7 @@ constexpr std::size_t kCallsPerPeak = 8;  // between two measurements of the pea
 constexpr int kMostCalls = 1000;
 constexpr double kRegression = 1.05;  // slower than the compared run by more than this is flagged
 
-struct Arguments {
+struct BenchArguments {
   std::string operation, only, dtype, variant, config, precision, json_file, compare_file;
   std::vector<std::string> devices, shapes, options;
   double min_time = 0.5;
@@ -31,7 +31,7 @@ struct Arguments {
 
 class Bench {
  public:
-  explicit Bench(const Arguments& arguments) : arguments_(arguments) {}
+  explicit Bench(const BenchArguments& arguments) : arguments_(arguments) {}
 
   int run() {
     const std::vector<const Operation*> operations = target_operations(arguments_.operation);
@@ -193,7 +193,7 @@ class Bench {
     return slower > 0;
   }
 
-  const Arguments& arguments_;
+  const BenchArguments& arguments_;
   std::optional<Config> config_;
   Progress progress_;
   std::map<std::string, double> before_;
@@ -206,8 +206,8 @@ class Bench {
 
 Command add_bench(App& tool) {
   App* app = tool.add_subcommand("bench", "Check, then time, with the device's own clock.");
-  const auto arguments = std::make_shared<Arguments>();
-  Arguments& a = *arguments;
+  const auto arguments = std::make_shared<BenchArguments>();
+  BenchArguments& a = *arguments;
   app->add_option("operation", a.operation, "Only this operation");
   add_device_option(*app, a.devices);
   app->add_option("--only", a.only,

@@ -19,7 +19,7 @@ namespace {
 
 using Path = std::filesystem::path;
 
-struct Arguments {
+struct CacheArguments {
   std::string directory, file;
   bool verbose = false, json = false;
 };
@@ -28,7 +28,7 @@ enum class Missing { kCreate, kLeave };
 
 // Where --dir names no directory that exists, that is a mistake. The usual one appears with the
 // first thing that is kept.
-Path cache_directory(const Arguments& arguments, Missing missing = Missing::kLeave) {
+Path cache_directory(const CacheArguments& arguments, Missing missing = Missing::kLeave) {
   const std::optional<std::string> option =
       arguments.directory.empty() ? std::nullopt : std::optional(arguments.directory);
   const selection::CacheDirectory directory = missing == Missing::kCreate
@@ -77,7 +77,7 @@ void print_entries(const Path& file) {
   }
 }
 
-int list(const Arguments& arguments) {
+int list(const CacheArguments& arguments) {
   const Path directory = cache_directory(arguments);
   const std::vector<selection::CacheFile> files = selection::inspect(directory);
   std::uint64_t total = 0;
@@ -139,7 +139,7 @@ int list(const Arguments& arguments) {
   return 0;
 }
 
-int verify(const Arguments& arguments) {
+int verify(const CacheArguments& arguments) {
   const Path directory = cache_directory(arguments);
   const std::vector<selection::CacheFile> files = selection::inspect(directory);
   std::size_t damaged = 0;
@@ -162,14 +162,14 @@ int verify(const Arguments& arguments) {
   return damaged > 0 ? 1 : 0;
 }
 
-int export_to(const Arguments& arguments) {
+int export_to(const CacheArguments& arguments) {
   const Path directory = cache_directory(arguments);
   selection::export_choices(directory, arguments.file);
   std::cout << "configurations of " << shown(directory) << " -> " << shown(arguments.file) << '\n';
   return 0;
 }
 
-int import_from(const Arguments& arguments) {
+int import_from(const CacheArguments& arguments) {
   const InputFile probe(arguments.file);  // names what is wrong with the file itself
   const Path directory = cache_directory(arguments, Missing::kCreate);
   const std::size_t count = selection::import_choices(directory, arguments.file);
@@ -177,7 +177,7 @@ int import_from(const Arguments& arguments) {
   return 0;
 }
 
-int clear(const Arguments& arguments) {
+int clear(const CacheArguments& arguments) {
   const Path directory = cache_directory(arguments);
   const selection::Cleared cleared = selection::clear(directory);
   std::cout << cleared.removed << " files removed from " << shown(directory) << '\n';
@@ -191,17 +191,17 @@ int clear(const Arguments& arguments) {
 
 Command add_cache(App& tool) {
   App* app = tool.add_subcommand("cache", "What is remembered between runs.");
-  const auto arguments = std::make_shared<Arguments>();
-  Arguments& a = *arguments;
+  const auto arguments = std::make_shared<CacheArguments>();
+  CacheArguments& a = *arguments;
   app->require_subcommand();
   app->add_option("--dir", a.directory,
                   "Directory (default: TESSERA_CACHE_DIR, then $XDG_CACHE_HOME/tessera)");
   struct Action {
     App* app;
-    int (*run)(const Arguments&);
+    int (*run)(const CacheArguments&);
   };
   std::vector<Action> actions;
-  const auto add = [&](const std::string& name, const char* what, int (*run)(const Arguments&),
+  const auto add = [&](const std::string& name, const char* what, int (*run)(const CacheArguments&),
                        const char* file = "") {
     App* action = app->add_subcommand(name, what);
     action->fallthrough();  // --dir may follow the action

@@ -20,7 +20,7 @@
 namespace tessera::tool {
 namespace {
 
-struct Arguments {
+struct CheckArguments {
   std::string operation, variant, config, only, dtype, precision;
   std::vector<std::string> devices;
   bool quick = false, json = false, verbose = false;
@@ -37,7 +37,7 @@ std::string kernel_of(const std::string& name) { return name.substr(0, name.find
 
 class Checker {
  public:
-  explicit Checker(const Arguments& arguments) : arguments_(arguments) {
+  explicit Checker(const CheckArguments& arguments) : arguments_(arguments) {
     options_.only = arguments.only;
     options_.variant = arguments.variant;
     if (!arguments.config.empty()) {
@@ -230,7 +230,7 @@ class Checker {
               << " skipped" << (stopped_by_.empty() ? "" : " until it was stopped") << '\n';
   }
 
-  const Arguments& arguments_;
+  const CheckArguments& arguments_;
   conformance::CheckOptions options_;
   std::vector<const Operation*> operations_;
   std::mutex mutex_;  // of what follows: a signal has its own thread print it
@@ -246,8 +246,8 @@ class Checker {
 
 Command add_check(App& tool) {
   App* app = tool.add_subcommand("check", "Check every kernel against the reference.");
-  const auto arguments = std::make_shared<Arguments>();
-  Arguments& a = *arguments;
+  const auto arguments = std::make_shared<CheckArguments>();
+  CheckArguments& a = *arguments;
   app->add_option("operation", a.operation, "Only this operation");
   add_device_option(*app, a.devices);
   app->add_option("--variant", a.variant, "Only this variant");

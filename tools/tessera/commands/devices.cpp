@@ -15,7 +15,7 @@
 namespace tessera::tool {
 namespace {
 
-struct Arguments {
+struct DevicesArguments {
   std::vector<std::string> devices;
   bool verbose = false;
   bool json = false;
@@ -170,11 +170,11 @@ DeviceInfo as_opened(DeviceInfo device) {
   return device;
 }
 
-std::vector<DeviceInfo> listed_devices(const Arguments& arguments) {
+std::vector<DeviceInfo> listed_devices(const DevicesArguments& arguments) {
   return arguments.devices.empty() ? probe_devices().devices : target_devices(arguments.devices);
 }
 
-void print_text(const Arguments& arguments) {
+void print_text(const DevicesArguments& arguments) {
   const Samples samples = arguments.verbose ? all_samples() : Samples{};
   for (const DeviceInfo& device : listed_devices(arguments)) {
     std::cout << device.index << ' ' << summary(device.profile) << routes(device) << '\n';
@@ -194,7 +194,7 @@ void print_text(const Arguments& arguments) {
   }
 }
 
-void print_json(const Arguments& arguments) {
+void print_json(const DevicesArguments& arguments) {
   const Samples samples = all_samples();
   Json devices = Json::array();
   for (const DeviceInfo& device : listed_devices(arguments)) {
@@ -228,7 +228,7 @@ void print_json(const Arguments& arguments) {
 
 Command add_devices(App& tool) {
   App* app = tool.add_subcommand("devices", "List the devices of all platforms.");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<DevicesArguments>();
   app->add_option("--device", arguments->devices,
                   "Only these: index, platform, kind, name or UUID");
   app->add_flag("-v,--verbose", arguments->verbose,

@@ -17,7 +17,7 @@
 namespace tessera::tool {
 namespace {
 
-struct Arguments {
+struct RunArguments {
   std::string operation;
   std::vector<std::string> inputs, input_files, outputs, wanted, options;
   std::string output_file, dtype, device, variant, config, precision;
@@ -59,7 +59,7 @@ bool same_file(const Path& a, const Path& b) {
 }
 
 // Results are never written over what they were made of.
-void refuse_inputs_as_outputs(const Operation& operation, const Arguments& arguments) {
+void refuse_inputs_as_outputs(const Operation& operation, const RunArguments& arguments) {
   std::vector<Path> inputs(arguments.input_files.begin(), arguments.input_files.end());
   for (const auto& [name, file] : named_files(operation, arguments.inputs, is_read, "--input")) {
     inputs.push_back(file);
@@ -91,7 +91,7 @@ void add_input(const Operation& operation, Inputs& inputs, const std::string& na
   }
 }
 
-Inputs read_inputs(const Operation& operation, const Arguments& arguments) {
+Inputs read_inputs(const Operation& operation, const RunArguments& arguments) {
   Inputs inputs;
   const NamedFiles files = named_files(operation, arguments.inputs, is_read, "--input");
   for (const auto& [name, file] : files) add_input(operation, inputs, name, read_npy(file));
@@ -200,7 +200,7 @@ struct Targets {
   bool any() const { return !files.empty() || !safetensors.empty(); }
 };
 
-Targets parse_targets(const Operation& operation, const Arguments& arguments) {
+Targets parse_targets(const Operation& operation, const RunArguments& arguments) {
   Targets targets{named_files(operation, arguments.outputs, is_written, "--output"),
                   arguments.output_file,
                   arguments.wanted,
@@ -290,7 +290,7 @@ void print_written(const Json& written) {
   }
 }
 
-int run_operation(const Arguments& arguments) {
+int run_operation(const RunArguments& arguments) {
   if (arguments.operation.empty()) {
     throw UsageError("name an operation; 'tessera run --list' shows them");
   }
@@ -349,7 +349,7 @@ int run_operation(const Arguments& arguments) {
   return 0;
 }
 
-int run(const Arguments& arguments) {
+int run(const RunArguments& arguments) {
   if (!arguments.list) {
     if (arguments.markdown) throw UsageError("--markdown goes with --list");
     return run_operation(arguments);
@@ -366,8 +366,8 @@ int run(const Arguments& arguments) {
 
 Command add_run(App& tool) {
   App* app = tool.add_subcommand("run", "Run an operation on tensors from files.");
-  const auto arguments = std::make_shared<Arguments>();
-  Arguments& a = *arguments;
+  const auto arguments = std::make_shared<RunArguments>();
+  RunArguments& a = *arguments;
   app->add_option("operation", a.operation, "Name of an operation, see --list");
   app->add_option("--input", a.inputs, "Operands, one .npy file each")->type_name("NAME=FILE.npy");
   app->add_option("--inputs", a.input_files, "Operands, by name, from a safetensors file")

@@ -29,7 +29,7 @@ constexpr double kLargeSeconds = 0.05;
 constexpr double kSlowestPeak = 1e9;  // where no peak could be measured
 constexpr std::int64_t kQuickSequence = 128;
 
-struct Arguments {
+struct TryArguments {
   std::vector<std::string> devices;
   double budget = 120;
   double min_time = 0.2;
@@ -122,7 +122,7 @@ struct Origins {
 
 class Trial {
  public:
-  explicit Trial(const Arguments& arguments)
+  explicit Trial(const TryArguments& arguments)
       : arguments_(arguments), operation_(find_operation(kOperation)) {}
 
   int run() {
@@ -395,7 +395,7 @@ class Trial {
     return table.text();
   }
 
-  const Arguments& arguments_;
+  const TryArguments& arguments_;
   const Operation& operation_;
   Progress progress_;
   std::vector<Target> targets_;
@@ -410,8 +410,8 @@ class Trial {
 Command add_try(App& tool) {
   App* app = tool.add_subcommand(
       "try", "Flash attention on every device: tuned once, checked, timed, in one table.");
-  const auto arguments = std::make_shared<Arguments>();
-  Arguments& a = *arguments;
+  const auto arguments = std::make_shared<TryArguments>();
+  TryArguments& a = *arguments;
   add_device_option(*app, a.devices);
   app->add_option("--budget", a.budget, "Seconds for autotuning, all devices together")
       ->type_name("SECONDS")

@@ -15,7 +15,7 @@
 namespace tessera::tool {
 namespace {
 
-struct Arguments {
+struct TuneArguments {
   std::string operation, dtype;
   std::vector<std::string> devices, shapes, options;
   double budget = 60;
@@ -32,7 +32,7 @@ struct Result {
 
 class Tuner {
  public:
-  explicit Tuner(const Arguments& arguments) : arguments_(arguments) {}
+  explicit Tuner(const TuneArguments& arguments) : arguments_(arguments) {}
 
   int run() {
     const std::vector<const Operation*> operations = target_operations(arguments_.operation);
@@ -237,7 +237,7 @@ class Tuner {
     std::cout << dump({{"tuned", list}, {"known_before", known_}, {"failures", failures_}}) << '\n';
   }
 
-  const Arguments& arguments_;
+  const TuneArguments& arguments_;
   Progress progress_;
   std::vector<Result> results_;
   std::vector<std::string> failures_;
@@ -250,8 +250,8 @@ class Tuner {
 
 Command add_tune(App& tool) {
   App* app = tool.add_subcommand("tune", "Measure configurations and remember the best.");
-  const auto arguments = std::make_shared<Arguments>();
-  Arguments& a = *arguments;
+  const auto arguments = std::make_shared<TuneArguments>();
+  TuneArguments& a = *arguments;
   app->add_option("operation", a.operation, "Only this operation");
   add_device_option(*app, a.devices);
   app->add_option("--budget", a.budget, "Seconds for everything, shared by the calls")

@@ -107,7 +107,7 @@ std::string operation_text(const Operation& operation) {
   for (const StorageTypes& types : operation.types) text += "  dtypes " + types.to_string() + '\n';
   Table options({{"option"}, {"type"}, {"default"}, {""}});
   for (const OptionInfo& option : operation.options) {
-    options.add({option.name, option.type, to_string(option.fallback), option.doc});
+    options.add({option.name, option.type, tessera::to_string(option.fallback), option.doc});
   }
   if (!options.empty()) text += indented(options, "  ");
   Table variants({{"variant"}, {"platforms"}, {"dtypes"}, {"needs"}, {""}});
@@ -139,7 +139,7 @@ Json operation_json(const Operation& operation) {
   for (const OptionInfo& option : operation.options) {
     options.push_back({{"name", option.name},
                        {"type", option.type},
-                       {"default", to_string(option.fallback)},
+                       {"default", tessera::to_string(option.fallback)},
                        {"doc", option.doc}});
   }
   Json variants = Json::array();

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/vendor_ids.hpp"
-#include "kernel/tunable_list.hpp"
+#include "kernel/tunable_list.inc"
 #include "operations/attention_core/backward_launch.hpp"
 #include "operations/attention_core/cooperative/cuts.hpp"
 

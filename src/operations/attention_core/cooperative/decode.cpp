@@ -8,7 +8,7 @@
 #include "base/vendor_ids.hpp"
 #include "kernel/gpu.hpp"
 #include "kernel/matrices.hpp"
-#include "kernel/tunable_list.hpp"
+#include "kernel/tunable_list.inc"
 #include "operations/attention_core/few_rows.hpp"
 
 namespace tessera::operations::attention {

@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-#include "kernel/tunable_list.hpp"
+#include "kernel/tunable_list.inc"
 #include "operations/attention_core/cooperative/cuts.hpp"
 #include "operations/attention_core/launch.hpp"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "kernel/tunable_list.hpp"
+#include "kernel/tunable_list.inc"
 #include "operations/attention_core/backward_launch.hpp"
 #include "operations/attention_core/cpu/products.hpp"
 

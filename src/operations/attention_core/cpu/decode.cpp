@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "kernel/tunable_list.hpp"
+#include "kernel/tunable_list.inc"
 #include "operations/attention_core/few_rows.hpp"
 
 namespace tessera::operations::attention {

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "kernel/tunable_list.hpp"
+#include "kernel/tunable_list.inc"
 #include "operations/attention_core/cpu/forward_geometry.hpp"
 #include "operations/attention_core/cpu/products.hpp"
 #include "operations/attention_core/launch.hpp"

@@ -9,7 +9,7 @@
 #include "base/vendor_ids.hpp"
 #include "kernel/gpu.hpp"
 #include "kernel/option_access.hpp"
-#include "kernel/tunable_list.hpp"
+#include "kernel/tunable_list.inc"
 #include "operations/attention_core/few_rows.hpp"
 
 namespace tessera::operations::attention {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "kernel/tunable_list.hpp"
+#include "kernel/tunable_list.inc"
 #include "operations/attention_core/backward_launch.hpp"
 #include "operations/attention_core/hopper/backward_args.h"
 #include "operations/attention_core/hopper/problem.hpp"

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <utility>
 
-#include "kernel/tunable_list.hpp"
+#include "kernel/tunable_list.inc"
 #include "operations/attention_core/hopper/args.h"
 #include "operations/attention_core/hopper/problem.hpp"
 #include "operations/attention_core/mma/decode.hpp"

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "kernel/gpu.hpp"
-#include "kernel/tunable_list.hpp"
+#include "kernel/tunable_list.inc"
 #include "operations/attention_core/mma/backward_form.hpp"
 #include "operations/attention_core/mma/clean_cuts.hpp"
 

@@ -6,7 +6,7 @@
 
 #include "abi/storage.h"
 #include "kernel/gpu.hpp"
-#include "kernel/tunable_list.hpp"
+#include "kernel/tunable_list.inc"
 #include "operations/attention_core/few_rows.hpp"
 #include "operations/attention_core/mma/decode.hpp"
 #include "operations/attention_core/mma/forward.h"

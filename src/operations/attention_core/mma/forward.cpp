@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "kernel/gpu.hpp"
-#include "kernel/tunable_list.hpp"
+#include "kernel/tunable_list.inc"
 #include "operations/attention_core/launch.hpp"
 #include "operations/attention_core/mma/clean_cuts.hpp"
 

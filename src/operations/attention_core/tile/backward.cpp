@@ -8,7 +8,7 @@
 #include "base/large_registers.hpp"
 #include "base/nvidia_architecture.hpp"
 #include "base/vendor_ids.hpp"
-#include "kernel/tunable_list.hpp"
+#include "kernel/tunable_list.inc"
 #include "operations/attention_core/backward_launch.hpp"
 #include "operations/attention_core/tile/backward_geometry.hpp"
 #include "operations/attention_core/tile/compiled.hpp"

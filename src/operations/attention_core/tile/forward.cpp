@@ -7,7 +7,7 @@
 #include "base/nvidia_architecture.hpp"
 #include "base/vendor_ids.hpp"
 #include "kernel/option_access.hpp"
-#include "kernel/tunable_list.hpp"
+#include "kernel/tunable_list.inc"
 #include "operations/attention_core/launch.hpp"
 #include "operations/attention_core/tile/compiled.hpp"
 #include "operations/attention_core/tile/forward_geometry.hpp"

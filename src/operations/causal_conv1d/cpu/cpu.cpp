@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "kernel/tunable_list.hpp"
+#include "kernel/tunable_list.inc"
 #include "operations/causal_conv1d/launch.hpp"
 #include "operations/common/launch.hpp"
 

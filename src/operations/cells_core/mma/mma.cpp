@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "kernel/gpu.hpp"
-#include "kernel/tunable_list.hpp"
+#include "kernel/tunable_list.inc"
 #include "operations/cells_core/layout.hpp"
 #include "operations/cells_core/mma/args.h"
 #include "operations/cells_core/mma/geometry.h"

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "kernel/option_access.hpp"
-#include "kernel/tunable_list.hpp"
+#include "kernel/tunable_list.inc"
 #include "operations/cells_core/layout.hpp"
 #include "operations/common/launch.hpp"
 

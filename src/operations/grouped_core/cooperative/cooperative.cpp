@@ -7,7 +7,7 @@
 #include "base/vendor_ids.hpp"
 #include "kernel/gpu.hpp"
 #include "kernel/matrices.hpp"
-#include "kernel/tunable_list.hpp"
+#include "kernel/tunable_list.inc"
 #include "operations/common/cooperative_tiles.hpp"
 #include "operations/common/launch.hpp"
 #include "operations/grouped_core/stages.hpp"

@@ -6,7 +6,7 @@
 #include "base/large_registers.hpp"
 #include "base/vendor_ids.hpp"
 #include "kernel/gpu.hpp"
-#include "kernel/tunable_list.hpp"
+#include "kernel/tunable_list.inc"
 #include "operations/common/launch.hpp"
 #include "operations/grouped_core/grouped/geometry.h"
 #include "operations/grouped_core/stages.hpp"

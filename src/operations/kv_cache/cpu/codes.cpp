@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "kernel/gpu.hpp"
-#include "kernel/tunable_list.hpp"
+#include "kernel/tunable_list.inc"
 #include "operations/common/launch.hpp"
 #include "operations/kv_cache/coding.hpp"
 

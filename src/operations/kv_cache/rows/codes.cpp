@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "kernel/tunable_list.hpp"
+#include "kernel/tunable_list.inc"
 #include "operations/common/lanes.hpp"
 #include "operations/common/launch.hpp"
 #include "operations/kv_cache/coding.hpp"

@@ -5,7 +5,7 @@
 
 #include "base/vendor_ids.hpp"
 #include "kernel/gpu.hpp"
-#include "kernel/tunable_list.hpp"
+#include "kernel/tunable_list.inc"
 #include "operations/common/launch.hpp"
 #include "operations/matmul_core/arguments.hpp"
 #include "operations/matmul_core/launch.hpp"

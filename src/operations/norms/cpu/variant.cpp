@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "kernel/tunable_list.hpp"
+#include "kernel/tunable_list.inc"
 #include "operations/common/launch.hpp"
 #include "operations/norms/passes.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // norms/quantised: the output in 8 bits with a scale for each row, on every device.
-#include "kernel/tunable_list.hpp"
+#include "kernel/tunable_list.inc"
 #include "operations/common/launch.hpp"
 #include "operations/norms/cuts.hpp"
 #include "operations/norms/quantised/pass.hpp"

@@ -5,7 +5,7 @@
 
 #include "kernel/gpu.hpp"
 #include "kernel/option_access.hpp"
-#include "kernel/tunable_list.hpp"
+#include "kernel/tunable_list.inc"
 #include "operations/common/launch.hpp"
 #include "operations/norms/cuts.hpp"
 #include "operations/norms/passes.hpp"

@@ -6,7 +6,7 @@
 
 #include "base/vendor_ids.hpp"
 #include "kernel/matrices.hpp"
-#include "kernel/tunable_list.hpp"
+#include "kernel/tunable_list.inc"
 #include "operations/common/cooperative_tiles.hpp"
 #include "operations/common/launch.hpp"
 #include "operations/quantised_core/problem.hpp"

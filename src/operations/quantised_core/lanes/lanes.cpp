@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/vendor_ids.hpp"
-#include "kernel/tunable_list.hpp"
+#include "kernel/tunable_list.inc"
 #include "operations/common/launch.hpp"
 #include "operations/quantised_core/problem.hpp"
 

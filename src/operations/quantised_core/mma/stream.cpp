@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "kernel/gpu.hpp"
-#include "kernel/tunable_list.hpp"
+#include "kernel/tunable_list.inc"
 #include "operations/quantised_core/mma/launch.hpp"
 
 namespace tessera::operations::quantised {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/vendor_ids.hpp"
-#include "kernel/tunable_list.hpp"
+#include "kernel/tunable_list.inc"
 #include "operations/common/launch.hpp"
 #include "operations/quantised_core/problem.hpp"
 

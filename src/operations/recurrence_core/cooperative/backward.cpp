@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernel/tunable_list.hpp"
+#include "kernel/tunable_list.inc"
 #include "operations/common/launch.hpp"
 #include "operations/recurrence_core/cooperative/cooperative.hpp"
 #include "operations/recurrence_core/cooperative/geometry.h"

@@ -11,7 +11,7 @@
 #include "base/vendor_ids.hpp"
 #include "kernel/matrices.hpp"
 #include "kernel/option_access.hpp"
-#include "kernel/tunable_list.hpp"
+#include "kernel/tunable_list.inc"
 #include "operations/common/launch.hpp"
 #include "operations/recurrence_core/cooperative/geometry.h"
 #include "operations/recurrence_core/launch.hpp"

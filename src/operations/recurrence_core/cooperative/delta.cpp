@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "kernel/tunable_list.hpp"
+#include "kernel/tunable_list.inc"
 #include "operations/common/launch.hpp"
 #include "operations/recurrence_core/cooperative/geometry.h"
 #include "operations/recurrence_core/launch.hpp"

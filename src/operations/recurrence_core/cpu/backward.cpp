@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "kernel/tunable_list.hpp"
+#include "kernel/tunable_list.inc"
 #include "operations/common/launch.hpp"
 #include "operations/recurrence_core/cpu/cpu.hpp"
 #include "operations/recurrence_core/gradients.hpp"

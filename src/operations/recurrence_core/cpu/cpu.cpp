@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "kernel/tunable_list.hpp"
+#include "kernel/tunable_list.inc"
 #include "operations/common/launch.hpp"
 #include "operations/recurrence_core/launch.hpp"
 

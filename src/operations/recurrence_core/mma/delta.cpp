@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "kernel/gpu.hpp"
-#include "kernel/tunable_list.hpp"
+#include "kernel/tunable_list.inc"
 #include "operations/common/launch.hpp"
 #include "operations/recurrence_core/mma/delta.hpp"
 

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "kernel/gpu.hpp"
-#include "kernel/tunable_list.hpp"
+#include "kernel/tunable_list.inc"
 #include "operations/common/launch.hpp"
 #include "operations/recurrence_core/launch.hpp"
 #include "operations/recurrence_core/mma/geometry.h"

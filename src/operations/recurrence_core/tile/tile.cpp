@@ -9,7 +9,7 @@
 #include "base/large_registers.hpp"
 #include "base/vendor_ids.hpp"
 #include "kernel/option_access.hpp"
-#include "kernel/tunable_list.hpp"
+#include "kernel/tunable_list.inc"
 #include "operations/common/launch.hpp"
 #include "operations/recurrence_core/launch.hpp"
 #include "operations/recurrence_core/tile/geometry.h"

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "kernel/gpu.hpp"
-#include "kernel/tunable_list.hpp"
+#include "kernel/tunable_list.inc"
 #include "operations/common/launch.hpp"
 #include "operations/grouped_core/copies.hpp"
 #include "operations/matmul_core/core/hopper_results.h"
