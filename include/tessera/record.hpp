@@ -148,8 +148,13 @@ struct Dim3 {
 class TESSERA_API Config {
  public:
   Config() = default;
-  Config(std::initializer_list<std::pair<const std::string, std::uint32_t>> values)
-      : values_(values) {}
+  Config(std::initializer_list<std::pair<const std::string, std::uint32_t>> values);
+  // Defined once: every file that lists configurations would compile the map's own.
+  Config(const Config& other);
+  Config(Config&& other) noexcept;
+  Config& operator=(const Config& other);
+  Config& operator=(Config&& other) noexcept;
+  ~Config();
   static Config parse(std::string_view text);  // throws InvalidArgument
   std::string to_string() const;
   std::uint32_t at(std::string_view name) const;  // throws InvalidArgument for an unknown name

@@ -19,10 +19,15 @@ namespace tessera {
 // that know no other.
 class TESSERA_API StorageTypes {
  public:
-  StorageTypes(DType dtype)  // NOLINT(google-explicit-constructor): see above
-      : name_(to_string(dtype)), dtype_(dtype) {}
+  StorageTypes(DType dtype);  // NOLINT(google-explicit-constructor): see above
   // At least one operand.
   StorageTypes(std::string name, std::vector<std::pair<std::string, DType>> operands);
+  // Defined once, not in every file that copies records.
+  StorageTypes(const StorageTypes& other);
+  StorageTypes(StorageTypes&& other) noexcept;
+  StorageTypes& operator=(const StorageTypes& other);
+  StorageTypes& operator=(StorageTypes&& other) noexcept;
+  ~StorageTypes();
 
   const std::string& name() const { return name_; }
   DType dtype() const { return dtype_; }
@@ -34,7 +39,6 @@ class TESSERA_API StorageTypes {
   friend bool operator==(const StorageTypes&, const StorageTypes&) = default;
 
  private:
-  static std::string_view to_string(DType dtype) { return tessera::to_string(dtype); }
   std::string name_;
   DType dtype_;
   std::vector<std::pair<std::string, DType>> operands_;  // by name; empty: all are dtype_

@@ -7,6 +7,14 @@
 
 namespace tessera {
 
+Config::Config(std::initializer_list<std::pair<const std::string, std::uint32_t>> values)
+    : values_(values) {}
+Config::Config(const Config& other) = default;
+Config::Config(Config&& other) noexcept = default;
+Config& Config::operator=(const Config& other) = default;
+Config& Config::operator=(Config&& other) noexcept = default;
+Config::~Config() = default;
+
 Config Config::parse(std::string_view text) try {
   Config config;
   const std::string whole(text);

@@ -8,6 +8,13 @@
 
 namespace tessera {
 
+StorageTypes::StorageTypes(DType dtype) : name_(tessera::to_string(dtype)), dtype_(dtype) {}
+StorageTypes::StorageTypes(const StorageTypes& other) = default;
+StorageTypes::StorageTypes(StorageTypes&& other) noexcept = default;
+StorageTypes& StorageTypes::operator=(const StorageTypes& other) = default;
+StorageTypes& StorageTypes::operator=(StorageTypes&& other) noexcept = default;
+StorageTypes::~StorageTypes() = default;
+
 StorageTypes::StorageTypes(std::string name,
                            std::vector<std::pair<std::string, DType>> operands) try
     : name_(std::move(name)), dtype_(DType::kF32), operands_(std::move(operands)) {
@@ -26,7 +33,10 @@ DType StorageTypes::of(std::string_view operand) const {
 std::string StorageTypes::to_string() const try {
   std::string list;
   for (const auto& [operand, dtype] : operands_)
-    list.append(list.empty() ? "" : ", ").append(operand).append(" ").append(to_string(dtype));
+    list.append(list.empty() ? "" : ", ")
+        .append(operand)
+        .append(" ")
+        .append(tessera::to_string(dtype));
   return list.empty() ? name_ : name_ + " (" + list + ")";
 } catch (...) {
   rethrow_as_error();

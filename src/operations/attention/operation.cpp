@@ -5,6 +5,7 @@
 #include "base/system/out_of_memory.hpp"
 #include "operations/attention_core/records.hpp"
 #include "operations/attention_core/typed_call.hpp"
+#include "operations/common/ways.hpp"
 #include "tessera/operations/attention.hpp"
 
 namespace tessera {
@@ -35,7 +36,7 @@ Operation with_weights() {
 
 }  // namespace
 
-std::vector<Operation> attention() { return {forward_record(with_weights())}; }
+std::vector<Operation> attention() { return list_of(forward_record(with_weights())); }
 
 }  // namespace operations::attention
 

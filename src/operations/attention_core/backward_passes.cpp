@@ -215,7 +215,7 @@ std::vector<Pass> policy_gradient_passes(const AttentionSlots& slots,
   sinks.args = [tiling](const Problem& problem, const Config& config) {
     return argument_bytes(sink_gradient_arguments(problem, tiling(problem, config)));
   };
-  return {std::move(bias), std::move(sinks)};
+  return list_of(std::move(bias), std::move(sinks));
 }
 
 }  // namespace tessera::operations::attention

@@ -176,9 +176,9 @@ Pass table_of_pages_pass(const AttentionSlots& slots, const Tiling& tiling) {
 }  // namespace
 
 std::vector<Pass> pages_passes(const AttentionSlots& slots, const Tiling& tiling) {
-  const Pass table = table_of_pages_pass(slots, tiling);
-  if (slots.query_start_loc == kNoOperand) return {table};
-  return {starts_pass(slots, tiling), table};
+  Pass table = table_of_pages_pass(slots, tiling);
+  if (slots.query_start_loc == kNoOperand) return list_of(std::move(table));
+  return list_of(starts_pass(slots, tiling), std::move(table));
 }
 
 Pass spans_pass(const AttentionSlots& slots, const Tiling& tiling) {
@@ -407,15 +407,13 @@ std::vector<Pass> paged_passes(const AttentionSlots& slots, const ForwardKernel&
 std::vector<Pass> forward_passes(const AttentionSlots& slots, const ForwardKernel& kernel) {
   if (slots.block_tables != kNoOperand) return paged_passes(slots, kernel);
   const bool spans = slots.sequence_start != kNoOperand;
-  std::vector<Pass> passes{spans ? spans_pass(slots, kernel.tiling) : rows_pass(slots),
-                           map_pass(slots, kernel.tiling),
-                           plain_pass(slots, kernel),
-                           policies_pass(slots, kernel, false),
-                           combine_pass(slots, kernel.tiling, false),
-                           combine_pass(slots, kernel.tiling, true)};
+  std::vector<Pass> passes = list_of(
+      spans ? spans_pass(slots, kernel.tiling) : rows_pass(slots), map_pass(slots, kernel.tiling),
+      plain_pass(slots, kernel), policies_pass(slots, kernel, false),
+      combine_pass(slots, kernel.tiling, false), combine_pass(slots, kernel.tiling, true));
   if (kernel.takes_codes && slots.key_scale != kNoOperand)
     passes.insert(passes.end() - 2, policies_pass(slots, kernel, true));
-  if (!kernel.takes_policies) passes = {plain_pass(slots, kernel)};
+  if (!kernel.takes_policies) passes = list_of(plain_pass(slots, kernel));
   const bool lists = kernel.takes_list || kernel.lists;
   if (lists && slots.cum_seqlens_q != kNoOperand)
     passes.insert(passes.begin() + 1, work_pass(slots, kernel.tiling));

@@ -70,7 +70,9 @@ Operation sparse_backward() {
 
 }  // namespace
 
-std::vector<Operation> block_sparse_matmul() { return {sparse_forward(), sparse_backward()}; }
+std::vector<Operation> block_sparse_matmul() {
+  return list_of(sparse_forward(), sparse_backward());
+}
 
 }  // namespace operations::matmul
 

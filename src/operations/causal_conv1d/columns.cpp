@@ -85,7 +85,7 @@ Pass new_pass(const std::string& name, std::vector<std::size_t> bindings) {
 }
 
 std::vector<Pass> passes(bool backward) {
-  std::vector<Pass> list{boundaries_pass(conv_layout_of, kConvOffsets)};
+  std::vector<Pass> list = list_of(boundaries_pass(conv_layout_of, kConvOffsets));
   if (!backward) {
     list.push_back(new_pass("forward", {kConvInput, kConvWeight, kConvBias, kConvInitial,
                                         kConvOutput, kConvFinal, kScratch}));

@@ -89,7 +89,7 @@ std::vector<Operation> causal_conv1d() {
       "width "
       "- 1 - j), and grad_final_state where it is held there; grad_weight[:, j] = sum_t slope_t "
       "input_(t - width + 1 + j); grad_bias = sum_t slope_t";
-  return {std::move(forward), std::move(backward)};
+  return list_of(std::move(forward), std::move(backward));
 }
 
 }  // namespace operations::state_space

@@ -105,7 +105,7 @@ Way conv_vectors_way() {
 #include "operations/causal_conv1d/vectors.def"
   };
   variant.tunables.push_back({.id = 30, .name = "CHUNK", .fallback = 64, .launch_only = true});
-  variant.passes = {boundaries_pass(conv_layout_of, kConvOffsets), vectors_pass()};
+  variant.passes = list_of(boundaries_pass(conv_layout_of, kConvOffsets), vectors_pass());
   variant.space = vector_space;
   variant.rejects = rejects_vectors;
   variant.scratch_bytes = [](const Problem& problem, const Config&) {

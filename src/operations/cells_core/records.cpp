@@ -175,7 +175,7 @@ std::vector<Operation> new_records(const std::string& name, Cell cell, const std
       "back through time: grad_h_t = grad_output_t + what the step after t gives h_t, grad_h_n "
       "behind the last; d_t the gradient of the gates' sums; grad_input = d weight_ih; "
       "grad_weight_ih = d^T input; grad_weight_hh = d^T h_(t-1)";
-  return {std::move(forward), std::move(backward)};
+  return list_of(std::move(forward), std::move(backward));
 }
 
 }  // namespace tessera::operations::cells

@@ -5,6 +5,10 @@
 
 namespace tessera::operations {
 
+void add(std::vector<Operation>& list, Operation&& item) { list.push_back(std::move(item)); }
+void add(std::vector<Pass>& list, Pass&& item) { list.push_back(std::move(item)); }
+void add(std::vector<Way>& list, Way&& item) { list.push_back(std::move(item)); }
+
 void add_ways(Operation& operation, std::vector<Way> ways) {
   for (Way& way : ways) {
     way.rule.variant = way.variant.name;

@@ -88,12 +88,12 @@ Way cumsum_columns_way() {
                 static_cast<std::uint32_t>(std::min(call.batch * units_of(call), kMostGroups))};
   };
   pass.args = arguments;
-  variant.passes = {
+  variant.passes = list_of(
       boundaries_pass(kCumsumOffsets, kNoOperand,
                       [](const Problem& problem, const Config&) -> Boundaries {
                         return {.tokens = call_of(problem).tokens, .outside = 0, .decreases = 1};
                       }),
-      std::move(pass)};
+      std::move(pass));
   variant.scratch_bytes = [](const Problem& problem, const Config&) {
     return boundaries_bytes(problem, kCumsumOffsets);
   };

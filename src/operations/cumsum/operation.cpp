@@ -48,9 +48,9 @@ std::vector<Operation> cumsum() {
   operation.validate = validate_cumsum;
   operation.reference = reference_cumsum;
   operation.raises = raises_cumsum;
-  add_ways(operation, {cumsum_columns_way()});
+  add_ways(operation, list_of(cumsum_columns_way()));
   operation.workload = cumsum_workload();
-  return {std::move(operation)};
+  return list_of(std::move(operation));
 }
 
 }  // namespace operations::recurrence

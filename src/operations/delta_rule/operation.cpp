@@ -19,7 +19,7 @@ std::vector<Operation> delta_rule() {
   Operation backward = new_record("delta_rule_backward", delta_slots(false, true));
   backward.summary = "gradients of delta_rule";
   backward.formula = kDeltaGradientFormula;
-  return {std::move(forward), std::move(backward)};
+  return list_of(std::move(forward), std::move(backward));
 }
 
 }  // namespace operations::recurrence

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "operations/attention_core/records.hpp"
+#include "operations/common/ways.hpp"
 
 namespace tessera::operations::attention {
 namespace {
@@ -112,7 +113,7 @@ Operation flash_backward() {
 }  // namespace
 
 std::vector<Operation> flash_attention() {
-  return {forward_record(flash()), backward_record(flash_backward())};
+  return list_of(forward_record(flash()), backward_record(flash_backward()));
 }
 
 }  // namespace tessera::operations::attention

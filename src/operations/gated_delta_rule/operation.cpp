@@ -19,7 +19,7 @@ std::vector<Operation> gated_delta_rule() {
   Operation backward = new_record("gated_delta_rule_backward", delta_slots(true, true));
   backward.summary = "gradients of gated_delta_rule";
   backward.formula = kDeltaGradientFormula;
-  return {std::move(forward), std::move(backward)};
+  return list_of(std::move(forward), std::move(backward));
 }
 
 }  // namespace operations::recurrence

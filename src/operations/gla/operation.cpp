@@ -19,7 +19,7 @@ std::vector<Operation> gla() {
   Operation backward = new_record("gla_backward", gla_slots(true));
   backward.summary = "gradients of gla";
   backward.formula = kGradientFormula;
-  return {std::move(forward), std::move(backward)};
+  return list_of(std::move(forward), std::move(backward));
 }
 
 }  // namespace operations::recurrence

@@ -77,8 +77,8 @@ Operation grouped_record(const std::string& name, const GroupedSlots& slots) {
   operation.validate = [slots](Problem& problem) { validate_grouped(problem, slots); };
   operation.reference = reference_grouped;
   operation.raises = grouped_raises;
-  add_ways(operation, {grouped_cpu_way(slots), grouped_hopper_way(slots),
-                       grouped_cooperative_way(slots), grouped_tile_way(slots)});
+  add_ways(operation, list_of(grouped_cpu_way(slots), grouped_hopper_way(slots),
+                              grouped_cooperative_way(slots), grouped_tile_way(slots)));
   operation.workload = grouped_workload(slots);
   return operation;
 }

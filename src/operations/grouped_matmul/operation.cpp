@@ -93,7 +93,7 @@ Operation transposed_backward() {
 }  // namespace
 
 std::vector<Operation> grouped_matmul() {
-  return {forward(), backward(), transposed_forward(), transposed_backward()};
+  return list_of(forward(), backward(), transposed_forward(), transposed_backward());
 }
 
 }  // namespace tessera::operations::matmul

@@ -107,7 +107,7 @@ Operation append_to_cache() {
   operation.validate = validate_append;
   operation.reference = reference_append;
   operation.writes = written_by_append;
-  add_ways(operation, {append_way(), append_codes_cpu_way(), append_codes_way()});
+  add_ways(operation, list_of(append_way(), append_codes_cpu_way(), append_codes_way()));
   operation.workload = append_workload();
   return operation;
 }
@@ -138,7 +138,7 @@ Operation append_to_cache_backward() {
   operation.validate = validate_append_backward;
   operation.reference = reference_append_backward;
   operation.writes = written_by_append;
-  add_ways(operation, {append_backward_way()});
+  add_ways(operation, list_of(append_backward_way()));
   operation.workload = append_backward_workload();
   return operation;
 }
@@ -170,7 +170,7 @@ Operation copy_pages() {
     return pages_of(problem, tensors).raised;
   };
   operation.writes = written_by_copy;
-  add_ways(operation, {copy_pages_way()});
+  add_ways(operation, list_of(copy_pages_way()));
   operation.workload = copy_pages_workload();
   return operation;
 }
@@ -198,7 +198,7 @@ Operation quantise_cache() {
   operation.types = quantise_types();
   operation.validate = validate_quantise;
   operation.reference = reference_quantise;
-  add_ways(operation, {quantise_cpu_way(), quantise_way()});
+  add_ways(operation, list_of(quantise_cpu_way(), quantise_way()));
   operation.workload = quantise_workload();
   return operation;
 }
@@ -221,7 +221,7 @@ Operation dequantise_cache() {
   operation.types = dequantise_types();
   operation.validate = validate_dequantise;
   operation.reference = reference_dequantise;
-  add_ways(operation, {dequantise_cpu_way(), dequantise_way()});
+  add_ways(operation, list_of(dequantise_cpu_way(), dequantise_way()));
   operation.workload = dequantise_workload();
   return operation;
 }
@@ -229,8 +229,8 @@ Operation dequantise_cache() {
 }  // namespace
 
 std::vector<Operation> kv_cache() {
-  return {append_to_cache(), append_to_cache_backward(), copy_pages(), quantise_cache(),
-          dequantise_cache()};
+  return list_of(append_to_cache(), append_to_cache_backward(), copy_pages(), quantise_cache(),
+                 dequantise_cache());
 }
 
 }  // namespace tessera::operations::kv_cache

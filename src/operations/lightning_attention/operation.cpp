@@ -24,7 +24,7 @@ std::vector<Operation> lightning_attention() {
   backward.summary = "gradients of lightning_attention";
   backward.formula = kGradientFormula;
   backward.options.insert(backward.options.end(), forward.options.end() - 2, forward.options.end());
-  return {std::move(forward), std::move(backward)};
+  return list_of(std::move(forward), std::move(backward));
 }
 
 }  // namespace operations::recurrence

@@ -203,10 +203,11 @@ Operation fused_mlp_record() {
     return static_cast<std::uint64_t>(hidden_spec(problem).elements()) * size_of(problem.dtype);
   };
   add_ways(operation,
-           {{.variant = std::move(variant),
-             .rule = {.why = "two products",
-                      .when = [](const Problem&, const DeviceProfile&) { return true; },
-                      .config = [](const Problem&, const DeviceProfile&) { return Config{}; }}}});
+           list_of(Way{
+               .variant = std::move(variant),
+               .rule = {.why = "two products",
+                        .when = [](const Problem&, const DeviceProfile&) { return true; },
+                        .config = [](const Problem&, const DeviceProfile&) { return Config{}; }}}));
   operation.workload = {
       .cases = cases,
       .edge_cases = {},

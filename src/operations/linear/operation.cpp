@@ -60,6 +60,6 @@ Operation backward() {
 
 }  // namespace
 
-std::vector<Operation> linear() { return {forward(), backward(), fused_mlp_record()}; }
+std::vector<Operation> linear() { return list_of(forward(), backward(), fused_mlp_record()); }
 
 }  // namespace tessera::operations::matmul

@@ -74,7 +74,7 @@ Operation backward() {
 
 }  // namespace
 
-std::vector<Operation> matmul() { return {forward(), backward()}; }
+std::vector<Operation> matmul() { return list_of(forward(), backward()); }
 
 }  // namespace operations::matmul
 

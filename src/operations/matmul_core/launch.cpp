@@ -106,7 +106,7 @@ std::vector<Pass> sums_passes(const Stage& stage, std::uint64_t own_floats) {
     return argument_bytes(args);
   };
   const auto splits = [](const Product& product, const Config&) { return splits_of_sums(product); };
-  return {std::move(pass), combine_pass(stage, splits, own_floats)};
+  return list_of(std::move(pass), combine_pass(stage, splits, own_floats));
 }
 
 std::vector<std::size_t> with_finish(std::vector<std::size_t> bindings, const Stage& stage) {

@@ -145,7 +145,7 @@ Operation chunk_mean_backward() {
 }  // namespace
 
 std::vector<Operation> mean_pooling() {
-  return {sequence_mean(), sequence_mean_backward(), chunk_mean(), chunk_mean_backward()};
+  return list_of(sequence_mean(), sequence_mean_backward(), chunk_mean(), chunk_mean_backward());
 }
 
 }  // namespace operations::pooling

@@ -41,7 +41,7 @@ Operation new_operation(bool backward) {
       sums("other_log_sum_exp", Role::kInput, true, false, "of that part")};
   operation.validate = [backward](Problem& problem) { validate_states(problem, backward); };
   operation.reference = reference_states;
-  add_ways(operation, {states_way(backward)});
+  add_ways(operation, list_of(states_way(backward)));
   operation.workload = states_workload(backward);
   return operation;
 }
@@ -80,7 +80,7 @@ Operation backward() {
 
 }  // namespace
 
-std::vector<Operation> merge_attention_states() { return {forward(), backward()}; }
+std::vector<Operation> merge_attention_states() { return list_of(forward(), backward()); }
 
 }  // namespace operations::attention_states
 

@@ -103,7 +103,7 @@ Way states_way(bool backward) {
   variant.tunables = {
 #include "operations/merge_attention_states/tunables.def"
       {.id = 31, .name = "GROUPS", .fallback = 1, .launch_only = true}};
-  variant.passes = {std::move(pass)};
+  variant.passes = list_of(std::move(pass));
   variant.space = space;
   variant.local_bytes = [](const Problem&, const Config& config) {
     return std::uint64_t{sizeof(float)} * config.group().x;

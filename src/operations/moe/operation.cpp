@@ -86,7 +86,7 @@ Operation route() {
   operation.options.insert(operation.options.end(), more.begin(), more.end());
   operation.validate = [](Problem& problem) { validate_route(problem, false); };
   operation.reference = reference_route;
-  add_ways(operation, {route_way()});
+  add_ways(operation, list_of(route_way()));
   operation.workload = route_workload(false);
   return operation;
 }
@@ -108,7 +108,7 @@ Operation route_backward() {
   operation.options = score_options();
   operation.validate = [](Problem& problem) { validate_route(problem, true); };
   operation.reference = reference_route_backward;
-  add_ways(operation, {route_backward_way()});
+  add_ways(operation, list_of(route_backward_way()));
   operation.workload = route_workload(true);
   return operation;
 }

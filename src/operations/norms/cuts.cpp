@@ -7,6 +7,7 @@
 
 #include "base/large_registers.hpp"
 #include "base/vendor_ids.hpp"
+#include "kernel/config_order.hpp"
 #include "kernel/gpu.hpp"
 #include "kernel/option_access.hpp"
 #include "operations/common/launch.hpp"
@@ -163,7 +164,7 @@ std::vector<Config> line_space(const Problem& problem, const DeviceProfile& prof
     if (std::ranges::find(result, config) == result.end()) result.push_back(std::move(config));
   }
   // Groups that hold a row are first, then the larger ones.
-  std::ranges::stable_sort(result, {}, [dim = call.dim](const Config& config) {
+  kernel::sort_configs(result, [dim = call.dim](const Config& config) {
     const std::int64_t held = std::int64_t{4} * config.at("VECTORS") * config.at("WG_X");
     return held >= dim ? std::int64_t{0} : dim - held;
   });

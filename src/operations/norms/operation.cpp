@@ -105,7 +105,7 @@ Operation backward(bool centered) {
 }  // namespace
 
 std::vector<Operation> norms() {
-  return {forward(false), forward(true), backward(false), backward(true)};
+  return list_of(forward(false), forward(true), backward(false), backward(true));
 }
 
 }  // namespace tessera::operations::norms

@@ -54,8 +54,8 @@ Pass backward_pass(const Deal& deal) {
 }
 
 std::vector<Pass> combine_passes(const Deal& deal) {
-  return {combine_pass("weight", kGradWeight, deal), combine_pass("bias", kGradBias, deal),
-          combine_pass("residual", kGradResidual, deal)};
+  return list_of(combine_pass("weight", kGradWeight, deal), combine_pass("bias", kGradBias, deal),
+                 combine_pass("residual", kGradResidual, deal));
 }
 
 Variant norm_variant(bool backward, const Deal& deal) {

@@ -5,6 +5,7 @@
 #include "base/system/out_of_memory.hpp"
 #include "operations/attention_core/records.hpp"
 #include "operations/attention_core/typed_call.hpp"
+#include "operations/common/ways.hpp"
 #include "tessera/operations/page_attention.hpp"
 
 namespace tessera {
@@ -57,7 +58,7 @@ Operation described() {
 
 }  // namespace
 
-std::vector<Operation> page_attention() { return {paged_record(described())}; }
+std::vector<Operation> page_attention() { return list_of(paged_record(described())); }
 
 }  // namespace operations::attention
 

@@ -212,7 +212,7 @@ Variant lanes_variant(bool chunked, bool backward) {
       return Dim3{ceil_div(features_of(problem).columns(), config.get("WG_X", 1)),
                   group_count(call.batch * ceil_div(call.tokens, block))};
     };
-    variant.passes = {prepare_pass(chunked, true), std::move(main)};
+    variant.passes = list_of(prepare_pass(chunked, true), std::move(main));
     return variant;
   }
   const auto groups = [](const Problem& problem, std::uint32_t width, std::uint32_t splits) {
@@ -234,7 +234,7 @@ Variant lanes_variant(bool chunked, bool backward) {
     if (splits_of(config) == 1) return Dim3{0, 0, 0};
     return groups(problem, flat_group(config).x, 1);
   };
-  variant.passes = {prepare_pass(chunked, true), std::move(main), std::move(combine)};
+  variant.passes = list_of(prepare_pass(chunked, true), std::move(main), std::move(combine));
   return variant;
 }
 
@@ -300,7 +300,7 @@ Variant cpu_variant(bool chunked, bool backward) {
     return Dim3{static_cast<std::uint32_t>(cpu_blocks(problem, config.at("BLOCK"))),
                 group_count(call.batch * shares)};
   };
-  variant.passes = {prepare_pass(chunked, false), std::move(main)};
+  variant.passes = list_of(prepare_pass(chunked, false), std::move(main));
   return variant;
 }
 

@@ -61,7 +61,7 @@ Operation quantise_record() {
                                .doc = "of codes"});
   operation.validate = validate_quantise;
   operation.reference = reference_quantise;
-  add_ways(operation, {quantise_cpu_way(), quantise_way(), gguf_quantise_way()});
+  add_ways(operation, list_of(quantise_cpu_way(), quantise_way(), gguf_quantise_way()));
   operation.workload = quantise_workload();
   return operation;
 }
@@ -90,14 +90,14 @@ Operation dequantise_record() {
   }
   operation.validate = validate_dequantise;
   operation.reference = reference_dequantise;
-  add_ways(operation, {dequantise_cpu_way(), dequantise_way(), gguf_dequantise_way()});
+  add_ways(operation, list_of(dequantise_cpu_way(), dequantise_way(), gguf_dequantise_way()));
   operation.workload = dequantise_workload();
   return operation;
 }
 
 }  // namespace
 
-std::vector<Operation> quantise() { return {quantise_record(), dequantise_record()}; }
+std::vector<Operation> quantise() { return list_of(quantise_record(), dequantise_record()); }
 
 }  // namespace operations::quantised
 

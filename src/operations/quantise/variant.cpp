@@ -155,7 +155,7 @@ Way codes_way(const std::string& name, std::vector<std::size_t> bindings) {
   variant.tunables = {
 #include "operations/quantise/codes.def"
       {.id = 31, .name = "GROUPS", .fallback = 1, .launch_only = true}};
-  variant.passes = {std::move(pass)};
+  variant.passes = list_of(std::move(pass));
   variant.space = codes_space;
   variant.local_bytes = [](const Problem&, const Config& config) {
     return std::uint64_t{sizeof(float)} * config.group().x;

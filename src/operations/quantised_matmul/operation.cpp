@@ -65,8 +65,9 @@ Operation forward() {
   operation.validate = validate_quantised_matmul;
   operation.reference = reference_quantised_matmul;
   operation.raises = raised_by_groups;
-  add_ways(operation, {weights_way(false), cpu_way(), hopper_way(), stream_way(), mma_way(),
-                       cooperative_stream_way(), lanes_way(), cooperative_way(), rows_way()});
+  add_ways(operation,
+           list_of(weights_way(false), cpu_way(), hopper_way(), stream_way(), mma_way(),
+                   cooperative_stream_way(), lanes_way(), cooperative_way(), rows_way()));
   operation.workload = quantised_matmul_workload();
   return operation;
 }
@@ -95,7 +96,7 @@ Operation backward(const Operation& forward) {
   operation.validate = validate_quantised_backward;
   operation.reference = reference_quantised_backward;
   operation.raises = raised_by_groups;
-  add_ways(operation, {weights_way(true)});
+  add_ways(operation, list_of(weights_way(true)));
   operation.workload = quantised_backward_workload();
   return operation;
 }
@@ -105,7 +106,7 @@ Operation backward(const Operation& forward) {
 std::vector<Operation> quantised_matmul() {
   Operation product = forward();
   Operation gradient = backward(product);
-  return {std::move(product), std::move(gradient)};
+  return list_of(std::move(product), std::move(gradient));
 }
 
 }  // namespace operations::quantised

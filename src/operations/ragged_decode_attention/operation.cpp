@@ -5,6 +5,7 @@
 #include "base/system/out_of_memory.hpp"
 #include "operations/attention_core/records.hpp"
 #include "operations/attention_core/typed_call.hpp"
+#include "operations/common/ways.hpp"
 #include "tessera/operations/ragged_decode_attention.hpp"
 
 namespace tessera {
@@ -71,7 +72,9 @@ Operation described() {
 
 }  // namespace
 
-std::vector<Operation> ragged_decode_attention() { return {ragged_decode_record(described())}; }
+std::vector<Operation> ragged_decode_attention() {
+  return list_of(ragged_decode_record(described()));
+}
 
 }  // namespace operations::attention
 

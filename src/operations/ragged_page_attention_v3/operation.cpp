@@ -202,14 +202,14 @@ Operation described() {
   operation.reference = reference_fused;
   operation.raises = raises_of_fused;
   operation.writes = written_by_fused;
-  add_ways(operation, {write_and_attend()});
+  add_ways(operation, list_of(write_and_attend()));
   operation.workload = fused_workload();
   return operation;
 }
 
 }  // namespace
 
-std::vector<Operation> ragged_page_attention_v3() { return {described()}; }
+std::vector<Operation> ragged_page_attention_v3() { return list_of(described()); }
 
 }  // namespace operations::attention
 

@@ -190,8 +190,8 @@ void scale_outputs(const Problem& problem, std::span<HostTensor> tensors) {
 }
 
 std::vector<Pass> fused_passes() {
-  return {fused_pass("begin", {kQueries, kScratch}, begin_arguments),
-          fused_pass("scaled_outputs", {kOutput, kOutput}, output_arguments)};
+  return list_of(fused_pass("begin", {kQueries, kScratch}, begin_arguments),
+                 fused_pass("scaled_outputs", {kOutput, kOutput}, output_arguments));
 }
 
 }  // namespace tessera::operations::attention

@@ -19,7 +19,7 @@ std::vector<Operation> recurrent() {
   Operation backward = new_record("recurrent_backward", recurrent_slots(true));
   backward.summary = "gradients of recurrent";
   backward.formula = kGradientFormula;
-  return {std::move(forward), std::move(backward)};
+  return list_of(std::move(forward), std::move(backward));
 }
 
 }  // namespace operations::recurrence

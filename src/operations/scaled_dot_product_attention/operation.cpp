@@ -5,6 +5,7 @@
 #include "base/system/out_of_memory.hpp"
 #include "operations/attention_core/records.hpp"
 #include "operations/attention_core/typed_call.hpp"
+#include "operations/common/ways.hpp"
 #include "tessera/operations/scaled_dot_product_attention.hpp"
 
 namespace tessera {
@@ -30,7 +31,7 @@ Operation scaled_dot_product() {
 }  // namespace
 
 std::vector<Operation> scaled_dot_product_attention() {
-  return {forward_record(scaled_dot_product())};
+  return list_of(forward_record(scaled_dot_product()));
 }
 
 }  // namespace operations::attention

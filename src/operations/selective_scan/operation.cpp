@@ -78,7 +78,7 @@ Operation new_scan_record(bool backward) {
   operation.validate = [backward](Problem& problem) { validate_scan(problem, backward); };
   operation.reference = reference_scan;
   operation.raises = raises_scan;
-  add_ways(operation, {scan_cpu_way(backward), scan_tile_way(backward)});
+  add_ways(operation, list_of(scan_cpu_way(backward), scan_tile_way(backward)));
   operation.workload = scan_workload(backward);
   return operation;
 }
@@ -103,7 +103,7 @@ std::vector<Operation> selective_scan() {
       "= "
       "sum r_t h_t; grad_a = sum step_t X_t; grad_delta_t = (u_t sum b_t D_t + sum a X_t) "
       "softplus'";
-  return {std::move(forward), std::move(backward)};
+  return list_of(std::move(forward), std::move(backward));
 }
 
 }  // namespace operations::state_space

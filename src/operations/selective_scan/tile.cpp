@@ -225,8 +225,8 @@ Pass carry_pass(bool back) {
 }
 
 std::vector<Pass> passes(bool backward) {
-  std::vector<Pass> list{boundaries_pass(scan_layout_of, kScanOffsets), spans_pass(),
-                         carry_pass(false)};
+  std::vector<Pass> list =
+      list_of(boundaries_pass(scan_layout_of, kScanOffsets), spans_pass(), carry_pass(false));
   if (!backward) {
     list.push_back(
         new_pass("forward", {kScanU, kScanDelta, kScanA, kScanB, kScanC, kScanD, kScanZ, kScanBias,

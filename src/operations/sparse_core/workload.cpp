@@ -391,8 +391,9 @@ Operation sparse_record(const std::string& name, const SparseSlots& slots) {
   operation.validate = [slots](Problem& problem) { validate_sparse(problem, slots); };
   operation.reference = reference_sparse;
   operation.raises = sparse_raises;
-  if (!slots.backward()) add_ways(operation, {sparse_hopper_way(slots)});
-  add_ways(operation, {sparse_cpu_way(slots), sparse_tile_way(slots), sparse_elements_way(slots)});
+  if (!slots.backward()) add_ways(operation, list_of(sparse_hopper_way(slots)));
+  add_ways(operation,
+           list_of(sparse_cpu_way(slots), sparse_tile_way(slots), sparse_elements_way(slots)));
   operation.workload = sparse_workload(slots);
   return operation;
 }

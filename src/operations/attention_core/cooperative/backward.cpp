@@ -184,9 +184,9 @@ Variant variant_of(const AttentionSlots& slots, bool registers) {
   variant.dtypes = {DType::kF16, DType::kBF16};
   variant.rounds_factors = true;
   variant.tunables = tunables();
-  variant.passes = {rows_pass(slots), delta_pass(slots, tiling), peaks_pass(slots, tiling),
-                    kernel_pass(slots, registers, true, false),
-                    kernel_pass(slots, registers, false, false)};
+  variant.passes = list_of(rows_pass(slots), delta_pass(slots, tiling), peaks_pass(slots, tiling),
+                           kernel_pass(slots, registers, true, false),
+                           kernel_pass(slots, registers, false, false));
   if (!registers) {
     variant.passes.push_back(kernel_pass(slots, registers, true, true));
     variant.passes.push_back(kernel_pass(slots, registers, false, true));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernel/config_order.hpp"
 #include "kernel/gpu.hpp"
 #include "kernel/matrices.hpp"
 
@@ -58,9 +59,8 @@ std::vector<Config> cooperative_space(const Problem& problem, const DeviceProfil
     }
   }
   if (is_gpu(profile)) {
-    std::ranges::stable_sort(configs, {}, [&](const Config& config) {
-      return strain_of(problem, profile, config, costs);
-    });
+    kernel::sort_configs(
+        configs, [&](const Config& config) { return strain_of(problem, profile, config, costs); });
   }
   return configs;
 }

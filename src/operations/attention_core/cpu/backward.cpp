@@ -166,16 +166,13 @@ Variant variant_of(const AttentionSlots& slots, Products products) {
   const Tiling map_tiling = [tiling](const Problem& problem, const Config& config) {
     return tiling(problem, config).map;
   };
-  variant.passes = {
-      rows_pass(slots),
-      map_pass(slots, map_tiling),
-      peaks_pass(slots, tiling),
+  variant.passes = list_of(
+      rows_pass(slots), map_pass(slots, map_tiling), peaks_pass(slots, tiling),
       rows_of_head_pass(
           "pack", {slots.query, slots.output, slots.output_gradient, slots.log_sum_exp, kScratch},
           products),
-      main_pass(slots, false, products),
-      main_pass(slots, true, products),
-      rows_of_head_pass("reduce", {kScratch, slots.query_gradient}, products)};
+      main_pass(slots, false, products), main_pass(slots, true, products),
+      rows_of_head_pass("reduce", {kScratch, slots.query_gradient}, products));
   for (Pass& pass : policy_gradient_passes(slots, tiling))
     variant.passes.push_back(std::move(pass));
   variant.space = [products](const Problem& problem, const DeviceProfile& profile) {

@@ -222,8 +222,8 @@ Variant hopper_backward_variant(const AttentionSlots& slots) {
   variant.dtypes = {DType::kF16, DType::kBF16};
   variant.rounds_factors = true;
   variant.tunables = tunables();
-  variant.passes = {maps_pass(slots), delta_pass(slots, tiling), sums_pass(slots),
-                    queries_pass(slots)};
+  variant.passes =
+      list_of(maps_pass(slots), delta_pass(slots, tiling), sums_pass(slots), queries_pass(slots));
   variant.space = space;
   variant.scratch_bytes = [](const Problem& problem, const Config& config) {
     return backward_scratch_bytes(problem, tiling(problem, config));

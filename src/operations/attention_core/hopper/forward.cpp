@@ -309,8 +309,9 @@ Variant hopper_variant(const AttentionSlots& slots) {
                         std::back_inserter(variant.tunables));
     }
   } else {
-    variant.passes = {rows_pass(slots), map_pass(slots, tiling), tensor_maps_pass(slots),
-                      forward_pass(slots, Body::kPlain), forward_pass(slots, Body::kPolicies)};
+    variant.passes =
+        list_of(rows_pass(slots), map_pass(slots, tiling), tensor_maps_pass(slots),
+                forward_pass(slots, Body::kPlain), forward_pass(slots, Body::kPolicies));
   }
   if (slots.weights != kNoOperand) variant.passes.push_back(weights_pass(slots, tiling));
   variant.space = space;

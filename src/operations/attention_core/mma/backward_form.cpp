@@ -95,13 +95,9 @@ Variant mma_backward_form(const AttentionSlots& slots, const MmaBackwardForm& fo
                    .features = Feature::kNvidiaPtx | Feature::kMmaSync};
   variant.dtypes = {DType::kF16, DType::kBF16};
   variant.rounds_factors = true;
-  variant.passes = {rows_pass(slots),
-                    delta_pass(slots, tiling),
-                    peaks_pass(slots, tiling),
-                    keys_pass(slots, form, false),
-                    queries_pass(slots, form, false),
-                    keys_pass(slots, form, true),
-                    queries_pass(slots, form, true)};
+  variant.passes = list_of(rows_pass(slots), delta_pass(slots, tiling), peaks_pass(slots, tiling),
+                           keys_pass(slots, form, false), queries_pass(slots, form, false),
+                           keys_pass(slots, form, true), queries_pass(slots, form, true));
   for (Pass& pass : policy_gradient_passes(slots, tiling))
     variant.passes.push_back(std::move(pass));
   variant.scratch_bytes = [](const Problem& problem, const Config& config) {

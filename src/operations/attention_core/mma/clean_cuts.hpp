@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/nvidia_architecture.hpp"
+#include "kernel/config_order.hpp"
 #include "operations/attention_core/problem.hpp"
 #include "tessera/record.hpp"
 
@@ -30,7 +31,7 @@ inline std::uint32_t most_clean_registers(const Problem& problem, const DevicePr
 // Cuts of so many registers keep their order; behind them come the others, the smallest first.
 inline void put_clean_cuts_first(std::vector<Config>& configs, std::uint32_t most,
                                  const std::function<std::uint32_t(const Config&)>& registers) {
-  std::ranges::stable_sort(configs, {}, [&](const Config& config) {
+  kernel::sort_configs(configs, [&](const Config& config) {
     const std::uint32_t taken = registers(config);
     return taken <= most ? 0 : taken;
   });

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "abi/storage.h"
+#include "kernel/config_order.hpp"
 #include "kernel/gpu.hpp"
 #include "kernel/tunable_list.inc"
 #include "operations/attention_core/few_rows.hpp"
@@ -84,8 +85,7 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
     }
   }
   if (packed_rows(problem) > 8) {
-    std::ranges::stable_partition(configs,
-                                  [](const Config& config) { return config.at("ROWS") == 16; });
+    kernel::put_first(configs, [](const Config& config) { return config.at("ROWS") == 16; });
   }
   return configs;
 }
@@ -213,7 +213,7 @@ std::vector<Pass> few_rows_passes(const AttentionSlots& slots, const Tiling& oth
             return Dim3{listed_items(problem, tiling), narrow(call_of(problem).kv_heads), 1};
           },
       .constants = few_rows_constants};
-  std::vector<Pass> passes{work_pass(slots, cut), policies_pass(slots, kernel, false)};
+  std::vector<Pass> passes = list_of(work_pass(slots, cut), policies_pass(slots, kernel, false));
   passes[0].name = "work_few_rows";
   passes[1].name = "few_rows";
   passes[1].group_size = [](const Config&) { return few_rows_config().group(); };

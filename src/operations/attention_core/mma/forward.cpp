@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "kernel/config_order.hpp"
 #include "kernel/gpu.hpp"
 #include "kernel/tunable_list.inc"
 #include "operations/attention_core/launch.hpp"
@@ -130,8 +131,8 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   }
   constexpr std::int64_t kFewRows = 64;
   if (rows_that_share_keys(problem) <= kFewRows) {
-    std::ranges::stable_partition(
-        configs, [](const Config& config) { return config.at("BLOCK_Q") == kFewRows; });
+    kernel::put_first(configs,
+                      [](const Config& config) { return config.at("BLOCK_Q") == kFewRows; });
   }
   put_clean_cuts_first(configs, most_clean_registers(problem, profile), [&](const Config& config) {
     return geometry_of(problem, config).registers;

@@ -273,9 +273,9 @@ Variant tile_backward_variant(const AttentionSlots& slots) {
   variant.needs = {.features = Feature::kStorage16};
   variant.dtypes = {DType::kF32, DType::kF16, DType::kBF16};
   variant.tunables = tunables();
-  variant.passes = {rows_pass(slots),         delta_pass(slots, tiling),  peaks_pass(slots, tiling),
-                    keys_pass(slots, false),  queries_pass(slots, false), keys_pass(slots, true),
-                    queries_pass(slots, true)};
+  variant.passes = list_of(rows_pass(slots), delta_pass(slots, tiling), peaks_pass(slots, tiling),
+                           keys_pass(slots, false), queries_pass(slots, false),
+                           keys_pass(slots, true), queries_pass(slots, true));
   for (Pass& pass : policy_gradient_passes(slots, tiling))
     variant.passes.push_back(std::move(pass));
   variant.space = space;

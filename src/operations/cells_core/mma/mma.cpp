@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernel/config_order.hpp"
 #include "kernel/gpu.hpp"
 #include "kernel/tunable_list.inc"
 #include "operations/cells_core/layout.hpp"
@@ -197,8 +198,8 @@ std::vector<Config> varied(const Problem& problem, const Config& from, const Dev
     return rejects_sharing(problem, config, profile, backward).has_value();
   });
   if (list.empty()) return {refused};
-  std::ranges::stable_sort(
-      list, {}, [&](const Config& config) { return clocks_of(problem, config, backward); });
+  kernel::sort_configs(list,
+                       [&](const Config& config) { return clocks_of(problem, config, backward); });
   return list;
 }
 

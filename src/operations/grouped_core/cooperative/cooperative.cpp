@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/vendor_ids.hpp"
+#include "kernel/config_order.hpp"
 #include "kernel/gpu.hpp"
 #include "kernel/matrices.hpp"
 #include "kernel/tunable_list.inc"
@@ -120,7 +121,7 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
     const std::vector<Config> low = cooperative_configs(problem, profile, kLow);
     list.insert(few ? list.begin() : list.end(), low.begin(), low.end());
   }
-  const auto others = std::ranges::stable_partition(list, [&](const Config& config) {
+  const auto others = kernel::put_first(list, [&](const Config& config) {
     return std::ranges::all_of(stages, [&](const GroupedStage& stage) {
       const auto product = product_with_terms(problem, stage);
       if (!product) return true;
@@ -128,7 +129,7 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
       return 2 * rows >= rows_of(config) && tiles_of(problem, stage, *product, config) >= fill;
     });
   });
-  std::ranges::stable_sort(others, {}, rows_of);
+  kernel::sort_configs(others, rows_of);
   return list;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/large_registers.hpp"
 #include "base/vendor_ids.hpp"
+#include "kernel/config_order.hpp"
 #include "kernel/gpu.hpp"
 #include "kernel/tunable_list.inc"
 #include "operations/common/launch.hpp"
@@ -86,8 +87,7 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   std::vector<Config> list = cuts_of(profile);
   const auto& call = problem.as<GroupedProblem>();
   const std::int64_t mean = call.m / std::max<std::int64_t>(call.held, 1);
-  std::ranges::stable_partition(list,
-                                [&](const Config& config) { return 2 * mean >= rows_of(config); });
+  kernel::put_first(list, [&](const Config& config) { return 2 * mean >= rows_of(config); });
   return list;
 }
 
@@ -156,7 +156,7 @@ std::vector<Config> sparse_space(const Problem& problem, const DeviceProfile& pr
     }
   }
   const auto& call = problem.as<SparseProblem>();
-  std::ranges::stable_partition(list, [&](const Config& config) {
+  kernel::put_first(list, [&](const Config& config) {
     const std::int64_t columns = std::int64_t{config.at("COLUMNS")} *
                                  (config.group().x / std::max(config.at("LANES_M"), 1U));
     return columns <= call.block_n && rows_of(config) <= std::max(call.m, call.block_k);

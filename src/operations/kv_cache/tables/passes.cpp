@@ -81,11 +81,12 @@ std::vector<Pass> places_passes() {
   places.args = [](const Problem& problem, const Config&) {
     return argument_bytes(places_arguments(problem, 0));
   };
-  std::vector<Pass> passes{boundaries_pass(kQueryStartLoc, kNumSeqs,
-                                           [](const Problem& problem, const Config&) -> Boundaries {
-                                             return boundaries_of(problem);
-                                           }),
-                           std::move(places)};
+  std::vector<Pass> passes =
+      list_of(boundaries_pass(kQueryStartLoc, kNumSeqs,
+                              [](const Problem& problem, const Config&) -> Boundaries {
+                                return boundaries_of(problem);
+                              }),
+              std::move(places));
   for (const auto& [name, round] : kRounds) {
     Pass last = table_pass(name, "last", "cache_last");
     last.bindings = {kScratch};

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/vendor_ids.hpp"
+#include "kernel/config_order.hpp"
 #include "kernel/gpu.hpp"
 #include "kernel/matrices.hpp"
 #include "kernel/tunable_list.inc"
@@ -31,7 +32,7 @@ std::vector<Tunable> tunables() {
 
 std::vector<Pass> passes_of(const Stage& stage) {
   if (stage.step == Step::kGradBias) return sums_passes(stage, 0);
-  if (!multiplies(stage)) return {combine_pass(stage, block_splits)};
+  if (!multiplies(stage)) return list_of(combine_pass(stage, block_splits));
   Pass pass = block_pass(stage);
   pass.vulkan = {.file = "matmul/cooperative/product.comp", .entry = "main"};
   pass.specialized_on = cooperative_names();
@@ -44,7 +45,7 @@ std::vector<Pass> passes_of(const Stage& stage) {
     const std::uint64_t units = block_tiles(*product, config) * block_splits(*product, config);
     return groups_of_units(units);
   };
-  return {std::move(pass), combine_pass(stage, block_splits)};
+  return list_of(std::move(pass), combine_pass(stage, block_splits));
 }
 
 // Large tiles first, those of which there are too few to fill the device last, the smallest first.
@@ -62,12 +63,11 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   }
   for (Config& config : list) config.set("FILL", fill);
   const std::vector<Product> products = multiplied(problem);
-  const auto too_small = std::ranges::stable_partition(list, [&](const Config& config) {
+  const auto too_small = kernel::put_first(list, [&](const Config& config) {
     return std::ranges::all_of(
         products, [&](const Product& product) { return block_tiles(product, config) >= fill; });
   });
-  std::ranges::stable_sort(too_small, {},
-                           [](const Config& config) { return config.at("BLOCK_M"); });
+  kernel::sort_configs(too_small, [](const Config& config) { return config.at("BLOCK_M"); });
   return list;
 }
 

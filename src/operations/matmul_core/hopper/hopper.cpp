@@ -237,7 +237,7 @@ Pass split_pass(const Stage& stage) {
 std::vector<Pass> passes_of(const Stage& stage) {
   if (!multiplies(stage)) {
     if (stage.step == Step::kGradBias) return sums_passes(stage, kMapsFloats);
-    return {combine_pass(stage, splits, kMapsFloats)};
+    return list_of(combine_pass(stage, splits, kMapsFloats));
   }
   Pass pass;
   pass.name = stage.name;
@@ -259,8 +259,8 @@ std::vector<Pass> passes_of(const Stage& stage) {
     return product ? Dim3{groups_of(*product, config)} : Dim3{0, 0, 0};
   };
   Pass combine = combine_pass(stage, splits, kMapsFloats);
-  if (!takes_floats(stage)) return {std::move(pass), std::move(combine)};
-  return {split_pass(stage), std::move(pass), std::move(combine)};
+  if (!takes_floats(stage)) return list_of(std::move(pass), std::move(combine));
+  return list_of(split_pass(stage), std::move(pass), std::move(combine));
 }
 
 // Wide tiles first, but for products that have too few of them.

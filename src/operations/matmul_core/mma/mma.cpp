@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "kernel/config_order.hpp"
 #include "kernel/gpu.hpp"
 #include "kernel/tunable_list.inc"
 #include "operations/common/launch.hpp"
@@ -38,7 +39,7 @@ MmaGeometry geometry_of(const Problem& problem, const Config& config) {
 
 std::vector<Pass> passes_of(const Stage& stage) {
   if (stage.step == Step::kGradBias) return sums_passes(stage, 0);
-  if (!multiplies(stage)) return {combine_pass(stage, block_splits)};
+  if (!multiplies(stage)) return list_of(combine_pass(stage, block_splits));
   Pass pass = block_pass(stage);
   pass.opencl = {.file = "matmul/mma/product.cl", .entry = "matmul_mma"};
   pass.specialized_on = std::vector<std::string>{"BLOCK_M", "BLOCK_N",    "STAGES",     "WARP_M",
@@ -52,7 +53,7 @@ std::vector<Pass> passes_of(const Stage& stage) {
     return Dim3{
         static_cast<std::uint32_t>(block_tiles(*product, config) * block_splits(*product, config))};
   };
-  return {std::move(pass), combine_pass(stage, block_splits)};
+  return list_of(std::move(pass), combine_pass(stage, block_splits));
 }
 
 // Wide tiles first, those of which there are too few to fill the device last.
@@ -76,15 +77,14 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
     return geometry_of(problem, each).local_bytes > kernel::nvidia_local_bytes(profile);
   });
   const std::vector<Product> products = multiplied(problem);
-  std::ranges::stable_partition(list, [&](const Config& each) {
+  kernel::put_first(list, [&](const Config& each) {
     return std::ranges::all_of(products, [&](const Product& product) {
       return block_tiles(product, each) >= units && product.m * 2 > each.at("BLOCK_M");
     });
   });
   const bool few = std::ranges::any_of(
       products, [&](const Product& product) { return block_tiles(product, list.front()) < units; });
-  if (few)
-    std::ranges::stable_sort(list, {}, [](const Config& each) { return each.at("BLOCK_M"); });
+  if (few) kernel::sort_configs(list, [](const Config& each) { return each.at("BLOCK_M"); });
   return list;
 }
 

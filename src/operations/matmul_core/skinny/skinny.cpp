@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/vendor_ids.hpp"
+#include "kernel/config_order.hpp"
 #include "kernel/gpu.hpp"
 #include "kernel/tunable_list.inc"
 #include "operations/common/launch.hpp"
@@ -113,7 +114,7 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
            (profile.max_group_size != 0 && each.group().x > profile.max_group_size);
   });
   if (list.empty()) list = {config(4, squares, 16, 32, fill)};
-  std::ranges::stable_partition(list, [&](const Config& each) {
+  kernel::put_first(list, [&](const Config& each) {
     return std::ranges::all_of(products_of(problem), [&](const Product& product) {
       return blocks_of(product, each) >= fill;
     });

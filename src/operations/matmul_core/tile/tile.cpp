@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/vendor_ids.hpp"
+#include "kernel/config_order.hpp"
 #include "kernel/gpu.hpp"
 #include "kernel/tunable_list.inc"
 #include "operations/common/launch.hpp"
@@ -91,7 +92,7 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   list.push_back(make_config(4, 4, 8, 4, 16, fill));
   std::erase_if(list, [&](const Config& config) { return !fits(config, profile); });
   const std::vector<Product> products = products_of(problem);
-  const auto too_small = std::ranges::stable_partition(list, [&](const Config& config) {
+  const auto too_small = kernel::put_first(list, [&](const Config& config) {
     return std::ranges::all_of(products, [&](const Product& product) {
       return 2 * tiles_of(product, geometry_of(config)) >= fill;
     });

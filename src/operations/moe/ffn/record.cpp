@@ -142,8 +142,8 @@ void append(std::vector<Operand>& to, std::vector<Operand> more) {
 Operation finish(Operation operation, const FfnSlots& slots) {
   operation.validate = [slots](Problem& problem) { validate_ffn(problem, slots); };
   operation.reference = reference_ffn;
-  if (!slots.backward()) add_ways(operation, {ffn_hopper_way(slots)});
-  add_ways(operation, {ffn_way(slots)});
+  if (!slots.backward()) add_ways(operation, list_of(ffn_hopper_way(slots)));
+  add_ways(operation, list_of(ffn_way(slots)));
   operation.workload = ffn_workload(slots);
   return operation;
 }
@@ -277,7 +277,7 @@ void validate_ffn(Problem& problem, const FfnSlots& slots) {
 }
 
 std::vector<Operation> ffn_operations(std::vector<OptionInfo> route_options) {
-  return {ffn_forward(std::move(route_options)), ffn_backward()};
+  return list_of(ffn_forward(std::move(route_options)), ffn_backward());
 }
 
 }  // namespace tessera::operations::moe

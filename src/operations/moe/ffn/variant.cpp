@@ -53,7 +53,7 @@ Way ffn_way(const FfnSlots& slots) {
   variant.tunables = {
 #include "operations/moe/ffn/ffn.def"
   };
-  variant.passes = {sizes_pass(slots, places_of), gate_pass("gate", false)};
+  variant.passes = list_of(sizes_pass(slots, places_of), gate_pass("gate", false));
   if (slots.backward()) variant.passes.push_back(gate_pass("gate_backward", true));
   variant.steps = steps;
   variant.scratch_bytes = [](const Problem& problem, const Config&) {

@@ -182,7 +182,7 @@ Operation rows_operation(Moves moves) {
   operation.validate = [moves](Problem& problem) { validate_rows(problem, moves); };
   operation.reference = reference_rows;
   operation.raises = raised_by_rows;
-  add_ways(operation, {rows_way(moves)});
+  add_ways(operation, list_of(rows_way(moves)));
   operation.workload = rows_workload(moves);
   return operation;
 }

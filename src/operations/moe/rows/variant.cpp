@@ -127,18 +127,18 @@ Way rows_way(Moves moves) {
 #include "operations/moe/rows/rows.def"
       {.id = 31, .name = "GROUPS", .fallback = 1, .launch_only = true}};
   if (moves == Moves::kCombine) {
-    variant.passes = {raising(rows_pass(
+    variant.passes = list_of(raising(rows_pass(
         "gather", {kExpertIds, kExpertSlots, kStarts, kChoiceWeights, kFrom, kTo, kErrors},
-        &RowsProblem::token_count))};
+        &RowsProblem::token_count)));
   } else {
     const bool backward = moves == Moves::kCombineBackward;
-    variant.passes = {
+    variant.passes = list_of(
         list_pass("clear", {kScratch}, kRows),
         raising(list_pass("map", {kExpertIds, kExpertSlots, kStarts, kScratch, kErrors}, kChoices)),
         rows_pass("spread",
                   {kExpertIds, kExpertSlots, kStarts, backward ? kTo : kFrom, kChoiceWeights,
                    kScratch, backward ? kGradRows : kTo},
-                  kRows)};
+                  kRows));
     if (backward) {
       Pass dots = raising(rows_pass(
           "dots", {kExpertIds, kExpertSlots, kStarts, kTo, kFrom, kGradChoiceWeights, kErrors},

@@ -64,13 +64,13 @@ Variant cpu_variant(bool backward) {
       const std::int64_t items = ceil_div(problem.as<NormProblem>().rows, config.at("ROWS"));
       return Dim3{static_cast<std::uint32_t>(std::min(items, kMostGroups))};
     };
-    variant.passes = {std::move(pass)};
+    variant.passes = list_of(std::move(pass));
     return variant;
   }
   Pass pass = backward_pass(deal_shares);
   pass.opencl = {.file = "norms/cpu/backward.cl", .entry = "norm_backward_cpu"};
   pass.groups = shares_of;
-  variant.passes = {std::move(pass)};
+  variant.passes = list_of(std::move(pass));
   for (Pass& combine : combine_passes(deal_shares)) {
     const std::size_t slot = combine.bindings.back();
     combine.opencl = {.file = "norms/cpu/backward.cl", .entry = "norm_combine_cpu"};

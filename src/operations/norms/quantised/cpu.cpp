@@ -35,7 +35,7 @@ Variant quantised_cpu_variant() {
   variant.tunables = {
 #include "operations/norms/quantised/cpu.def"
       {.id = 30, .name = "ROWS", .fallback = 4, .launch_only = true}};
-  variant.passes = {std::move(pass)};
+  variant.passes = list_of(std::move(pass));
   variant.space = space;
   variant.rejects = [](const Problem& problem, const Config& config,
                        const DeviceProfile& profile) -> Refusal {

@@ -27,7 +27,7 @@ Variant quantised_variant() {
       "a line of work-items keeps a row in registers until its largest magnitude is known";
   variant.types = quantised_types();
   variant.tunables = tunables();
-  variant.passes = {std::move(pass)};
+  variant.passes = list_of(std::move(pass));
   variant.space = line_space;
   variant.local_bytes = [](const Problem&, const Config& config) {
     return 16ULL * config.get("WG_X", 1) * config.get("WG_Y", 1);

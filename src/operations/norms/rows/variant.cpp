@@ -49,7 +49,7 @@ Variant rows_variant(bool backward) {
     pass.opencl = {.file = "norms/rows/forward.cl", .entry = "norm_forward"};
     pass.vulkan = {.file = "norms/rows/forward.comp", .entry = "main"};
     pass.groups = line_groups;
-    variant.passes = {std::move(pass)};
+    variant.passes = list_of(std::move(pass));
     return variant;
   }
   Pass pass = backward_pass(deal_groups);
@@ -57,7 +57,7 @@ Variant rows_variant(bool backward) {
   pass.opencl = {.file = "norms/rows/backward.cl", .entry = "norm_backward"};
   pass.vulkan = {.file = "norms/rows/backward.comp", .entry = "main"};
   pass.groups = line_groups;
-  variant.passes = {std::move(pass)};
+  variant.passes = list_of(std::move(pass));
   for (Pass& combine : combine_passes(deal_groups)) {
     const std::size_t slot = combine.bindings.back();
     combine.opencl = {.file = "norms/rows/combine.cl", .entry = "norm_combine"};

@@ -51,7 +51,7 @@ Way cpu_way(const std::string& name, std::vector<std::size_t> bindings) {
   variant.tunables = {
 #include "operations/quantise/cpu/codes.def"
       {.id = 31, .name = "GROUPS", .fallback = 1, .launch_only = true}};
-  variant.passes = {std::move(pass)};
+  variant.passes = list_of(std::move(pass));
   variant.space = space;
   variant.rejects = rejects;
   return {.variant = std::move(variant),

@@ -37,7 +37,7 @@ Way gguf_way(const std::string& name, std::vector<std::size_t> bindings) {
   variant.name = "gguf";
   variant.idea = "an item for each of GGUF's blocks";
   variant.dtypes = {DType::kF32, DType::kF16, DType::kBF16};
-  variant.passes = {std::move(pass)};
+  variant.passes = list_of(std::move(pass));
   variant.space = space;
   variant.rejects = rejects;
   return {.variant = std::move(variant),

@@ -116,7 +116,7 @@ Way cooperative_way() {
   variant.space = space;
   variant.rejects = rejects;
   variant.local_bytes = [](const Problem&, const Config& config) { return local_bytes_of(config); };
-  variant.passes = {product_pass()};
+  variant.passes = list_of(product_pass());
   return {.variant = std::move(variant),
           .rule = {.why = "the device's matrix unit", .when = prefers_cooperative}};
 }

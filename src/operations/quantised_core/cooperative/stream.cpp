@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/vendor_ids.hpp"
+#include "kernel/config_order.hpp"
 #include "kernel/gpu.hpp"
 #include "kernel/matrices.hpp"
 #include "kernel/tunable_list.inc"
@@ -81,7 +82,7 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
     const std::uint64_t bytes = local_bytes_of(problem, config);
     return bytes == 0 || bytes > profile.local_memory || config.group().x > profile.max_group_size;
   });
-  std::ranges::stable_sort(list, {}, [](const Config& one) { return one.at("MATRIX_N"); });
+  kernel::sort_configs(list, [](const Config& one) { return one.at("MATRIX_N"); });
   if (is_cpu(profile) && !list.empty()) list.resize(1);  // they only check this kernel
   return list;
 }
@@ -148,7 +149,7 @@ Way cooperative_stream_way() {
   variant.space = space;
   variant.rejects = rejects;
   variant.local_bytes = local_bytes_of;
-  variant.passes = {product_pass()};
+  variant.passes = list_of(product_pass());
   return {.variant = std::move(variant),
           .rule = {.why = "few rows by matrices, from weights that go straight to registers",
                    .when = prefers_cooperative_stream}};

@@ -78,7 +78,7 @@ Way cpu_way() {
   variant.tunables = tunables();
   variant.space = space;
   variant.rejects = rejects;
-  variant.passes = {std::move(pass)};
+  variant.passes = list_of(std::move(pass));
   return {.variant = std::move(variant),
           .rule = {.why = "processors want vectors, and no local memory",
                    .when = [](const Problem&, const DeviceProfile& profile) {

@@ -100,7 +100,7 @@ Way lanes_way() {
     const std::uint64_t sums = std::uint64_t{rows_of(problem)} * config.at("COLUMNS");
     return 4 * (sums + 2) * config.group().x;
   };
-  variant.passes = {product_pass()};
+  variant.passes = list_of(product_pass());
   return {.variant = std::move(variant),
           .rule = {.why = "few rows, and weights that lie by 16 bytes",
                    .when = [](const Problem& problem, const DeviceProfile& profile) {

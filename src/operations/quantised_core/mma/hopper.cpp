@@ -211,7 +211,7 @@ Way hopper_way() {
                 SHARES * rows_of(problem) * geometry_of(problem, config).columns *
                     config.at("WARPGROUPS_K"));
   };
-  variant.passes = {order_pass(), product_pass()};
+  variant.passes = list_of(order_pass(), product_pass());
   return new_way(std::move(variant), Feature::kWgmma, space,
                  "Hopper's matrix unit, and one read of weights", prefers_hopper);
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "kernel/config_order.hpp"
 #include "kernel/gpu.hpp"
 #include "kernel/tunable_list.inc"
 #include "operations/quantised_core/mma/geometry.h"
@@ -78,8 +79,8 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
     if (geometry_of(problem, config).local_bytes <= kernel::nvidia_local_bytes(profile))
       list.push_back(std::move(config));
   }
-  std::ranges::stable_partition(
-      list, [&](const Config& config) { return groups_of(problem, config) >= units; });
+  kernel::put_first(list,
+                    [&](const Config& config) { return groups_of(problem, config) >= units; });
   return list;
 }
 
@@ -134,7 +135,7 @@ Way mma_way() {
   variant.idea = "weights become numbers in registers, mma.sync; copies of weights run ahead";
   variant.tunables = tunables();
   variant.rejects = rejects;
-  variant.passes = {product_pass()};
+  variant.passes = list_of(product_pass());
   return new_way(std::move(variant), Feature::kMmaSync, space,
                  "matrix instructions, and weights at the speed of memory", prefers_mma);
 }

@@ -132,7 +132,7 @@ Way stream_way() {
   variant.idea = "few rows: weights straight to registers without an end between columns, mma.sync";
   variant.tunables = tunables();
   variant.rejects = rejects;
-  variant.passes = {product_pass()};
+  variant.passes = list_of(product_pass());
   return new_way(std::move(variant), Feature::kMmaSync, space,
                  "few rows of input, and weights at the speed of memory", prefers_stream);
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/vendor_ids.hpp"
+#include "kernel/config_order.hpp"
 #include "kernel/tunable_list.inc"
 #include "operations/common/launch.hpp"
 #include "operations/quantised_core/problem.hpp"
@@ -36,7 +37,7 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   if (profile.vendor_id == kVendorIntel && rows_of(problem) == 8)
     list = {make_config(2, 64), make_config(2, 128), make_config(2, 32)};
   const std::int64_t chunks = problem.as<QuantisedProblem>().k / QUANT_CHUNK;
-  std::ranges::stable_partition(list, [&](const Config& config) {
+  kernel::put_first(list, [&](const Config& config) {
     return config.group().x <= std::max<std::int64_t>(chunks, 32);
   });
   return list;
@@ -82,7 +83,7 @@ Way rows_way() {
   variant.local_bytes = [](const Problem& problem, const Config& config) {
     return std::uint64_t{4} * rows_of(problem) * config.at("COLUMNS") * config.group().x;
   };
-  variant.passes = {product_pass()};
+  variant.passes = list_of(product_pass());
   return {.variant = std::move(variant),
           .rule = {.why = "runs everywhere",
                    .when = [](const Problem&, const DeviceProfile&) { return true; }}};

@@ -131,7 +131,7 @@ Way weights_way(bool backward) {
   variant.idea = "weights as floats in scratch, then a product of all rows, or of groups of them";
   variant.dtypes = {DType::kF32, DType::kF16, DType::kBF16};
   if (!backward) variant.dtypes.push_back(DType::kI8);
-  variant.passes = {weights_pass()};
+  variant.passes = list_of(weights_pass());
   if (!backward) variant.passes.push_back(input_pass());
   variant.steps = [backward](const Problem& problem, const Config&) {
     return steps(problem, backward);

@@ -140,20 +140,18 @@ Pass back_pass(const RecurrenceSlots& slots, Pass pass) {
 
 std::vector<Pass> passes_of(const RecurrenceSlots& slots) {
   const std::vector<std::size_t> bindings = cooperative_bindings(slots);
-  const Pass states = cooperative_pass("states", bindings, arguments),
-             carry = cooperative_states_pass("carry", bindings, arguments, 4);
+  Pass states = cooperative_pass("states", bindings, arguments),
+       carry = cooperative_states_pass("carry", bindings, arguments, 4);
   Pass gradients = cooperative_pass(
       "gradients",
       {slots.query, slots.key, slots.value, slots.g, slots.gamma, slots.gk, slots.grad_output,
        slots.grad_query, slots.grad_key, kScratch, slots.grad_value, slots.grad_g, slots.grad_gk},
       arguments);
-  std::vector<Pass> passes{boundaries_pass(slots, bytes_before_boundaries),
-                           states,
-                           carry,
-                           back_pass(slots, states),
-                           back_pass(slots, carry),
-                           std::move(gradients),
-                           back_pass(slots, cooperative_final_pass(slots, arguments))};
+  Pass back_states = back_pass(slots, states), back_carry = back_pass(slots, carry);
+  std::vector<Pass> passes =
+      list_of(boundaries_pass(slots, bytes_before_boundaries), std::move(states), std::move(carry),
+              std::move(back_states), std::move(back_carry), std::move(gradients),
+              back_pass(slots, cooperative_final_pass(slots, arguments)));
   std::ranges::move(cooperative_gradient_steps(slots, step_arguments), std::back_inserter(passes));
   passes.push_back(tile_gamma_pass(slots, [](const Problem& problem, const Config& config) {
     return argument_bytes(step_arguments(problem, config));

@@ -337,12 +337,12 @@ std::optional<Way> cooperative_way(const RecurrenceSlots& slots) {
     return bytes_before_boundaries(problem, config) + boundaries_bytes(problem);
   };
   const std::vector<std::size_t> bindings = cooperative_bindings(slots);
-  variant.passes = {boundaries_pass(slots, bytes_before_boundaries),
-                    cooperative_pass("states", bindings, arguments),
-                    cooperative_states_pass("carry", bindings, arguments, 4),
-                    cooperative_pass("outputs", bindings, arguments),
-                    cooperative_steps_pass(slots, arguments),
-                    cooperative_final_pass(slots, arguments)};
+  variant.passes =
+      list_of(boundaries_pass(slots, bytes_before_boundaries),
+              cooperative_pass("states", bindings, arguments),
+              cooperative_states_pass("carry", bindings, arguments, 4),
+              cooperative_pass("outputs", bindings, arguments),
+              cooperative_steps_pass(slots, arguments), cooperative_final_pass(slots, arguments));
   return cooperative_way_of(std::move(variant));
 }
 

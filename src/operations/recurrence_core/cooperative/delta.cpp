@@ -121,9 +121,9 @@ std::optional<Way> cooperative_delta_way(const RecurrenceSlots& slots) {
   forward.groups = [](const Problem& problem, const Config&) {
     return groups_of(delta_columns(call_of(problem)));
   };
-  variant.passes = {boundaries_pass(slots, bytes_before_boundaries), std::move(chunks),
-                    std::move(forward), cooperative_steps_pass(slots, arguments),
-                    cooperative_final_pass(slots, arguments)};
+  variant.passes = list_of(boundaries_pass(slots, bytes_before_boundaries), std::move(chunks),
+                           std::move(forward), cooperative_steps_pass(slots, arguments),
+                           cooperative_final_pass(slots, arguments));
   return cooperative_way_of(std::move(variant));
 }
 

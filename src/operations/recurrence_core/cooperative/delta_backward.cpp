@@ -144,9 +144,9 @@ std::optional<Way> cooperative_delta_backward_way(const RecurrenceSlots& slots) 
   variant.scratch_bytes = [](const Problem& problem, const Config& config) {
     return bytes_before_boundaries(problem, config) + boundaries_bytes(problem);
   };
-  variant.passes = {boundaries_pass(slots, bytes_before_boundaries),
-                    cooperative_delta_chunks_pass(slots, arguments), states_pass(slots),
-                    gradients_pass(slots), final_pass(slots)};
+  variant.passes = list_of(boundaries_pass(slots, bytes_before_boundaries),
+                           cooperative_delta_chunks_pass(slots, arguments), states_pass(slots),
+                           gradients_pass(slots), final_pass(slots));
   std::ranges::move(cooperative_gradient_steps(slots, step_arguments),
                     std::back_inserter(variant.passes));
   return cooperative_way_of(std::move(variant));

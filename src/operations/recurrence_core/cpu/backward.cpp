@@ -186,12 +186,12 @@ std::optional<Way> cpu_backward_way(const RecurrenceSlots& slots) {
   variant.tunables = tunables();
   variant.space = space;
   variant.rejects = rejects;
-  variant.passes = {
-      boundaries_pass(slots,
-                      [](const Problem& problem, const Config& config) -> std::uint64_t {
-                        return 16 * scratch_of(problem, config).boundaries;
-                      }),
-      backward_pass(slots), combine_shares_pass(slots), gamma_pass(slots, arguments)};
+  variant.passes =
+      list_of(boundaries_pass(slots,
+                              [](const Problem& problem, const Config& config) -> std::uint64_t {
+                                return 16 * scratch_of(problem, config).boundaries;
+                              }),
+              backward_pass(slots), combine_shares_pass(slots), gamma_pass(slots, arguments));
   variant.scratch_bytes = [](const Problem& problem, const Config& config) {
     return 16 * scratch_of(problem, config).end;
   };

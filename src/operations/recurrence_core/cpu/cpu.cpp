@@ -93,9 +93,9 @@ std::optional<Way> cpu_way(const RecurrenceSlots& slots) {
   pass.args = [](const Problem& problem, const Config&) {
     return argument_bytes(arguments_of(problem));
   };
-  variant.passes = {
+  variant.passes = list_of(
       boundaries_pass(slots, [](const Problem&, const Config&) -> std::uint64_t { return 0; }),
-      std::move(pass)};
+      std::move(pass));
   variant.scratch_bytes = [](const Problem& problem, const Config&) {
     return boundaries_bytes(problem);
   };

@@ -91,7 +91,7 @@ std::optional<Way> decode_way(const RecurrenceSlots& slots) {
     return std::uint64_t{16} * group.y * (config.at("ROWS") + group.x);
   };
   variant.rejects = rejects;
-  variant.passes = {decode_pass(slots)};
+  variant.passes = list_of(decode_pass(slots));
   return Way{.variant = std::move(variant),
              .rule = {.why = "one token reads and writes states, as whole rows",
                       .when = [](const Problem& problem, const DeviceProfile& profile) {

@@ -196,10 +196,10 @@ std::optional<Way> mma_backward_way(const RecurrenceSlots& slots) {
   variant.tunables = mma_tunables();
   variant.tunables.push_back({.id = 8, .name = "VALUE_DIM", .fallback = 128, .is_constant = true});
   variant.rejects = rejects;
-  variant.passes = {boundaries_pass(slots, scratch_bytes), state_pass(slots, false, false),
-                    state_pass(slots, false, true),        state_pass(slots, true, false),
-                    state_pass(slots, true, true),         gradients_pass(slots),
-                    gamma_pass(slots, gradient_arguments)};
+  variant.passes = list_of(boundaries_pass(slots, scratch_bytes), state_pass(slots, false, false),
+                           state_pass(slots, false, true), state_pass(slots, true, false),
+                           state_pass(slots, true, true), gradients_pass(slots),
+                           gamma_pass(slots, gradient_arguments));
   variant.scratch_bytes = [](const Problem& problem, const Config& config) {
     return scratch_bytes(problem, config) + boundaries_bytes(problem);
   };

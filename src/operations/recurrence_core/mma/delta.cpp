@@ -149,8 +149,8 @@ std::optional<Way> mma_delta_way(const RecurrenceSlots& slots) {
   variant.dtypes = {DType::kF16, DType::kBF16};
   variant.tunables = delta_tunables();
   variant.rejects = rejects;
-  variant.passes = {boundaries_pass(slots, chunk_bytes), delta_chunks_pass(slots, arguments),
-                    forward_pass(slots)};
+  variant.passes = list_of(boundaries_pass(slots, chunk_bytes), delta_chunks_pass(slots, arguments),
+                           forward_pass(slots));
   variant.scratch_bytes = [](const Problem& problem, const Config&) {
     return delta_chunk_bytes(problem) + boundaries_bytes(problem);
   };

@@ -140,8 +140,9 @@ std::optional<Way> mma_delta_backward_way(const RecurrenceSlots& slots) {
   variant.dtypes = {DType::kF16, DType::kBF16};
   variant.tunables = delta_tunables();
   variant.rejects = rejects;
-  variant.passes = {boundaries_pass(slots, scratch_bytes), delta_chunks_pass(slots, arguments),
-                    states_pass(slots), gradients_pass(slots)};
+  variant.passes =
+      list_of(boundaries_pass(slots, scratch_bytes), delta_chunks_pass(slots, arguments),
+              states_pass(slots), gradients_pass(slots));
   variant.scratch_bytes = [](const Problem& problem, const Config& config) {
     return scratch_bytes(problem, config) + boundaries_bytes(problem);
   };

@@ -212,8 +212,8 @@ std::optional<Way> mma_way(const RecurrenceSlots& slots) {
   variant.dtypes = {DType::kF16, DType::kBF16};
   variant.tunables = mma_tunables();
   variant.rejects = rejects;
-  variant.passes = {boundaries_pass(slots, mma_span_bytes), chunks_pass(slots, false),
-                    chunks_pass(slots, true)};
+  variant.passes = list_of(boundaries_pass(slots, mma_span_bytes), chunks_pass(slots, false),
+                           chunks_pass(slots, true));
   variant.scratch_bytes = [](const Problem& problem, const Config& config) {
     return mma_span_bytes(problem, config) + boundaries_bytes(problem);
   };

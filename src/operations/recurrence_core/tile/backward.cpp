@@ -72,7 +72,7 @@ std::vector<Pass> delta_passes(const RecurrenceSlots& slots) {
       new_pass("delta_gradients", kAll & ~RECUR_GRAD_QUERY,
                {slots.query, slots.key, slots.value, slots.beta, slots.g, slots.grad_output,
                 slots.grad_final_state, slots.grad_value, slots.grad_initial_state, kScratch});
-  return {std::move(states), std::move(gradients)};
+  return list_of(std::move(states), std::move(gradients));
 }
 
 }  // namespace
@@ -107,7 +107,7 @@ std::vector<Pass> tile_gradient_passes(const RecurrenceSlots& slots) {
   gradients.args = [](const Problem& problem, const Config& config) {
     return argument_bytes(gradient_arguments(problem, config));
   };
-  return {std::move(states), std::move(gradients)};
+  return list_of(std::move(states), std::move(gradients));
 }
 
 Pass tile_combine_pass(const RecurrenceSlots& slots) {

@@ -81,9 +81,9 @@ std::vector<Pass> span_passes(const RecurrenceSlots& slots) {
     return Dim3{static_cast<std::uint32_t>(std::clamp<std::int64_t>(groups, 1, 16384))};
   };
   carry.args = [](const Problem&, const Config&) { return argument_bytes(abi::RecurSpanArgs{}); };
-  return {spans_pass("spans", {slots.key, slots.value, slots.g, slots.gamma, slots.gk, slots.gv,
-                               slots.initial_state, kScratch}),
-          std::move(carry)};
+  return list_of(spans_pass("spans", {slots.key, slots.value, slots.g, slots.gamma, slots.gk,
+                                      slots.gv, slots.initial_state, kScratch}),
+                 std::move(carry));
 }
 
 Pass gradient_spans_pass(const RecurrenceSlots& slots) {

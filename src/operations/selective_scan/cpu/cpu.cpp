@@ -113,7 +113,7 @@ Pass cpu_pass(const std::string& name, std::vector<std::size_t> bindings) {
 }
 
 std::vector<Pass> passes(bool backward) {
-  std::vector<Pass> list{boundaries_pass(scan_layout_of, kScanOffsets)};
+  std::vector<Pass> list = list_of(boundaries_pass(scan_layout_of, kScanOffsets));
   if (!backward) {
     list.push_back(
         cpu_pass("forward", {kScanU, kScanDelta, kScanA, kScanB, kScanC, kScanD, kScanZ, kScanBias,
