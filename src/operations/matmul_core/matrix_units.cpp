@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operations/matmul_core/matrix_units.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/tensors/checked.hpp"
@@ -29,15 +30,15 @@ std::vector<Product> multiplied(const Problem& problem, bool rounds) {
   return products;
 }
 
-std::int64_t rows_of_batches(const MatmulProblem& call) {
+std::int64_t product_rows(const MatmulProblem& call) {
   std::int64_t rows = call.m;
   for (const std::int64_t extent : call.batch) rows = saturating_mul(rows, extent);
-  return rows;
+  return call.slots.backward() ? std::max(rows, call.k) : rows;
 }
 
 bool fills_matrix_unit(const MatmulProblem& call) {
   constexpr std::int64_t kLeastRows = 9, kLeastColumns = 32;
-  return rows_of_batches(call) >= kLeastRows && call.columns >= kLeastColumns;
+  return product_rows(call) >= kLeastRows && call.columns >= kLeastColumns;
 }
 
 std::vector<Define> line_constants(const Problem& problem, const Stage& stage,

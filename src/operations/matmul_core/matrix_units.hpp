@@ -18,8 +18,9 @@ std::uint32_t block_splits(const Product& product, const Config& config);
 // The products of a call that are multiplied, those with terms; `rounds` as stages() has it.
 std::vector<Product> multiplied(const Problem& problem, bool rounds = true);
 
-// Rows of all batches of a call; 2^63 - 1 where they would wrap.
-std::int64_t rows_of_batches(const MatmulProblem& call);
+// Rows of all batches of a call, or of the gradient of b, which has one for each term; 2^63 - 1
+// where they would wrap.
+std::int64_t product_rows(const MatmulProblem& call);
 // Whether rows and columns fill the tiles of a matrix unit to a good part.
 bool fills_matrix_unit(const MatmulProblem& call);
 

@@ -140,7 +140,8 @@ Config lanes_config(const Problem& problem, const DeviceProfile& profile, std::u
     return {{"WG_X", x}, {"WG_Y", y}, {"TOKENS", tokens_under_way}};
   }
   const std::int64_t tokens = tokens_of_row(call);
-  const std::uint32_t y = std::min(items / x, power_of_two(ceil_div(tokens, 4), items));
+  const std::uint32_t y =
+      std::min(items / x, power_of_two(ceil_div(tokens, tokens_under_way), items));
   // Few rows leave a GPU idle unless several work-groups share one; each must still have work for
   // all its items.
   std::uint32_t splits = 1;

@@ -332,7 +332,7 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
 
 bool prefers_hopper(const Problem& problem, const DeviceProfile& profile) {
   const auto& call = problem.as<MatmulProblem>();
-  const std::int64_t rows = rows_of_batches(call);
+  const std::int64_t rows = product_rows(call);
   return has(profile.features, Feature::kWgmma) && rows >= kLeastRows &&
          call.columns >= kLeastColumns && call.k >= kLeastColumns;
 }

@@ -135,7 +135,7 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
   const std::int64_t units = kernel::compute_units_of(profile);
   std::vector<Config> configs;
   for (const std::uint32_t items :
-       is_cpu(profile) ? std::vector<std::uint32_t>{16} : std::vector<std::uint32_t>{64, 128}) {
+       is_cpu(profile) ? std::vector<std::uint32_t>{16} : std::vector<std::uint32_t>{128, 64}) {
     const std::int64_t most = std::max<std::int64_t>(call.tokens, 1);
     const std::int64_t groups = is_cpu(profile) ? units * 16 : units * 2048 / items;
     configs.push_back({{"WG_X", items}, {"GROUPS", narrow(std::min(groups, most))}});

@@ -64,6 +64,14 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
     if (!rejects(problem, config, profile) && std::ranges::count(list, config) == 0)
       list.push_back(std::move(config));
   }
+  // Blocks of fewer tokens where the first ones leave compute units idle: on an H200 4096 tokens of
+  // 8 heads take gla 0.100 ms by 32 at once, 0.132 by 64.
+  const auto busy = [&](const Config& config) {
+    return mma_spans(config) * units_of(call_of(problem), mma_columns(config));
+  };
+  if (list.size() > 1 && busy(list[0]) < kernel::compute_units_of(profile) &&
+      busy(list[1]) > busy(list[0]))
+    std::swap(list[0], list[1]);
   return list;
 }
 
