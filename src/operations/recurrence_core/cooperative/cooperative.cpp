@@ -261,7 +261,8 @@ Config cooperative_step_config(const Problem& problem, const Config& config) {
   // About as many tokens as there are segments of a sequence, for scratch has states of both.
   const RecurrenceProblem& call = call_of(problem);
   const std::int64_t sequences = std::max<std::int64_t>(call.packed ? call.sequences : 1, 1);
-  std::uint32_t segment = 8;
+  const std::uint32_t tokens = std::max(config.at("STEP_TOKENS"), 1U);
+  std::uint32_t segment = tokens * ceil_div(8, tokens);  // of whole blocks of so many
   while (segment < 64 && segment * segment < call.tokens / sequences) segment *= 2;
   return {{"ROWS", config.at("STEP_ROWS")},
           {"TOKENS", config.at("STEP_TOKENS")},
