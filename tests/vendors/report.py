@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/vendors.md from what `vendors.py check --save FOLDER` kept: `report.py FOLDER > docs/vendors.md`."""
+"""Writes docs/vendors.md from what `vendors.py check --save FOLDER` kept: `report.py FOLDER [OTHER...] > docs/vendors.md`.
+
+What is chosen is that of FOLDER; of the others, where other storage types were asked for, only what they come to."""
 import json
 import pathlib
 import sys
@@ -171,14 +173,16 @@ def families(target, lines):
 
 
 def main():
-    if len(sys.argv) != 2 or not pathlib.Path(sys.argv[1]).is_dir():
+    folders = [pathlib.Path(name) for name in sys.argv[1:]]
+    if not folders or not all(folder.is_dir() for folder in folders):
         sys.exit(__doc__)
-    folder = pathlib.Path(sys.argv[1])
+    folder, *others = folders
     targets = json.loads((HERE / 'targets.json').read_text(encoding='utf-8'))
     found = [(target, load(folder, target)) for target in targets]
     everything = {family for _, lines in found for family in families_of(lines or [])}
     print(HEAD)
-    one_tree(found)
+    beside = [(target, load(other, target)) for target in targets for other in others]
+    one_tree(found + beside)
     print('## What compiles\n\nPrograms of the default configurations, all of one tree, those that tell what all come to '
           '(`tests/vendors/sample.py`).\nSpills and scratch memory are of dims up to 256; waves of 64 lanes per SIMD, the fewest '
           'at dims 64 and 128 (warps per\nmultiprocessor on NVIDIA); the longest build in seconds of CPU time, on a machine '
@@ -186,8 +190,9 @@ def main():
     print('| target | GPU | through | compiled with | of | programs | errors | spill | with scratch | waves | longest |')
     print('| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |')
     for target, lines in found:
-        if lines:
-            print(overview(target, lines, everything))
+        for of_target in [lines] + [more for other, more in beside if other is target]:
+            if of_target:
+                print(overview(target, of_target, everything))
     if chosen := by_choice(found):
         print(chosen)
     missing = [target['name'] for target, lines in found if not lines]

@@ -70,7 +70,7 @@ std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) 
     return mma_spans(config) * units_of(call_of(problem), mma_columns(config));
   };
   if (list.size() > 1 && busy(list[0]) < kernel::compute_units_of(profile) &&
-      busy(list[1]) > busy(list[0]))
+      mma_spans(list[1]) > mma_spans(list[0]))
     std::swap(list[0], list[1]);
   return list;
 }
