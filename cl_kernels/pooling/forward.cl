@@ -23,7 +23,7 @@ KERNEL void mean_forward(const global scalar* restrict x, const global int* rest
   lengths += a.index_offset;
   cu_seqlens += a.index_offset;
 
-  for (uint at = get_group_id(1); at < pools; at += get_num_groups(1)) {
+  for (uint at = get_group_id(1); UNIFORM(at < pools); at += get_num_groups(1)) {
     const uint batch = at / a.rows, row = at % a.rows;
     const Pool pool = pool_of_row(lengths, cu_seqlens, scratch, &a, batch, row);
     const uint share = (pool.end - pool.begin + SPLITS - 1) / SPLITS;

@@ -9,6 +9,7 @@
 
 // What text that OpenCL C and GLSL share calls differently there.
 #define FUNCTION
+#define UNIFORM(condition) (condition)
 #define TO_U32(x) uint(x)
 #define TO_INT(x) int(x)
 #define TO_FLOAT(x) float(x)

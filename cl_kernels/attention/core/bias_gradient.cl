@@ -20,7 +20,7 @@ KERNEL void attention_bias_gradient(const global float* restrict scratch,
   const uint blocks = (elements + columns - 1) / columns;
   const uint terms = a.batch_ratio * a.head_ratio * a.row_ratio * a.key_ratio;
 
-  for (uint block = get_group_id(0); block < blocks; block += get_num_groups(0)) {
+  for (uint block = get_group_id(0); UNIFORM(block < blocks); block += get_num_groups(0)) {
     const uint element = block * columns + column;
     const uint key = element % a.out_keys, row = element / a.out_keys % a.out_rows;
     const uint line = element / a.out_keys / a.out_rows;

@@ -164,7 +164,7 @@ INLINE ScoredRow scored_row(const Work* work, uint row) {
 
 INLINE Interval interval_of(const Work* work) {
   Interval at = interval_of_no_row();
-  for (uint row = query_row(work, work->first_row); row <= query_row(work, work->end_row - 1); ++row) {
+  for (uint row = query_row(work, work->first_row); UNIFORM(row <= query_row(work, work->end_row - 1)); ++row) {
 #if POLICY
     const Policies* policies = work->policies;
     interval_add_entry(&at, ROW_ENTRY(RULE(rows) + work->batch * CORE(q_len) + row));
@@ -309,7 +309,7 @@ KERNEL void attention_decode(const global scalar* restrict q, const global key_s
     total[n] = 0.0f;
   }
 
-  for (int first = at.first; first < at.end; first += BLOCK_K) {
+  for (int first = at.first; UNIFORM(first < at.end); first += BLOCK_K) {
     FETCH(value_part, values, first, at.end - 1, ATTN_VALUE_PARTS, VALUE_DIM)
     LOOK_UP(first + (int)BLOCK_K, at.end - 1)
 

@@ -104,7 +104,7 @@ KERNEL void attention_tile_backward_keys(BACKWARD_KEYS_PARAMETERS) {
   UNROLL for (uint i = 0; i < ITEM_ROWS * ATTN_ITEM_HEADS; ++i) key_sum[i] = (float4)(0.0f);
   UNROLL for (uint i = 0; i < ITEM_ROWS * ATTN_ITEM_VALUES; ++i) value_sum[i] = (float4)(0.0f);
 
-  for (uint g = 0; g < a.core.group; ++g) {
+  for (uint g = 0; UNIFORM(g < a.core.group); ++g) {
     const size_t head = kv_head * a.core.group + g;
     pairs.head = (uint)head;
     pairs.log_sum_exp = log_sum_exp + a.core.lse_offset + batch * a.core.lse_stride_batch +
@@ -117,9 +117,9 @@ KERNEL void attention_tile_backward_keys(BACKWARD_KEYS_PARAMETERS) {
                                 batch * a.gradient.do_stride_batch +
                                 head * a.gradient.do_stride_head,
                             a.gradient.do_stride_row, VALUE_DIM, end_row};
-    for (int first_row = begin_row; first_row < end_row; first_row += BLOCK_Q) {
-      for (uint i = item; i <= SOME_HIDDEN; i += WG_X) seen[i] = 0;
+    for (int first_row = begin_row; UNIFORM(first_row < end_row); first_row += BLOCK_Q) {
       multiply(weight, memory, keys, first_key, queries, first_row, ATTN_HEAD_SLICES, item);
+      for (uint i = item; i <= SOME_HIDDEN; i += WG_X) seen[i] = 0;
       multiply(gradient, memory, values, first_key, gradients, first_row, ATTN_VALUE_SLICES, item);
       differentiate(weight, gradient, seen, &pairs, first_key, first_row, item);
       store_weights(memory, weight, item);

@@ -124,9 +124,9 @@ KERNEL void attention_tile_backward_queries(BACKWARD_QUERIES_PARAMETERS(global f
   float4 sum[ITEM_ROWS * ATTN_ITEM_HEADS];
   UNROLL for (uint i = 0; i < ITEM_ROWS * ATTN_ITEM_HEADS; ++i) sum[i] = (float4)(0.0f);
   int first_key = begin_key;
-  for (; first_key < end_key; first_key += BLOCK_K) {
-    for (uint i = item; i <= SOME_HIDDEN; i += WG_X) seen[i] = 0;
+  for (; UNIFORM(first_key < end_key); first_key += BLOCK_K) {
     multiply(score, memory, queries, first_row, keys, first_key, ATTN_HEAD_SLICES, item);
+    for (uint i = item; i <= SOME_HIDDEN; i += WG_X) seen[i] = 0;
     multiply(gradient, memory, gradients, first_row, values, first_key, ATTN_VALUE_SLICES, item);
     differentiate(score, gradient, seen, ds, &pairs, first_row, first_key, item);
     store_weights(memory, gradient, item);

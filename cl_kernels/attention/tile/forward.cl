@@ -146,7 +146,7 @@ KERNEL void attention_tile(const global scalar* restrict q, const global key_sca
     if (!KEEP_Q) fetch_queries(copies, queries, first_row, 0, item);
   }
 
-  for (int first = at.first; first < at.end; first += BLOCK_K) {
+  for (int first = at.first; UNIFORM(first < at.end); first += BLOCK_K) {
 #if POLICY
     const uint state = map_state(policies, batch, first_head, first_row / BLOCK_Q, first / BLOCK_K);
     if (state == MAP_NOTHING) {
@@ -249,7 +249,7 @@ KERNEL void attention_tile(const global scalar* restrict q, const global key_sca
     // Slices that start behind the last visible key would add zeros.
     const uint slices =
         min((uint)(at.end - first + SLICE_K - 1) / SLICE_K, (uint)(BLOCK_K / SLICE_K));
-    for (uint slice = 0; slice < slices; ++slice) {
+    for (uint slice = 0; UNIFORM(slice < slices); ++slice) {
       if (!PREFETCH) fetch_values(copies, values, first, slice, item);
       store_values(value_tile, copies, item);
       barrier(CLK_LOCAL_MEM_FENCE);

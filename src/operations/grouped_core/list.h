@@ -13,7 +13,7 @@
 
 const u32 item = LOCAL_ID_X, rows = ARGS(rows), groups = ARGS(groups), held = ARGS(held);
 u32 before = 0u;
-for (u32 base = 0u; base < groups; base += TO_U32(WG_X)) {
+for (u32 base = 0u; UNIFORM(base < groups); base += TO_U32(WG_X)) {
   const u32 g = base + item;
   i32 size = 0;
   if (g < groups) size = SIZE(g);
@@ -29,7 +29,7 @@ MEMORY_BARRIER();
 
 u32 items = 0u;
 const u32 ranges = held + 2u;  // the rows before those of the held groups, theirs, those behind
-for (u32 base = 0u; base < ranges; base += TO_U32(WG_X)) {
+for (u32 base = 0u; UNIFORM(base < ranges); base += TO_U32(WG_X)) {
   const u32 range = base + item;
   const bool is_held = range >= 1u && range <= held;
   u32 first = 0u, end = 0u, count = 0u;

@@ -26,7 +26,8 @@ if (DISORDER != 0u) {
 }
 #undef ARGS
 #define ARGS(name) (FEW(places).name)
-for (u32 first_of = 0u; first_of < max(ARGS(list), ARGS(sequences)); first_of += TO_U32(WG_X)) {
+for (u32 first_of = 0u; UNIFORM(first_of < max(ARGS(list), ARGS(sequences)));
+     first_of += TO_U32(WG_X)) {
 #define GLOBAL_ID (first_of + LOCAL_ID)
 #include "operations/kv_cache/places.h"
 }

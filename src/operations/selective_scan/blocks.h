@@ -78,7 +78,7 @@ if (has_d) skip = LOAD_D(ARGS(d_offset) + near * ARGS(d_stride));
 // A batch entry's first state is asked for beside its first operands.
 if (!SCAN_HAS(SCAN_PACKED) && first == 0u && first < last) SCAN_ENTER
 if (first < last) SCAN_ASK(first)
-for (u32 block = first; block < last; block += BLOCK) {
+for (u32 block = first; UNIFORM(block < last); block += BLOCK) {
   float wide[SCAN_OWN], own_u[SCAN_OWN];
   UNROLL for (u32 i = 0u; i < SCAN_OWN; ++i) {
     wide[i] = SCAN_WIDEN(asked_delta[i]) + bias;

@@ -20,7 +20,7 @@ for (u32 e = item; e < blocks; e += TO_U32(WG_X)) {
 }
 MEMORY_BARRIER();
 u32 before = 0u;
-for (u32 base = 0u; base < results; base += TO_U32(WG_X)) {
+for (u32 base = 0u; UNIFORM(base < results); base += TO_U32(WG_X)) {
   const u32 r = base + item;
   u32 count = 0u;
   if (r < results) count = WORD(SPARSE_COUNTER(r));
@@ -37,7 +37,7 @@ if (item == 0u) LIST(0u) = MAKE_UINT4(results, 0u, 0u, 0u);
 MEMORY_BARRIER();
 // As many blocks as there are items at a time: behind those of earlier rounds, and of this round
 // those of a lower number.
-for (u32 base = 0u; base < blocks; base += TO_U32(WG_X)) {
+for (u32 base = 0u; UNIFORM(base < blocks); base += TO_U32(WG_X)) {
   const u32 e = base + item;
   u32 result = SPARSE_NO_RESULT, a_at = 0u, b_at = 0u;
   if (e < blocks) {

@@ -6,7 +6,7 @@
 const int item = LOCAL_ID, items = TO_INT(WG_X), sequences = TO_INT(ARGS(rows.sequences));
 const int q_len = TO_INT(ARGS(rows.q_len)), pack = TO_INT(ARGS(pack)), most = TO_INT(ARGS(tile));
 int begun = 0, tiles = 0;  // before this round
-for (int first = 0; first < sequences; first += items) {
+for (int first = 0; UNIFORM(first < sequences); first += items) {
   // Where a sequence begins, were the offsets in order; that behind the round's last one, too.
   const int sequence = first + item;
   int offset = sequence < sequences ? min(CU_Q(sequence), q_len) : q_len;

@@ -71,7 +71,7 @@ const bool over_blocks = RAGGED == GROUPED_BLOCKS;
 const u32 quarter_m = TO_U32(BLOCK_M) / 4u, quarter_n = TO_U32(BLOCK_N) / 4u;
 const u32 tiles_each = over_rows ? 1u : (ARGS(m) + TO_U32(BLOCK_M) - 1u) / TO_U32(BLOCK_M);
 const u32 tiles_m = items * tiles_each, tiles_n = (n + TO_U32(BLOCK_N) - 1u) / TO_U32(BLOCK_N);
-for (u32 unit = GROUP_ID_X; unit < tiles_m * tiles_n; unit += GROUP_COUNT_X) {
+for (u32 unit = GROUP_ID_X; UNIFORM(unit < tiles_m * tiles_n); unit += GROUP_COUNT_X) {
   // Bands of eight rows of tiles are walked by columns: work-groups that run at the same time share
   // what they read.
   const u32 band = unit / (8u * tiles_n), in_band = unit % (8u * tiles_n);
@@ -99,7 +99,7 @@ for (u32 unit = GROUP_ID_X; unit < tiles_m * tiles_n; unit += GROUP_COUNT_X) {
     UNROLL for (u32 i = 0u; i < TO_U32(ROWS * COLUMNS); ++i) TOTAL(i) = 0;
   }
   // A round fetches step `step` while the products of the one before are taken.
-  for (u32 step = 0u; steps != 0u && step <= steps; ++step) {
+  for (u32 step = 0u; UNIFORM(steps != 0u && step <= steps); ++step) {
     if (step < steps) {
       u32 term0 = step * TO_U32(BLOCK_K), a_from = a_at, b_from = b_at;
       if (over_blocks) {

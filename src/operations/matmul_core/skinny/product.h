@@ -77,7 +77,7 @@ const u32 steps_each = (steps + splits - 1u) / splits;
 const u32 blocks_m = (ARGS(m) + TO_U32(ROWS) - 1u) / TO_U32(ROWS);
 const u32 blocks_n = (ARGS(n) + TO_U32(BLOCK_N) - 1u) / TO_U32(BLOCK_N);
 const u32 blocks = blocks_m * blocks_n, units = blocks * ARGS(batches) * splits;
-for (u32 unit = GROUP_ID_X; unit < units; unit += GROUP_COUNT_X) {
+for (u32 unit = GROUP_ID_X; UNIFORM(unit < units); unit += GROUP_COUNT_X) {
   const u32 block = unit % blocks, batch = unit / blocks % ARGS(batches),
             split = unit / blocks / ARGS(batches);
   // Neighbours share columns of b.

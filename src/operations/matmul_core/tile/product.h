@@ -130,7 +130,7 @@ const u32 steps_each = (steps + splits - 1u) / splits;
 const u32 tiles_m = (ARGS(m) + TO_U32(BLOCK_M) - 1u) / TO_U32(BLOCK_M);
 const u32 tiles_n = (ARGS(n) + TO_U32(BLOCK_N) - 1u) / TO_U32(BLOCK_N);
 const u32 tiles = tiles_m * tiles_n, units = tiles * ARGS(batches) * splits;
-for (u32 unit = GROUP_ID_X; unit < units; unit += GROUP_COUNT_X) {
+for (u32 unit = GROUP_ID_X; UNIFORM(unit < units); unit += GROUP_COUNT_X) {
   // Bands of eight rows of tiles are walked by columns: work-groups that run at the same time share
   // what they read.
   const u32 tile = unit % tiles, batch = unit / tiles % ARGS(batches),
@@ -154,7 +154,7 @@ for (u32 unit = GROUP_ID_X; unit < units; unit += GROUP_COUNT_X) {
                           (b_by_terms || b_by_columns);
   bool whole = false;  // the step that is on its way
   // A round fetches step `step` while the products of the one before are taken.
-  for (u32 step = first; first < last && step <= last; ++step) {
+  for (u32 step = first; UNIFORM(first < last && step <= last); ++step) {
     if (step < last) TILE_FETCH_STEP()
     if (step > first)
       ADD_PRODUCTS(lane_m * TO_U32(TILE_STRIDE), (TO_U32(BLOCK_M) + lane_n) * TO_U32(TILE_STRIDE));

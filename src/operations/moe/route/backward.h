@@ -6,7 +6,7 @@ const u32 experts = ARGS(experts), top_k = ARGS(top_k);
 const float one = 1.0f / TO_FLOAT(ARGS(tokens));
 const float balance = HAS_BALANCE ? GRAD_BALANCE * ARGS(balance) * one * one : 0.0f;
 const float z = HAS_Z ? GRAD_Z * ARGS(z) * one * 2.0f : 0.0f;
-for (u32 token = GROUP_ID; token < ARGS(tokens); token += GROUP_COUNT) {
+for (u32 token = GROUP_ID; UNIFORM(token < ARGS(tokens)); token += GROUP_COUNT) {
   float largest = MOE_EXCLUDED;
   EACH(e, experts) {
     const float x = MOE_LOGIT(token, e);

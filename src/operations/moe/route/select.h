@@ -3,7 +3,7 @@
 // KEYS and CHOSEN are arrays in local memory; LARGEST and SUM are of all items.
 
 const u32 item = LOCAL_ID, experts = ARGS(experts), top_k = ARGS(top_k);
-for (u32 token = GROUP_ID; token < ARGS(tokens); token += GROUP_COUNT) {
+for (u32 token = GROUP_ID; UNIFORM(token < ARGS(tokens)); token += GROUP_COUNT) {
   float largest = MOE_EXCLUDED;
   EACH(e, experts) {
     const float x = MOE_LOGIT(token, e);

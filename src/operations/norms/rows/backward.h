@@ -45,7 +45,7 @@ if (NORM_HAS(NORM_WEIGHT)) {
 }
 UINT4 ahead_x[VECTORS], ahead_dy[VECTORS], ahead_residual[VECTORS];
 if (AHEAD != 0) NORM_ASK_FOR(first)
-for (u32 block = first; block < last; ++block) {
+for (u32 block = first; UNIFORM(block < last); ++block) {
   const u32 row = block * TO_U32(WG_Y) + line;
   const u32 end = row < rows ? dim : 0u;  // a line without a row has no columns
   const UINT3 place = norm_place(rows, ARGS(rows1), ARGS(rows2), row);

@@ -3,7 +3,7 @@
 
 const u32 lane = LOCAL_ID_X, line = LOCAL_ID_Y, columns = ARGS(columns);
 const u32 column = (GROUP_ID_X * TO_U32(WG_X) + lane) * 4u;
-for (u32 row = GROUP_ID_Y; row < ARGS(rows); row += GROUP_COUNT_Y) {
+for (u32 row = GROUP_ID_Y; UNIFORM(row < ARGS(rows)); row += GROUP_COUNT_Y) {
   const u32 outer = row / ARGS(inner), inner = row % ARGS(inner);
   const INDEX first = TO_INDEX(outer) * ARGS(outer_rows) + TO_INDEX(inner) * ARGS(inner_rows);
   FLOAT4 sum = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);

@@ -29,7 +29,7 @@ const u32 item = LOCAL_ID_X;
 const bool aligned = (features & QUANT_ALIGNED) != 0u;
 const u32 blocks_m = (ARGS(m) + TO_U32(ROWS) - 1u) / TO_U32(ROWS);
 const u32 blocks_n = (ARGS(n) + TO_U32(COLUMNS) - 1u) / TO_U32(COLUMNS);
-for (u32 unit = GROUP_ID_X; unit < blocks_m * blocks_n; unit += GROUP_COUNT_X) {
+for (u32 unit = GROUP_ID_X; UNIFORM(unit < blocks_m * blocks_n); unit += GROUP_COUNT_X) {
   // Blocks of rows one after the other: they share the weights.
   const u32 row0 = unit % blocks_m * TO_U32(ROWS), column0 = unit / blocks_m * TO_U32(COLUMNS);
   UNROLL for (u32 i = 0u; i < TO_U32(ROWS * COLUMNS); ++i) SUM(i) = 0.0f;

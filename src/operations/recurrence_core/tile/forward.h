@@ -22,12 +22,12 @@ UNROLL for (u32 r = 0u; r < ROWS; ++r) {
 }
 
 const float decay_of_head = RECUR_DECAY_OF_HEAD;
-for (u32 block = 0u; block < count; block += TOKENS) {
+for (u32 block = 0u; UNIFORM(block < count); block += TOKENS) {
   const u32 block_first = first + block;
   const u32 block_tokens = min(TO_U32(TOKENS), count - block);
 #include "operations/recurrence_core/tile/load.h"
   RECUR_BARRIER();
-  for (u32 t = 0u; t < block_tokens; ++t) {
+  for (u32 t = 0u; UNIFORM(t < block_tokens); ++t) {
     const FLOAT4 value = SPACE(RECUR_VALUES + t * WG_X + lane);
 #ifndef RECUR_DELTA
     const FLOAT4 value_decay = SPACE(RECUR_VALUE_DECAYS + t * WG_X + lane);

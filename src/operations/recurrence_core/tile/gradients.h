@@ -20,7 +20,8 @@ UNROLL for (u32 r = 0u; r < ROWS; ++r) {
 
 const float decay_of_head = RECUR_DECAY_OF_HEAD;
 const u32 key_fours = (ARGS(key_dim) + 3u) / 4u;
-for (u32 segments = (count + ARGS(segment) - 1u) / ARGS(segment); segments > 0u; --segments) {
+for (u32 segments = (count + ARGS(segment) - 1u) / ARGS(segment); UNIFORM(segments > 0u);
+     --segments) {
   const u32 segment = first / ARGS(segment) + segments - 1u;
   const u32 segment_first = segment * ARGS(segment);
   const u32 segment_tokens = min(ARGS(segment), first + count - segment_first);
@@ -32,12 +33,12 @@ for (u32 segments = (count + ARGS(segment) - 1u) / ARGS(segment); segments > 0u;
       state[r] = MAKE_FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
       if (again > 0u) state[r] = SCRATCH(RECUR_KEPT(segment, r));
     }
-    for (u32 block = 0u; block < again; block += TOKENS) {
+    for (u32 block = 0u; UNIFORM(block < again); block += TOKENS) {
       const u32 block_first = segment_first + block;
       const u32 block_tokens = min(TO_U32(TOKENS), again - block);
 #include "operations/recurrence_core/tile/load.h"
       RECUR_BARRIER();
-      for (u32 t = 0u; t < block_tokens; ++t) {
+      for (u32 t = 0u; UNIFORM(t < block_tokens); ++t) {
         const FLOAT4 value = SPACE(RECUR_VALUES + t * WG_X + lane);
 #ifdef RECUR_DELTA
         UNROLL for (u32 r = 0u; r < ROWS; ++r) SCRATCH(RECUR_INNER(block + t, r)) = state[r];
@@ -60,12 +61,12 @@ for (u32 segments = (count + ARGS(segment) - 1u) / ARGS(segment); segments > 0u;
       RECUR_BARRIER();
     }
   }
-  for (u32 blocks = (segment_tokens + TOKENS - 1u) / TOKENS; blocks > 0u; --blocks) {
+  for (u32 blocks = (segment_tokens + TOKENS - 1u) / TOKENS; UNIFORM(blocks > 0u); --blocks) {
     const u32 block = (blocks - 1u) * TOKENS, block_first = segment_first + block;
     const u32 block_tokens = min(TO_U32(TOKENS), segment_tokens - block);
 #include "operations/recurrence_core/tile/load.h"
     RECUR_BARRIER();
-    for (u32 back = block_tokens; back > 0u; --back) {
+    for (u32 back = block_tokens; UNIFORM(back > 0u); --back) {
       const u32 t = back - 1u;
       const FLOAT4 value = SPACE(RECUR_VALUES + t * WG_X + lane);
       const FLOAT4 output_gradient = SPACE(RECUR_GRADIENTS + t * WG_X + lane) * ARGS(scale);

@@ -41,7 +41,7 @@ if (again) {
 }
 
 const float decay_of_head = RECUR_DECAY_OF_HEAD;
-for (u32 round = 0u; round < rounds; ++round) {
+for (u32 round = 0u; UNIFORM(round < rounds); ++round) {
   const u32 here = span + round;
   first = here * most;
   count = first < length ? min(most, length - first) : 0u;
@@ -50,12 +50,12 @@ for (u32 round = 0u; round < rounds; ++round) {
     count = stop - min((spans - 1u - here) * most, length);
     first = length - stop;
   }
-  for (u32 done = 0u; done < count; done += TOKENS) {
+  for (u32 done = 0u; UNIFORM(done < count); done += TOKENS) {
     const u32 block_tokens = min(TO_U32(TOKENS), count - done);
     const u32 block_first = first + done;
 #include "operations/recurrence_core/tile/load.h"
     RECUR_BARRIER();
-    for (u32 t = 0u; t < block_tokens; ++t) {
+    for (u32 t = 0u; UNIFORM(t < block_tokens); ++t) {
       const FLOAT4 value = SPACE(RECUR_VALUES + t * WG_X + lane) * ARGS(scale);
       UNROLL for (u32 r = 0u; r < ROWS; r += 4u) {
         const u32 at = t * RECUR_KEY_FOURS + (part * ROWS + r) / 4u;

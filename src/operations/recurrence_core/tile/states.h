@@ -19,7 +19,7 @@ UNROLL for (u32 r = 0u; r < ROWS; ++r) {
 
 const float decay_of_head = RECUR_DECAY_OF_HEAD;
 const u32 key_fours = (ARGS(key_dim) + 3u) / 4u;
-for (u32 done = 0u; done < count; done += TOKENS) {
+for (u32 done = 0u; UNIFORM(done < count); done += TOKENS) {
   const u32 block_first = first + done;
   const u32 block_tokens = min(TO_U32(TOKENS), count - done);
   if (RECUR_KEEPS_STATES && block_first % ARGS(segment) == 0u) {
@@ -28,7 +28,7 @@ for (u32 done = 0u; done < count; done += TOKENS) {
   }
 #include "operations/recurrence_core/tile/load.h"
   RECUR_BARRIER();
-  for (u32 t = 0u; t < block_tokens; ++t) {
+  for (u32 t = 0u; UNIFORM(t < block_tokens); ++t) {
     const FLOAT4 value = SPACE(RECUR_VALUES + t * WG_X + lane);
 #ifdef RECUR_DELTA
 #include "operations/recurrence_core/tile/delta_step.h"
