@@ -56,22 +56,33 @@ bool sees_key(PeakRow row, uint item) {
   return any_found != 0;
 }
 
+// isinf() may be compiled away.
+bool is_lowest(float x) { return FLOAT_BITS(x) == 0xff800000u; }
+bool is_infinite(float x) { return (FLOAT_BITS(x) & 0x7fffffffu) == 0x7f800000u; }
+
+// A score more: what the sum holds shrinks where it is the largest. Of scores of -infinity nothing
+// stays.
+void peak_add(inout RowPeak peak, float score, int key) {
+  if (peak.key < 0 || score > peak.largest) {
+    const bool keeps = peak.key >= 0 && !is_lowest(peak.largest);
+    peak = RowPeak(score, key, keeps ? peak.sum * exp2(peak.largest - score) : 0.0);
+  }
+  peak.sum += exp2(score - peak.largest);
+}
+
 // Every item gets the same.
 RowPeak find_peak(PeakRow row, uint item) {
-  RowPeak peak = RowPeak(0.0, -1, 0.0);
+  RowPeak own = RowPeak(0.0, -1, 0.0);
   for (int key = row.policy.first + int(item); key < row.policy.end; key += int(WG_X)) {
     const float score = key_score(row, key);
-    if (score == MASKED_SCORE) continue;
-    if (peak.key < 0 || score > peak.largest) peak = RowPeak(score, key, 0.0);
+    if (score != MASKED_SCORE) peak_add(own, score, key);
   }
-  for (uint n = item; n < sinks_of(row); n += WG_X) {
-    const float score = sink_score(row, n);
-    if (peak.key < 0 || score > peak.largest)
-      peak = RowPeak(score, int(CORE(kv_len) + n), 0.0);
-  }
-  peak_scores[item] = peak.largest;
-  peak_keys[item] = peak.key;
+  for (uint n = item; n < sinks_of(row); n += WG_X)
+    peak_add(own, sink_score(row, n), int(CORE(kv_len) + n));
+  peak_scores[item] = own.largest;
+  peak_keys[item] = own.key;
   barrier();
+  RowPeak peak = own;
   for (uint i = 0u; i < WG_X; ++i) {
     if (peak_keys[i] < 0) continue;
     if (peak.key < 0 || peak_scores[i] > peak.largest ||
@@ -79,22 +90,13 @@ RowPeak find_peak(PeakRow row, uint item) {
       peak = RowPeak(peak_scores[i], peak_keys[i], 0.0);
   }
   barrier();
-
-  float sum = 0.0;
-  for (int key = row.policy.first + int(item); key < row.policy.end; key += int(WG_X)) {
-    const float score = key_score(row, key);
-    if (score != MASKED_SCORE) sum += exp2(score - peak.largest);
-  }
-  for (uint n = item; n < sinks_of(row); n += WG_X)
-    sum += exp2(sink_score(row, n) - peak.largest);
-  peak_scores[item] = sum;
+  const bool counts = own.key >= 0 && !(is_lowest(own.largest) && !is_lowest(peak.largest));
+  peak_scores[item] = counts ? own.sum * exp2(own.largest - peak.largest) : 0.0;
   barrier();
+  peak.sum = 0.0;
   for (uint i = 0u; i < WG_X; ++i) peak.sum += peak_scores[i];
   return peak;
 }
-
-// isinf() may be compiled away.
-bool is_infinite(float x) { return (FLOAT_BITS(x) & 0x7fffffffu) == 0x7f800000u; }
 
 // Whether weights are not made from this log_sum_exp.
 bool is_coarse(float log_sum_exp) {

@@ -264,7 +264,7 @@ Pass weights_pass(const AttentionSlots& slots, const Tiling& tiling) {
   pass.groups = [](const Problem& problem, const Config&) {
     const AttentionProblem& call = call_of(problem);
     if (!problem.has(call.slots.weights)) return kNothing;
-    return Dim3{ceil_div(call.kv_len, kHelperItems), narrow(call.q_len),
+    return Dim3{ceil_div(call.kv_len, kHelperItems), ceil_div(call.q_len, ATTN_WEIGHTS_ROWS),
                 narrow(call.batch * call.heads)};
   };
   pass.args = [tiling](const Problem& problem, const Config& config) {

@@ -5,7 +5,11 @@
 #include "operations/attention_core/core/policy_args.h"
 TESSERA_ABI_BEGIN
 
-// weights is [batch, heads, q_len, kv_len] with a contiguous last axis.
+// weights is [batch, heads, q_len, kv_len] with a contiguous last axis. A work-group has
+// ATTN_WEIGHTS_ROWS of its rows, by fours, and as many features of queries in local memory at once.
+#define ATTN_WEIGHTS_FOURS 4
+#define ATTN_WEIGHTS_ROWS (4 * ATTN_WEIGHTS_FOURS)
+#define ATTN_WEIGHTS_FEATURES 32
 
 struct AttentionWeightsCall {
   STRUCT(AttentionArgs) core;
