@@ -120,8 +120,8 @@ std::string build_log(const cl::Program& program, cl_device_id device) {
 
 std::string build_options(const ProgramRequest& request) {
   // No optimisation flags: -cl-fast-relaxed-math breaks the exponent trick of the softmax, the
-  // others gain nothing.
-  std::string options = "-cl-std=CL1.2";
+  // others gain nothing. Without -w PoCL writes the number of its warnings to stderr.
+  std::string options = "-cl-std=CL1.2 -w";
   const auto define = [&](std::string_view name, std::uint32_t value) {
     if (!is_identifier(name)) {
       throw InvalidArgument("kernel " + request.name + ": '" + std::string(name) +

@@ -65,7 +65,7 @@ class ClProgram final : public Program {
 
 std::string build_log(const cl::Program& program, cl_device_id device);
 
-// "-cl-std=CL1.2 -DNAME=VALUE …". Throws InvalidArgument for a name that is no identifier.
+// "-cl-std=CL1.2 -w -DNAME=VALUE …". Throws InvalidArgument for a name that is no identifier.
 std::string build_options(const ProgramRequest& request);
 
 ProgramPtr build_program(const std::shared_ptr<const ClDevice>& device,
