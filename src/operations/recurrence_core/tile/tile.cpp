@@ -84,14 +84,13 @@ Config make_config(const Problem& problem, const Cut& cut) {
   return config;
 }
 
-// Processors only check these kernels: one program each for key dims up to 64 and for more.
+// Processors only check these kernels: one program each for key dims up to 128 and for more.
 Config cpu_config(const Problem& problem, const DeviceProfile& profile) {
   const RecurrenceProblem& call = call_of(problem);
-  const bool delta = call.slots.delta(), large = call.key_dim > 64;
+  const bool delta = call.slots.delta(), large = call.key_dim > 128;
   const bool values_decay = problem.has(call.slots.gv);
-  Config config{{"ROWS", large ? 8 : 4},
-                {"WG_X", call.slots.backward() && large ? 2 : 4},
-                {"WG_Y", large ? 64 : 16}};
+  Config config{
+      {"ROWS", 8}, {"WG_X", call.slots.backward() && large ? 2 : 4}, {"WG_Y", large ? 64 : 16}};
   if (call.slots.backward()) {
     // Spans by the program that forward has.
     config.set("TOKENS", large ? 1 : 3);
