@@ -121,8 +121,8 @@ void fit(const Problem& problem, Config& config, const std::string& name, std::u
 
 // Processors only check these kernels: one program each for up to 32 states.
 Config config_of_cpu(const ScanCall& call) {
-  const std::uint32_t parts = std::max(ceil_div(call.states, 8), 4U);
-  return {{"ROWS", 8}, {"WG_X", std::max(16 / parts, 2U)}, {"WG_Y", parts}, {"BLOCK", 5}};
+  const std::uint32_t parts = std::max(ceil_div(call.states, 16), 2U);
+  return {{"ROWS", 16}, {"WG_X", std::max(16 / parts, 2U)}, {"WG_Y", parts}, {"BLOCK", 8}};
 }
 
 // Few states of an item: more of them hide each other's latencies, and on the way back their states
@@ -145,7 +145,7 @@ Config config_of_gpu(const ScanCall& call, const DeviceProfile& profile) {
 std::vector<Config> space(const Problem& problem, const DeviceProfile& profile) {
   const ScanCall& call = scan_call_of(problem);
   Config config = is_cpu(profile) ? config_of_cpu(call) : config_of_gpu(call, profile);
-  config.set("SPAN", is_cpu(profile) ? 5 : 8);
+  config.set("SPAN", 8);
   const std::uint64_t most_bytes = std::min<std::uint64_t>(32768, profile.local_memory);
   fit(problem, config, "BLOCK", most_bytes);
   if (call.backward) {
