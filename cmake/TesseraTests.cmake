@@ -127,12 +127,8 @@ if(sources)
   foreach(backend IN LISTS backends)
     foreach(family IN LISTS families)
       set(name ${backend}.${family})
-      set(repeats 2)
-      if(backend STREQUAL "vulkan")  # lavapipe's launches take minutes, and the same cases run twice on PoCL
-        set(repeats 1)
-      endif()
       tessera_add_test(conformance.${name} "conformance;${family}" tessera_conformance ${backend} --family ${family}
-                       --repeats ${repeats} --ledger "${TESSERA_TEST_LEDGER}")
+                       --ledger "${TESSERA_TEST_LEDGER}")
       set_tests_properties(conformance.${name} PROPERTIES COST 1000)
       tessera_add_test(conformance.full.${name} "conformance;${family};full" tessera_conformance ${backend} --family
                        ${family} --full --ledger "${TESSERA_TEST_LEDGER}")

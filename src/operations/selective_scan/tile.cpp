@@ -119,7 +119,7 @@ void fit(const Problem& problem, Config& config, const std::string& name, std::u
     config.set(name, config.at(name) - 1);
 }
 
-// Processors only check these kernels: one program each for up to 32 states.
+// Processors have one program each for up to 32 states.
 Config config_of_cpu(const ScanCall& call) {
   const std::uint32_t parts = std::max(ceil_div(call.states, 16), 2U);
   return {{"ROWS", 16}, {"WG_X", std::max(16 / parts, 2U)}, {"WG_Y", parts}, {"BLOCK", 8}};

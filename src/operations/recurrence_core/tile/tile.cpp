@@ -84,7 +84,7 @@ Config make_config(const Problem& problem, const Cut& cut) {
   return config;
 }
 
-// Processors only check these kernels: one program each for key dims up to 128 and for more.
+// Processors have one program each for key dims up to 128 and for more.
 Config cpu_config(const Problem& problem, const DeviceProfile& profile) {
   const RecurrenceProblem& call = call_of(problem);
   const bool delta = call.slots.delta(), large = call.key_dim > 128;
