@@ -95,13 +95,12 @@ void add_chunks(Add add, bool forward) {
   Sizes heads = keys;
   heads.gk = false;
   heads.reverse = true;
-  heads.key_dim = 64;
   add("chunks_of_heads", "the same where key dims decay alike, backwards", heads, "normal");
-  Sizes packed{.tokens = 190, .heads = 2, .key_dim = 32, .value_dim = 48};
+  Sizes packed{.tokens = 190, .heads = 2, .key_dim = 64, .value_dim = 48};
   packed.sequences = 6;
   packed.key_gate = packed.initial = packed.final = packed.reverse = packed.wide_decays = true;
   add("chunks_packed", "chunks begin with their sequences", packed, "gap");
-  Sizes hard{.tokens = 90, .heads = 1, .key_dim = 32, .value_dim = 48};  // programs of packed
+  Sizes hard{.tokens = 90, .heads = 1, .key_dim = 64, .value_dim = 48};  // programs of packed
   hard.key_gate = hard.initial = hard.final = hard.wide_decays = true;
   add("chunks_strong", "decays of 0 and of -80 a step in chunks", hard, "strong");
   add("chunks_reset", "decays of minus infinity in chunks", hard, "reset");
@@ -141,9 +140,8 @@ void add_delta_chunks(Add add, bool backward) {
   add("chunks_kept", "whole and broken chunks of tokens, nothing is forgotten", plain, "normal");
   Sizes heads = plain;
   heads.gate = heads.reverse = true;
-  heads.key_dim = 64;
   add("chunks_of_heads", "the same where key dims decay alike, backwards", heads, "normal");
-  Sizes packed{.tokens = 330, .heads = 2, .key_dim = 32, .value_dim = 48};
+  Sizes packed{.tokens = 330, .heads = 2, .key_dim = 64, .value_dim = 48};
   packed.sequences = 6;
   packed.gate = packed.initial = packed.final = packed.reverse = packed.wide_decays = true;
   add("chunks_packed", "chunks begin with their sequences", packed, "gap");
@@ -153,7 +151,7 @@ void add_delta_chunks(Add add, bool backward) {
   shorts.sequences = 60;
   shorts.initial = shorts.final = true;
   add("chunks_short", "a few tokens for each of many states", shorts, "normal");
-  Sizes hard{.tokens = 140, .heads = 1, .key_dim = 32, .value_dim = 48};  // programs of packed
+  Sizes hard{.tokens = 140, .heads = 1, .key_dim = 64, .value_dim = 48};  // programs of packed
   hard.gate = hard.initial = hard.final = hard.wide_decays = true;
   add("chunks_of_heads_strong", "decays of 0 and of -80 a step in chunks", hard, "strong");
   add("chunks_of_heads_reset", "decays of minus infinity in chunks", hard, "reset");

@@ -40,7 +40,11 @@ Refusal rejects(const Problem& problem, const Config& config, const DeviceProfil
 }  // namespace
 
 std::uint32_t cpu_key_block(const Problem& problem) {
-  return call_of(problem).key_dim <= 128 ? 128 : 512;
+  const std::int64_t key_dim = call_of(problem).key_dim;
+  for (const std::uint32_t block : {16U, 64U, 128U, 256U}) {
+    if (key_dim <= block) return block;
+  }
+  return 512;
 }
 
 std::int64_t cpu_columns(const Config& config) { return std::int64_t{32} * config.at("PANELS"); }
