@@ -6,6 +6,7 @@
 
 #include "device/vulkan/instance/physical.hpp"
 #include "device/vulkan/memory/memory.hpp"
+#include "device/vulkan/programs/loops.hpp"
 #include "device/vulkan/programs/spirv.hpp"
 #include "device/vulkan_fixture.hpp"
 
@@ -82,6 +83,50 @@ TEST(VulkanSpirv, ReadsWhatAModuleNeeds) {
   EXPECT_EQ(subgroup.needs, Feature::kSubgroupArithmetic);
   EXPECT_EQ(subgroup.subgroup_operations,
             std::uint32_t{VK_SUBGROUP_FEATURE_BASIC_BIT | VK_SUBGROUP_FEATURE_ARITHMETIC_BIT});
+}
+
+// A loop of so many instructions around `branches` and what reaches into a private array in
+// `places`.
+std::vector<std::uint32_t> loop_words(std::uint32_t nops, std::uint32_t branches,
+                                      std::uint32_t places, std::uint32_t mark) {
+  constexpr std::uint32_t kNop = 1U << 16, kBranch = 2U << 16 | 249;
+  std::vector<std::uint32_t> words{0x07230203, 0x00010300, 0, 100, 0};
+  const auto add = [&](std::initializer_list<std::uint32_t> more) {
+    words.insert(words.end(), more);
+  };
+  add({4U << 16 | 59, 10, 11, 7});      // the private array
+  add({4U << 16 | 246, 20, 21, mark});  // a loop that ends at label 20
+  words.insert(words.end(), nops, kNop);
+  for (std::uint32_t i = 0; i < branches; ++i) add({3U << 16 | 247, 50 + i, 0});
+  for (std::uint32_t i = 0; i < places; ++i) add({5U << 16 | 65, 12, 30 + i, 11, 13});
+  add({kBranch, 20, 2U << 16 | 248, 20});
+  return words;
+}
+
+TEST(VulkanSpirv, KeepsLongLoopsThatBranchAndReachNoPrivateArrays) {
+  const auto mark_of = [](std::uint32_t nops, std::uint32_t branches, std::uint32_t places,
+                          std::uint32_t mark) {
+    const std::vector<std::uint32_t> words = loop_words(nops, branches, places, mark);
+    const std::vector<std::uint32_t> kept = vulkan::with_branching_loops_kept(words);
+    EXPECT_EQ(kept.size(), words.size());
+    return kept.at(12);
+  };
+  EXPECT_EQ(mark_of(10, 2, 0, 1), 1U);  // short
+  EXPECT_EQ(mark_of(60, 2, 0, 1), 2U);
+  EXPECT_EQ(mark_of(60, 2, 0, 0), 2U);  // drivers unroll what has no mark, too
+  EXPECT_EQ(mark_of(60, 1, 0, 1), 1U);  // branches little
+  EXPECT_EQ(mark_of(60, 2, 3, 1), 2U);
+  EXPECT_EQ(mark_of(60, 2, 4, 1), 1U);  // registers
+  EXPECT_EQ(mark_of(60, 2, 0, 4), 4U);  // another mark
+  // What a loop inside reaches is not the outer one's.
+  std::vector<std::uint32_t> words = loop_words(60, 3, 2, 1);
+  const std::vector<std::uint32_t> inner = loop_words(0, 0, 4, 1);
+  std::vector<std::uint32_t> body(inner.begin() + 9, inner.end());
+  body[1] = body[body.size() - 1] = 40;
+  words.insert(words.begin() + 13, body.begin(), body.end());
+  const std::vector<std::uint32_t> kept = vulkan::with_branching_loops_kept(words);
+  EXPECT_EQ(kept.at(12), 2U);
+  EXPECT_EQ(kept.at(16), 1U);
 }
 
 TEST(VulkanMemory, TakesTheTypeThatFitsThePurpose) {

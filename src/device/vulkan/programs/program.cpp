@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/system/log.hpp"
+#include "device/vulkan/programs/loops.hpp"
 #include "device/vulkan/programs/pipeline_cache.hpp"
 #include "device/vulkan/programs/spirv.hpp"
 #include "tessera/error.hpp"
@@ -210,10 +211,14 @@ std::shared_ptr<const Pipeline> build_pipeline(const std::shared_ptr<Core>& core
   const std::string refused = refusal(core->physical(), request, facts);
   if (!refused.empty()) throw BuildError("program '" + request.name + "': " + refused);
 
-  std::vector<std::uint32_t> counted;
+  std::vector<std::uint32_t> counted, looped;
   if (request.grid) {
     counted = with_group_counts(request.spirv, *request.grid);
     request.spirv = counted;
+  }
+  if (core->profile().kind == DeviceKind::kCpu) {
+    looped = with_branching_loops_kept(request.spirv);
+    request.spirv = looped;
   }
   auto pipeline = std::make_shared<Pipeline>();
   pipeline->core = core;

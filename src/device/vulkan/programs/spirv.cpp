@@ -7,30 +7,10 @@
 #include <map>
 #include <optional>
 
+#include "device/vulkan/programs/spirv_codes.hpp"
+
 namespace tessera::device::vulkan {
 namespace {
-
-// From the SPIR-V specification.
-constexpr std::uint32_t kMagic = 0x07230203;
-constexpr std::size_t kHeaderWords = 5;
-constexpr std::uint32_t kOpEntryPoint = 15;
-constexpr std::uint32_t kOpCapability = 17;
-constexpr std::uint32_t kOpTypeInt = 21;
-constexpr std::uint32_t kOpTypeVector = 23;
-constexpr std::uint32_t kOpConstant = 43;
-constexpr std::uint32_t kOpConstantComposite = 44;
-constexpr std::uint32_t kOpFunction = 54;
-constexpr std::uint32_t kOpFunctionEnd = 56;
-constexpr std::uint32_t kOpVariable = 59;
-constexpr std::uint32_t kOpLoad = 61;
-constexpr std::uint32_t kOpAccessChain = 65;
-constexpr std::uint32_t kOpInBoundsAccessChain = 66;
-constexpr std::uint32_t kOpDecorate = 71;
-constexpr std::uint32_t kOpCopyObject = 83;
-constexpr std::uint32_t kBuiltIn = 11;
-constexpr std::uint32_t kNumWorkgroups = 24;
-constexpr std::uint32_t kComputeModel = 5;
-constexpr std::uint32_t kPushConstantClass = 9;
 
 struct Capability {
   std::uint32_t id;
