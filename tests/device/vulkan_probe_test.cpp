@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is read of a device, of its memory and of a module, before anything runs.
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "device/vulkan/memory/memory.hpp"
 #include "device/vulkan/programs/loops.hpp"
 #include "device/vulkan/programs/spirv.hpp"
+#include "device/vulkan/programs/spirv_codes.hpp"
 #include "device/vulkan_fixture.hpp"
 
 namespace tessera::device {
@@ -85,21 +87,21 @@ TEST(VulkanSpirv, ReadsWhatAModuleNeeds) {
             std::uint32_t{VK_SUBGROUP_FEATURE_BASIC_BIT | VK_SUBGROUP_FEATURE_ARITHMETIC_BIT});
 }
 
-// A loop of so many instructions around `branches` and what reaches into a private array in
-// `places`.
+// A loop of so many instructions, `branches`, and `places` that reach into a private array.
 std::vector<std::uint32_t> loop_words(std::uint32_t nops, std::uint32_t branches,
                                       std::uint32_t places, std::uint32_t mark) {
+  using namespace vulkan;
   constexpr std::uint32_t kNop = 1U << 16, kBranch = 2U << 16 | 249;
-  std::vector<std::uint32_t> words{0x07230203, 0x00010300, 0, 100, 0};
+  std::vector<std::uint32_t> words{kMagic, 0x00010300, 0, 100, 0};
   const auto add = [&](std::initializer_list<std::uint32_t> more) {
     words.insert(words.end(), more);
   };
-  add({4U << 16 | 59, 10, 11, 7});      // the private array
-  add({4U << 16 | 246, 20, 21, mark});  // a loop that ends at label 20
+  add({4U << 16 | kOpVariable, 10, 11, kFunctionClass});  // the private array
+  add({4U << 16 | kOpLoopMerge, 20, 21, mark});           // a loop that ends at label 20
   words.insert(words.end(), nops, kNop);
-  for (std::uint32_t i = 0; i < branches; ++i) add({3U << 16 | 247, 50 + i, 0});
-  for (std::uint32_t i = 0; i < places; ++i) add({5U << 16 | 65, 12, 30 + i, 11, 13});
-  add({kBranch, 20, 2U << 16 | 248, 20});
+  for (std::uint32_t i = 0; i < branches; ++i) add({3U << 16 | kOpSelectionMerge, 50 + i, 0});
+  for (std::uint32_t i = 0; i < places; ++i) add({5U << 16 | kOpAccessChain, 12, 30 + i, 11, 13});
+  add({kBranch, 20, 2U << 16 | kOpLabel, 20});
   return words;
 }
 
@@ -120,13 +122,13 @@ TEST(VulkanSpirv, KeepsLongLoopsThatBranchAndReachNoPrivateArrays) {
   EXPECT_EQ(mark_of(60, 2, 0, 4), 4U);  // another mark
   // What a loop inside reaches is not the outer one's.
   std::vector<std::uint32_t> words = loop_words(60, 3, 2, 1);
-  const std::vector<std::uint32_t> inner = loop_words(0, 0, 4, 1);
+  const std::vector<std::uint32_t> inner = loop_words(60, 3, 4, 1);
   std::vector<std::uint32_t> body(inner.begin() + 9, inner.end());
   body[1] = body[body.size() - 1] = 40;
   words.insert(words.begin() + 13, body.begin(), body.end());
   const std::vector<std::uint32_t> kept = vulkan::with_branching_loops_kept(words);
   EXPECT_EQ(kept.at(12), 2U);
-  EXPECT_EQ(kept.at(16), 1U);
+  EXPECT_EQ(kept.at(16), 1U);  // registers
 }
 
 TEST(VulkanMemory, TakesTheTypeThatFitsThePurpose) {

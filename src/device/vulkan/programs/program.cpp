@@ -211,14 +211,14 @@ std::shared_ptr<const Pipeline> build_pipeline(const std::shared_ptr<Core>& core
   const std::string refused = refusal(core->physical(), request, facts);
   if (!refused.empty()) throw BuildError("program '" + request.name + "': " + refused);
 
-  std::vector<std::uint32_t> counted, looped;
+  std::vector<std::uint32_t> words;
   if (request.grid) {
-    counted = with_group_counts(request.spirv, *request.grid);
-    request.spirv = counted;
+    words = with_group_counts(request.spirv, *request.grid);
+    request.spirv = words;
   }
   if (core->profile().kind == DeviceKind::kCpu) {
-    looped = with_branching_loops_kept(request.spirv);
-    request.spirv = looped;
+    words = with_branching_loops_kept(request.spirv);
+    request.spirv = words;
   }
   auto pipeline = std::make_shared<Pipeline>();
   pipeline->core = core;
