@@ -15,7 +15,7 @@ BELOW = {
     "device": {"base"},
     "kernel": {"device", "abi", "base"},
     "selection": {"kernel", "device", "base"},
-    "runtime": {"selection", "kernel", "device", "base"},
+    "runtime": {"selection", "kernel", "device", "abi", "base"},
     "operations": {"runtime", "kernel", "abi", "base"},
     "interop": {"runtime", "device", "base"},
     "capi": set(),

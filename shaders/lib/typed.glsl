@@ -4,8 +4,26 @@
 // take that module.
 #ifndef TESSERA_LIB_TYPED_GLSL
 #define TESSERA_LIB_TYPED_GLSL
+#include "abi/processors.h"
 #include "lib/prelude.glsl"
 #include "lib/bits16.glsl"
+
+// element(name, i) for each i below `count`, at most 4 and not 0. Processors take them in a loop, for lavapipe compiles
+// each access as a loop over its lanes.
+layout(constant_id = ON_PROCESSOR_ID) const bool ON_PROCESSOR = false;
+#define TYPED_EACH(element, name)                                                             \
+  if (ON_PROCESSOR) {                                                                         \
+    for (uint i = 0u; i < count; ++i) { element(name, i) }                                    \
+  } else {                                                                                    \
+    element(name, 0u)                                                                         \
+    if (count > 1u) { element(name, 1u) }                                                     \
+    if (count > 2u) { element(name, 2u) }                                                     \
+    if (count > 3u) { element(name, 3u) }                                                     \
+  }
+#define TYPED_LOAD_SHORT(name, i) pairs[(i) / 2u] |= uint(name##_as_shorts[at + (i) * step]) << 16u * ((i) % 2u);
+#define TYPED_LOAD_FLOAT(name, i) x[i] = name##_as_floats[at + (i) * step];
+#define TYPED_STORE_SHORT(name, i) name##_as_shorts[at + (i) * step] = uint16_t(bits[i]);
+#define TYPED_STORE_FLOAT(name, i) name##_as_floats[at + (i) * step] = x[i];
 
 vec4 widen_typed(uvec2 pairs, uint type) {
   if (type == DTYPE_F16) return vec4(unpackHalf2x16(pairs.x), unpackHalf2x16(pairs.y));
@@ -24,10 +42,8 @@ uvec4 narrow_typed(vec4 x, uint type) {
   if (type != DTYPE_F32) return widen_typed(name##_as_pairs[at / 4u], type);
 #define TYPED_LOAD_SHORTS(name)                                                           \
   if (type != DTYPE_F32) {                                                                \
-    uvec2 pairs = uvec2(uint(name##_as_shorts[at]), 0u);                                  \
-    if (count > 1u) pairs.x |= uint(name##_as_shorts[at + step]) << 16;                   \
-    if (count > 2u) pairs.y = uint(name##_as_shorts[at + 2u * step]);                     \
-    if (count > 3u) pairs.y |= uint(name##_as_shorts[at + 3u * step]) << 16;              \
+    uvec2 pairs = uvec2(0u);                                                              \
+    TYPED_EACH(TYPED_LOAD_SHORT, name)                                                    \
     return widen_typed(pairs, type);                                                      \
   }
 #define TYPED_STORE_PAIRS(name)                                                           \
@@ -39,10 +55,7 @@ uvec4 narrow_typed(vec4 x, uint type) {
 #define TYPED_STORE_SHORTS(name)                                                          \
   if (type != DTYPE_F32) {                                                                \
     const uvec4 bits = narrow_typed(x, type);                                             \
-    name##_as_shorts[at] = uint16_t(bits.x);                                              \
-    if (count > 1u) name##_as_shorts[at + step] = uint16_t(bits.y);                       \
-    if (count > 2u) name##_as_shorts[at + 2u * step] = uint16_t(bits.z);                  \
-    if (count > 3u) name##_as_shorts[at + 3u * step] = uint16_t(bits.w);                  \
+    TYPED_EACH(TYPED_STORE_SHORT, name)                                                   \
     return;                                                                               \
   }
 #else
@@ -68,10 +81,8 @@ uvec4 narrow_typed(vec4 x, uint type) {
   }                                                                          \
   vec4 load_##name##_steps(uint at, uint step, uint count, uint type) {      \
     TYPED_LOAD_SHORTS(name)                                                  \
-    vec4 x = vec4(name##_as_floats[at], 0.0, 0.0, 0.0);                      \
-    if (count > 1u) x.y = name##_as_floats[at + step];                       \
-    if (count > 2u) x.z = name##_as_floats[at + 2u * step];                  \
-    if (count > 3u) x.w = name##_as_floats[at + 3u * step];                  \
+    vec4 x = vec4(0.0);                                                      \
+    TYPED_EACH(TYPED_LOAD_FLOAT, name)                                       \
     return x;                                                                \
   }
 #define TYPED_OUTPUT(name, slot)                                              \
@@ -82,10 +93,7 @@ uvec4 narrow_typed(vec4 x, uint type) {
   }                                                                           \
   void store_##name##_steps(vec4 x, uint at, uint step, uint count, uint type) { \
     TYPED_STORE_SHORTS(name)                                                  \
-    name##_as_floats[at] = x.x;                                               \
-    if (count > 1u) name##_as_floats[at + step] = x.y;                        \
-    if (count > 2u) name##_as_floats[at + 2u * step] = x.z;                   \
-    if (count > 3u) name##_as_floats[at + 3u * step] = x.w;                   \
+    TYPED_EACH(TYPED_STORE_FLOAT, name)                                       \
   }
 
 #endif  // TESSERA_LIB_TYPED_GLSL

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <optional>
 
+#include "abi/processors.h"
 #include "base/hash.hpp"
 #include "base/large_registers.hpp"
 #include "kernel/sources.hpp"
@@ -131,6 +132,8 @@ device::ProgramPtr ProgramCache::get(const Problem& problem, const Variant& vari
         const auto tunable = std::ranges::find(variant.tunables, value.name, &Tunable::name);
         request.specialization.emplace_back(tunable->id, value.value);
       }
+      if (profile.kind == DeviceKind::kCpu)
+        request.specialization.emplace_back(ON_PROCESSOR_ID, 1U);
       std::vector<std::uint32_t> compiled;
       if (!pass.vulkan.spirv.empty()) {
         request.spirv = pass.vulkan.spirv;

@@ -109,7 +109,7 @@ TEST(VulkanSpirv, KeepsLongLoopsThatBranchAndReachNoPrivateArrays) {
   const auto mark_of = [](std::uint32_t nops, std::uint32_t branches, std::uint32_t places,
                           std::uint32_t mark) {
     const std::vector<std::uint32_t> words = loop_words(nops, branches, places, mark);
-    const std::vector<std::uint32_t> kept = vulkan::with_branching_loops_kept(words);
+    const std::vector<std::uint32_t> kept = vulkan::with_loops_kept(words);
     EXPECT_EQ(kept.size(), words.size());
     return kept.at(12);
   };
@@ -126,9 +126,22 @@ TEST(VulkanSpirv, KeepsLongLoopsThatBranchAndReachNoPrivateArrays) {
   std::vector<std::uint32_t> body(inner.begin() + 9, inner.end());
   body[1] = body[body.size() - 1] = 40;
   words.insert(words.begin() + 13, body.begin(), body.end());
-  const std::vector<std::uint32_t> kept = vulkan::with_branching_loops_kept(words);
+  const std::vector<std::uint32_t> kept = vulkan::with_loops_kept(words);
   EXPECT_EQ(kept.at(12), 2U);
   EXPECT_EQ(kept.at(16), 1U);  // registers
+}
+
+TEST(VulkanSpirv, KeepsMoreLoopsBesideCooperativeMatrices) {
+  const auto mark_of = [](std::uint32_t nops, std::uint32_t places, std::size_t products) {
+    std::vector<std::uint32_t> words = loop_words(nops, 0, places, 1);
+    words.insert(words.end(), products, 1U << 16 | vulkan::kOpCooperativeMatrixMulAdd);
+    return vulkan::with_loops_kept(words).at(12);
+  };
+  EXPECT_EQ(mark_of(60, 0, 0), 1U);
+  EXPECT_EQ(mark_of(60, 0, 1), 2U);
+  EXPECT_EQ(mark_of(60, 4, 1), 1U);  // registers
+  EXPECT_EQ(mark_of(10, 0, 31), 1U);
+  EXPECT_EQ(mark_of(10, 4, 32), 2U);
 }
 
 TEST(VulkanMemory, TakesTheTypeThatFitsThePurpose) {

@@ -10,9 +10,11 @@
 
 namespace tessera::device::vulkan {
 
-// A sound module whose longer loops are marked as not to be unrolled, if they branch. Loops that
-// reach private arrays in several places keep their marks: by an index that is not constant each is
-// a gather from memory, by a constant one a register.
-std::vector<std::uint32_t> with_branching_loops_kept(std::span<const std::uint32_t> words);
+// A sound module whose longer loops are marked as not to be unrolled, if they branch or if the
+// module multiplies cooperative matrices. Loops that reach private arrays in several places keep
+// their marks: by an index that is not constant each is a gather from memory, by a constant one a
+// register. A module with many operations on cooperative matrices, each of which is loops itself,
+// has no loop unrolled.
+std::vector<std::uint32_t> with_loops_kept(std::span<const std::uint32_t> words);
 
 }  // namespace tessera::device::vulkan

@@ -217,7 +217,7 @@ std::shared_ptr<const Pipeline> build_pipeline(const std::shared_ptr<Core>& core
     request.spirv = words;
   }
   if (core->profile().kind == DeviceKind::kCpu) {
-    words = with_branching_loops_kept(request.spirv);
+    words = with_loops_kept(request.spirv);
     request.spirv = words;
   }
   auto pipeline = std::make_shared<Pipeline>();
