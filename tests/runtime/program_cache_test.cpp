@@ -4,6 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "abi/processors.h"
 #include "device/no_store.hpp"
 #include "support/fake_operation.hpp"
 #include "support/messages.hpp"
@@ -20,12 +25,14 @@ class PickyDevice final : public device::Device {
   device::ProgramPtr build(const device::ProgramRequest& request, device::BlobStore&) override {
     ++builds;
     if (no_memory) throw OutOfHostMemory("no memory");
-    if (request.source != "sound") throw BuildError("it is not sound");
+    if (request.spirv.empty() && request.source != "sound") throw BuildError("it is not sound");
+    const std::pair<std::uint32_t, std::uint32_t> processor{ON_PROCESSOR_ID, 1};
+    told_of_processor = std::ranges::count(request.specialization, processor) == 1;
     return std::make_shared<device::Program>();
   }
 
   int builds = 0;
-  bool no_memory = false;
+  bool no_memory = false, told_of_processor = false;
 
  private:
   DeviceProfile profile_{.backend = Backend::kOpenCL};
@@ -69,6 +76,16 @@ TEST_F(ProgramCacheTest, ProgramsForLargeRegistersAreTheirOwn) {
   programs.get(problem, variant, pass, large, device.profile());
   programs.get(problem, variant, pass, Config{}, device.profile());
   EXPECT_EQ(device.builds, 2) << "the same program in all configurations, and built before";
+}
+
+TEST_F(ProgramCacheTest, ShadersAreToldOfProcessors) {
+  Pass pass;
+  pass.vulkan = {.spirv = {0x07230203}};
+  for (const DeviceKind kind : {DeviceKind::kCpu, DeviceKind::kDiscreteGpu}) {
+    runtime::ProgramCache fresh(device, store);
+    fresh.get(problem, variant, pass, Config{}, {.backend = Backend::kVulkan, .kind = kind});
+    EXPECT_EQ(device.told_of_processor, kind == DeviceKind::kCpu);
+  }
 }
 
 TEST_F(ProgramCacheTest, WantOfMemoryPasses) {
