@@ -335,6 +335,7 @@ struct Case {
   Options options{};
   std::string data = "normal";  // operation-specific kind of input
   std::uint64_t seed = 1;
+  std::vector<std::string> variants{};  // that it was made for; empty = all. Others sample it.
 };
 
 // What an output must be: double-precision values and the largest error allowed for each of them.

@@ -22,6 +22,11 @@ bool is_same(const Case& a, const Case& b) {
          a.data == b.data && a.seed == b.seed;
 }
 
+bool is_made_for(const Case& shape, const Variant& variant) {
+  return shape.variants.empty() ||
+         std::ranges::find(shape.variants, variant.name) != shape.variants.end();
+}
+
 }  // namespace
 
 std::string kernels_of(const Variant& variant, const StorageTypes& types, Backend backend) {
@@ -137,7 +142,8 @@ std::vector<Config> Plan::choose(const Variant& variant, const StorageTypes& typ
   for (std::size_t n = 0; n < cases.size(); ++n) {
     if (!is_named(cases[n])) continue;
     Problem problem = make_problem(operation_, cases[n].operands, cases[n].options);
-    if (options_.quick && !is_in_sample(n, first_types, is_chosen(variant, problem, cases[n]))) {
+    const bool is_asked = is_made_for(cases[n], variant) && is_chosen(variant, problem, cases[n]);
+    if (options_.quick && !is_in_sample(n, first_types, is_asked)) {
       others.push_back(n);
     } else if (const Refusal no = add(std::move(problem), n, variant, candidates)) {
       skip_(variant, types, cases[n], *no);

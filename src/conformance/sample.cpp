@@ -257,8 +257,8 @@ void leave_out_repetitions(std::vector<StorageTypes>& types) {
   });
 }
 
-bool is_in_sample(std::size_t number, bool first_types, bool chosen) {
-  const std::size_t stride = (first_types ? 1 : 5) * (chosen ? 1 : 5);
+bool is_in_sample(std::size_t number, bool first_types, bool asked) {
+  const std::size_t stride = (first_types ? 1 : 5) * (asked ? 1 : 5);
   return number % stride == stride / 2;
 }
 

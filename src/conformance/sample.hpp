@@ -33,8 +33,9 @@ void pin_configs(std::vector<Candidate>& candidates, std::vector<Config>& pinned
 void leave_out_repetitions(std::vector<StorageTypes>& types);
 
 // Whether the case of this number is worth a look: of the first storage types each where the
-// variant is chosen, every fifth where one of the two does not hold, every 25th where neither does.
-bool is_in_sample(std::size_t number, bool first_types, bool chosen);
+// variant is chosen, and the case made for it, every fifth where one of the two does not hold,
+// every 25th where neither does.
+bool is_in_sample(std::size_t number, bool first_types, bool asked);
 
 using Programs = std::vector<runtime::ProgramName>;  // of a case
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -83,6 +84,27 @@ TEST_F(SampleCoverage, EveryCodeOfCachesIsReadThroughBothPlatforms) {
         ::testing::IsSupersetOf({"|CODE_TYPE=3", "|CODE_TYPE=5", "|CODE_TYPE=7", "|CODE_TYPE=8"}))
         << function;  // i8, i4, e4m3fn, e5m2 of abi/storage.h
   }
+}
+
+// Each is looked at by the variants that it was made for, and a few of them by others.
+TEST_F(SampleCoverage, OfCasesThatWereMadeForOthersAVariantTakesAFew) {
+  const Operation& operation = find_operation("recurrent_backward");
+  std::set<std::string> of_others, taken;
+  for (const Case& each : operation.workload.cases(DType::kF32)) {
+    if (!each.variants.empty() && std::ranges::find(each.variants, "tile") == each.variants.end())
+      of_others.insert(each.name);
+  }
+  const auto devices = select_devices(probe_devices(), "vulkan:cpu");
+  const Context context = testing::open(std::to_string(devices.front().index));
+  conformance::check(context, operation,
+                     {.variant = "tile", .types = "f32", .quick = true, .list = true},
+                     [&](const conformance::CheckResult& result) {
+                       const std::string name = result.name.substr(result.name.rfind(' ') + 1);
+                       if (!result.skipped && of_others.contains(name)) taken.insert(name);
+                     });
+  EXPECT_GE(of_others.size(), 10U);
+  EXPECT_GE(taken.size(), of_others.size() / 10);
+  EXPECT_LE(taken.size(), of_others.size() / 3);
 }
 
 }  // namespace

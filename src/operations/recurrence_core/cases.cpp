@@ -3,6 +3,7 @@
 #include "operations/common/cases.hpp"
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -308,8 +309,11 @@ std::vector<Case> conformance_cases(const RecurrenceSlots& slots, DType dtype) {
     in_place.sequences = 6;
     add("packed_in_place", "the state of a sequence of length 0 stays", in_place, "gap");
   }
+  const std::size_t plain = table.size();
   if (is_recurrent(slots)) add_chunks(add, !slots.backward());
   if (is_gated_delta(slots)) add_delta_chunks(add, slots.backward());
+  for (Case& each : std::span(table).subspan(plain))
+    each.variants = {"cpu", "mma", "cooperative"};  // that take tokens by chunks
   return table;
 }
 
