@@ -17,6 +17,7 @@ find_package(CLI11 2.1 QUIET)
 tessera_require(CLI11_FOUND "CLI11 2.1" libcli11-dev)
 target_link_libraries(tessera_vendors PRIVATE tessera_internal tessera_quickly_compiled CLI11::CLI11)
 target_include_directories(tessera_vendors PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+tessera_unite(tessera_vendors)
 if(TESSERA_HAVE_VULKAN)
   target_link_libraries(tessera_vendors PRIVATE Vulkan::Vulkan)  # some of whose functions pipelines.cpp stands in front of
 endif()
