@@ -32,8 +32,9 @@ tessera_filter_sources(support ${support})
 if(NOT TARGET tessera_tool_objects)
   list(FILTER sources EXCLUDE REGEX "/tests/tools/")
 endif()
+# Definitions and comparisons, which run for longer than they are compiled.
 add_library(tessera_test_support OBJECT EXCLUDE_FROM_ALL ${support})
-target_link_libraries(tessera_test_support PRIVATE tessera_private tessera_quickly_compiled)
+target_link_libraries(tessera_test_support PRIVATE tessera_private)
 target_include_directories(tessera_test_support PRIVATE "${PROJECT_SOURCE_DIR}/tests")
 tessera_precompile(tessera_test_support)
 tessera_unite(tessera_test_support "/model[a-z_]*\\.cpp$")  # names alike
